@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The command `tamis`, linked with the static libraries so that one file is enough to carry it elsewhere,
+# and `tamis-docs`, which writes the manual pages and the completion from the same option tables.
+
+pkg_check_modules(TAMIS_JANSSON REQUIRED IMPORTED_TARGET jansson)
+
+file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.c")
+set(cli_main "${PROJECT_SOURCE_DIR}/src/cli/main.c")
+set(cli_docs_main "${PROJECT_SOURCE_DIR}/src/cli/docs_main.c")
+list(REMOVE_ITEM cli_sources "${cli_main}" "${cli_docs_main}")
+
+add_library(tamis_cli_objects OBJECT ${cli_sources})
+target_include_directories(tamis_cli_objects PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(tamis_cli_objects PRIVATE tamis_compile PkgConfig::TAMIS_JANSSON)
+
+add_executable(tamis_command "${cli_main}")
+set_target_properties(tamis_command PROPERTIES OUTPUT_NAME tamis)
+add_executable(tamis_docs "${cli_docs_main}")
+set_target_properties(tamis_docs PROPERTIES OUTPUT_NAME tamis-docs)
+foreach(program tamis_command tamis_docs)
+  target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${program} PRIVATE tamis_cli_objects
+    tamis_compile tamis_stream_static tamis_static PkgConfig::TAMIS_JANSSON m)
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+endforeach()
+
+set(docs_dir "${PROJECT_BINARY_DIR}/docs")
+add_custom_command(OUTPUT "${docs_dir}/stamp"
+  # From nothing each time: a page of a verb that went must not be installed.
+  COMMAND ${CMAKE_COMMAND} -E rm -rf "${docs_dir}"
+  COMMAND ${CMAKE_COMMAND} -E make_directory "${docs_dir}/man"
+  COMMAND tamis_docs man "${docs_dir}/man"
+  COMMAND tamis_docs bash "${docs_dir}/tamis.bash"
+  COMMAND ${CMAKE_COMMAND} -E touch "${docs_dir}/stamp"
+  DEPENDS tamis_docs
+  COMMENT "Writing manual pages and completion"
+  VERBATIM)
+add_custom_target(tamis_documents ALL DEPENDS "${docs_dir}/stamp")

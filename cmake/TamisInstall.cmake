@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+if(NOT TAMIS_INSTALL)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+
+set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tamis")
+
+install(TARGETS tamis_shared tamis_static tamis_stream_shared tamis_stream_static
+  EXPORT TamisTargets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY include/tamis DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(EXPORT TamisTargets NAMESPACE Tamis:: DESTINATION "${config_dir}")
+
+configure_package_config_file(cmake/TamisConfig.cmake.in "${PROJECT_BINARY_DIR}/TamisConfig.cmake"
+  INSTALL_DESTINATION "${config_dir}" NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor release may break the interface, so nothing but the same minor is accepted.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(compatible SameMinorVersion)
+else()
+  set(compatible SameMajorVersion)
+endif()
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/TamisConfigVersion.cmake" COMPATIBILITY ${compatible})
+install(FILES "${PROJECT_BINARY_DIR}/TamisConfig.cmake" "${PROJECT_BINARY_DIR}/TamisConfigVersion.cmake"
+  DESTINATION "${config_dir}")
+
+# Where the files are is found from the .pc file's own place: `cmake --install --prefix` and DESTDIR move it.
+file(RELATIVE_PATH prefix_from_pc "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
+foreach(name tamis tamis-stream)
+  configure_file("cmake/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()
+
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# All that `cmake --install` copies, without the tests.
+add_custom_target(tamis_installable)
+add_dependencies(tamis_installable tamis_shared tamis_static tamis_stream_shared tamis_stream_static)
+if(TARGET tamis_command)
+  add_dependencies(tamis_installable tamis_command tamis_documents)
+  install(TARGETS tamis_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${PROJECT_BINARY_DIR}/docs/tamis.bash"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME tamis)
+endif()

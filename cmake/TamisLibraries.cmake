@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# libtamis and libtamis-stream, each static and shared out of the same position-independent objects.
+
+# tamis_layer_sources(<out> <layer>...): the sources of these layers, found anew at every build.
+function(tamis_layer_sources out)
+  set(found)
+  foreach(layer IN LISTS ARGN)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")
+    list(APPEND found ${sources})
+  endforeach()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# tamis_library(<name> OUTPUT <file name> VERSION_SCRIPT <file> SOURCES <file>... LINKS <target>...
+#               USES <tamis library>...)
+# makes targets <name>_objects, <name>_static and <name>_shared.
+function(tamis_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT;VERSION_SCRIPT" "SOURCES;LINKS;USES")
+
+  add_library(${name}_objects OBJECT ${arg_SOURCES})
+  target_include_directories(${name}_objects PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${name}_objects PRIVATE tamis_compile ${arg_LINKS})
+  set_target_properties(${name}_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
+
+  foreach(form STATIC SHARED)
+    string(TOLOWER ${form} suffix)
+    set(target ${name}_${suffix})
+    add_library(${target} ${form} $<TARGET_OBJECTS:${name}_objects>)
+    target_include_directories(${target} PUBLIC
+      "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+      "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+    foreach(used IN LISTS arg_USES)
+      target_link_libraries(${target} PUBLIC ${used}_${suffix})
+    endforeach()
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:tamis_compile> ${arg_LINKS} m)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_OUTPUT} LINKER_LANGUAGE C)
+  endforeach()
+
+  set_target_properties(${name}_static PROPERTIES EXPORT_NAME ${name}_static)
+  set_target_properties(${name}_shared PROPERTIES
+    EXPORT_NAME ${name}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}
+    INSTALL_RPATH "$ORIGIN" # libtamis-stream finds libtamis beside it, wherever both were put
+    LINK_DEPENDS "${arg_VERSION_SCRIPT}")
+  target_link_options(${name}_shared PRIVATE
+    "LINKER:--version-script=${arg_VERSION_SCRIPT}" LINKER:--as-needed)
+  if(NOT TAMIS_SANITIZE AND NOT TAMIS_FUZZ)
+    # The runtimes of the sanitizers are found in the program, not in the library.
+    target_link_options(${name}_shared PRIVATE LINKER:-z,defs)
+  endif()
+
+  add_library(Tamis::${name} ALIAS ${name}_shared)
+  add_library(Tamis::${name}_static ALIAS ${name}_static)
+endfunction()
+
+tamis_layer_sources(core_sources base hash plan filter format store service)
+# Connections to servers go into libraries of their own.
+list(FILTER core_sources EXCLUDE REGEX "/src/store/redis/")
+tamis_layer_sources(stream_sources stream)
+
+# Vector code is small and hot; the rest gains nothing from -O3.
+foreach(source IN LISTS core_sources stream_sources)
+  if(source MATCHES "/kernels/")
+    set_source_files_properties(${source} PROPERTIES
+      COMPILE_OPTIONS "$<$<CONFIG:Release,RelWithDebInfo>:-O3>")
+  endif()
+endforeach()
+
+tamis_library(tamis
+  OUTPUT tamis
+  VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis.map"
+  SOURCES ${core_sources}
+  LINKS PkgConfig::TAMIS_XXHASH PkgConfig::TAMIS_SODIUM Threads::Threads)
+
+tamis_library(tamis_stream
+  OUTPUT tamis-stream
+  VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-stream.map"
+  SOURCES ${stream_sources}
+  LINKS Threads::Threads
+  USES tamis)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Every switch of the build. What only developers of tamis need is off when it is a part of another project.
+
+option(TAMIS_BUILD_CLI "Build the command, its manual pages and its completion" ${PROJECT_IS_TOP_LEVEL})
+option(TAMIS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TAMIS_BUILD_BENCH "Define the target `bench`" ${PROJECT_IS_TOP_LEVEL})
+option(TAMIS_INSTALL "Define the install rules" ${PROJECT_IS_TOP_LEVEL})
+option(TAMIS_SCALAR_ONLY "Leave out the vector kernels" OFF)
+option(TAMIS_WERROR "Treat warnings as errors" OFF)
+option(TAMIS_COVERAGE "Count executed lines" OFF)
+option(TAMIS_FUZZ "Build the fuzzers with libFuzzer (clang)" OFF)
+set(TAMIS_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them")
+set(TAMIS_TEST_SCALE "" CACHE STRING
+  "What tests are told through the environment: sanitizer, quick; empty: the caller's environment, or full")
+
+get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(PROJECT_IS_TOP_LEVEL AND NOT multi_config AND NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Kind of build" FORCE)
+endif()

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Rules about the sources and the products. Those about sources hold for every build alike and run in the
+# plain one only; those about products make no sense where a compiler adds symbols of its own.
+
+if(TAMIS_SANITIZE OR TAMIS_FUZZ OR TAMIS_COVERAGE)
+  return()
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+find_program(TAMIS_CXX NAMES c++ g++ clang++ REQUIRED)
+
+function(tamis_check name)
+  add_test(NAME checks/${name} COMMAND ${ARGN})
+  set_tests_properties(checks/${name} PROPERTIES
+    LABELS checks ENVIRONMENT "${test_environment}" TIMEOUT 300)
+endfunction()
+
+set(checks_dir "${CMAKE_CURRENT_SOURCE_DIR}/checks")
+set(sources_py Python3::Interpreter "${checks_dir}/sources.py")
+set(binaries_py Python3::Interpreter "${checks_dir}/binaries.py")
+
+foreach(rule layers names spdx)
+  tamis_check(${rule} ${sources_py} ${rule} "${PROJECT_SOURCE_DIR}")
+endforeach()
+tamis_check(selftest Python3::Interpreter "${checks_dir}/selftest.py" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
+tamis_check(headers bash "${checks_dir}/headers.sh"
+  "${PROJECT_SOURCE_DIR}/include" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
+
+foreach(library tamis tamis_stream)
+  string(REPLACE _ - file lib${library})
+  tamis_check(symbols-${file} ${binaries_py} symbols
+    "$<TARGET_FILE:${library}_shared>" "${checks_dir}/symbols_${file}.txt")
+  tamis_check(archive-${file} ${binaries_py} archive "$<TARGET_FILE:${library}_static>")
+endforeach()
+tamis_check(needed-libtamis ${binaries_py} needed "$<TARGET_FILE:tamis_shared>" libm libxxhash libsodium)
+tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_stream_shared>" libm libtamis)
+
+if(TARGET tamis_command AND TAMIS_INSTALL)
+  tamis_check(install bash "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer.sh"
+    "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}" "${CMAKE_COMMAND}" "${PROJECT_VERSION}")
+endif()

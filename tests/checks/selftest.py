@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""selftest.py CC CXX: a check that cannot fail checks nothing, so each is shown a tree with one violation."""
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SPDX = "/* SPDX-License-Identifier: BSD-2-Clause */\n"
+CLEAN = {
+    "include/tamis/thing.h": SPDX + "#include <stdint.h>\nuint64_t tamis_thing(void);\n",
+    "src/base/bytes.h": SPDX,
+    "src/filter/filter_int.h": SPDX + '#include "base/bytes.h"\n#include <tamis/thing.h>\n',
+    "src/filter/classic.c": SPDX + '#include "filter/filter_int.h"\n/* no FILE * here; printf(1) */\n',
+    "src/service/dedup/dedup.c": SPDX + '#include "filter/filter_int.h"\n',
+    "src/service/guard/guard.h": SPDX,
+    "src/cli/cli.h": SPDX,
+    "src/cli/main.c": SPDX + '#include <tamis/thing.h>\n#include "cli/cli.h"\n',
+}
+VIOLATIONS = [
+    ("layers", "src/base/up.c", '#include "filter/filter_int.h"\n'),
+    ("layers", "src/base/bare.c", '#include "bytes.h"\n'),
+    ("layers", "src/base/gone.c", '#include "base/gone.h"\n'),
+    ("layers", "src/base/face.c", '#include "cli/cli.h"\n'),
+    ("layers", "src/base/angle.c", "#include <base/bytes.h>\n"),
+    ("layers", "src/service/dedup/sibling.c", '#include "service/guard/guard.h"\n'),
+    ("layers", "src/filter/blocked.c", '#include "filter/classic_int.h"\n'),
+    ("layers", "src/filter/file.c", "static void f(FILE *a);\n"),
+    ("layers", "src/filter/hiredis.c", "#include <hiredis/hiredis.h>\n"),
+    ("layers", "src/filter/module.c", "int a = RedisModule_OnLoad;\n"),
+    ("layers", "src/filter/prints.c", 'void f(void) { printf("x"); }\n'),
+    ("layers", "src/filter/exits.c", "void f(void) { exit(1); }\n"),
+    ("layers", "src/cli/inside.c", '#include "base/bytes.h"\n'),
+    ("layers", "src/cli/nothing.c", "#include <tamis/nothing.h>\n"),
+    ("layers", "src/odd/odd.c", ""),
+    ("layers", "include/tamis/bad.h", "#include <xxhash.h>\n"),
+    ("layers", "include/tamis/inner.h", '#include "base/bytes.h"\n'),
+    ("names", "src/plan/bytes.h", ""),
+    ("spdx", "tests/unit/test_x.c", None),
+    ("spdx", "dev", None),
+]
+HEADERS = [
+    "uint64_t tamis_alone(void);\n",  # misses <stdint.h>
+    "int tamis_bad(int class);\n",  # no C++
+    "struct tamis_twice { int a; };\n",  # no guard
+    "int tamis_a[] = {1, 2,, 3};\n",
+]
+
+
+def write(root, files):
+    for path, text in files.items():
+        os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+        with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def library(root, cc, name, source, *options):
+    write(root, {name + ".c": source})
+    path = os.path.join(root, name + ".so")
+    subprocess.run([cc, "-shared", "-fPIC", "-o", path, os.path.join(root, name + ".c"), *options], check=True)
+    return path
+
+
+def binary_checks(cc):
+    """(what, passes, command) of the checks on built libraries."""
+    binaries = os.path.join(HERE, "binaries.py")
+    with tempfile.TemporaryDirectory() as root:
+        script = "TAMIS_0 { global: tamis_[!_]*; local: *; }; TAMIS_PRIVATE { global: tamis__*; };"
+        write(root, {"map": script, "list": "tamis_a\n", "long": "tamis_a\ntamis_b\n"})
+        versioned = "-Wl,--version-script=" + os.path.join(root, "map")
+        both = "int tamis_a(void) { return 1; } int tamis__b(void) { return 2; }"
+        good = library(root, cc, "good", both, versioned)
+        plain = library(root, cc, "plain", both)
+        loose = library(root, cc, "loose", both + " int other(void) { return 3; }")
+        math = library(root, cc, "math", "double sin(double); double tamis_a(double x) { return sin(x); }",
+                       versioned, "-Wl,--no-as-needed", "-lm")
+        listed, longer = os.path.join(root, "list"), os.path.join(root, "long")
+        for what, passes, command in [
+            ("good symbols", True, ("symbols", good, listed)),
+            ("a symbol that went", False, ("symbols", good, longer)),
+            ("no versions", False, ("symbols", plain, listed)),
+            ("a foreign symbol", False, ("symbols", loose, listed)),
+            ("a good library", True, ("needed", math, "libm")),
+            ("a library too many", False, ("needed", math, "libxxhash")),
+            ("good globals", True, ("archive", plain)),
+            ("a foreign global", False, ("archive", loose)),
+        ]:
+            yield what, passes, run(sys.executable, binaries, *command)
+
+
+def main(cc, cxx):
+    failures = []
+
+    def expect(what, passes, result):
+        # 0 and 1 are answers; anything else is a check that broke.
+        if result.returncode != (0 if passes else 1):
+            failures.append(f"{what}: status {result.returncode}\n{result.stdout}{result.stderr}")
+
+    sources = os.path.join(HERE, "sources.py")
+    with tempfile.TemporaryDirectory() as root:
+        write(root, CLEAN)
+        for check in ("layers", "names", "spdx"):
+            expect(f"{check} of a clean tree", True, run(sys.executable, sources, check, root))
+    for check, path, text in VIOLATIONS:
+        with tempfile.TemporaryDirectory() as root:
+            write(root, CLEAN)
+            write(root, {"src/filter/classic_int.h": SPDX, path: "\n" if text is None else SPDX + text})
+            result = run(sys.executable, sources, check, root)
+            expect(f"{check} with {path}", False, result)
+            if path + ":" not in result.stdout:
+                failures.append(f"{check} with {path}: does not name it\n{result.stdout}")
+    for text in [None] + HEADERS:
+        with tempfile.TemporaryDirectory() as root:
+            guarded = "#ifndef A\n#define A\n#include <stdint.h>\n#endif\n"
+            write(root, {"tamis/x.h": guarded if text is None else text})
+            expect(f"headers with {text}", text is None,
+                   run("bash", os.path.join(HERE, "headers.sh"), root, cc, cxx))
+    for what, passes, result in binary_checks(cc):
+        expect(what, passes, result)
+
+    print("\n".join(failures) or "every check passes what is clean and names what is not")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))
