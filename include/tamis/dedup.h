@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_DEDUP_H
+#define TAMIS_DEDUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/filter.h>
+#include <tamis/key.h>
+#include <tamis/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The dedup service: says of each key of a stream whether it came before. Takes batches of keys, never
+ * records: what a record is and where it goes is the caller's (tamis/stream.h does it for files).
+ * One thread at a time.
+ */
+typedef struct tamis_dedup tamis_dedup;
+
+typedef enum tamis_when_full {
+    TAMIS_WHEN_FULL_FAIL = 0, /* a fresh key that has no place is an error (default) */
+    TAMIS_WHEN_FULL_PASS = 1  /* it is answered TAMIS_UNKNOWN and not remembered: the caller passes the
+                                 record on, since a record twice is better than one lost */
+} tamis_when_full;
+
+typedef struct tamis_dedup_options {
+    uint32_t struct_size;
+    tamis_when_full when_full;
+    const tamis_allocator *allocator; /* NULL: the default */
+} tamis_dedup_options;
+
+#define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_WHEN_FULL_FAIL, NULL}
+
+/* A session over `filter`, which it borrows: it must outlive the session and be used by nobody else
+ * meanwhile. options NULL: defaults. */
+TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter,
+                                        const tamis_dedup_options *options, tamis_error *err);
+TAMIS_API void tamis_dedup_close(tamis_dedup *session);
+
+/* Answers `count` keys in order: TAMIS_FRESH the first time, TAMIS_SEEN after, TAMIS_UNKNOWN see above.
+ * On failure the first *done keys are answered and the rest untouched. */
+TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count,
+                                       tamis_answer *answers, size_t *done, tamis_error *err);
+
+typedef struct tamis_dedup_counts {
+    uint64_t fresh;
+    uint64_t seen;
+    uint64_t unknown;
+} tamis_dedup_counts;
+
+/* What has been answered so far. */
+TAMIS_API tamis_dedup_counts tamis_dedup_count(const tamis_dedup *session);
+/* The filter the session borrows. */
+TAMIS_API const tamis_filter *tamis_dedup_filter(const tamis_dedup *session);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

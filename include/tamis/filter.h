@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_H
+#define TAMIS_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/alloc.h>
+#include <tamis/hash.h>
+#include <tamis/key.h>
+#include <tamis/plan.h>
+#include <tamis/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A set of keys in few bits a key: may say "present" wrongly, at its rate; never "absent" wrongly.
+ * One handle for every kind. Calls that take a const handle may run from many threads at once while
+ * no thread is in one that takes a plain handle; those need the handle to themselves.
+ */
+typedef struct tamis_filter tamis_filter;
+
+typedef struct tamis_filter_options {
+    uint32_t struct_size;
+    uint64_t seed;                    /* for scheme xxh3 */
+    const void *secret;               /* for scheme sip: copied in hashed form only */
+    size_t secret_size;               /* TAMIS_SECRET_MIN..TAMIS_SECRET_MAX, or 0 */
+    const tamis_allocator *allocator; /* NULL: the default */
+} tamis_filter_options;
+
+#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL}
+
+/*
+ * An empty filter of that plan. options NULL: no seed, no secret, default allocator.
+ * *filter is owned by the caller until tamis_filter_free (NULL is fine there).
+ * TAMIS_E_NOMEM, TAMIS_E_UNSUPPORTED (see tamis_kernel_name) and the errors of tamis_hasher_create.
+ */
+TAMIS_API tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *plan,
+                                           const tamis_filter_options *options, tamis_error *err);
+TAMIS_API void tamis_filter_free(tamis_filter *filter);
+
+/*
+ * Adds `count` keys in order; answers[i] says whether key i was there before: TAMIS_FRESH certainly
+ * not, TAMIS_SEEN yes (or a false positive). Equal keys in one batch behave as if they came one after
+ * the other. answers and done may be NULL.
+ *
+ * On failure the first *done keys are in and answered and the rest untouched:
+ * TAMIS_E_FULL:  key *done is fresh and there is no place for it at the promised rate (keys already
+ *                present are still answered); TAMIS_E_NOMEM: growth found no memory, or would pass
+ *                plan.memory_limit (then TAMIS_E_FULL). Nothing is lost: the call may be repeated.
+ */
+TAMIS_API tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                             tamis_answer *answers, size_t *done, tamis_error *err);
+/* Asks `count` keys; cannot fail. answers[i] is TAMIS_FRESH (certainly absent) or TAMIS_SEEN. */
+TAMIS_API void tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                          tamis_answer *answers);
+
+/* The same for keys hashed before. TAMIS_E_MISMATCH names the first hash of another scheme, seed or
+ * secret; nothing is done then (*done is 0). */
+TAMIS_API tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                               tamis_answer *answers, size_t *done, tamis_error *err);
+TAMIS_API tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes,
+                                                    size_t count, tamis_answer *answers, tamis_error *err);
+
+/* One key: the convenience over a batch of one. *answer is untouched on failure. */
+TAMIS_API tamis_status tamis_filter_add(tamis_filter *filter, const void *key, size_t size,
+                                        tamis_answer *answer, tamis_error *err);
+TAMIS_API bool tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size);
+
+/* What makes the hashes of this filter; lives as long as the filter. */
+TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
+
+/* Forgets every key; keeps plan and memory. O(memory). */
+TAMIS_API void tamis_filter_clear(tamis_filter *filter);
+
+/* Makes `into` hold what either holds. classic and blocked only, of equal bits, probes, scheme, seed and
+ * secret: TAMIS_E_MISMATCH names the difference, TAMIS_E_UNSUPPORTED the kind. */
+TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
+
+/* What a kind can do, asked beforehand. */
+typedef enum tamis_ability {
+    TAMIS_CAN_UNION = 1,
+    TAMIS_CAN_REMOVE = 2,
+    TAMIS_CAN_GROW = 3
+} tamis_ability;
+TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);
+
+typedef struct tamis_filter_info {
+    uint32_t struct_size;
+    tamis_kind kind;
+    tamis_scheme scheme;
+    uint64_t added;      /* adds that were answered TAMIS_FRESH */
+    double cardinality;  /* distinct keys added, estimated */
+    double fpr_live;     /* rate of a lookup now, from what is in the filter; <= plan.fpr until full */
+    double false_fresh;  /* adds expected to have been answered TAMIS_SEEN though fresh */
+    uint64_t memory;     /* bytes held now */
+    uint64_t memory_peak;/* the most held at any moment, growth included */
+    uint64_t capacity;   /* as planned; 0: grows */
+    bool saturated;      /* a fresh key was refused: TAMIS_E_FULL was answered */
+} tamis_filter_info;
+
+#define TAMIS_FILTER_INFO_INIT {sizeof(tamis_filter_info), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, false}
+
+/* Fills *info. O(bits) for classic and blocked (they count ones), O(1) for the others. */
+TAMIS_API void tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info);
+TAMIS_API const tamis_plan *tamis_filter_plan(const tamis_filter *filter);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_PLAN_H
+#define TAMIS_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tamis/hash.h>
+#include <tamis/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The structure that keeps the keys. The numbers go into files and never change. */
+typedef enum tamis_kind {
+    TAMIS_KIND_AUTO = 0,
+    TAMIS_KIND_CLASSIC = 1,     /* Bloom filter, k lines a key; Guava's sizes under scheme guava64 */
+    TAMIS_KIND_BLOCKED = 2,     /* Bloom filter, one 64-byte line a key */
+    TAMIS_KIND_FINGERPRINT = 3, /* table of fingerprints, 1 or 2 lines a key; grows without its keys */
+    TAMIS_KIND_EXACT = 4        /* the same with all 128 bits of the hash: n/2^128 a lookup remains */
+} tamis_kind;
+
+/* "auto", "classic", "blocked", "fingerprint", "exact"; NULL for a number that is no kind. */
+TAMIS_API const char *tamis_kind_name(tamis_kind kind);
+/* The kind of that name. TAMIS_E_INVALID names the ones there are. */
+TAMIS_API tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *err);
+
+#define TAMIS_FPR_MIN 1e-30     /* smallest false-positive rate that can be asked for */
+#define TAMIS_FPR_MAX 0.5       /* and the largest */
+#define TAMIS_EXPECT_MAX ((uint64_t)1000000000000) /* most keys that can be expected, 1e12 */
+
+/* What is asked of a plan. Zero in a field means: not given. */
+typedef struct tamis_want {
+    uint32_t struct_size; /* sizeof(tamis_want), set by TAMIS_WANT_INIT */
+    tamis_kind kind;      /* AUTO: chosen by cost, see tamis_plan_make */
+    tamis_scheme scheme;  /* AUTO: xxh3; only matters to the sizes of classic (Guava's) */
+    uint64_t expect;      /* distinct keys the filter must hold; 0: not known, so it must grow */
+    double fpr;           /* false-positive rate a lookup, at capacity; default 1e-9 */
+    uint64_t memory;      /* most bytes the filter may take at its peak, growth included */
+} tamis_want;
+
+#define TAMIS_WANT_INIT {sizeof(tamis_want), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0.0, 0}
+
+/* The sizing of a filter. Made by tamis_plan_make; only read by others. */
+typedef struct tamis_plan {
+    uint32_t struct_size;
+    tamis_kind kind;         /* never AUTO */
+    tamis_scheme scheme;     /* as wanted */
+    uint64_t capacity;       /* distinct keys held at the promised rate; 0: grows */
+    double fpr;              /* the rate promised */
+    double fpr_predicted;    /* the rate computed for `capacity` keys (a growing kind: for 2^40) */
+    uint64_t bits;           /* classic, blocked: m */
+    uint32_t probes;         /* classic, blocked: k */
+    uint32_t slot_bits;      /* fingerprint, exact: bits of a slot, its end marker included */
+    uint32_t home_bits;      /* fingerprint, exact: log2 of the buckets of a line */
+    uint64_t lines;          /* fingerprint, exact: 64-byte lines, where capacity is given */
+    uint64_t memory;         /* peak bytes at capacity; a growing kind: bytes it starts with */
+    uint64_t memory_limit;   /* most bytes growth may reach; 0: no limit */
+    double bits_per_key;     /* 8 * memory / capacity; a growing kind: the average while it grows */
+    double lines_touched;    /* 64-byte lines a lookup of an absent key reads, expected, at capacity */
+    char reason[160];        /* why this kind, for a person; no full stop */
+} tamis_plan;
+
+#define TAMIS_PLAN_INIT {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+
+/*
+ * Sizes a filter. With kind AUTO: fingerprint where the number of keys is not known (it grows); else
+ * the kind that touches the fewest lines at the least memory among those that fit want->memory.
+ *
+ * TAMIS_E_RANGE:   expect, fpr or memory outside the bounds above.
+ * TAMIS_E_INVALID: classic or blocked without expect (they cannot grow), or memory too small for what
+ *                  is asked: the sentence says how much it takes.
+ * *plan is untouched on failure. Any thread. O(log(1/fpr)) arithmetic.
+ */
+TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+
+/*
+ * The sizing mathematics of a classic Bloom filter with n keys, m bits, k probes and rate p
+ * (derivations in docs/MATH.md). Total functions: bad arguments give NaN or 0. Good to n = 1e12.
+ */
+/* p = (1 - (1 - 1/m)^(k n))^k */
+TAMIS_API double tamis_bloom_fpr(double n, double m, double k);
+/* m = -n ln p / (ln 2)^2, the least that any k can do; a real number */
+TAMIS_API double tamis_bloom_bits(double n, double p);
+/* m that reaches p with just k probes: 1 / (1 - (1 - p^(1/k))^(1/(k n))); a real number */
+TAMIS_API double tamis_bloom_bits_for_probes(double n, double p, double k);
+/* k = max(1, round(m / n * ln 2)), Guava's rule up to release 33.3 */
+TAMIS_API uint32_t tamis_bloom_probes(double n, double m);
+/* n at which m bits and k probes reach p: ln(1 - p^(1/k)) / (k ln(1 - 1/m)) */
+TAMIS_API double tamis_bloom_capacity(double m, double k, double p);
+/* keys in a filter of which `ones` of m bits are set: -m/k ln(1 - ones/m); infinity when all are */
+TAMIS_API double tamis_bloom_cardinality(double ones, double m, double k);
+/* p of a blocked filter: n keys over m/512 blocks, k probes in one block; block loads Poisson */
+TAMIS_API double tamis_blocked_fpr(double n, double m, double k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

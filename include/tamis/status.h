@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STATUS_H
+#define TAMIS_STATUS_H
+
+#include <stdint.h>
+
+#include <tamis/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Every status there is: name, value, text. Append only; values never change.
+ * What a question answers (fresh, seen) is not here: see tamis_answer in key.h.
+ */
+#define TAMIS_STATUS_TABLE(X)                                                                \
+    X(TAMIS_OK, 0, "success")                                                                \
+    X(TAMIS_E_INVALID, -1, "an argument is invalid or contradicts another")                  \
+    X(TAMIS_E_RANGE, -2, "a number is out of range")                                         \
+    X(TAMIS_E_NOMEM, -3, "out of memory")                                                    \
+    X(TAMIS_E_FULL, -4, "the filter holds all the keys its size and rate allow")             \
+    X(TAMIS_E_UNSUPPORTED, -5, "not available for this kind, scheme, build or machine")      \
+    X(TAMIS_E_MISMATCH, -6, "made with another scheme, seed, secret or size")                \
+    X(TAMIS_E_IO, -7, "input or output failed")                                              \
+    X(TAMIS_E_PIPE, -8, "the reader of the output has gone")                                 \
+    X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                             \
+    X(TAMIS_E_INTERRUPTED, -10, "stopped on request")                                        \
+    X(TAMIS_E_SYSTEM, -11, "the operating system refused a service")
+
+typedef enum tamis_status {
+#define TAMIS_STATUS_ENUM(name, value, text) name = value,
+    TAMIS_STATUS_TABLE(TAMIS_STATUS_ENUM)
+#undef TAMIS_STATUS_ENUM
+} tamis_status;
+
+/* The table's text of a status; "unknown status" for any other number. Total; static storage. */
+TAMIS_API const char *tamis_strerror(tamis_status status);
+/* The constant's name, "TAMIS_E_NOMEM"; "TAMIS_E_?" for any other number. Total; static storage. */
+TAMIS_API const char *tamis_status_name(tamis_status status);
+
+/*
+ * What went wrong, for a person: owned by the caller, filled by the call that failed and left alone
+ * by one that did not. `text` has the form "what: why; what to do", ends without a full stop and is
+ * always NUL-terminated. Every function that takes a tamis_error* takes NULL for "only the status".
+ */
+typedef struct tamis_error {
+    uint32_t struct_size; /* sizeof(tamis_error), set by TAMIS_ERROR_INIT */
+    tamis_status status;  /* what the call returned */
+    int sys_errno;        /* errno of the system call that failed, 0 where none did */
+    char text[500];
+} tamis_error;
+
+#define TAMIS_ERROR_INIT {sizeof(tamis_error), TAMIS_OK, 0, {0}}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_TAMIS_H
+#define TAMIS_TAMIS_H
+
+/* The whole core library. The streams have a header of their own: tamis/stream.h. */
+
+#include <tamis/alloc.h>
+#include <tamis/dedup.h>
+#include <tamis/filter.h>
+#include <tamis/hash.h>
+#include <tamis/key.h>
+#include <tamis/plan.h>
+#include <tamis/status.h>
+#include <tamis/version.h>
+
+#endif

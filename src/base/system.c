@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* open(2) is variadic, stat(2) may be a macro: plain functions can stand in a table. */
+static int system_open(const char *path, int flags, mode_t mode) {
+    return open(path, flags, mode);
+}
+static int system_fstat(int fd, struct stat *out) {
+    return fstat(fd, out);
+}
+static int system_stat(const char *path, struct stat *out) {
+    return stat(path, out);
+}
+
+static int system_exchange(const char *one, const char *other) {
+#ifdef RENAME_EXCHANGE
+    return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+#else
+    (void)one;
+    (void)other;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+static void *system_map(size_t size) {
+    void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return block == MAP_FAILED ? NULL : block;
+}
+
+struct tamis__system tamis__sys = {
+    .open = system_open,
+    .close = close,
+    .read = read,
+    .write = write,
+    .fstat = system_fstat,
+    .stat = system_stat,
+    .readlink = readlink,
+    .fchmod = fchmod,
+    .fchown = fchown,
+    .rename = rename,
+    .exchange = system_exchange,
+    .unlink = unlink,
+    .poll = poll,
+    .map = system_map,
+    .unmap = munmap,
+};
+
+uint64_t tamis__now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_BASE_SYSTEM_H
+#define TAMIS_BASE_SYSTEM_H
+
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/failure.h"
+
+/*
+ * The one table of the system calls that the library makes. Everything above base calls through it,
+ * so that a test can put its own function in a row and make the nth call fail, return short or be
+ * interrupted, on the shipped code path. Production code never writes to it. Each entry has the
+ * contract of the POSIX call of its name.
+ */
+struct tamis__system {
+    int (*open)(const char *path, int flags, mode_t mode); /* O_CLOEXEC is the caller's to give */
+    int (*close)(int fd);
+    ssize_t (*read)(int fd, void *buffer, size_t size);
+    ssize_t (*write)(int fd, const void *buffer, size_t size);
+    int (*fstat)(int fd, struct stat *out);
+    int (*stat)(const char *path, struct stat *out);
+    ssize_t (*readlink)(const char *path, char *buffer, size_t size);
+    int (*fchmod)(int fd, mode_t mode);
+    int (*fchown)(int fd, uid_t owner, gid_t group);
+    int (*rename)(const char *from, const char *to);
+    int (*exchange)(const char *one, const char *other); /* swaps two names at once; ENOSYS or EINVAL
+                                                            where system or file system cannot */
+    int (*unlink)(const char *path);
+    int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
+    void *(*map)(size_t size); /* zeroed private memory; NULL on failure (errno set) */
+    int (*unmap)(void *block, size_t size);
+};
+
+extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
+
+/* Monotonic time in nanoseconds; never fails, only differences mean anything. */
+TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fault.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/system.h"
+
+static struct tamis__system real;
+static bool installed;
+
+static struct {
+    fault_call call;
+    uint64_t nth;
+    int error_number;
+    bool onwards;
+    uint64_t fired;
+    uint64_t calls[FAULT_CALL_COUNT];
+} armed;
+
+/* Counts one call; true if it is one that shall fail. */
+static bool strikes(fault_call call) {
+    uint64_t n = ++armed.calls[call];
+    if (call != armed.call || armed.nth == 0)
+        return false;
+    if (n != armed.nth && !(armed.onwards && n > armed.nth))
+        return false;
+    armed.fired++;
+    return true;
+}
+
+/* The same for calls that cannot be short: fails with errno set. */
+static bool fails(fault_call call) {
+    if (!strikes(call))
+        return false;
+    errno = armed.error_number == FAULT_SHORT ? EIO : armed.error_number;
+    return true;
+}
+
+static int faulty_open(const char *path, int flags, mode_t mode) {
+    return fails(FAULT_OPEN) ? -1 : real.open(path, flags, mode);
+}
+
+static int faulty_close(int fd) {
+    bool fail = strikes(FAULT_CLOSE);
+    int result = real.close(fd);
+    if (fail) {
+        errno = armed.error_number;
+        result = -1;
+    }
+    return result;
+}
+
+static ssize_t faulty_read(int fd, void *buffer, size_t size) {
+    if (!strikes(FAULT_READ))
+        return real.read(fd, buffer, size);
+    if (armed.error_number == FAULT_SHORT)
+        return real.read(fd, buffer, size ? 1 : 0);
+    errno = armed.error_number;
+    return -1;
+}
+
+static ssize_t faulty_write(int fd, const void *buffer, size_t size) {
+    if (!strikes(FAULT_WRITE))
+        return real.write(fd, buffer, size);
+    if (armed.error_number == FAULT_SHORT)
+        return real.write(fd, buffer, size ? 1 : 0);
+    errno = armed.error_number;
+    return -1;
+}
+
+static int faulty_fstat(int fd, struct stat *out) {
+    return fails(FAULT_FSTAT) ? -1 : real.fstat(fd, out);
+}
+
+static int faulty_stat(const char *path, struct stat *out) {
+    return fails(FAULT_STAT) ? -1 : real.stat(path, out);
+}
+
+static ssize_t faulty_readlink(const char *path, char *buffer, size_t size) {
+    return fails(FAULT_READLINK) ? -1 : real.readlink(path, buffer, size);
+}
+
+static int faulty_fchmod(int fd, mode_t mode) {
+    return fails(FAULT_FCHMOD) ? -1 : real.fchmod(fd, mode);
+}
+
+static int faulty_fchown(int fd, uid_t owner, gid_t group) {
+    return fails(FAULT_FCHOWN) ? -1 : real.fchown(fd, owner, group);
+}
+
+static int faulty_rename(const char *from, const char *to) {
+    return fails(FAULT_RENAME) ? -1 : real.rename(from, to);
+}
+
+static int faulty_exchange(const char *one, const char *other) {
+    return fails(FAULT_EXCHANGE) ? -1 : real.exchange(one, other);
+}
+
+static int faulty_unlink(const char *path) {
+    return fails(FAULT_UNLINK) ? -1 : real.unlink(path);
+}
+
+static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
+    return fails(FAULT_POLL) ? -1 : real.poll(fds, count, timeout_ms);
+}
+
+static void *faulty_map(size_t size) {
+    return fails(FAULT_MAP) ? NULL : real.map(size);
+}
+
+static int faulty_unmap(void *block, size_t size) {
+    bool fail = fails(FAULT_UNMAP);
+    int result = real.unmap(block, size);
+    return fail ? -1 : result;
+}
+
+void fault_install(void) {
+    if (installed)
+        return;
+    real = tamis__sys;
+    tamis__sys = (struct tamis__system){
+        .open = faulty_open,
+        .close = faulty_close,
+        .read = faulty_read,
+        .write = faulty_write,
+        .fstat = faulty_fstat,
+        .stat = faulty_stat,
+        .readlink = faulty_readlink,
+        .fchmod = faulty_fchmod,
+        .fchown = faulty_fchown,
+        .rename = faulty_rename,
+        .exchange = faulty_exchange,
+        .unlink = faulty_unlink,
+        .poll = faulty_poll,
+        .map = faulty_map,
+        .unmap = faulty_unmap,
+    };
+    installed = true;
+}
+
+void fault_remove(void) {
+    if (!installed)
+        return;
+    tamis__sys = real;
+    installed = false;
+}
+
+void fault_arm(fault_call call, uint64_t nth, int error_number, bool onwards) {
+    memset(&armed, 0, sizeof armed);
+    armed.call = call;
+    armed.nth = nth;
+    armed.error_number = error_number;
+    armed.onwards = onwards;
+}
+
+void fault_disarm(void) {
+    armed.nth = 0;
+}
+
+uint64_t fault_fired(void) {
+    return armed.fired;
+}
+
+uint64_t fault_calls(fault_call call) {
+    return armed.calls[call];
+}
+
+const char *fault_call_name(fault_call call) {
+    static const char *const names[FAULT_CALL_COUNT] = {"open",     "close",    "read",   "write",  "fstat",
+                                                        "stat",     "readlink", "fchmod", "fchown", "rename",
+                                                        "exchange", "unlink",   "poll",   "map",    "unmap"};
+    return names[call];
+}
+
+/*
+ * A block of fault_memory:
+ *
+ *     | head: size, magic | pad | the caller's bytes ... |
+ *     ^ from aligned_alloc      ^ HEAD bytes further: aligned to 64, so to anything allowed
+ */
+enum { HEAD = 64 };
+#define MAGIC_LIVE UINT64_C(0x7ab1e5eed0c0ffee)
+#define MAGIC_DEAD UINT64_C(0xdeadb10cdeadb10c)
+
+struct head {
+    uint64_t size;
+    uint64_t magic;
+    fault_memory *owner;
+};
+
+static void broken(const char *what) {
+    fprintf(stderr, "fault_memory: %s\n", what);
+    abort();
+}
+
+static void *memory_alloc(void *context, size_t size, size_t align) {
+    fault_memory *memory = context;
+    uint64_t n = ++memory->requests;
+    if (size == 0 || align == 0 || align > HEAD || (align & (align - 1)) != 0)
+        broken("size or alignment outside the contract of tamis/alloc.h");
+    bool refuse = memory->fail_at && (n == memory->fail_at || (memory->onwards && n > memory->fail_at));
+    if (memory->limit && size > memory->limit - memory->live_bytes)
+        refuse = true;
+    size_t whole = refuse ? 0 : (size + 2 * HEAD - 1) / HEAD * HEAD;
+    struct head *head = whole > size ? aligned_alloc(HEAD, whole) : NULL;
+    if (!head) {
+        memory->refused++;
+        return NULL;
+    }
+    memset(head, 0, whole);
+    *head = (struct head){size, MAGIC_LIVE, memory};
+    memory->live_blocks++;
+    memory->live_bytes += size;
+    if (memory->live_bytes > memory->peak_bytes)
+        memory->peak_bytes = memory->live_bytes;
+    return (unsigned char *)head + HEAD;
+}
+
+static void memory_free(void *context, void *block, size_t size) {
+    fault_memory *memory = context;
+    if (!block)
+        broken("free of NULL");
+    struct head *head = (struct head *)(void *)((unsigned char *)block - HEAD);
+    if (head->magic == MAGIC_DEAD)
+        broken("block freed twice");
+    if (head->magic != MAGIC_LIVE || head->owner != memory)
+        broken("block is not from here");
+    if (head->size != size)
+        broken("block freed with another size");
+    memory->live_blocks--;
+    memory->live_bytes -= size;
+    memset(block, 0xdb, size);
+    head->magic = MAGIC_DEAD;
+    free(head);
+}
+
+tamis_allocator fault_memory_allocator(fault_memory *memory) {
+    return (tamis_allocator){memory_alloc, memory_free, memory};
+}
+
+size_t fault_open_descriptors(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    if (!folder)
+        return 0;
+    size_t count = 0;
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count - 3; /* ".", ".." and the folder's own */
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void give_up(const char *what) {
+    fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    abort();
+}
+
+uint64_t test_scale(uint64_t full, uint64_t sanitizer, uint64_t quick) {
+    const char *scale = getenv("TAMIS_TEST_SCALE");
+    if (scale && strcmp(scale, "quick") == 0)
+        return quick;
+    if (scale && strcmp(scale, "sanitizer") == 0)
+        return sanitizer;
+    return full;
+}
+
+uint64_t test_seed(uint64_t fallback) {
+    const char *given = getenv("TAMIS_TEST_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 0) : fallback;
+    printf("seed: TAMIS_TEST_SEED=%" PRIu64 "\n", seed);
+    return seed;
+}
+
+uint64_t test_random(uint64_t *state) {
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+uint64_t test_below(uint64_t *state, uint64_t bound) {
+    return test_random(state) % bound;
+}
+
+void bytes_add(test_bytes *bytes, const void *data, size_t size) {
+    if (size == 0)
+        return;
+    if (bytes->size + size > bytes->room) {
+        bytes->room = (bytes->size + size) * 2;
+        bytes->data = realloc(bytes->data, bytes->room);
+        if (!bytes->data)
+            give_up("realloc");
+    }
+    memcpy(bytes->data + bytes->size, data, size);
+    bytes->size += size;
+}
+
+void bytes_clear(test_bytes *bytes) {
+    free(bytes->data);
+    *bytes = (test_bytes){0};
+}
+
+bool bytes_equal(const test_bytes *one, const test_bytes *other) {
+    return one->size == other->size && (one->size == 0 || memcmp(one->data, other->data, one->size) == 0);
+}
+
+bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want) {
+    if (bytes_equal(got, want))
+        return true;
+    size_t at = 0;
+    while (at < got->size && at < want->size && got->data[at] == want->data[at])
+        at++;
+    fprintf(stderr, "%s: %zu bytes instead of %zu, the first difference at %zu\n", what, got->size,
+            want->size, at);
+    return false;
+}
+
+static char folder[64];
+
+void scratch_make(void) {
+    snprintf(folder, sizeof folder, "/tmp/tamis-test-XXXXXX");
+    if (!mkdtemp(folder))
+        give_up("mkdtemp");
+}
+
+const char *scratch(const char *name) {
+    static char paths[16][PATH_MAX];
+    static unsigned next;
+    char *path = paths[next++ % 16];
+    snprintf(path, PATH_MAX, "%s/%s", folder, name);
+    return path;
+}
+
+/* Calls `visit` for each name until it returns true. */
+static bool visit_entries(bool (*visit)(const char *name, void *context), void *context) {
+    DIR *open_folder = opendir(folder);
+    if (!open_folder)
+        give_up(folder);
+    bool found = false;
+    for (struct dirent *entry; !found && (entry = readdir(open_folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            found = visit(entry->d_name, context);
+    closedir(open_folder);
+    return found;
+}
+
+static bool remove_entry(const char *name, void *context) {
+    const char *path = scratch(name);
+    (void)context;
+    if (unlink(path) < 0 && rmdir(path) < 0)
+        give_up(path);
+    return false;
+}
+
+void scratch_remove(void) {
+    visit_entries(remove_entry, NULL);
+    if (rmdir(folder) < 0)
+        give_up(folder);
+}
+
+static bool count_entry(const char *name, void *context) {
+    (void)name;
+    ++*(size_t *)context;
+    return false;
+}
+
+size_t scratch_entries(void) {
+    size_t count = 0;
+    visit_entries(count_entry, &count);
+    return count;
+}
+
+static bool hidden_entry(const char *name, void *context) {
+    if (name[0] != '.')
+        return false;
+    snprintf(context, NAME_MAX + 1, "%s", name);
+    return true;
+}
+
+const char *scratch_hidden(void) {
+    static char name[NAME_MAX + 1];
+    return visit_entries(hidden_entry, name) ? name : NULL;
+}
+
+void file_write(const char *path, const void *data, size_t size) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        give_up(path);
+    for (size_t at = 0; at < size;) {
+        ssize_t wrote = write(fd, (const char *)data + at, size - at);
+        if (wrote < 0)
+            give_up(path);
+        at += (size_t)wrote;
+    }
+    close(fd);
+}
+
+void file_read(const char *path, test_bytes *into) {
+    unsigned char buffer[65536];
+    bytes_clear(into);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        give_up(path);
+    ssize_t size;
+    while ((size = read(fd, buffer, sizeof buffer)) > 0)
+        bytes_add(into, buffer, (size_t)size);
+    close(fd);
+}
+
+bool file_exists(const char *path) {
+    struct stat about;
+    return lstat(path, &about) == 0;
+}
+
+bool file_is(const char *path, const char *text) {
+    if (!file_exists(path))
+        return false;
+    test_bytes got = {0};
+    file_read(path, &got);
+    bool same =
+        got.size == strlen(text) && memcmp(got.size ? (const char *)got.data : "", text, got.size) == 0;
+    if (!same)
+        fprintf(stderr, "%s: holds \"%.*s\" instead of \"%s\"\n", path, (int)got.size, (const char *)got.data,
+                text);
+    bytes_clear(&got);
+    return same;
+}

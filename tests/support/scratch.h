@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_TEST_SCRATCH_H
+#define TAMIS_TEST_SCRATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- how much to run: TAMIS_TEST_SCALE=full|sanitizer|quick, full if not set ---- */
+
+/* The one of three numbers that the scale picks. */
+uint64_t test_scale(uint64_t full, uint64_t sanitizer, uint64_t quick);
+
+/* ---- random numbers: the same everywhere for a seed (splitmix64) ---- */
+
+/* TAMIS_TEST_SEED, or `fallback`; printed, so that a failure can be run again. */
+uint64_t test_seed(uint64_t fallback);
+uint64_t test_random(uint64_t *state);
+uint64_t test_below(uint64_t *state, uint64_t bound); /* 0..bound-1, nearly uniform */
+
+/* ---- bytes ---- */
+
+typedef struct test_bytes {
+    unsigned char *data; /* NULL only when empty */
+    size_t size;
+    size_t room;
+} test_bytes;
+
+void bytes_add(test_bytes *bytes, const void *data, size_t size);
+void bytes_clear(test_bytes *bytes); /* keeps nothing */
+bool bytes_equal(const test_bytes *one, const test_bytes *other);
+/* Says on stderr where they differ. */
+bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want);
+
+/* ---- a folder of the test's own, emptied and removed by scratch_remove ---- */
+
+void scratch_make(void);
+void scratch_remove(void);
+/* Path of a name in it. Static storage for the last 16. */
+const char *scratch(const char *name);
+/* Names in it, dot files included. */
+size_t scratch_entries(void);
+/* A name in it that begins with a dot (a file left aside), or NULL. */
+const char *scratch_hidden(void);
+
+/* Whole files; these abort on failure. */
+void file_write(const char *path, const void *data, size_t size);
+void file_read(const char *path, test_bytes *into);
+bool file_is(const char *path, const char *text); /* exists and holds just that */
+bool file_exists(const char *path);
+
+#endif

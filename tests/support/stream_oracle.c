@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream_oracle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/filter.h>
+
+typedef struct record {
+    const unsigned char *data;
+    size_t size;
+} record;
+
+typedef struct side {
+    test_bytes *bytes;
+    bool owes;
+} side;
+
+static void side_put(side *to, const record *one, bool terminated, unsigned char terminator) {
+    if (to->owes)
+        bytes_add(to->bytes, &terminator, 1);
+    bytes_add(to->bytes, one->data, one->size);
+    if (terminated)
+        bytes_add(to->bytes, &terminator, 1);
+    to->owes = !terminated;
+}
+
+static bool came_before(const record *all, size_t count, const record *one) {
+    for (size_t i = 0; i < count; i++)
+        if (all[i].size == one->size && (one->size == 0 || memcmp(all[i].data, one->data, one->size) == 0))
+            return true;
+    return false;
+}
+
+/* The record at `at` and whether a terminator follows it. */
+static record record_at(const test_bytes *input, size_t at, unsigned char terminator, bool *terminated) {
+    size_t end = at;
+    while (end < input->size && input->data[end] != terminator)
+        end++;
+    *terminated = end < input->size;
+    return (record){input->data + at, end - at};
+}
+
+void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, unsigned char terminator) {
+    *oracle = (stream_oracle){.stats = TAMIS_STREAM_STATS_INIT};
+    side unique = {&oracle->unique, false};
+    side duplicates = {&oracle->duplicates, false};
+    size_t total = 1;
+    for (size_t i = 0; i < count; i++)
+        total += inputs[i].size;
+    record *firsts = malloc(total * sizeof *firsts);
+    size_t first_count = 0;
+    if (!firsts)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        for (size_t at = 0; at < inputs[i].size;) {
+            bool terminated;
+            record one = record_at(&inputs[i], at, terminator, &terminated);
+            bool repeat = came_before(firsts, first_count, &one);
+            side_put(repeat ? &duplicates : &unique, &one, terminated, terminator);
+            if (!repeat)
+                firsts[first_count++] = one;
+            oracle->stats.records++;
+            oracle->stats.duplicates += repeat;
+            oracle->stats.unique += !repeat;
+            at += one.size + terminated;
+        }
+        oracle->stats.bytes_in += inputs[i].size;
+    }
+    oracle->stats.bytes_total = oracle->stats.bytes_in;
+    oracle->stats.bytes_out = oracle->unique.size + oracle->duplicates.size;
+    free(firsts);
+}
+
+static bool number_check(const char *name, uint64_t got, uint64_t want) {
+    if (got != want)
+        fprintf(stderr, "stats: %s is %llu instead of %llu\n", name, (unsigned long long)got,
+                (unsigned long long)want);
+    return got == want;
+}
+
+bool stats_check(const tamis_stream_stats *got, const tamis_stream_stats *want) {
+    bool records = number_check("records", got->records, want->records);
+    bool unique = number_check("unique", got->unique, want->unique);
+    bool duplicates = number_check("duplicates", got->duplicates, want->duplicates);
+    bool unknown = number_check("unknown", got->unknown, want->unknown);
+    bool in = number_check("bytes_in", got->bytes_in, want->bytes_in);
+    bool out = number_check("bytes_out", got->bytes_out, want->bytes_out);
+    bool total = number_check("bytes_total", got->bytes_total, want->bytes_total);
+    return records && unique && duplicates && unknown && in && out && total;
+}
+
+void oracle_clear(stream_oracle *oracle) {
+    bytes_clear(&oracle->unique);
+    bytes_clear(&oracle->duplicates);
+}
+
+tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    want.kind = TAMIS_KIND_EXACT;
+    want.expect = expect;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    tamis_dedup *session = NULL;
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    options.when_full = when_full;
+    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+        tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK ||
+        tamis_dedup_open(&session, filter, &options, &err) != TAMIS_OK) {
+        fprintf(stderr, "session_make: %s\n", err.text);
+        abort();
+    }
+    return session;
+}
+
+void session_drop(tamis_dedup *session) {
+    if (!session)
+        return;
+    /* Ours: session_make made it. The session only shows it read-only. */
+    tamis_filter *filter = (tamis_filter *)(uintptr_t)tamis_dedup_filter(session);
+    tamis_dedup_close(session);
+    tamis_filter_free(filter);
+}

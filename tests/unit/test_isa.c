@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+#include "base/isa.h"
+
+static void not_forced_the_best_is_taken(void **state) {
+    (void)state;
+    tamis__isa unset = TAMIS__ISA_COUNT, empty = TAMIS__ISA_COUNT;
+    assert_int_equal(tamis__isa_choose(NULL, &unset, NULL), TAMIS_OK);
+    assert_int_equal(tamis__isa_choose("", &empty, NULL), TAMIS_OK);
+    assert_true(unset < TAMIS__ISA_COUNT);
+    assert_int_equal(unset, empty);
+}
+
+static void scalar_is_always_there(void **state) {
+    (void)state;
+    tamis__isa isa = TAMIS__ISA_COUNT;
+    assert_int_equal(tamis__isa_choose("scalar", &isa, NULL), TAMIS_OK);
+    assert_int_equal(isa, TAMIS__ISA_SCALAR);
+}
+
+static void what_is_not_there_is_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"nonsense", "Scalar", "scalar ", "scala", " ", "avx99"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tamis__isa isa = TAMIS__ISA_COUNT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_int_equal(tamis__isa_choose(names[i], &isa, &err), TAMIS_E_UNSUPPORTED);
+        assert_int_equal(isa, TAMIS__ISA_COUNT);
+        assert_int_equal(err.status, TAMIS_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, names[i]));
+        assert_non_null(strstr(err.text, "TAMIS_KERNEL"));
+    }
+}
+
+/* The decision is made once a process, so each case gets one; 0 is the exit status of a passed child. */
+static void in_a_process_with(const char *kernel, int (*check)(void)) {
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (kernel)
+            setenv("TAMIS_KERNEL", kernel, 1);
+        else
+            unsetenv("TAMIS_KERNEL");
+        exit(check());
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static tamis_status create_filter(tamis_error *err) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    want.expect = 10;
+    tamis_status status = tamis_plan_make(&plan, &want, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_create(&filter, &plan, NULL, err);
+    if (status != TAMIS_OK && filter)
+        return TAMIS_OK; /* an out-parameter that was touched: fails the check below */
+    tamis_filter_free(filter);
+    return status;
+}
+
+static int works_as_scalar(void) {
+    return strcmp(tamis_kernel_name(), "scalar") != 0 || create_filter(NULL) != TAMIS_OK;
+}
+
+static int works(void) {
+    return strcmp(tamis_kernel_name(), "unavailable") == 0 || create_filter(NULL) != TAMIS_OK;
+}
+
+static int refuses_nonsense(void) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (create_filter(&err) != TAMIS_E_UNSUPPORTED || !strstr(err.text, "TAMIS_KERNEL=nonsense"))
+        return 1;
+    setenv("TAMIS_KERNEL", "scalar", 1); /* too late: decided */
+    return strcmp(tamis_kernel_name(), "unavailable") != 0;
+}
+
+static int decides_once(void) {
+    char first[32];
+    snprintf(first, sizeof first, "%s", tamis_kernel_name());
+    setenv("TAMIS_KERNEL", "nonsense", 1);
+    return strcmp(tamis_kernel_name(), first) != 0 || create_filter(NULL) != TAMIS_OK;
+}
+
+static void the_environment_decides_once(void **state) {
+    (void)state;
+    in_a_process_with("scalar", works_as_scalar);
+    in_a_process_with("nonsense", refuses_nonsense);
+    in_a_process_with("scalar", decides_once);
+    in_a_process_with("", works);
+    in_a_process_with(NULL, works);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(not_forced_the_best_is_taken),
+        cmocka_unit_test(scalar_is_always_there),
+        cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(the_environment_decides_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
