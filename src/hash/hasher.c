@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hash/hasher.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "hash/murmur3.h"
+
+_Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");
+_Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "its long result has 128 bits");
+
+/* One row a scheme; the row's number is the scheme's. */
+static const struct scheme_row {
+    const char *name;
+    bool seeded;
+    bool keyed;
+} scheme_rows[] = {
+    [TAMIS_SCHEME_AUTO] = {"auto", true, true},
+    [TAMIS_SCHEME_XXH3] = {"xxh3", true, false},
+    [TAMIS_SCHEME_SIP] = {"sip", false, true},
+    [TAMIS_SCHEME_GUAVA64] = {"guava64", false, false},
+};
+enum { SCHEME_COUNT = sizeof scheme_rows / sizeof *scheme_rows };
+
+const char *tamis_scheme_name(tamis_scheme scheme) {
+    return (unsigned)scheme < SCHEME_COUNT ? scheme_rows[scheme].name : NULL;
+}
+
+tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_error *err) {
+    for (int i = 0; i < SCHEME_COUNT; i++) {
+        if (strcmp(name, scheme_rows[i].name) == 0) {
+            *scheme = (tamis_scheme)i;
+            return TAMIS_OK;
+        }
+    }
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%.100s: no such scheme; use auto, xxh3, sip or guava64",
+                       name);
+}
+
+/* The secret is hashed twice under two names, so that the fingerprint, which goes into files, tells
+ * nothing about the key. Each result is BLAKE2b of the secret, keyed by the name. */
+static void digest_secret(uint8_t *out, size_t out_size, const void *secret, size_t size, const char *name) {
+    crypto_generichash(out, out_size, secret, size, (const uint8_t *)name, strlen(name));
+}
+
+static tamis_status take_secret(tamis_hasher *hasher, const void *secret, size_t size, tamis_error *err) {
+    if (sodium_init() < 0)
+        return tamis__fail(
+            err, TAMIS_E_SYSTEM, 0,
+            "libsodium: could not be initialised; check that the system's random source works");
+    uint8_t print[crypto_generichash_BYTES_MIN];
+    digest_secret(hasher->sip_key, sizeof hasher->sip_key, secret, size, "tamis: key of SipHash-2-4");
+    digest_secret(print, sizeof print, secret, size, "tamis: fingerprint of a secret");
+    hasher->secret_print = tamis__load64le(print);
+    return TAMIS_OK;
+}
+
+static tamis_status check_secret(tamis_scheme scheme, uint64_t seed, size_t secret_size, tamis_error *err) {
+    const char *name = scheme_rows[scheme].name;
+    if (seed && !scheme_rows[scheme].seeded)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "seed %" PRIu64 ": scheme %s takes no seed; leave it out",
+                           seed, name);
+    if (secret_size && !scheme_rows[scheme].keyed)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "secret: scheme %s takes none; leave it out or use sip",
+                           name);
+    if (scheme == TAMIS_SCHEME_SIP && (secret_size < TAMIS_SECRET_MIN || secret_size > TAMIS_SECRET_MAX))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "secret: %zu bytes, scheme sip needs %d to %d; give it a secret of random bytes",
+                           secret_size, TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    return TAMIS_OK;
+}
+
+static uint64_t origin_of(const tamis_hasher *hasher) {
+    uint8_t identity[24];
+    tamis__store64le(identity, (uint64_t)hasher->scheme);
+    tamis__store64le(identity + 8, hasher->seed);
+    tamis__store64le(identity + 16, hasher->secret_print);
+    return XXH3_64bits(identity, sizeof identity);
+}
+
+tamis_status tamis_hasher_create(tamis_hasher **hasher, tamis_scheme scheme, uint64_t seed,
+                                 const void *secret, size_t secret_size, const tamis_allocator *allocator,
+                                 tamis_error *err) {
+    if ((unsigned)scheme >= SCHEME_COUNT)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "scheme %d: no such scheme; see tamis/hash.h",
+                           (int)scheme);
+    if (scheme == TAMIS_SCHEME_AUTO)
+        scheme = secret_size ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
+    tamis_status status = check_secret(scheme, seed, secret_size, err);
+    if (status != TAMIS_OK)
+        return status;
+
+    tamis_allocator memory = tamis__allocator_resolve(allocator);
+    tamis_hasher *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_hasher));
+    if (!made)
+        return tamis__fail_nomem(err, "hasher", sizeof *made);
+    made->allocator = memory;
+    made->scheme = scheme;
+    made->seed = seed;
+    status = secret_size ? take_secret(made, secret, secret_size, err) : TAMIS_OK;
+    if (status != TAMIS_OK) {
+        tamis_hasher_free(made);
+        return status;
+    }
+    made->origin = origin_of(made);
+    *hasher = made;
+    return TAMIS_OK;
+}
+
+void tamis_hasher_free(tamis_hasher *hasher) {
+    if (!hasher)
+        return;
+    tamis_allocator memory = hasher->allocator;
+    sodium_memzero(hasher, sizeof *hasher);
+    tamis__free(&memory, hasher, sizeof *hasher);
+}
+
+tamis_scheme tamis_hasher_scheme(const tamis_hasher *hasher) {
+    return hasher->scheme;
+}
+
+static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
+    XXH128_hash_t digest = XXH3_128bits_withSeed(key->data, key->size, hasher->seed);
+    word[0] = digest.low64;
+    word[1] = digest.high64;
+}
+
+static void hash_sip(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
+    uint8_t digest[16];
+    crypto_shorthash_siphashx24(digest, key->data, key->size, hasher->sip_key);
+    word[0] = tamis__load64le(digest);
+    word[1] = tamis__load64le(digest + 8);
+}
+
+void tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count, tamis_hash *hashes) {
+    for (size_t i = 0; i < count; i++) {
+        switch (hasher->scheme) {
+        case TAMIS_SCHEME_SIP:
+            hash_sip(hasher, &keys[i], hashes[i].word);
+            break;
+        case TAMIS_SCHEME_GUAVA64:
+            tamis__murmur3_x64_128(keys[i].data, keys[i].size, 0, hashes[i].word);
+            break;
+        default:
+            hash_xxh3(hasher, &keys[i], hashes[i].word);
+        }
+        hashes[i].origin = hasher->origin;
+    }
+}
+
+tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,
+                                 tamis_error *err) {
+    uint64_t differ = 0;
+    for (size_t i = 0; i < count; i++)
+        differ |= hashes[i].origin ^ hasher->origin;
+    if (!differ)
+        return TAMIS_OK;
+    size_t first = 0;
+    while (hashes[first].origin == hasher->origin)
+        first++;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "hash %zu: made with another scheme, seed or secret than this filter's (%s); hash "
+                       "the key with tamis_filter_hasher()",
+                       first, tamis_scheme_name(hasher->scheme));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_HASH_HASHER_H
+#define TAMIS_HASH_HASHER_H
+
+#include <tamis/hash.h>
+
+#include "base/memory.h"
+
+struct tamis_hasher {
+    tamis_allocator allocator;
+    tamis_scheme scheme;   /* never AUTO */
+    uint64_t seed;         /* 0 but for xxh3 */
+    uint64_t secret_print; /* fingerprint of the secret, 0 without one: what a file may record */
+    uint64_t origin;       /* see tamis_hash */
+    uint8_t sip_key[16];   /* what the secret was hashed to */
+};
+
+/* "scheme guava64", for error sentences: origin is only a number. */
+tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,
+                                 tamis_error *err);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/hash.h>
+
+#include "golden/golden_reader.h"
+#include "hash/murmur3.h"
+#include "support/fault.h"
+
+static const char secret[] = "sixteen bytes at the least, and more of them are welcome";
+
+static tamis_hasher *hasher_of(tamis_scheme scheme, uint64_t seed, const void *bytes, size_t size) {
+    tamis_hasher *hasher = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_hasher_create(&hasher, scheme, seed, bytes, size, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return hasher;
+}
+
+static void schemes_have_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"auto", "xxh3", "sip", "guava64"};
+    for (int i = 0; i < 4; i++) {
+        tamis_scheme scheme = (tamis_scheme)99;
+        assert_string_equal(tamis_scheme_name((tamis_scheme)i), names[i]);
+        assert_int_equal(tamis_scheme_parse(names[i], &scheme, NULL), TAMIS_OK);
+        assert_int_equal(scheme, i);
+    }
+    assert_null(tamis_scheme_name((tamis_scheme)4));
+    assert_null(tamis_scheme_name((tamis_scheme)-1));
+}
+
+static void unknown_names_are_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"", "xxh", "xxh33", "XXH3", " sip", "siphash", "guava"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        tamis_scheme scheme = (tamis_scheme)99;
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_int_equal(tamis_scheme_parse(names[i], &scheme, &err), TAMIS_E_INVALID);
+        assert_int_equal(scheme, 99);
+        for (int known = 0; known < 4; known++)
+            assert_non_null(strstr(err.text, tamis_scheme_name((tamis_scheme)known)));
+    }
+    char endless[1000];
+    memset(endless, 'x', sizeof endless - 1);
+    endless[sizeof endless - 1] = 0;
+    tamis_scheme scheme;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_scheme_parse(endless, &scheme, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "guava64")); /* the remedy is not cut off */
+}
+
+/* XXH3 as Python's xxhash makes it, SipHash as OpenSSL, BLAKE2b as Python's hashlib. */
+static void digests_of_other_implementations(void **state) {
+    (void)state;
+    static uint8_t key[8192], secret_bytes[8192];
+    int vectors = 0;
+    for (golden g = golden_open("hash_vectors.tsv"); golden_next(&g); vectors++) {
+        tamis_scheme scheme;
+        assert_int_equal(g.fields, 7);
+        assert_int_equal(tamis_scheme_parse(g.field[0], &scheme, NULL), TAMIS_OK);
+        size_t secret_size = golden_bytes(g.field[2], secret_bytes), size = golden_bytes(g.field[3], key);
+        tamis_hasher *hasher = hasher_of(scheme, strtoull(g.field[1], NULL, 10), secret_bytes, secret_size);
+        tamis_key view = {key, size};
+        tamis_hash hash;
+        tamis_hash_many(hasher, &view, 1, &hash);
+        for (int i = 0; i < 2; i++)
+            assert_true(hash.word[i] == strtoull(g.field[4 + i], NULL, 16));
+        assert_true(hash.origin == strtoull(g.field[6], NULL, 16));
+        tamis_hasher_free(hasher);
+    }
+    assert_true(vectors > 300);
+}
+
+static void guava64_is_murmur3(void **state) {
+    (void)state;
+    static uint8_t key[100000];
+    tamis_hasher *hasher = hasher_of(TAMIS_SCHEME_GUAVA64, 0, NULL, 0);
+    for (golden g = golden_open("guava-31.1.tsv"); golden_next(&g);) {
+        if (strcmp(g.field[0], "filter") == 0)
+            continue;
+        tamis_key view = {key, golden_key(g.field[0], g.field[1], key)};
+        tamis_hash hash;
+        uint64_t digest[2];
+        tamis_hash_many(hasher, &view, 1, &hash);
+        tamis__murmur3_x64_128(view.data, view.size, 0, digest);
+        assert_memory_equal(hash.word, digest, sizeof digest);
+    }
+    tamis_hasher_free(hasher);
+}
+
+static void many_are_hashed_like_one(void **state) {
+    (void)state;
+    enum { COUNT = 200 };
+    static uint8_t bytes[COUNT];
+    tamis_key keys[COUNT];
+    tamis_hash many[COUNT], one;
+    for (int i = 0; i < COUNT; i++) {
+        bytes[i] = (uint8_t)(i * 37);
+        keys[i] = (tamis_key){i ? bytes : NULL, (size_t)i};
+    }
+    for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_GUAVA64; scheme++) {
+        bool keyed = scheme == TAMIS_SCHEME_SIP;
+        tamis_hasher *hasher = hasher_of((tamis_scheme)scheme, 0, secret, keyed ? sizeof secret : 0);
+        assert_int_equal(tamis_hasher_scheme(hasher), scheme);
+        tamis_hash_many(hasher, keys, COUNT, many);
+        for (int i = 0; i < COUNT; i++) {
+            tamis_hash_many(hasher, &keys[i], 1, &one);
+            assert_memory_equal(&many[i], &one, sizeof one);
+            assert_true(i == 0 || memcmp(many[i].word, many[i - 1].word, sizeof one.word) != 0);
+        }
+        tamis_hash_many(hasher, NULL, 0, NULL);
+        tamis_hasher_free(hasher);
+    }
+}
+
+static void auto_depends_on_the_secret(void **state) {
+    (void)state;
+    tamis_hasher *open = hasher_of(TAMIS_SCHEME_AUTO, 5, NULL, 0);
+    tamis_hasher *keyed = hasher_of(TAMIS_SCHEME_AUTO, 0, secret, sizeof secret);
+    assert_int_equal(tamis_hasher_scheme(open), TAMIS_SCHEME_XXH3);
+    assert_int_equal(tamis_hasher_scheme(keyed), TAMIS_SCHEME_SIP);
+    tamis_hasher_free(open);
+    tamis_hasher_free(keyed);
+}
+
+static uint64_t origin_of(tamis_scheme scheme, uint64_t seed, const void *bytes, size_t size) {
+    tamis_hasher *hasher = hasher_of(scheme, seed, bytes, size);
+    tamis_key key = {"", 0};
+    tamis_hash hash;
+    tamis_hash_many(hasher, &key, 1, &hash);
+    tamis_hasher_free(hasher);
+    return hash.origin;
+}
+
+static void origins_tell_hashers_apart(void **state) {
+    (void)state;
+    uint64_t origins[] = {
+        origin_of(TAMIS_SCHEME_XXH3, 0, NULL, 0),          origin_of(TAMIS_SCHEME_XXH3, 1, NULL, 0),
+        origin_of(TAMIS_SCHEME_XXH3, UINT64_MAX, NULL, 0), origin_of(TAMIS_SCHEME_GUAVA64, 0, NULL, 0),
+        origin_of(TAMIS_SCHEME_SIP, 0, secret, 16),        origin_of(TAMIS_SCHEME_SIP, 0, secret, 17),
+        origin_of(TAMIS_SCHEME_SIP, 0, secret + 1, 16),
+    };
+    for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(origins[i] != origins[j]);
+    assert_true(origins[4] == origin_of(TAMIS_SCHEME_AUTO, 0, secret, 16));
+}
+
+static void refused(tamis_scheme scheme, uint64_t seed, size_t secret_size, const char *says) {
+    static uint8_t bytes[TAMIS_SECRET_MAX + 1];
+    tamis_hasher *hasher = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_hasher_create(&hasher, scheme, seed, bytes, secret_size, NULL, &err),
+                     TAMIS_E_INVALID);
+    assert_null(hasher);
+    if (!strstr(err.text, says))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
+    assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
+}
+
+static void contradictions_are_refused(void **state) {
+    (void)state;
+    refused(TAMIS_SCHEME_SIP, 0, 0, "0 bytes");
+    refused(TAMIS_SCHEME_SIP, 0, TAMIS_SECRET_MIN - 1, "15 bytes");
+    refused(TAMIS_SCHEME_SIP, 0, TAMIS_SECRET_MAX + 1, "16 to 4096");
+    refused(TAMIS_SCHEME_AUTO, 0, 1, "1 bytes");
+    refused(TAMIS_SCHEME_SIP, 1, TAMIS_SECRET_MIN, "takes no seed");
+    refused(TAMIS_SCHEME_AUTO, 1, TAMIS_SECRET_MIN, "takes no seed");
+    refused(TAMIS_SCHEME_GUAVA64, 7, 0, "seed 7");
+    refused(TAMIS_SCHEME_GUAVA64, 0, TAMIS_SECRET_MIN, "secret");
+    refused(TAMIS_SCHEME_XXH3, 0, TAMIS_SECRET_MIN, "secret");
+    refused((tamis_scheme)4, 0, 0, "scheme 4");
+    refused((tamis_scheme)-1, 0, 0, "scheme -1");
+    tamis_hasher_free(hasher_of(TAMIS_SCHEME_SIP, 0, secret, TAMIS_SECRET_MIN));
+    static const uint8_t longest[TAMIS_SECRET_MAX];
+    tamis_hasher_free(hasher_of(TAMIS_SCHEME_SIP, 0, longest, TAMIS_SECRET_MAX));
+}
+
+/* An allocator that keeps what was given back, to look at it. */
+static uint8_t kept[4096];
+static size_t kept_size;
+
+static void *keeping_alloc(void *context, size_t size, size_t align) {
+    (void)context;
+    (void)align;
+    memset(kept, 0, sizeof kept);
+    kept_size = size;
+    return size <= sizeof kept ? kept : NULL;
+}
+
+static void keeping_free(void *context, void *block, size_t size) {
+    (void)context;
+    assert_ptr_equal(block, kept);
+    assert_int_equal(size, kept_size);
+}
+
+static void no_key_is_left_in_memory(void **state) {
+    (void)state;
+    tamis_allocator keeping = {keeping_alloc, keeping_free, NULL};
+    tamis_hasher *hasher = NULL;
+    assert_int_equal(tamis_hasher_create(&hasher, TAMIS_SCHEME_SIP, 0, secret, sizeof secret, &keeping, NULL),
+                     TAMIS_OK);
+    size_t used = 0;
+    for (size_t i = 0; i < kept_size; i++)
+        used += kept[i] != 0;
+    assert_true(used > 16);
+    tamis_hasher_free(hasher);
+    for (size_t i = 0; i < kept_size; i++)
+        assert_int_equal(kept[i], 0);
+    tamis_hasher_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schemes_have_names),
+        cmocka_unit_test(unknown_names_are_refused),
+        cmocka_unit_test(digests_of_other_implementations),
+        cmocka_unit_test(guava64_is_murmur3),
+        cmocka_unit_test(many_are_hashed_like_one),
+        cmocka_unit_test(auto_depends_on_the_secret),
+        cmocka_unit_test(origins_tell_hashers_apart),
+        cmocka_unit_test(contradictions_are_refused),
+        cmocka_unit_test(no_key_is_left_in_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
