@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The mathematics of Bloom filters, classic and blocked. docs/MATH.md derives each formula under these
+ * names: n keys, m bits, k probes, rate p. Terms like (1 - 1/m)^(kn) are computed as exp(kn log1p(-1/m)),
+ * which keeps its digits at n = 1e12, where 1 - 1/m is within a few units of 1.
+ */
+#include <math.h>
+
+#include "plan/plan_int.h"
+
+#define LN2                      0.693147180559945309417
+#define BLOCK_BITS               512.0
+#define BLOCKED_PROBES_MAX       32
+#define BLOCKED_BITS_PER_KEY_MAX 512.0
+
+/* Share of m bits that are set after `throws` throws at random positions. */
+static double fill_after(double throws, double m) {
+    return -expm1(throws * log1p(-1.0 / m));
+}
+
+double tamis_bloom_fpr(double n, double m, double k) {
+    if (!(n >= 0) || !(m >= 1) || !(k >= 1))
+        return NAN;
+    return m == 1 ? (n > 0 ? 1.0 : 0.0) : pow(fill_after(k * n, m), k);
+}
+
+double tamis_bloom_bits(double n, double p) {
+    return -n * log(p) / (LN2 * LN2);
+}
+
+double tamis_bloom_bits_for_probes(double n, double p, double k) {
+    /* 1 - (1 - p^(1/k))^(1/(kn)) is the share of one bit in m */
+    double log_zero = log1p(-pow(p, 1.0 / k));
+    return -1.0 / expm1(log_zero / (k * n));
+}
+
+uint32_t tamis_bloom_probes(double n, double m) {
+    double k = floor(m / n * LN2 + 0.5); /* Java's Math.round */
+    return k >= 1 ? (k <= UINT32_MAX ? (uint32_t)k : UINT32_MAX) : 1;
+}
+
+double tamis_bloom_capacity(double m, double k, double p) {
+    return log1p(-pow(p, 1.0 / k)) / (k * log1p(-1.0 / m));
+}
+
+double tamis_bloom_cardinality(double ones, double m, double k) {
+    if (ones >= m)
+        return INFINITY;
+    return -m / k * log1p(-ones / m);
+}
+
+/*
+ * Rate of one block that holds i keys: E[X^k], X the share of set bits after ik throws. (E X)^k alone is
+ * too small, by up to a tenth at k = 20, so the second term of the expansion around E X is added. With
+ * a = 1 - 1/b and c = 1 - 2/b, the variance of the number of empty bits after t throws is
+ * b(b-1)c^t + b a^t - b^2 a^2t (occupancy).
+ */
+static double block_fpr(double i, double k) {
+    double b = BLOCK_BITS, t = i * k;
+    double a = exp(t * log1p(-1 / b)), c = exp(t * log1p(-2 / b));
+    double mean = 1 - a;
+    if (mean <= 0)
+        return 0;
+    double variance = (b * (b - 1) * c + b * a - b * b * a * a) / (b * b);
+    double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
+    double p = pow(mean, k) * (1 + spread);
+    return p < 1 ? p : 1;
+}
+
+/* Sum over the Poisson distributed load i of a block with `load` keys on average. */
+static double blocked_fpr_at(double load, double k) {
+    double reach = 12 * sqrt(load) + 40, p = 0;
+    double first = floor(load - reach > 0 ? load - reach : 0);
+    double weight = exp(first * log(load) - load - lgamma(first + 1));
+    for (double i = first; i <= load + reach; i++) {
+        p += weight * block_fpr(i, k);
+        weight *= load / (i + 1);
+    }
+    return p;
+}
+
+double tamis_blocked_fpr(double n, double m, double k) {
+    if (!(n >= 0) || !(m >= 1) || !(k >= 1))
+        return NAN;
+    return n > 0 ? blocked_fpr_at(n * BLOCK_BITS / m, k) : 0;
+}
+
+/* The largest average load of a block at which k probes keep p; 0 where even the least load does not. */
+static double blocked_load(double p, double k) {
+    double low = BLOCK_BITS / BLOCKED_BITS_PER_KEY_MAX, high = BLOCK_BITS;
+    if (blocked_fpr_at(low, k) > p)
+        return 0;
+    for (int step = 0; step < 40 && high - low > 1e-6 * low; step++) {
+        double middle = (low + high) / 2;
+        if (blocked_fpr_at(middle, k) <= p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool tamis__blocked_size(double n, double p, double *m, uint32_t *k) {
+    double best = 0;
+    for (uint32_t probes = 1; probes <= BLOCKED_PROBES_MAX; probes++) {
+        double load = blocked_load(p, probes);
+        if (load > best) {
+            best = load;
+            *k = probes;
+        } else if (best > 0 && load < best) {
+            break; /* one maximum: fewer probes are too coarse, more fill the block */
+        }
+    }
+    if (best <= 0)
+        return false;
+    *m = ceil(n / best) * BLOCK_BITS;
+    return true;
+}
