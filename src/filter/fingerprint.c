@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Kinds fingerprint and exact: a table of hash prefixes that keeps its order, so that it can grow
+ * without its keys.
+ *
+ * The table is cut into partitions by the first bits of the hash (one partition where the number of
+ * keys is given, 256 where it is not), each an array of lines (fingerprint_line.h). What is left of
+ * the hash, read as a fraction y in [0, 1), names the place: the home line is floor(y * lines), and the
+ * `rest` of y, the bits below, is the entry: 4 bits name the bucket in the line, the next slot_bits - 1
+ * are kept. Lines, buckets and thus the whole table stay in the order of y.
+ *
+ *     y * lines = 0000110.0111 010110111001011 ...
+ *                 `line-' `--' `- the slot --'
+ *                        bucket
+ *
+ * Invariants:
+ *  1. An entry is in its home line, or, as a guest, in the guest line: one of the 1023 lines after home
+ *     (fewer in a smaller partition), named by the 10 bits of rest after the bucket.
+ *  2. If a guest's home is line i, line i is full, and stays so. A key whose home line is not full is
+ *     thus looked up in one line, any other in two.
+ *  3. A guest is known to slot_bits - 1 bits of its rest, bucket included: 4 fewer than at home.
+ *  4. Growing tables: every entry knows at least the first position_bits bits of y.
+ *
+ * Growth. A partition that is full to its limit is rewritten into one a quarter larger; the others stay,
+ * so no insertion pauses for more than 1/256 of the table, and their first sizes are spread over a quarter
+ * so that they take turns. A line number is computed from the first position_bits bits X of y alone,
+ * line = floor(X * lines / 2^position_bits), and rest is the distance of X from the least X of that line,
+ * then the bits after X. Both can be turned back: line and rest give X, hence the new line and rest, for
+ * any number of lines. An entry keeps what it knew, and each doubling turns one bit of rest into position.
+ *
+ * The rate of a lookup is the share of all y that some entry covers, and is kept exactly (`covered`):
+ * an entry that knows b bits of y covers 2^-b. Entries added in each doubling cover as much as those
+ * before them together, so the rate grows by half of its first value a doubling; the plan leaves the bits
+ * for that, and a table that would pass its rate says it is full.
+ *
+ * Measured by ./dev bench growth: bits a key and rate; by ./dev bench memory: ns a key.
+ */
+#include "filter/filter_int.h"
+#include "filter/fingerprint_line.h"
+#include "plan/plan_int.h"
+
+enum {
+    GUEST_BITS = 10,    /* bits of an entry that name its guest line */
+    GUEST_REACH = 1023, /* among at most so many */
+    SMALL_LINES = 160,  /* partitions below double: memory is no matter yet, and rewriting is */
+    ROOM_DEPTH = 3,     /* how many moves may follow one another to make room */
+    BATCH = 64,         /* keys located and prefetched together */
+    AHEAD = 8,          /* keys whose guest lines are prefetched before their turn */
+    POSITION_MAX = 56,  /* so that a product with a number of lines fits 128 bits with room to spare */
+    NARROW_MAX = 60     /* slot_bits up to which the upper word of rest is all that a slot can hold */
+};
+
+/* For what has to be inlined below WITH_GEOMETRY to profit from it. */
+#define INLINED inline __attribute__((always_inline))
+
+typedef struct partition {
+    _Alignas(LINE_BYTES) uint8_t *lines;
+    uint64_t count;   /* lines */
+    uint64_t inverse; /* floor((2^64 - 1) / count), to divide by count */
+    uint64_t used;    /* entries */
+    double covered;   /* share of this partition's y that entries cover */
+    double unit;      /* share that an entry covers that knows 0 bits of rest */
+    uint32_t log2;    /* floor(log2(count)) */
+    uint32_t reach;   /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
+} partition;
+
+_Static_assert(sizeof(partition) << TAMIS__FINGERPRINT_PARTITION_BITS == TAMIS__FINGERPRINT_DIRECTORY,
+               "the plan counts them");
+
+typedef struct table {
+    line_geometry geometry;
+    bool grows;
+    uint32_t partition_bits;
+    uint32_t position_bits; /* growing tables */
+    uint64_t line_limit;    /* most lines of a partition */
+    uint64_t growths;       /* partitions rewritten so far: places found before are then stale */
+    double load;            /* share of its slots at which a partition grows */
+    double covered;         /* share of all hashes that entries cover: the rate of a lookup */
+    double false_fresh;
+    double weight[129]; /* 2^-b */
+    partition *partitions;
+} table;
+
+/* Where a hash belongs. */
+typedef struct place {
+    partition *in;
+    uint64_t line;
+    tamis__u128 rest; /* left-aligned */
+} place;
+
+/* An entry read back, or about to be put: rest is known to `known` bits. */
+typedef struct entry {
+    tamis__u128 rest;
+    uint32_t known;
+} entry;
+
+static uint8_t *line_at(const partition *in, uint64_t line) {
+    return in->lines + line * LINE_BYTES;
+}
+
+static uint32_t partition_count(const table *t) {
+    return 1u << t->partition_bits;
+}
+
+/* ---- places ---- */
+
+/* y * lines, with y of 128 bits: whole part and fraction. */
+static inline void place_fixed(const partition *in, tamis__u128 y, place *at) {
+    tamis__u128 low = (tamis__u128)(uint64_t)y * in->count;
+    tamis__u128 high = (y >> 64) * in->count + (low >> 64);
+    at->line = (uint64_t)(high >> 64);
+    at->rest = high << 64 | (uint64_t)low;
+}
+
+/* floor(f / count): the product with the inverse is at most 2 too small, since f < 2^64. */
+static inline uint64_t divide(const partition *in, uint64_t f) {
+    uint64_t quotient = tamis__mulhi(f, in->inverse);
+    while ((quotient + 1) * in->count <= f)
+        quotient++;
+    return quotient;
+}
+
+/* X * count = line * 2^position_bits + f; the least X' of the line has f' < count, and f is f' plus a
+ * multiple of count, so X - X' = floor(f / count). It is below 2^(position_bits - log2). */
+static inline void place_first_bits(const table *t, const partition *in, uint64_t x, uint64_t *line,
+                                    uint64_t *distance) {
+    tamis__u128 product = (tamis__u128)x * in->count;
+    *line = (uint64_t)(product >> t->position_bits);
+    *distance = divide(in, (uint64_t)product & ((UINT64_C(1) << t->position_bits) - 1));
+}
+
+static inline void place_growing(const table *t, const partition *in, tamis__u128 y, place *at) {
+    uint32_t distance_bits = t->position_bits - in->log2;
+    uint64_t distance;
+    place_first_bits(t, in, (uint64_t)(y >> (128 - t->position_bits)), &at->line, &distance);
+    at->rest = (tamis__u128)distance << (128 - distance_bits) | (y << t->position_bits) >> distance_bits;
+}
+
+static inline place place_of(const table *t, const tamis_hash *hash) {
+    tamis__u128 y = (tamis__u128)hash->word[1] << 64 | hash->word[0];
+    place at;
+    if (t->grows) {
+        at.in = &t->partitions[hash->word[1] >> (64 - t->partition_bits)];
+        place_growing(t, at.in, y << t->partition_bits, &at);
+    } else {
+        at.in = &t->partitions[0];
+        place_fixed(at.in, y, &at);
+    }
+    return at;
+}
+
+static inline uint32_t home_bucket(const line_geometry *g, tamis__u128 rest) {
+    return (uint32_t)(rest >> (128 - g->home_bits));
+}
+
+/* 1 to reach, from the 10 bits after the bucket. */
+static inline uint32_t guest_distance(const line_geometry *g, const partition *in, tamis__u128 rest) {
+    uint32_t bits = (uint32_t)((rest << g->home_bits) >> (128 - GUEST_BITS));
+    return 1 + (bits * in->reach >> GUEST_BITS);
+}
+
+static inline uint64_t guest_line(const line_geometry *g, const partition *in, uint64_t line,
+                                  tamis__u128 rest) {
+    uint64_t guest = line + guest_distance(g, in, rest);
+    return guest < in->count ? guest : guest - in->count;
+}
+
+/* ---- slot values ---- */
+
+/* The slot of an entry at home (skip home_bits) or as guest (skip 0): what is known after the skipped
+ * bits, as far as it fits, and the end mark. */
+static INLINED tamis__u128 slot_value(const line_geometry *g, entry e, uint32_t skip) {
+    uint32_t width = g->slot_bits;
+    uint32_t length = e.known - skip < width - 1 ? e.known - skip : width - 1;
+    if (width <= NARROW_MAX) {
+        uint64_t mark = UINT64_C(1) << (width - 1 - length);
+        uint64_t bits = ((uint64_t)(e.rest >> 64) << skip) >> (64 - width);
+        return (bits & ~(mark | (mark - 1))) | mark;
+    }
+    tamis__u128 mark = (tamis__u128)1 << (width - 1 - length);
+    tamis__u128 bits = (e.rest << skip) >> (128 - width);
+    return (bits & ~(mark | (mark - 1))) | mark;
+}
+
+static inline uint32_t low_zeros(tamis__u128 value) {
+    return (uint64_t)value ? (uint32_t)__builtin_ctzll((uint64_t)value)
+                           : 64 + (uint32_t)__builtin_ctzll((uint64_t)(value >> 64));
+}
+
+static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uint32_t slot, uint32_t bucket) {
+    uint32_t width = g->slot_bits, home_bits = bucket == g->guest_bucket ? 0 : g->home_bits;
+    tamis__u128 value = line_slot(g, line, slot);
+    entry e = {0, width - 1 - low_zeros(value) + home_bits};
+    tamis__u128 bits = value & (value - 1);
+    if (width <= NARROW_MAX)
+        e.rest = (tamis__u128)((uint64_t)bits << (64 - width) >> home_bits) << 64;
+    else
+        e.rest = bits << (128 - width) >> home_bits;
+    if (home_bits)
+        e.rest |= (tamis__u128)((uint64_t)bucket << (64 - home_bits)) << 64;
+    return e;
+}
+
+/* Bits of rest an entry knows once it stands at home or as a guest. */
+static inline uint32_t known_after(const line_geometry *g, uint32_t known, uint32_t skip) {
+    uint32_t most = g->slot_bits - 1u + skip;
+    return known < most ? known : most;
+}
+
+/* ---- putting entries ---- */
+
+static INLINED void put_home(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
+    line_insert(g, line_at(in, line), home_bucket(g, e.rest), slot_value(g, e, g->home_bits));
+    in->covered += in->unit * t->weight[known_after(g, e.known, g->home_bits)];
+}
+
+static INLINED void put_guest(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
+    line_insert(g, line_at(in, line), g->guest_bucket, slot_value(g, e, 0));
+    in->covered += in->unit * t->weight[known_after(g, e.known, 0)];
+}
+
+static bool is_full(const line_geometry *g, const partition *in, uint64_t line) {
+    return ends_full(g, line_ends(g, line_at(in, line)));
+}
+
+/* Walks the entries of a line: the zeros of ends, a one being the next bucket. */
+typedef struct line_walk {
+    uint64_t ends;
+    uint32_t slot, bucket, left;
+} line_walk;
+
+static INLINED line_walk walk_start(const line_geometry *g, const uint8_t *line) {
+    uint64_t ends = line_ends(g, line);
+    return (line_walk){ends, UINT32_MAX, 0, ends_count(g, ends)};
+}
+
+static INLINED bool walk_next(line_walk *w) {
+    if (w->left == 0)
+        return false;
+    uint32_t ones = (uint32_t)__builtin_ctzll(~w->ends);
+    w->bucket += ones;
+    w->ends >>= ones + 1;
+    w->slot++;
+    w->left--;
+    return true;
+}
+
+/* Makes one slot of a full line free by moving an entry at home there to its guest line, where needed
+ * after making room there in the same way, up to `depth` times. */
+static bool make_room(const table *t, const line_geometry *g, partition *in, uint64_t line, int depth) {
+    uint8_t *bytes = line_at(in, line);
+    for (line_walk w = walk_start(g, bytes); walk_next(&w) && w.bucket < g->guest_bucket;) {
+        entry e = slot_entry(g, bytes, w.slot, w.bucket);
+        uint64_t guest = guest_line(g, in, line, e.rest);
+        if (is_full(g, in, guest))
+            continue;
+        line_remove(g, bytes, w.bucket, w.slot);
+        in->covered -= in->unit * t->weight[e.known];
+        put_guest(t, g, in, guest, e);
+        return true;
+    }
+    if (depth == 0)
+        return false;
+    for (line_walk w = walk_start(g, bytes); walk_next(&w) && w.bucket < g->guest_bucket;) {
+        entry e = slot_entry(g, bytes, w.slot, w.bucket);
+        /* Room made further on may have moved an entry into or out of this line: look again. */
+        if (make_room(t, g, in, guest_line(g, in, line, e.rest), depth - 1))
+            return !is_full(g, in, line) || make_room(t, g, in, line, 0);
+    }
+    return false;
+}
+
+static bool make_room_for(const table *t, partition *in, uint64_t line, uint64_t guest) {
+    const line_geometry *g = &t->geometry;
+    return make_room(t, g, in, line, 0) || make_room(t, g, in, guest, ROOM_DEPTH) ||
+           make_room(t, g, in, line, ROOM_DEPTH);
+}
+
+/* Puts an entry that is not there yet. False, and nothing changed but places of entries, if no room. */
+static INLINED bool put(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
+    if (!is_full(g, in, line)) {
+        put_home(t, g, in, line, e);
+        in->used++;
+        return true;
+    }
+    uint64_t guest = guest_line(g, in, line, e.rest);
+    if (is_full(g, in, guest) && !make_room_for(t, in, line, guest))
+        return false;
+    if (!is_full(g, in, line))
+        put_home(t, g, in, line, e);
+    else
+        put_guest(t, g, in, guest, e);
+    in->used++;
+    return true;
+}
+
+/* ---- partitions ---- */
+
+static bool partition_make(const table *t, tamis_filter *filter, partition *out, uint64_t count) {
+    if (count > SIZE_MAX / LINE_BYTES)
+        return false;
+    uint8_t *lines = tamis__filter_alloc(filter, (size_t)count * LINE_BYTES);
+    if (!lines)
+        return false;
+    uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
+    *out = (partition){.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = log2};
+    out->reach = count <= GUEST_REACH ? (uint32_t)count - 1 : GUEST_REACH;
+    out->unit = t->grows ? t->weight[log2] : 1.0 / (double)count;
+    return true;
+}
+
+static void partition_release(tamis_filter *filter, partition *in) {
+    if (in->lines)
+        tamis__filter_release(filter, in->lines, (size_t)in->count * LINE_BYTES);
+    *in = (partition){0};
+}
+
+/* The least X of a line: ceil(line * 2^position_bits / count), in two parts that stay within 64 bits
+ * (line < count < 2^48). */
+static uint64_t least_of(const table *t, const partition *in, uint64_t line) {
+    uint64_t whole = UINT64_C(1) << t->position_bits;
+    return line * (whole / in->count) + (line * (whole % in->count) + in->count - 1) / in->count;
+}
+
+/* What an entry of partition `from`, whose home line there has the least X `least`, is in the larger
+ * partition `to`, and its home line there. Distances have at most POSITION_MAX bits: one word. */
+static INLINED entry rehome(const table *t, const line_geometry *g, const partition *from,
+                            const partition *to, uint64_t least, entry e, uint64_t *line) {
+    uint32_t old_bits = t->position_bits - from->log2, new_bits = t->position_bits - to->log2;
+    uint64_t distance, high = (uint64_t)(e.rest >> 64), x = least + (high >> (64 - old_bits));
+    place_first_bits(t, to, x, line, &distance);
+    if (g->slot_bits <= NARROW_MAX)
+        e.rest = (tamis__u128)(distance << (64 - new_bits) | high << old_bits >> new_bits) << 64;
+    else
+        e.rest = (tamis__u128)distance << (128 - new_bits) | (e.rest << old_bits) >> new_bits;
+    e.known -= old_bits - new_bits;
+    return e;
+}
+
+/*
+ * Writes the lines of a new partition from left to right: entries at home arrive in the order of their
+ * lines and buckets, so each goes behind the one before it and `ends` is written once a line. A line that
+ * has guests already, or overflows, is left to put().
+ */
+typedef struct line_writer {
+    uint8_t *bytes; /* the open line; NULL: none */
+    uint64_t line;  /* the line last asked for */
+    uint64_t ends;
+    uint32_t slots, bucket; /* entries written, bucket of the last */
+} line_writer;
+
+static INLINED void writer_close(const line_geometry *g, line_writer *w) {
+    if (!w->bytes)
+        return;
+    uint32_t open = g->guest_bucket + 1u - w->bucket;
+    w->ends |= ((UINT64_C(1) << open) - 1) << (w->slots + w->bucket);
+    line_set_ends(g, w->bytes, w->ends);
+    w->bytes = NULL;
+}
+
+static INLINED void writer_open(const line_geometry *g, partition *to, line_writer *w, uint64_t line) {
+    writer_close(g, w);
+    uint8_t *bytes = line_at(to, line);
+    bool empty = line_ends(g, bytes) == g->ends_empty;
+    *w = (line_writer){empty ? bytes : NULL, line, 0, 0, 0};
+}
+
+static INLINED bool writer_put(const table *t, const line_geometry *g, partition *to, line_writer *w,
+                               uint64_t line, entry e) {
+    if (line != w->line)
+        writer_open(g, to, w, line);
+    if (w->bytes && w->slots == g->slots)
+        writer_close(g, w);
+    if (!w->bytes)
+        return put(t, g, to, line, e);
+    uint32_t bucket = home_bucket(g, e.rest);
+    w->ends |= ((UINT64_C(1) << (bucket - w->bucket)) - 1) << (w->slots + w->bucket);
+    w->bucket = bucket;
+    line_put_slot(g, w->bytes, w->slots++, slot_value(g, e, g->home_bits));
+    to->covered += to->unit * t->weight[known_after(g, e.known, g->home_bits)];
+    to->used++;
+    return true;
+}
+
+static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const partition *from,
+                                  partition *to) {
+    line_writer writer = {NULL, UINT64_MAX, 0, 0, 0};
+    bool room = true;
+    for (uint64_t line = 0; line < from->count && room; line++) {
+        const uint8_t *bytes = line_at(from, line);
+        uint64_t least = least_of(t, from, line), new_line;
+        for (line_walk w = walk_start(g, bytes); room && walk_next(&w) && w.bucket < g->guest_bucket;) {
+            entry e = rehome(t, g, from, to, least, slot_entry(g, bytes, w.slot, w.bucket), &new_line);
+            room = writer_put(t, g, to, &writer, new_line, e);
+        }
+    }
+    writer_close(g, &writer);
+    return room;
+}
+
+static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const partition *from,
+                                   partition *to) {
+    for (uint64_t line = 0; line < from->count; line++) {
+        const uint8_t *bytes = line_at(from, line);
+        uint64_t ends = line_ends(g, bytes), new_line;
+        slot_range guests = ends_bucket(ends, g->guest_bucket);
+        for (uint32_t slot = guests.first; slot < guests.last; slot++) {
+            entry e = slot_entry(g, bytes, slot, g->guest_bucket);
+            uint32_t back = guest_distance(g, from, e.rest);
+            uint64_t home = line >= back ? line - back : line + from->count - back;
+            e = rehome(t, g, from, to, least_of(t, from, home), e, &new_line);
+            if (!put(t, g, to, new_line, e))
+                return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * Runs `call` with g pointing at the table's geometry: one that the compiler knows for the two shapes that
+ * dedup uses by default, so that their shifts and field places become constants in code inlined below it.
+ */
+#define WITH_GEOMETRY(t, call)                                                                               \
+    do {                                                                                                     \
+        const line_geometry fixed = line_geometry_of(32, 4), growing = line_geometry_of(38, 2), *g;          \
+        if ((t)->geometry.slot_bits == 32) {                                                                 \
+            g = &fixed;                                                                                      \
+            call;                                                                                            \
+        } else if ((t)->geometry.slot_bits == 38) {                                                          \
+            g = &growing;                                                                                    \
+            call;                                                                                            \
+        } else {                                                                                             \
+            g = &(t)->geometry;                                                                              \
+            call;                                                                                            \
+        }                                                                                                    \
+    } while (0)
+
+static bool rewrite(const table *t, const partition *from, partition *to) {
+    bool room;
+    WITH_GEOMETRY(t, room = rewrite_homes(t, g, from, to) && rewrite_guests(t, g, from, to));
+    return room;
+}
+
+static tamis_status partition_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
+    uint64_t count = in->count;
+    for (;;) {
+        count += count < SMALL_LINES ? count : count / 4;
+        uint64_t limit = filter->plan.memory_limit;
+        if (count > t->line_limit || (limit && filter->tally.memory + count * LINE_BYTES > limit))
+            return tamis__filter_full(filter, err);
+        partition larger;
+        if (!partition_make(t, filter, &larger, count))
+            return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+        if (rewrite(t, in, &larger)) {
+            partition_release(filter, in);
+            *in = larger;
+            t->growths++;
+            return TAMIS_OK;
+        }
+        partition_release(filter, &larger);
+    }
+}
+
+/* ---- the operations ---- */
+
+static INLINED bool find(const line_geometry *g, const place *at) {
+    const uint8_t *line = line_at(at->in, at->line);
+    uint64_t ends = line_ends(g, line);
+    entry wanted = {at->rest, 128};
+    if (line_find(g, line, ends_bucket(ends, home_bucket(g, at->rest)), slot_value(g, wanted, g->home_bits)))
+        return true;
+    if (!ends_full(g, ends))
+        return false;
+    const uint8_t *guest = line_at(at->in, guest_line(g, at->in, at->line, at->rest));
+    uint64_t guest_ends = line_ends(g, guest);
+    return line_find(g, guest, ends_bucket(guest_ends, g->guest_bucket), slot_value(g, wanted, 0));
+}
+
+/* Has the table taken what its plan allows? */
+static bool spent(const table *t, const tamis_filter *filter) {
+    if (t->grows)
+        return t->covered > filter->plan.fpr;
+    return filter->added >= filter->plan.capacity;
+}
+
+static bool wants_growth(const table *t, const partition *in) {
+    return t->grows && (double)in->used >= t->load * (double)(in->count * t->geometry.slots);
+}
+
+/* Adds a key that is not there. */
+static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
+    if (spent(t, filter))
+        return tamis__filter_full(filter, err);
+    double rate = t->covered;
+    for (;;) {
+        place at = place_of(t, hash);
+        double before = at.in->covered;
+        bool done = !wants_growth(t, at.in);
+        if (done)
+            WITH_GEOMETRY(t, done = put(t, g, at.in, at.line, (entry){at.rest, 128}));
+        tamis_status status = TAMIS_OK;
+        if (!done)
+            status = t->grows ? partition_grow(t, filter, at.in, err) : tamis__filter_full(filter, err);
+        t->covered += (at.in->covered - before) / partition_count(t);
+        if (status != TAMIS_OK)
+            return status;
+        if (done) {
+            t->false_fresh += rate;
+            return TAMIS_OK;
+        }
+    }
+}
+
+static void locate(const table *t, const tamis_hash *hashes, size_t count, place *places) {
+    for (size_t i = 0; i < count; i++) {
+        places[i] = place_of(t, &hashes[i]);
+        tamis__prefetch(line_at(places[i].in, places[i].line));
+    }
+}
+
+/* Once the home line of a place is in cache it tells whether the guest line will be read. */
+static INLINED void prefetch_guest(const line_geometry *g, const place *at) {
+    if (is_full(g, at->in, at->line))
+        tamis__prefetch(line_at(at->in, guest_line(g, at->in, at->line, at->rest)));
+}
+
+/* Finds the places from..count-1 until one is absent; returns its number, or count. */
+static INLINED size_t find_seen(const line_geometry *g, const place *places, size_t from, size_t count) {
+    for (size_t i = from; i < count; i++) {
+        if (i + AHEAD < count)
+            prefetch_guest(g, &places[i + AHEAD]);
+        if (!find(g, &places[i]))
+            return i;
+    }
+    return count;
+}
+
+/* At most BATCH keys. *done counts from 0. */
+static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers, size_t *done, tamis_error *err) {
+    table *t = filter->body;
+    place places[BATCH];
+    locate(t, hashes, count, places);
+    uint64_t growths = t->growths;
+    for (*done = 0; *done < count; ++*done) {
+        size_t fresh;
+        WITH_GEOMETRY(t, fresh = find_seen(g, places, *done, count));
+        memset(answers + *done, TAMIS_SEEN, fresh - *done);
+        *done = fresh;
+        if (fresh == count)
+            break;
+        tamis_status status = add_fresh(t, filter, &hashes[fresh], err);
+        if (status != TAMIS_OK)
+            return status;
+        answers[fresh] = TAMIS_FRESH;
+        filter->added++;
+        if (growths != t->growths) {
+            growths = t->growths;
+            locate(t, hashes + fresh, count - fresh, places + fresh);
+        }
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    size_t from = 0, in = 0;
+    for (; from < count && status == TAMIS_OK; from += in) {
+        size_t some = count - from < BATCH ? count - from : BATCH;
+        status = add_batch(filter, hashes + from, some, answers + from, &in, err);
+    }
+    *done = from;
+    return status;
+}
+
+static INLINED void find_each(const line_geometry *g, const place *places, size_t count,
+                              tamis_answer *answers) {
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            prefetch_guest(g, &places[i + AHEAD]);
+        answers[i] = find(g, &places[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+    }
+}
+
+static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                     tamis_answer *answers) {
+    const table *t = filter->body;
+    place places[BATCH];
+    for (size_t from = 0; from < count; from += BATCH) {
+        size_t some = count - from < BATCH ? count - from : BATCH;
+        locate(t, hashes + from, some, places);
+        WITH_GEOMETRY(t, find_each(g, places, some, answers + from));
+    }
+}
+
+static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
+    const table *t = filter->body;
+    info->fpr_live = t->covered;
+    info->false_fresh = t->false_fresh;
+    info->cardinality = (double)filter->added + t->false_fresh;
+}
+
+static void release_partitions(tamis_filter *filter, table *t) {
+    for (uint32_t i = 0; i < partition_count(t); i++)
+        partition_release(filter, &t->partitions[i]);
+}
+
+/* Fills the empty row of partitions with their first lines. */
+static tamis_status first_partitions(tamis_filter *filter, table *t, tamis_error *err) {
+    for (uint32_t i = 0; i < partition_count(t); i++) {
+        uint64_t count = t->grows ? tamis__fingerprint_first_lines(i) : filter->plan.lines;
+        if (!partition_make(t, filter, &t->partitions[i], count)) {
+            release_partitions(filter, t);
+            return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+        }
+    }
+    return TAMIS_OK;
+}
+
+static void destroy(tamis_filter *filter) {
+    table *t = filter->body;
+    if (!t)
+        return;
+    if (t->partitions) {
+        release_partitions(filter, t);
+        tamis__filter_release(filter, t->partitions, partition_count(t) * sizeof(partition));
+    }
+    tamis__filter_release(filter, t, sizeof *t);
+    filter->body = NULL;
+}
+
+static tamis_status create(tamis_filter *filter, tamis_error *err) {
+    const tamis_plan *plan = &filter->plan;
+    table *t = tamis__filter_alloc(filter, sizeof *t);
+    if (!t)
+        return tamis__fail_nomem(err, "filter", sizeof *t);
+    filter->body = t;
+    t->geometry = line_geometry_of(plan->slot_bits, plan->home_bits);
+    t->grows = plan->capacity == 0;
+    t->load = tamis__line_shape_of(plan->slot_bits, t->grows)->load;
+    t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : 0;
+    /* Invariant 4: a guest in the smallest first partition knows log2(lines) + slot_bits - 1 bits. */
+    uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + plan->slot_bits - 1;
+    t->position_bits = least < POSITION_MAX ? least : POSITION_MAX;
+    /* Those bits reach past the line number to what names bucket and guest line, so that every entry can be
+     * found; and lines of 2^14 or more first bits are of one size to 2^-14. */
+    t->line_limit = UINT64_C(1) << (t->position_bits - t->geometry.home_bits - GUEST_BITS);
+    t->weight[0] = 1;
+    for (int i = 1; i <= 128; i++)
+        t->weight[i] = t->weight[i - 1] / 2;
+    t->partitions = tamis__filter_alloc(filter, partition_count(t) * sizeof(partition));
+    tamis_status status = t->partitions
+                              ? first_partitions(filter, t, err)
+                              : tamis__fail_nomem(err, "filter", partition_count(t) * sizeof(partition));
+    if (status != TAMIS_OK)
+        destroy(filter);
+    return status;
+}
+
+static void clear(tamis_filter *filter) {
+    table *t = filter->body;
+    for (uint32_t i = 0; i < partition_count(t); i++) {
+        partition *in = &t->partitions[i];
+        memset(in->lines, 0, (size_t)in->count * LINE_BYTES);
+        in->used = 0;
+        in->covered = 0;
+    }
+    t->covered = 0;
+    t->false_fresh = 0;
+}
+
+const struct tamis__filter_ops tamis__fingerprint_ops = {
+    .create = create,
+    .destroy = destroy,
+    .add = add,
+    .contains = contains,
+    .estimate = estimate,
+    .clear = clear,
+};

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_FINGERPRINT_LINE_H
+#define TAMIS_FILTER_FINGERPRINT_LINE_H
+
+/*
+ * One 64-byte line of a fingerprint table: up to `slots` entries of `slot_bits` each, kept in order of
+ * their bucket: 2^home_bits buckets for keys at home here, then one for guests (keys whose home line is
+ * full).
+ *
+ *      0                                                                          64
+ *     +----------------------------------+-------------------------+-------------+
+ *     | heads: 32 (or 16) bits a slot    | tails: the bits left    | ends        |
+ *     +----------------------------------+-------------------------+-------------+
+ *
+ * An entry is a prefix of a hash, of any length up to slot_bits - 1, left-aligned, then a one bit that
+ * marks its end, then zeros:
+ *
+ *     slot   h h h h h h h h 1 0 0         8 hash bits in 11
+ *            `---- head ----'`tail'
+ *
+ * An entry made when the table was smaller is shorter, because doubling the table turns the first bit
+ * of every entry into position; entries made later use the full width. Comparing ends at the end mark.
+ *
+ * `ends` is a bit string: a zero for each entry, a one for the end of each bucket.
+ *
+ *     bucket      0   1     2  ...                 the entries of bucket j are the slots from
+ *     ends        0 1 1 0 0 1  ...                 one(j-1) - (j-1) to one(j) - j, where one(j) is
+ *     slot        0     1 2                        the position of the jth one from the right
+ *
+ * It stands in memory xored with its value for an empty line (a one for each bucket), so that zeroed
+ * memory is a table of empty lines and a new table need not be touched.
+ *
+ * 2^home_bits buckets cost about two bits of memory a slot and save home_bits bits of every entry that is
+ * at home; see docs/MATH.md for what that does to the rate.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+enum { LINE_BYTES = 64 };
+
+/* How the lines of a table are divided; made by line_geometry_of. */
+typedef struct line_geometry {
+    uint8_t slot_bits;
+    uint8_t home_bits;
+    uint8_t guest_bucket; /* 2^home_bits: the buckets below are of keys at home */
+    uint8_t slots;
+    uint8_t head_bytes;  /* 2 or 4 */
+    uint8_t tail_bits;   /* slot_bits - 8 * head_bytes */
+    uint8_t tails_at;    /* byte where the tails begin */
+    uint8_t tails_low;   /* bit where they begin, counted from byte tails_from */
+    uint8_t tails_from;  /* from where 16 bytes end in the line and hold them all, if not whole bytes */
+    uint8_t ends_shift;  /* `ends` is the last 8 bytes of the line shifted right by this */
+    uint32_t ends_empty; /* `ends` of an empty line */
+} line_geometry;
+
+/* slot_bits and home_bits from the rows of plan's table, for which all of this fits (tested). */
+static inline line_geometry line_geometry_of(uint32_t slot_bits, uint32_t home_bits) {
+    line_geometry g;
+    uint32_t buckets = (1u << home_bits) + 1;
+    g.slot_bits = (uint8_t)slot_bits;
+    g.home_bits = (uint8_t)home_bits;
+    g.guest_bucket = (uint8_t)(buckets - 1);
+    g.slots = (uint8_t)((8 * LINE_BYTES - buckets) / (slot_bits + 1));
+    g.head_bytes = slot_bits < 32 ? 2 : 4;
+    g.tail_bits = (uint8_t)(slot_bits - 8u * g.head_bytes);
+    g.tails_at = (uint8_t)(g.slots * g.head_bytes);
+    g.tails_from = g.tails_at < LINE_BYTES - 16 ? g.tails_at : LINE_BYTES - 16;
+    g.tails_low = (uint8_t)(8 * (g.tails_at - g.tails_from));
+    g.ends_shift = (uint8_t)(64 - (g.slots + buckets));
+    g.ends_empty = (1u << buckets) - 1;
+    return g;
+}
+
+static inline uint64_t line_ends(const line_geometry *g, const uint8_t *line) {
+    return (tamis__load64le(line + 56) >> g->ends_shift) ^ g->ends_empty;
+}
+
+static inline void line_set_ends(const line_geometry *g, uint8_t *line, uint64_t ends) {
+    uint64_t keep = tamis__load64le(line + 56) & ((UINT64_C(1) << g->ends_shift) - 1);
+    tamis__store64le(line + 56, keep | (ends ^ g->ends_empty) << g->ends_shift);
+}
+
+/* The last one stands right above as many zeros as there are entries. */
+static inline uint32_t ends_count(const line_geometry *g, uint64_t ends) {
+    return 63u - (uint32_t)__builtin_clzll(ends) - g->guest_bucket;
+}
+
+static inline bool ends_full(const line_geometry *g, uint64_t ends) {
+    return ends >> (g->slots + g->guest_bucket) & 1;
+}
+
+/* Slots first..last-1 hold the entries of a bucket. */
+typedef struct slot_range {
+    uint32_t first, last;
+} slot_range;
+
+static inline slot_range ends_bucket(uint64_t ends, uint32_t bucket) {
+    uint64_t rest = ends;
+    for (uint32_t i = 0; i + 1 < bucket; i++)
+        rest &= rest - 1;
+    slot_range range = {0, 0};
+    if (bucket) {
+        range.first = (uint32_t)__builtin_ctzll(rest) - (bucket - 1);
+        rest &= rest - 1;
+    }
+    range.last = (uint32_t)__builtin_ctzll(rest) - bucket;
+    return range;
+}
+
+static inline uint32_t line_head(const line_geometry *g, const uint8_t *line, uint32_t slot) {
+    if (g->head_bytes == 4)
+        return tamis__load32le(line + 4 * slot);
+    return (uint32_t)(line[2 * slot] | line[2 * slot + 1] << 8);
+}
+
+/* Tails that are not whole bytes: all of them fit in the 16 bytes from tails_from, from bit tails_low. */
+static inline bool tails_packed(const line_geometry *g) {
+    return g->tail_bits % 8 != 0;
+}
+
+static inline tamis__u128 line_load_tails(const line_geometry *g, const uint8_t *line) {
+    const uint8_t *at = line + g->tails_from;
+    return (tamis__u128)tamis__load64le(at + 8) << 64 | tamis__load64le(at);
+}
+
+static inline void line_store_tails(const line_geometry *g, uint8_t *line, tamis__u128 bits) {
+    uint8_t *at = line + g->tails_from;
+    tamis__store64le(at, (uint64_t)bits);
+    tamis__store64le(at + 8, (uint64_t)(bits >> 64));
+}
+
+/* `count` ones from bit `from` on; from + count is below 128. */
+static inline tamis__u128 bit_mask(uint32_t from, uint32_t count) {
+    return (((tamis__u128)1 << count) - 1) << from;
+}
+
+static inline tamis__u128 line_tail(const line_geometry *g, const uint8_t *line, uint32_t slot) {
+    if (tails_packed(g))
+        return (line_load_tails(g, line) >> (g->tails_low + slot * g->tail_bits)) & bit_mask(0, g->tail_bits);
+    uint32_t bytes = g->tail_bits / 8u;
+    const uint8_t *at = line + g->tails_at + slot * bytes;
+    tamis__u128 tail = 0;
+    for (uint32_t i = bytes; i-- > 0;)
+        tail = tail << 8 | at[i];
+    return tail;
+}
+
+static inline tamis__u128 line_slot(const line_geometry *g, const uint8_t *line, uint32_t slot) {
+    if (g->tail_bits == 0)
+        return line_head(g, line, slot);
+    return (tamis__u128)line_head(g, line, slot) << g->tail_bits | line_tail(g, line, slot);
+}
+
+/* Does the entry say that a key with this slot value was added? Compares up to the entry's end mark. */
+static inline bool line_slot_matches(const line_geometry *g, const uint8_t *line, uint32_t slot,
+                                     tamis__u128 wanted) {
+    /* The head alone first: where the mark is in the tail its lowest bits are compared later. */
+    uint32_t head = line_head(g, line, slot);
+    uint32_t differ = head ^ (uint32_t)(wanted >> g->tail_bits);
+    if (differ & ~(head ^ (head - 1)))
+        return false;
+    tamis__u128 entry = line_slot(g, line, slot);
+    return ((entry ^ wanted) & ~(entry ^ (entry - 1))) == 0;
+}
+
+static inline bool line_find(const line_geometry *g, const uint8_t *line, slot_range range,
+                             tamis__u128 wanted) {
+    for (uint32_t slot = range.first; slot < range.last; slot++)
+        if (line_slot_matches(g, line, slot, wanted))
+            return true;
+    return false;
+}
+
+/* Moves the packed tails of slots `from` and above up by one, or of those above it down by one. */
+static inline void line_shift_packed(const line_geometry *g, uint8_t *line, uint32_t from, bool up) {
+    tamis__u128 all = line_load_tails(g, line);
+    tamis__u128 mine = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
+    tamis__u128 below = bit_mask(0, g->tails_low + from * g->tail_bits);
+    tamis__u128 tails = all & mine;
+    tamis__u128 moved = up ? (tails & ~below) << g->tail_bits : (tails >> g->tail_bits) & ~below;
+    line_store_tails(g, line, (all & ~mine) | (((tails & below) | moved) & mine));
+}
+
+/* Writes the slot's bits, whatever was there; `ends` is left alone. */
+static inline void line_put_slot(const line_geometry *g, uint8_t *line, uint32_t slot, tamis__u128 value) {
+    uint32_t high = (uint32_t)(value >> g->tail_bits);
+    if (g->head_bytes == 4) {
+        tamis__store32le(line + 4 * slot, high);
+    } else {
+        line[2 * slot] = (uint8_t)high;
+        line[2 * slot + 1] = (uint8_t)(high >> 8);
+    }
+    if (tails_packed(g)) {
+        uint32_t low = g->tails_low + slot * g->tail_bits;
+        tamis__u128 others = line_load_tails(g, line) & ~bit_mask(low, g->tail_bits);
+        line_store_tails(g, line, others | (value & bit_mask(0, g->tail_bits)) << low);
+        return;
+    }
+    uint32_t bytes = g->tail_bits / 8u;
+    for (uint32_t i = 0; i < bytes; i++, value >>= 8)
+        line[g->tails_at + slot * bytes + i] = (uint8_t)value;
+}
+
+/* Adds an entry to a bucket, in the order of values. The line is not full. */
+static inline void line_insert(const line_geometry *g, uint8_t *line, uint32_t bucket, tamis__u128 value) {
+    uint64_t ends = line_ends(g, line);
+    slot_range range = ends_bucket(ends, bucket);
+    uint32_t slot = range.last, one = range.last + bucket;
+    while (slot > range.first && line_slot(g, line, slot - 1) > value)
+        slot--;
+    uint32_t after = ends_count(g, ends) - slot;
+    if (after) {
+        uint8_t *head = line + slot * g->head_bytes;
+        memmove(head + g->head_bytes, head, (size_t)after * g->head_bytes);
+        if (tails_packed(g)) {
+            line_shift_packed(g, line, slot, true);
+        } else if (g->tail_bits) {
+            uint32_t bytes = g->tail_bits / 8u;
+            uint8_t *tail = line + g->tails_at + slot * bytes;
+            memmove(tail + bytes, tail, (size_t)after * bytes);
+        }
+    }
+    line_put_slot(g, line, slot, value);
+    uint64_t below = ends & ((UINT64_C(1) << one) - 1);
+    line_set_ends(g, line, below | (ends >> one) << (one + 1));
+}
+
+/* Takes the entry of a slot out. What stays behind above the last entry is never read. */
+static inline void line_remove(const line_geometry *g, uint8_t *line, uint32_t bucket, uint32_t slot) {
+    uint64_t ends = line_ends(g, line);
+    uint32_t after = ends_count(g, ends) - 1 - slot, zero = slot + bucket;
+    uint8_t *head = line + slot * g->head_bytes;
+    memmove(head, head + g->head_bytes, (size_t)after * g->head_bytes);
+    if (tails_packed(g)) {
+        line_shift_packed(g, line, slot, false);
+    } else if (g->tail_bits) {
+        uint32_t bytes = g->tail_bits / 8u;
+        uint8_t *tail = line + g->tails_at + slot * bytes;
+        memmove(tail, tail + bytes, (size_t)after * bytes);
+    }
+    uint64_t below = ends & ((UINT64_C(1) << zero) - 1);
+    line_set_ends(g, line, below | (ends >> (zero + 1)) << zero);
+}
+
+#endif

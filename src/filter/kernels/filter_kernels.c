@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "filter/kernels/filter_kernels.h"
+
+const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa) {
+    static const struct tamis__filter_kernels *const sets[TAMIS__ISA_COUNT] = {
+        [TAMIS__ISA_SCALAR] = &tamis__filter_kernels_scalar,
+    };
+    return sets[isa];
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_KERNELS_FILTER_KERNELS_H
+#define TAMIS_FILTER_KERNELS_FILTER_KERNELS_H
+
+#include <tamis/hash.h>
+#include <tamis/key.h>
+
+#include "base/isa.h"
+
+/* A blocked filter as the kernels see it: `blocks` lines of 8 words each, `probes` bits a key. */
+typedef struct tamis__blocks {
+    uint64_t *words;
+    uint64_t blocks;
+    uint32_t probes;
+} tamis__blocks;
+
+/*
+ * The inner loops that exist once for each instruction set, one file a set. All sets give the same bits
+ * and answers as scalar, which is the oracle of their tests.
+ */
+struct tamis__filter_kernels {
+    const char *name;
+    void (*blocked_contains)(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
+                             tamis_answer *answers);
+    /* Adds keys in order and lowers *room by one for each fresh one; stops before a fresh key when *room
+     * is 0. Returns how many keys it answered. */
+    size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
+                          tamis_answer *answers);
+};
+
+/* The set of an isa. */
+const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa);
+
+extern const struct tamis__filter_kernels tamis__filter_kernels_scalar;
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Memory that runs out, at every single request: nothing leaks, nothing is lost, and the call may be repeated. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "property/filter_model.h"
+#include "support/fault.h"
+
+static const char secret[] = "a secret for tests only, 32 bytes";
+
+static void check_nomem(tamis_status status, const tamis_error *err) {
+    assert_int_equal(status, TAMIS_E_NOMEM);
+    assert_int_equal(err->status, TAMIS_E_NOMEM);
+    assert_int_equal(err->sys_errno, ENOMEM);
+    assert_non_null(strstr(err->text, "out of memory"));
+}
+
+/* ---- creation ---- */
+
+static tamis_status try_create(tamis_filter **filter, const tamis_plan *plan,
+                               const tamis_allocator *allocator, tamis_error *err) {
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    if (plan->scheme == TAMIS_SCHEME_SIP) {
+        options.secret = secret;
+        options.secret_size = sizeof secret - 1;
+    }
+    options.allocator = allocator;
+    return tamis_filter_create(filter, plan, &options, err);
+}
+
+static void creation_without_memory(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        tamis_plan plan = case_plan(&filter_cases[i], 1000, 0);
+        bool reached = true;
+        for (uint64_t n = 1; reached; n++) {
+            fault_memory memory = {.fail_at = n};
+            tamis_allocator allocator = fault_memory_allocator(&memory);
+            tamis_filter *filter = NULL;
+            tamis_error err = TAMIS_ERROR_INIT;
+            tamis_status status = try_create(&filter, &plan, &allocator, &err);
+            reached = memory.refused > 0;
+            if (reached) {
+                check_nomem(status, &err);
+                assert_null(filter);
+            } else {
+                assert_int_equal(status, TAMIS_OK);
+                assert_true(n > 3);
+                tamis_filter_free(filter);
+            }
+            assert_int_equal(memory.live_blocks, 0);
+        }
+    }
+}
+
+static void a_hasher_without_memory(void **state) {
+    (void)state;
+    fault_memory memory = {.fail_at = 1};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_hasher *hasher = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_status status =
+        tamis_hasher_create(&hasher, TAMIS_SCHEME_SIP, 0, secret, sizeof secret, &allocator, &err);
+    check_nomem(status, &err);
+    assert_null(hasher);
+    assert_int_equal(
+        tamis_hasher_create(&hasher, TAMIS_SCHEME_SIP, 0, secret, sizeof secret, &allocator, NULL), TAMIS_OK);
+    tamis_hasher_free(hasher);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+/* ---- growth ---- */
+
+enum { COUNT = 24000, BATCH = 700 };
+
+static tamis_hash hashes[COUNT];
+static tamis_answer undisturbed[COUNT];
+static uint64_t undisturbed_peak;
+
+static const filter_case *growing(int which) {
+    static const filter_case cases[] = {
+        {"1e-9", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9},
+        {"1e-4", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-4},
+        {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, true, 0},
+    };
+    return &cases[which];
+}
+
+/* Two partitions fill, so that they grow many times each; a fifth of the keys come again. */
+static void make_hashes(const tamis_filter *filter) {
+    uint64_t random = model_seed(41);
+    random_hashes(hashes, COUNT, filter_origin(filter), 7, &random);
+    for (size_t i = 1; i < COUNT; i++)
+        if (test_below(&random, 5) == 0)
+            hashes[i] = hashes[test_below(&random, i)];
+}
+
+static uint64_t run_undisturbed(const tamis_plan *plan) {
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_filter *filter = plan_filter(plan, &allocator);
+    uint64_t created = memory.requests;
+    make_hashes(filter);
+    assert_int_equal(tamis_filter_add_hashes(filter, hashes, COUNT, undisturbed, NULL, NULL), TAMIS_OK);
+    uint64_t growths = memory.requests - created;
+    undisturbed_peak = filter_info(filter).memory_peak;
+    tamis_filter_free(filter);
+    assert_int_equal(memory.live_blocks, 0);
+    return growths;
+}
+
+enum { UNTOUCHED = 0x77 };
+
+/* What is in after a failure at key `done`: all before it, not it itself. */
+static void check_state(const tamis_filter *filter, size_t done) {
+    static tamis_answer answers[COUNT];
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done + 1, answers, NULL), TAMIS_OK);
+    for (size_t i = 0; i < done; i++)
+        assert_int_equal(answers[i], TAMIS_SEEN);
+    assert_int_equal(answers[done], TAMIS_FRESH);
+}
+
+/* Adds in batches; where one fails it is repeated from where it stopped, memory being there again. Returns how
+ * often that was. */
+static int add_through_failures(tamis_filter *filter, tamis_answer *answers, void (*restore)(void *),
+                                void *context) {
+    int failures = 0;
+    for (size_t at = 0; at < COUNT;) {
+        size_t some = COUNT - at < BATCH ? COUNT - at : BATCH, done = SIZE_MAX;
+        tamis_error err = TAMIS_ERROR_INIT;
+        tamis_status status = tamis_filter_add_hashes(filter, hashes + at, some, answers + at, &done, &err);
+        assert_true(done <= some);
+        if (status != TAMIS_OK) {
+            check_nomem(status, &err);
+            for (size_t i = done; i < some; i++)
+                assert_int_equal(answers[at + i], UNTOUCHED);
+            assert_false(filter_info(filter).saturated);
+            check_state(filter, at + done);
+            restore(context);
+            failures++;
+        } else {
+            assert_int_equal(done, some);
+        }
+        at += done;
+    }
+    return failures;
+}
+
+static void check_as_undisturbed(const tamis_filter *filter, const tamis_answer *answers) {
+    static tamis_answer again[COUNT];
+    assert_memory_equal(answers, undisturbed, COUNT);
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, COUNT, again, NULL), TAMIS_OK);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(again[i], TAMIS_SEEN);
+    assert_int_equal(filter_info(filter).memory_peak, undisturbed_peak);
+}
+
+static void restore_memory(void *context) {
+    ((fault_memory *)context)->onwards = false;
+}
+
+static void every_growth_without_memory(void **state) {
+    (void)state;
+    static tamis_answer answers[COUNT];
+    for (int which = 0; which < 3; which++) {
+        tamis_plan plan = case_plan(growing(which), 0, 0);
+        uint64_t growths = run_undisturbed(&plan);
+        assert_true(growths > 6);
+        for (uint64_t n = 1; n <= growths + 1; n++) {
+            for (int onwards = 0; onwards < 2; onwards++) {
+                fault_memory memory = {0};
+                tamis_allocator allocator = fault_memory_allocator(&memory);
+                tamis_filter *filter = plan_filter(&plan, &allocator);
+                memory.fail_at = memory.requests + n;
+                memory.onwards = onwards;
+                memset(answers, UNTOUCHED, sizeof answers);
+                int failures = add_through_failures(filter, answers, restore_memory, &memory);
+                assert_int_equal(failures, n <= growths);
+                check_as_undisturbed(filter, answers);
+                tamis_filter_free(filter);
+                assert_int_equal(memory.live_blocks, 0);
+            }
+        }
+    }
+}
+
+/* An allocator of so many bytes: the filter takes what it can, and says no again and again. */
+static void memory_that_stays_short(void **state) {
+    (void)state;
+    tamis_plan plan = case_plan(growing(0), 0, 0);
+    run_undisturbed(&plan);
+    fault_memory memory = {.limit = (size_t)undisturbed_peak - 50000};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_filter *filter = plan_filter(&plan, &allocator);
+    size_t done = 0;
+    assert_int_equal(tamis_filter_add_hashes(filter, hashes, COUNT, NULL, &done, NULL), TAMIS_E_NOMEM);
+    assert_true(done > 0 && done < COUNT);
+    for (int retry = 0; retry < 10; retry++) {
+        size_t in = 9;
+        assert_int_equal(tamis_filter_add_hashes(filter, hashes + done, 1, NULL, &in, NULL), TAMIS_E_NOMEM);
+        assert_int_equal(in, 0);
+        check_state(filter, done);
+    }
+    assert_true(memory.peak_bytes <= memory.limit);
+    tamis_filter_free(filter);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+/* ---- map: the default allocator's large blocks ---- */
+
+static void restore_map(void *context) {
+    (void)context;
+    fault_arm(FAULT_MAP, 0, 0, false);
+}
+
+static void every_map_that_fails(void **state) {
+    (void)state;
+    static tamis_answer answers[COUNT];
+    fault_install();
+    tamis_plan plan = case_plan(growing(2), 0, 0);
+    run_undisturbed(&plan);
+    int failures = 1;
+    for (uint64_t n = 1; failures; n++) {
+        tamis_filter *filter = plan_filter(&plan, NULL);
+        fault_arm(FAULT_MAP, n, ENOMEM, false);
+        memset(answers, UNTOUCHED, sizeof answers);
+        failures = add_through_failures(filter, answers, restore_map, NULL);
+        assert_true(failures <= 1 && (failures || n > 2));
+        check_as_undisturbed(filter, answers);
+        fault_arm(FAULT_UNMAP, 1, EINVAL, true); /* nothing to be done about that */
+        tamis_filter_free(filter);
+        fault_disarm();
+    }
+    fault_remove();
+}
+
+static void creation_when_map_fails(void **state) {
+    (void)state;
+    fault_install();
+    for (int i = 0; i < FILTER_CASES; i++) {
+        if (filter_cases[i].grows)
+            continue; /* starts with small blocks */
+        tamis_plan plan = case_plan(&filter_cases[i], 3000000, 0);
+        tamis_filter *filter = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        fault_arm(FAULT_MAP, 1, ENOMEM, false);
+        check_nomem(try_create(&filter, &plan, NULL, &err), &err);
+        assert_null(filter);
+        assert_int_equal(fault_calls(FAULT_UNMAP), 0);
+        assert_int_equal(try_create(&filter, &plan, NULL, NULL), TAMIS_OK); /* the second is not failed */
+        tamis_filter_free(filter);
+        assert_int_equal(fault_calls(FAULT_UNMAP), 1);
+    }
+    fault_remove();
+}
+
+/* Union, clear, questions and adds where nothing grows ask for no memory at all. */
+static void what_needs_no_memory(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        if (filter_cases[i].grows)
+            continue;
+        fault_memory memory = {0};
+        tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_plan plan = case_plan(&filter_cases[i], 2000, 0);
+        tamis_filter *one = plan_filter(&plan, &allocator), *other = plan_filter(&plan, &allocator);
+        uint64_t requests = memory.requests;
+        memory.fail_at = requests + 1;
+        memory.onwards = true;
+        model_add_range(one, 0, 1000, 1, NULL);
+        model_add_range(other, 500, 1000, 1, NULL);
+        assert_int_equal(model_count_seen(one, 0, 1000, 1), 1000);
+        if (case_is_bloom(&filter_cases[i]))
+            assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
+        filter_info(one);
+        tamis_filter_clear(one);
+        assert_int_equal(memory.requests, requests);
+        tamis_filter_free(one);
+        tamis_filter_free(other);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(creation_without_memory),     cmocka_unit_test(a_hasher_without_memory),
+        cmocka_unit_test(every_growth_without_memory), cmocka_unit_test(memory_that_stays_short),
+        cmocka_unit_test(every_map_that_fails),        cmocka_unit_test(creation_when_map_fails),
+        cmocka_unit_test(what_needs_no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

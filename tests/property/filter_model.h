@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_TEST_FILTER_MODEL_H
+#define TAMIS_TEST_FILTER_MODEL_H
+
+/*
+ * What the tests of filters share: the kinds to go through, keys made of numbers, hashes made by hand, and
+ * bounds for counts of random events. Included after cmocka.h.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <tamis/tamis.h>
+
+#include "support/scratch.h"
+
+/* ---- how much ---- */
+
+/* As test_scale, and ten times the full number for `torture`. */
+static inline uint64_t model_scale(uint64_t full, uint64_t small) {
+    const char *scale = getenv("TAMIS_TEST_SCALE");
+    if (scale && strcmp(scale, "torture") == 0)
+        return 10 * full;
+    return test_scale(full, small, small);
+}
+
+/* Whether sizes that take seconds are to be run. */
+static inline bool model_full(void) {
+    return model_scale(1, 0) > 0;
+}
+
+/* TAMIS_TEST_SEED, else under torture another one each time, else the fallback; printed in each case. */
+static inline uint64_t model_seed(uint64_t fallback) {
+    const char *scale = getenv("TAMIS_TEST_SCALE");
+    if (scale && strcmp(scale, "torture") == 0)
+        if (getrandom(&fallback, sizeof fallback, 0) != sizeof fallback)
+            abort();
+    uint64_t state = test_seed(fallback);
+    return test_random(&state); /* neighbouring seeds must not mean neighbouring keys */
+}
+
+/* ---- filters ---- */
+
+typedef struct filter_case {
+    const char *name;
+    tamis_kind kind;
+    tamis_scheme scheme;
+    bool grows;
+    double fpr;
+} filter_case;
+
+static const filter_case filter_cases[] = {
+    {"classic xxh3", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 0.01},
+    {"classic sip", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_SIP, false, 0.03},
+    {"classic guava64", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, false, 0.01},
+    {"blocked xxh3", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0.001},
+    {"blocked sip", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_SIP, false, 0.01},
+    {"blocked guava64", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_GUAVA64, false, 0.001},
+    {"fingerprint xxh3", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-4},
+    {"fingerprint sip", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, false, 1e-6},
+    {"fingerprint guava64", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, false, 1e-9},
+    {"fingerprint xxh3, growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9},
+    {"fingerprint guava64, growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, true, 1e-6},
+    {"exact sip", TAMIS_KIND_EXACT, TAMIS_SCHEME_SIP, false, 0},
+    {"exact xxh3, growing", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, true, 0},
+};
+enum { FILTER_CASES = sizeof filter_cases / sizeof *filter_cases };
+
+static inline bool case_is_bloom(const filter_case *c) {
+    return c->kind == TAMIS_KIND_CLASSIC || c->kind == TAMIS_KIND_BLOCKED;
+}
+
+static inline tamis_plan case_plan(const filter_case *c, uint64_t n, uint64_t memory) {
+    tamis_want want = TAMIS_WANT_INIT;
+    want.kind = c->kind;
+    want.scheme = c->scheme;
+    want.expect = c->grows ? 0 : n;
+    want.fpr = c->fpr;
+    want.memory = memory;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK)
+        fail_msg("%s, n = %" PRIu64 ": %s", c->name, n, err.text);
+    return plan;
+}
+
+static inline tamis_filter *plan_filter(const tamis_plan *plan, const tamis_allocator *allocator) {
+    static const char secret[] = "a secret for tests only, 32 bytes";
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    if (plan->scheme == TAMIS_SCHEME_SIP) {
+        options.secret = secret;
+        options.secret_size = sizeof secret - 1;
+    }
+    options.allocator = allocator;
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_filter_create(&filter, plan, &options, &err) != TAMIS_OK)
+        fail_msg("%s: %s", tamis_kind_name(plan->kind), err.text);
+    return filter;
+}
+
+static inline tamis_filter *case_filter(const filter_case *c, uint64_t n) {
+    tamis_plan plan = case_plan(c, n, 0);
+    return plan_filter(&plan, NULL);
+}
+
+static inline tamis_filter_info filter_info(const tamis_filter *filter) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_filter_info_get(filter, &info);
+    return info;
+}
+
+/* ---- keys ---- */
+
+enum { MODEL_BATCH = 1000, MODEL_KEY_MAX = 24 };
+
+typedef struct model_batch {
+    size_t count;
+    uint64_t id[MODEL_BATCH];
+    tamis_key key[MODEL_BATCH];
+    tamis_answer answer[MODEL_BATCH];
+    uint8_t bytes[MODEL_BATCH][MODEL_KEY_MAX];
+} model_batch;
+
+/* Key of a number: its 8 bytes, then 0 to 12 that follow from it, so that lengths differ. */
+static inline void batch_put(model_batch *b, uint64_t id, uint64_t salt) {
+    uint8_t *bytes = b->bytes[b->count];
+    uint64_t text = id ^ salt;
+    memcpy(bytes, &text, 8);
+    memset(bytes + 8, (int)(id % 251), MODEL_KEY_MAX - 8);
+    b->id[b->count] = id;
+    b->key[b->count] = (tamis_key){bytes, 8 + (size_t)(id % 13)};
+    b->count++;
+}
+
+/* `count` numbers from `from` on, added or asked in batches; the answers go to `answers` if not NULL. */
+static inline void model_add_range(tamis_filter *filter, uint64_t from, uint64_t count, uint64_t salt,
+                                   tamis_answer *answers) {
+    static _Thread_local model_batch b;
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (uint64_t at = 0; at < count; at += b.count) {
+        b.count = 0;
+        while (b.count < MODEL_BATCH && at + b.count < count)
+            batch_put(&b, from + at + b.count, salt);
+        if (tamis_filter_add_many(filter, b.key, b.count, b.answer, NULL, &err) != TAMIS_OK)
+            fail_msg("after %" PRIu64 " keys: %s", at, err.text);
+        if (answers)
+            memcpy(answers + at, b.answer, b.count);
+    }
+}
+
+/* How many of them are answered SEEN. */
+static inline uint64_t model_count_seen(const tamis_filter *filter, uint64_t from, uint64_t count,
+                                        uint64_t salt) {
+    static _Thread_local model_batch b;
+    uint64_t seen = 0;
+    for (uint64_t at = 0; at < count; at += b.count) {
+        b.count = 0;
+        while (b.count < MODEL_BATCH && at + b.count < count)
+            batch_put(&b, from + at + b.count, salt);
+        tamis_filter_contains_many(filter, b.key, b.count, b.answer);
+        for (size_t i = 0; i < b.count; i++)
+            seen += b.answer[i] == TAMIS_SEEN;
+    }
+    return seen;
+}
+
+/* ---- hashes ---- */
+
+/* What hashes of this filter carry as their origin. */
+static inline uint64_t filter_origin(const tamis_filter *filter) {
+    tamis_key key = {"", 0};
+    tamis_hash hash;
+    tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash);
+    return hash.origin;
+}
+
+/* Random hashes, the first `fixed` bits of which are 0: in a growing table, of which the first 8 name the
+ * partition, 8 brings the keys of one partition, which then grows as if there were 256 times as many. */
+static inline void random_hashes(tamis_hash *hashes, size_t count, uint64_t origin, int fixed,
+                                 uint64_t *state) {
+    for (size_t i = 0; i < count; i++) {
+        hashes[i].word[0] = test_random(state);
+        hashes[i].word[1] = fixed ? test_random(state) >> fixed : test_random(state);
+        hashes[i].origin = origin;
+    }
+}
+
+/* ---- counts of random events ---- */
+
+static inline bool within_sigmas(double got, double want, double sigma, double sigmas) {
+    return fabs(got - want) <= sigmas * sigma;
+}
+
+/* Most events to be believed when `expected` are: 5 standard deviations, and the few that chance brings
+ * where hardly any is expected. */
+static inline double most_events(double expected) {
+    return expected + 5 * sqrt(expected) + (expected < 1e-7 ? 0 : 3);
+}
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The rate asked for is the rate got, at the memory promised. Down to 1e-4 false positives are counted;
+ * below, where too few would come, the share of all hashes that the stored ones cover is measured: round a
+ * stored hash, read as a number of 128 bits, the answer is SEEN on one interval, whose ends are found by
+ * halving.
+ */
+/* ctest: timeout=900 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "property/filter_model.h"
+
+static uint64_t seed;
+
+/* ---- counting false positives ---- */
+
+typedef struct measured {
+    double rate;  /* mean over the filters */
+    double sigma; /* of that mean: of the questions, and of the filters where there are many */
+} measured;
+
+static double rate_of(tamis_filter *filter, uint64_t n, uint64_t questions, uint64_t salt) {
+    tamis_filter_clear(filter);
+    model_add_range(filter, 0, n, salt, NULL);
+    return (double)model_count_seen(filter, n, questions, salt) / (double)questions;
+}
+
+/* Small filters differ from each other, so there are many of them and the spread is seen; a large one is as
+ * large ones are. */
+static measured measure(const filter_case *c, uint64_t n, uint64_t questions, double expected) {
+    tamis_filter *filter = case_filter(c, n);
+    uint64_t filters = n < 1000 ? model_scale(4000, 400) : n < 100000 ? 200 : 1;
+    uint64_t each = questions / filters + 1;
+    double sum = 0, squares = 0;
+    for (uint64_t i = 0; i < filters; i++) {
+        double rate = rate_of(filter, n, each, seed + (i << 40));
+        sum += rate;
+        squares += rate * rate;
+    }
+    tamis_filter_free(filter);
+    double count = (double)filters, mean = sum / count;
+    double spread = filters > 1 ? (squares / count - mean * mean) / (count - 1) : 0;
+    double binomial = expected * (1 - expected) / (count * (double)each);
+    return (measured){mean, sqrt(fmax(spread, binomial))};
+}
+
+/* E[(X/m)^k], X bits of m being set after n*k throws: throw by throw, so for small filters. The prediction
+ * is (E[X]/m)^k, which is less, by a third where there are few bits. */
+static double occupancy_rate(uint64_t n, uint64_t m, uint32_t k) {
+    double *share = calloc(m + 1, sizeof *share), rate = 0;
+    assert_non_null(share);
+    share[0] = 1;
+    for (uint64_t throw = 0; throw < n * k; throw ++, share[0] = 0)
+        for (uint64_t x = throw +1 < m ? throw +1 : m; x > 0; x--)
+            share[x] = share[x] * (double)x / (double)m + share[x - 1] * (double)(m - x + 1) / (double)m;
+    for (uint64_t x = 0; x <= m; x++)
+        rate += share[x] * pow((double)x / (double)m, k);
+    free(share);
+    return rate;
+}
+
+/* Between what bounds the rate has to be. */
+typedef struct bounds {
+    double low, high;
+} bounds;
+
+static bounds expected_bounds(const filter_case *c, uint64_t n, const tamis_plan *plan) {
+    double p = plan->fpr_predicted;
+    if (c->kind == TAMIS_KIND_CLASSIC && c->scheme == TAMIS_SCHEME_GUAVA64)
+        return (bounds){p,
+                        p + 1.0 / (double)plan->bits}; /* h2 that share a divisor with m repeat positions */
+    if (c->kind == TAMIS_KIND_CLASSIC) {
+        double rate = n <= 100 ? occupancy_rate(n, plan->bits, plan->probes) : p;
+        return (bounds){rate, rate};
+    }
+    /* The prediction takes block loads to be Poisson, which those of few blocks are not ... */
+    if (c->kind == TAMIS_KIND_BLOCKED)
+        return (bounds){n < 10000 ? 0 : 0.99 * p, p};
+    /* ... and small tables get room that keeps them emptier than the prediction takes them to be. */
+    return (bounds){n < 100000 ? 0 : 0.9 * p, p};
+}
+
+static int broken_rates;
+
+static void check_rate(const filter_case *c, uint64_t n, double p) {
+    tamis_plan plan = case_plan(c, n, 0);
+    bool guava = c->kind == TAMIS_KIND_CLASSIC && c->scheme == TAMIS_SCHEME_GUAVA64;
+    bounds wanted = expected_bounds(c, n, &plan);
+    /* The formula that sizes are made by leaves out how set bits vary: half a per cent at a hundred keys. */
+    if (!guava && (plan.fpr_predicted > p || wanted.high > 1.01 * p)) {
+        print_error("%s, n = %" PRIu64 ", p = %g: predicted %g, expected %g\n", c->name, n, p,
+                    plan.fpr_predicted, wanted.high);
+        broken_rates++;
+    }
+    if (n > (model_full() ? 10000000 : 100000))
+        return;
+    uint64_t most = model_full() ? 10000000 : 200000;
+    measured got = measure(c, n, (uint64_t)fmin(3000 / p, (double)most), wanted.high);
+    if (got.rate > wanted.high + 5 * got.sigma || got.rate < wanted.low - 5 * got.sigma) {
+        print_error("%s, n = %" PRIu64 ", p = %g: measured %g, expected %g to %g, sigma %g\n", c->name, n, p,
+                    got.rate, wanted.low, wanted.high, got.sigma);
+        broken_rates++;
+    }
+}
+
+static const uint64_t sizes[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void check_rates(const filter_case *of, uint64_t first_size) {
+    broken_rates = 0;
+    static const double rates[] = {0.1, 0.03, 0.01, 1e-3, 1e-4};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        for (size_t j = 0; j < SIZES; j++) {
+            /* one size of 10^7 a kind will do */
+            if (sizes[j] < first_size || (sizes[j] == 10000000 && rates[i] != 0.01))
+                continue;
+            filter_case c = *of;
+            c.fpr = rates[i];
+            check_rate(&c, sizes[j], rates[i]);
+        }
+    assert_int_equal(broken_rates, 0);
+}
+
+static void classic_rate_is_as_predicted(void **state) {
+    (void)state;
+    check_rates(&(filter_case){"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 0}, 1);
+}
+
+/* Far below what large filters can be counted at, small ones show whether two keys get the same positions
+ * more often than chance has it. */
+static void small_classic_filters_keep_small_rates(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t n;
+        double p;
+    } rows[] = {{1, 1e-4}, {1, 1e-6}, {1, 1e-9}, {10, 1e-6}, {10, 1e-9}, {100, 1e-6}, {1000, 1e-6}};
+    int broken = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        filter_case c = {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, rows[i].p};
+        uint64_t filters = 100, each = model_scale(200000, 20000), seen = 0;
+        tamis_filter *filter = case_filter(&c, rows[i].n);
+        for (uint64_t j = 0; j < filters; j++)
+            seen += (uint64_t)(rate_of(filter, rows[i].n, each, seed + (j << 40)) * (double)each + 0.5);
+        if ((double)seen > most_events((double)(filters * each) * rows[i].p)) {
+            print_error("n = %" PRIu64 ", p = %g: %" PRIu64 " false positives in %" PRIu64 "\n", rows[i].n,
+                        rows[i].p, seen, filters * each);
+            broken++;
+        }
+        tamis_filter_free(filter);
+    }
+    assert_int_equal(broken, 0);
+}
+
+static void sip_rate_is_as_predicted(void **state) {
+    (void)state;
+    filter_case c = {"classic sip", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_SIP, false, 0.01};
+    broken_rates = 0;
+    check_rate(&c, 100000, 0.01);
+    assert_int_equal(broken_rates, 0);
+}
+
+/* Guava's own weakness (bit counts that are powers of two) shows in small filters: from 1000 keys on. */
+static void guava64_rate_is_as_predicted(void **state) {
+    (void)state;
+    check_rates(&(filter_case){"classic guava64", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, false, 0}, 1000);
+}
+
+static void blocked_rate_is_as_predicted(void **state) {
+    (void)state;
+    check_rates(&(filter_case){"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0}, 1);
+}
+
+/* A table is never coarser than about 1e-4, whatever was asked. */
+static void fingerprint_rate_is_as_predicted(void **state) {
+    (void)state;
+    broken_rates = 0;
+    for (size_t j = 0; j < SIZES; j++) {
+        filter_case c = {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-4};
+        check_rate(&c, sizes[j], 1e-4);
+    }
+    assert_int_equal(broken_rates, 0);
+}
+
+static void fpr_live_of_bits_is_the_rate_counted(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        if (!case_is_bloom(&filter_cases[i]))
+            continue;
+        uint64_t n = 50000, questions = 1000000;
+        tamis_filter *filter = case_filter(&filter_cases[i], n);
+        for (uint64_t at = 0; at < n; at += n / 2) { /* half full, then full */
+            model_add_range(filter, at, n / 2, seed, NULL);
+            tamis_filter_info info = filter_info(filter);
+            double want = info.fpr_live * (double)questions;
+            double got = (double)model_count_seen(filter, n, questions, seed);
+            if (!within_sigmas(got, want, sqrt(want) + 1, 5))
+                fail_msg("%s: %g false positives, fpr_live says %g", filter_cases[i].name, got, want);
+            /* Cardinality: each bit is worth about one key over its probes. */
+            assert_true(fabs(info.cardinality - (double)(at + n / 2)) < 0.02 * (double)n);
+        }
+        tamis_filter_free(filter);
+    }
+}
+
+/* What info.false_fresh expects is what happens: fresh keys answered SEEN, kind by kind, at coarse rates. */
+static void false_fresh_is_counted_right(void **state) {
+    (void)state;
+    static const filter_case cases[] = {
+        {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 0.05},
+        {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0.05},
+        {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t n = model_scale(4000000, 300000), offered = n - n / 100;
+        tamis_filter *filter = case_filter(&cases[i], n);
+        model_add_range(filter, 0, offered, seed, NULL);
+        tamis_filter_info info = filter_info(filter);
+        double mistaken = (double)(offered - info.added);
+        if (!within_sigmas(mistaken, info.false_fresh, sqrt(info.false_fresh) + 0.5, 5))
+            fail_msg("%s: %g fresh keys were taken for seen, false_fresh says %g", cases[i].name, mistaken,
+                     info.false_fresh);
+        assert_true(fabs(info.cardinality - (double)offered) < 0.005 * (double)offered);
+        tamis_filter_free(filter);
+    }
+}
+
+/* ---- coverage ---- */
+
+static tamis_hash hash_of(tamis__u128 y, uint64_t origin) {
+    return (tamis_hash){{(uint64_t)y, (uint64_t)(y >> 64)}, origin};
+}
+
+static bool seen_at(const tamis_filter *filter, tamis__u128 y, uint64_t origin) {
+    tamis_hash hash = hash_of(y, origin);
+    tamis_answer answer = TAMIS_FRESH;
+    if (tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL) != TAMIS_OK)
+        fail_msg("not a hash of this filter");
+    return answer == TAMIS_SEEN;
+}
+
+/* How far from y, upwards or downwards, the answer stays SEEN: the distance to the last such place. */
+static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uint64_t origin) {
+    tamis__u128 room = up ? ~y : y, in = 0, out = 1;
+    while (out <= room && seen_at(filter, up ? y + out : y - out, origin)) {
+        in = out;
+        if (out >> 126)
+            break;
+        out <<= 1;
+    }
+    if (out > room)
+        out = room + 1;
+    while (out - in > 1) {
+        tamis__u128 middle = in + (out - in) / 2;
+        if (seen_at(filter, up ? y + middle : y - middle, origin))
+            in = middle;
+        else
+            out = middle;
+    }
+    return in;
+}
+
+/* Share of all hashes that are SEEN because of this one. */
+static double share_of(const tamis_filter *filter, const tamis_hash *hash) {
+    tamis__u128 y = (tamis__u128)hash->word[1] << 64 | hash->word[0];
+    tamis__u128 length = reach(filter, y, true, hash->origin) + reach(filter, y, false, hash->origin);
+    return ldexp((double)length + 1, -128);
+}
+
+/* fpr_live against the sum of shares, estimated from every `step`th stored hash. */
+static void check_coverage(const tamis_filter *filter, const tamis_hash *hashes, size_t count, size_t step,
+                           const char *what) {
+    double sum = 0, squares = 0, taken = 0;
+    for (size_t i = 0; i < count; i += step, taken++) {
+        double share = share_of(filter, &hashes[i]);
+        sum += share;
+        squares += share * share;
+    }
+    double mean = sum / taken, spread = squares / taken - mean * mean;
+    double sigma = step > 1 ? (double)count * sqrt(fmax(spread, 0) / taken) : 0;
+    double covered = mean * (double)count, live = filter_info(filter).fpr_live;
+    if (fabs(covered - live) > 5 * sigma + 0.002 * live)
+        fail_msg("%s, %zu keys: hashes cover %.6g, fpr_live says %.6g", what, count, covered, live);
+}
+
+static const double small_rates[] = {1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-12, 1e-15};
+enum { SMALL_RATES = sizeof small_rates / sizeof *small_rates };
+
+static void fpr_live_of_tables_is_the_share_covered(void **state) {
+    (void)state;
+    static const size_t counts[] = {1, 10, 100, 1000, 20000, 400000};
+    static tamis_hash hashes[400000];
+    uint64_t random = seed;
+    for (int i = 0; i < SMALL_RATES; i++) {
+        for (size_t j = 0; j < (model_full() ? 6 : 4); j++) {
+            filter_case c = {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, small_rates[i]};
+            tamis_filter *filter = case_filter(&c, counts[j]);
+            random_hashes(hashes, counts[j], filter_origin(filter), 0, &random);
+            assert_int_equal(tamis_filter_add_hashes(filter, hashes, counts[j], NULL, NULL, NULL), TAMIS_OK);
+            check_coverage(filter, hashes, counts[j], counts[j] <= 20000 ? 1 : 40, c.name);
+            assert_true(filter_info(filter).fpr_live <= tamis_filter_plan(filter)->fpr);
+            tamis_filter_free(filter);
+        }
+    }
+}
+
+/* Hashes of one partition make it grow as the whole would with 256 times as many: 2^22 stand for 2^30. */
+static void fpr_live_holds_through_growth(void **state) {
+    (void)state;
+    size_t most = (size_t)model_scale(1 << 22, 1 << 14);
+    tamis_hash *hashes = malloc(most * sizeof *hashes);
+    assert_non_null(hashes);
+    for (int i = 0; i < SMALL_RATES; i++) {
+        uint64_t random = seed;
+        filter_case c = {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, small_rates[i]};
+        tamis_filter *filter = case_filter(&c, 0);
+        random_hashes(hashes, most, filter_origin(filter), 8, &random);
+        for (size_t in = 0, count = 64; count <= most; count *= 4) {
+            assert_int_equal(tamis_filter_add_hashes(filter, hashes + in, count - in, NULL, NULL, NULL),
+                             TAMIS_OK);
+            in = count;
+            check_coverage(filter, hashes, count, count <= 4096 ? 1 : count / 4000, c.name);
+            double live = 256 * filter_info(filter).fpr_live, p = tamis_filter_plan(filter)->fpr;
+            if (live > p)
+                fail_msg("p = %g: %g when grown to %zu keys a partition", p, live, count);
+        }
+        tamis_filter_free(filter);
+    }
+    free(hashes);
+}
+
+/* Random questions of fixed tables, where 10^8 bring enough false positives. */
+static void random_questions_meet_fpr_live(void **state) {
+    (void)state;
+    static const struct {
+        double p;
+        uint64_t questions;
+    } rows[] = {{1e-4, 20000000}, {1e-5, 60000000}, {1e-6, 100000000}};
+    enum { AT_ONCE = 10000 };
+    static tamis_hash hashes[AT_ONCE];
+    static tamis_answer answers[AT_ONCE];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        filter_case c = {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, rows[i].p};
+        uint64_t random = seed, questions = model_scale(rows[i].questions, rows[i].questions / 100), seen = 0;
+        tamis_filter *filter = case_filter(&c, 200000);
+        model_add_range(filter, 0, 199990, seed, NULL);
+        for (uint64_t at = 0; at < questions; at += AT_ONCE) {
+            random_hashes(hashes, AT_ONCE, filter_origin(filter), 0, &random);
+            assert_int_equal(tamis_filter_contains_hashes(filter, hashes, AT_ONCE, answers, NULL), TAMIS_OK);
+            for (int j = 0; j < AT_ONCE; j++)
+                seen += answers[j] == TAMIS_SEEN;
+        }
+        double want = filter_info(filter).fpr_live * (double)questions;
+        if (!within_sigmas((double)seen, want, sqrt(want) + 0.5, 5))
+            fail_msg("p = %g: %" PRIu64 " false positives, fpr_live says %g", rows[i].p, seen, want);
+        tamis_filter_free(filter);
+    }
+}
+
+/* ---- growth: rate and memory at every size ---- */
+
+typedef struct growth_figures {
+    double bits; /* sum over the sizes of bits a key */
+    double steps;
+    double worst; /* most bits a key at the peak, above 2^20 keys */
+} growth_figures;
+
+/* Sizes are looked at at equal ratios, as plan.bits_per_key averages over them. */
+static growth_figures grow(const filter_case *c, uint64_t most) {
+    static tamis_hash hashes[4096];
+    growth_figures f = {0, 0, 0};
+    uint64_t random = seed;
+    tamis_filter *filter = case_filter(c, 0);
+    double look = (double)(UINT64_C(1) << 20);
+    for (uint64_t n = 0; n < most; n += 4096) {
+        random_hashes(hashes, 4096, filter_origin(filter), 0, &random);
+        assert_int_equal(tamis_filter_add_hashes(filter, hashes, 4096, NULL, NULL, NULL), TAMIS_OK);
+        tamis_filter_info info = filter_info(filter);
+        double keys = (double)(n + 4096);
+        if (info.fpr_live > tamis_filter_plan(filter)->fpr)
+            fail_msg("p = %g, n = %g: live rate %g", c->fpr, keys, info.fpr_live);
+        assert_true(info.memory <= info.memory_peak);
+        if (keys >= 1 << 20)
+            f.worst = fmax(f.worst, 8 * (double)info.memory_peak / keys);
+        for (; keys >= look; look *= 1.01, f.steps++)
+            f.bits += 8 * (double)info.memory / keys;
+    }
+    tamis_filter_free(filter);
+    return f;
+}
+
+static void growing_keeps_rate_and_memory(void **state) {
+    (void)state;
+    static const struct {
+        tamis_kind kind;
+        double p, most_bits;
+    } rows[] = {{TAMIS_KIND_FINGERPRINT, 1e-9, 48},
+                {TAMIS_KIND_FINGERPRINT, 1e-4, 0},
+                {TAMIS_KIND_FINGERPRINT, 1e-12, 0},
+                {TAMIS_KIND_FINGERPRINT, 1e-17, 0},
+                {TAMIS_KIND_EXACT, 0, 0}};
+    if (!model_full())
+        return; /* 2^20 keys and more */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        filter_case c = {"growing", rows[i].kind, TAMIS_SCHEME_XXH3, true, rows[i].p};
+        growth_figures f = grow(&c, UINT64_C(1) << (i == 0 ? 24 : 22));
+        double planned = case_plan(&c, 0, 0).bits_per_key, average = f.bits / f.steps;
+        printf("p = %g: %.2f bits a key on average (plan: %.2f), %.2f at the most\n", rows[i].p, average,
+               planned, f.worst);
+        if (rows[i].most_bits > 0 && f.worst > rows[i].most_bits)
+            fail_msg("p = %g: %.2f bits a key", rows[i].p, f.worst);
+        if (fabs(average - planned) > 0.05 * average)
+            fail_msg("p = %g: %.2f bits a key on average, plan says %.2f", rows[i].p, average, planned);
+    }
+}
+
+static void given_sizes_keep_their_memory(void **state) {
+    (void)state;
+    static const uint64_t large[] = {1000000, 10000000};
+    filter_case nine = {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-9};
+    filter_case exact = {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, false, 0};
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(case_plan(&nine, large[i], 0).bits_per_key <= 37);
+        assert_true(case_plan(&exact, large[i], 0).bits_per_key <= 160);
+    }
+    uint64_t n = model_scale(1000000, 100000);
+    tamis_filter *filter = case_filter(&nine, n);
+    model_add_range(filter, 0, n, seed, NULL);
+    assert_int_equal(filter_info(filter).added, n);
+    assert_true(8 * (double)filter_info(filter).memory_peak <= (model_full() ? 37 : 38) * (double)n);
+    tamis_filter_free(filter);
+}
+
+/* plan.memory is what the filter takes, but for its handle: a few KiB. */
+static void plan_knows_the_memory(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        static const uint64_t counts[] = {1, 1000, 1000000, 3000000};
+        for (size_t j = 0; j < sizeof counts / sizeof *counts; j++) {
+            tamis_plan plan = case_plan(&filter_cases[i], counts[j], 0);
+            tamis_filter *filter = plan_filter(&plan, NULL);
+            double memory = (double)filter_info(filter).memory, planned = (double)plan.memory;
+            if (fabs(memory - planned) > 0.01 * planned + 2048)
+                fail_msg("%s, n = %" PRIu64 ": takes %g bytes, planned %g", filter_cases[i].name, counts[j],
+                         memory, planned);
+            tamis_filter_free(filter);
+        }
+    }
+}
+
+int main(void) {
+    seed = model_seed(20240602);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classic_rate_is_as_predicted),
+        cmocka_unit_test(small_classic_filters_keep_small_rates),
+        cmocka_unit_test(sip_rate_is_as_predicted),
+        cmocka_unit_test(guava64_rate_is_as_predicted),
+        cmocka_unit_test(blocked_rate_is_as_predicted),
+        cmocka_unit_test(fingerprint_rate_is_as_predicted),
+        cmocka_unit_test(fpr_live_of_bits_is_the_rate_counted),
+        cmocka_unit_test(false_fresh_is_counted_right),
+        cmocka_unit_test(fpr_live_of_tables_is_the_share_covered),
+        cmocka_unit_test(fpr_live_holds_through_growth),
+        cmocka_unit_test(random_questions_meet_fpr_live),
+        cmocka_unit_test(growing_keeps_rate_and_memory),
+        cmocka_unit_test(given_sizes_keep_their_memory),
+        cmocka_unit_test(plan_knows_the_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

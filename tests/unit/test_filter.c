@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "golden/golden_reader.h"
+#include "property/filter_model.h"
+
+static tamis_filter *filter_with(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr,
+                                 const tamis_filter_options *options) {
+    tamis_want want = TAMIS_WANT_INIT;
+    want.kind = kind;
+    want.scheme = scheme;
+    want.expect = expect;
+    want.fpr = fpr;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = NULL;
+    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+        tamis_filter_create(&filter, &plan, options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+static tamis_filter *plain_filter(tamis_kind kind, uint64_t expect, double fpr) {
+    return filter_with(kind, TAMIS_SCHEME_AUTO, expect, fpr, NULL);
+}
+
+static void says(const tamis_error *err, tamis_status status, const char *what) {
+    assert_int_equal(err->status, status);
+    if (!strstr(err->text, what))
+        fail_msg("\"%s\" does not say \"%s\"", err->text, what);
+    assert_int_not_equal(err->text[strlen(err->text) - 1], '.');
+}
+
+static void a_plan_must_be_made(void **state) {
+    (void)state;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = NULL;
+    assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_E_INVALID);
+    says(&err, TAMIS_E_INVALID, "tamis_plan_make");
+    plan.kind = (tamis_kind)77;
+    assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_E_INVALID);
+    assert_null(filter);
+    tamis_filter_free(NULL);
+}
+
+static void options_are_checked(void **state) {
+    (void)state;
+    filter_case c = {"", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, false, 0.01};
+    tamis_plan plan = case_plan(&c, 100, 0);
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = NULL;
+    options.seed = 3;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, &err), TAMIS_E_INVALID);
+    says(&err, TAMIS_E_INVALID, "seed 3");
+    plan.scheme = TAMIS_SCHEME_SIP;
+    options.seed = 0;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, &err), TAMIS_E_INVALID);
+    says(&err, TAMIS_E_INVALID, "secret");
+    assert_null(filter);
+}
+
+static void the_scheme_is_settled_at_creation(void **state) {
+    (void)state;
+    tamis_filter_options keyed = TAMIS_FILTER_OPTIONS_INIT;
+    keyed.secret = "0123456789abcdef";
+    keyed.secret_size = 16;
+    tamis_filter *open = plain_filter(TAMIS_KIND_BLOCKED, 10, 0.01);
+    tamis_filter *sip = filter_with(TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 10, 0.01, &keyed);
+    assert_int_equal(tamis_filter_plan(open)->scheme, TAMIS_SCHEME_XXH3);
+    assert_int_equal(tamis_filter_plan(sip)->scheme, TAMIS_SCHEME_SIP);
+    assert_int_equal(filter_info(sip).scheme, TAMIS_SCHEME_SIP);
+    assert_int_equal(tamis_hasher_scheme(tamis_filter_hasher(sip)), TAMIS_SCHEME_SIP);
+    tamis_filter_free(open);
+    tamis_filter_free(sip);
+}
+
+static void info_of_an_empty_filter(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        tamis_filter *filter = case_filter(&filter_cases[i], 1000);
+        tamis_filter_info info = filter_info(filter);
+        assert_int_equal(info.struct_size, sizeof info);
+        assert_int_equal(info.kind, filter_cases[i].kind);
+        assert_int_equal(info.scheme, filter_cases[i].scheme);
+        assert_int_equal(info.capacity, filter_cases[i].grows ? 0 : 1000);
+        assert_int_equal(info.added, 0);
+        assert_true(info.cardinality == 0 && info.fpr_live == 0 && info.false_fresh == 0);
+        assert_true(info.memory > 0 && info.memory_peak == info.memory);
+        assert_false(info.saturated);
+        tamis_filter_free(filter);
+    }
+}
+
+static void abilities(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        tamis_filter *filter = case_filter(&filter_cases[i], 1000);
+        assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_UNION), case_is_bloom(&filter_cases[i]));
+        assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_GROW), filter_cases[i].grows);
+        assert_false(tamis_filter_can(filter, TAMIS_CAN_REMOVE));
+        assert_false(tamis_filter_can(filter, (tamis_ability)99));
+        tamis_filter_free(filter);
+    }
+}
+
+static void any_bytes_are_a_key(void **state) {
+    (void)state;
+    static const uint8_t zeros[8] = {0};
+    for (int i = 0; i < FILTER_CASES; i++) {
+        tamis_filter *filter = case_filter(&filter_cases[i], 1000);
+        tamis_answer answer = 9;
+        assert_false(tamis_filter_contains(filter, NULL, 0));
+        assert_int_equal(tamis_filter_add(filter, NULL, 0, &answer, NULL), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_FRESH);
+        assert_true(tamis_filter_contains(filter, "", 0));    /* the empty key, wherever it lies */
+        for (size_t size = 1; size <= sizeof zeros; size++) { /* NULs count */
+            assert_int_equal(tamis_filter_add(filter, zeros, size, &answer, NULL), TAMIS_OK);
+            assert_int_equal(answer, TAMIS_FRESH);
+        }
+        assert_int_equal(tamis_filter_add(filter, zeros, 3, NULL, NULL), TAMIS_OK);
+        assert_int_equal(filter_info(filter).added, 1 + sizeof zeros);
+        tamis_filter_free(filter);
+    }
+}
+
+static void an_empty_batch_is_fine(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        tamis_filter *filter = case_filter(&filter_cases[i], 1000);
+        size_t done = 9;
+        assert_int_equal(tamis_filter_add_many(filter, NULL, 0, NULL, &done, NULL), TAMIS_OK);
+        assert_int_equal(done, 0);
+        done = 9;
+        assert_int_equal(tamis_filter_add_hashes(filter, NULL, 0, NULL, &done, NULL), TAMIS_OK);
+        assert_int_equal(done, 0);
+        tamis_filter_contains_many(filter, NULL, 0, NULL);
+        assert_int_equal(tamis_filter_contains_hashes(filter, NULL, 0, NULL, NULL), TAMIS_OK);
+        tamis_filter_free(filter);
+    }
+}
+
+static void hashes_of_others_are_refused(void **state) {
+    (void)state;
+    tamis_filter_options seeded = TAMIS_FILTER_OPTIONS_INIT;
+    seeded.seed = 1;
+    tamis_filter *mine = plain_filter(TAMIS_KIND_CLASSIC, 100, 0.01);
+    tamis_filter *other = filter_with(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 100, 0.01, &seeded);
+    tamis_key key = {"key", 3};
+    tamis_hash hashes[3];
+    for (int i = 0; i < 3; i++)
+        tamis_hash_many(tamis_filter_hasher(i == 2 ? other : mine), &key, 1, &hashes[i]);
+    tamis_answer answers[3] = {9, 9, 9};
+    tamis_error err = TAMIS_ERROR_INIT;
+    size_t done = 9;
+    assert_int_equal(tamis_filter_add_hashes(mine, hashes, 3, answers, &done, &err), TAMIS_E_MISMATCH);
+    says(&err, TAMIS_E_MISMATCH, "hash 2");
+    assert_int_equal(done, 0);
+    assert_int_equal(filter_info(mine).added, 0);
+    assert_int_equal(tamis_filter_contains_hashes(mine, hashes, 3, answers, &err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_filter_add_hashes(other, hashes, 3, NULL, NULL, &err), TAMIS_E_MISMATCH);
+    says(&err, TAMIS_E_MISMATCH, "hash 0");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(answers[i], 9);
+    tamis_filter_free(mine);
+    tamis_filter_free(other);
+}
+
+/* ---- union ---- */
+
+static void refuse_union(tamis_filter *one, tamis_filter *other, tamis_status status, const char *what) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    model_add_range(one, 0, 5, 1, NULL);
+    model_add_range(other, 5, 5, 1, NULL);
+    assert_int_equal(tamis_filter_union(one, other, &err), status);
+    says(&err, status, what);
+    assert_int_equal(tamis_filter_union(other, one, NULL), status);
+    assert_int_equal(filter_info(one).added, 5);
+    tamis_filter_free(one);
+    tamis_filter_free(other);
+}
+
+static void union_names_the_difference(void **state) {
+    (void)state;
+    const tamis_kind classic = TAMIS_KIND_CLASSIC, blocked = TAMIS_KIND_BLOCKED;
+    tamis_filter_options seed = TAMIS_FILTER_OPTIONS_INIT, secret = seed, other_secret = seed;
+    seed.seed = 42;
+    secret.secret = "0123456789abcdef";
+    other_secret.secret = "0123456789abcdeF";
+    secret.secret_size = other_secret.secret_size = 16;
+    refuse_union(plain_filter(TAMIS_KIND_EXACT, 100, 0), plain_filter(TAMIS_KIND_EXACT, 100, 0),
+                 TAMIS_E_UNSUPPORTED, "kind exact");
+    refuse_union(plain_filter(classic, 100, 1e-3), plain_filter(TAMIS_KIND_FINGERPRINT, 100, 1e-3),
+                 TAMIS_E_UNSUPPORTED, "kind fingerprint");
+    refuse_union(plain_filter(classic, 100, 0.01), plain_filter(blocked, 100, 0.01), TAMIS_E_MISMATCH,
+                 "classic and blocked");
+    refuse_union(plain_filter(classic, 1000, 0.01), plain_filter(classic, 3000, 0.01), TAMIS_E_MISMATCH,
+                 "bits");
+    refuse_union(plain_filter(classic, 1000, 0.01),
+                 filter_with(classic, TAMIS_SCHEME_AUTO, 1000, 0.01, &seed), TAMIS_E_MISMATCH,
+                 "seeds differ, 0 and 42");
+    refuse_union(filter_with(blocked, TAMIS_SCHEME_XXH3, 1000, 0.01, NULL),
+                 filter_with(blocked, TAMIS_SCHEME_GUAVA64, 1000, 0.01, NULL), TAMIS_E_MISMATCH,
+                 "xxh3 and guava64");
+    refuse_union(filter_with(blocked, TAMIS_SCHEME_SIP, 1000, 0.01, &secret),
+                 filter_with(blocked, TAMIS_SCHEME_SIP, 1000, 0.01, &other_secret), TAMIS_E_MISMATCH,
+                 "secrets");
+}
+
+static void union_of_unequal_probes_is_refused(void **state) {
+    (void)state;
+    filter_case c = {"", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 0.01};
+    tamis_plan plan = case_plan(&c, 1000, 0), other = plan;
+    other.probes++;
+    refuse_union(plan_filter(&plan, NULL), plan_filter(&other, NULL), TAMIS_E_MISMATCH,
+                 "probes differ, 7 and 8");
+}
+
+static void a_filter_united_with_itself_stays(void **state) {
+    (void)state;
+    for (int kind = TAMIS_KIND_CLASSIC; kind <= TAMIS_KIND_BLOCKED; kind++) {
+        tamis_filter *filter = plain_filter((tamis_kind)kind, 10000, 0.01);
+        model_add_range(filter, 0, 9000, 1, NULL);
+        tamis_filter_info before = filter_info(filter);
+        assert_int_equal(tamis_filter_union(filter, filter, NULL), TAMIS_OK);
+        tamis_filter_info after = filter_info(filter);
+        assert_true(after.fpr_live == before.fpr_live);
+        assert_true(fabs((double)after.added - 9000) < 200);
+        tamis_filter_free(filter);
+    }
+}
+
+/* ---- Guava's filters, bit for bit ---- */
+
+/* Bit i is read by a hash whose positions are all i: h1 = i, h2 = 0. */
+static bool guava_bit(const tamis_filter *filter, uint64_t i) {
+    tamis_hash hash = {{i, 0}, filter_origin(filter)};
+    tamis_answer answer = 9;
+    assert_int_equal(tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL), TAMIS_OK);
+    return answer == TAMIS_SEEN;
+}
+
+/* writeTo: strategy, probes, count of longs (big-endian), the longs (big-endian). */
+static void check_written(const tamis_filter *filter, const uint8_t *written, size_t size) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    assert_int_equal(size, 6 + plan->bits / 8);
+    assert_int_equal(written[0], 1);
+    assert_int_equal(written[1], plan->probes);
+    for (uint64_t i = 0; i < plan->bits; i++) {
+        const uint8_t *word = written + 6 + i / 64 * 8;
+        bool want = word[7 - i % 64 / 8] >> i % 8 & 1;
+        assert_int_equal(guava_bit(filter, i), want);
+    }
+}
+
+static void put_keys(tamis_filter *filter, const char *funnel, char *keys, int count) {
+    static uint8_t bytes[4096];
+    for (int i = 0; i < count; i++) {
+        const char *text = strsep(&keys, ",");
+        assert_non_null(text);
+        size_t size = golden_key(funnel, text, bytes);
+        assert_int_equal(tamis_filter_add(filter, bytes, size, NULL, NULL), TAMIS_OK);
+        assert_true(tamis_filter_contains(filter, bytes, size));
+    }
+    assert_null(keys);
+}
+
+static void filters_of_guava_bit_for_bit(void **state) {
+    (void)state;
+    static uint8_t written[65536];
+    int filters = 0;
+    for (golden g = golden_open("guava-31.1.tsv"); golden_next(&g);) {
+        if (strcmp(g.field[0], "filter") != 0)
+            continue;
+        assert_int_equal(g.fields, 9);
+        tamis_filter *filter = filter_with(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64,
+                                           strtoull(g.field[2], NULL, 10), strtod(g.field[3], NULL), NULL);
+        put_keys(filter, g.field[1], g.field[5], atoi(g.field[4]));
+        check_written(filter, written, golden_bytes(g.field[6], written));
+        /* expectedFpp() and approximateElementCount() are made of the set bits, as ours are. */
+        tamis_filter_info info = filter_info(filter);
+        double fpp = strtod(g.field[7], NULL);
+        assert_true(fabs(info.fpr_live - fpp) <= 1e-12 * fpp);
+        assert_int_equal((long long)floor(info.cardinality + 0.5), atoll(g.field[8]));
+        tamis_filter_free(filter);
+        filters++;
+    }
+    assert_int_equal(filters, 36);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plan_must_be_made),
+        cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(the_scheme_is_settled_at_creation),
+        cmocka_unit_test(info_of_an_empty_filter),
+        cmocka_unit_test(abilities),
+        cmocka_unit_test(any_bytes_are_a_key),
+        cmocka_unit_test(an_empty_batch_is_fine),
+        cmocka_unit_test(hashes_of_others_are_refused),
+        cmocka_unit_test(union_names_the_difference),
+        cmocka_unit_test(union_of_unequal_probes_is_refused),
+        cmocka_unit_test(a_filter_united_with_itself_stays),
+        cmocka_unit_test(filters_of_guava_bit_for_bit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tables of fingerprints where they are pressed: lines that overflow, keys that crowd, rates that run out. The
+ * everyday is in tests/property. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "property/filter_model.h"
+
+static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13, 1e-17, 1e-30};
+enum { RATES = sizeof rates / sizeof *rates };
+
+static tamis_plan table_plan(double p, uint64_t expect, uint64_t memory) {
+    filter_case c = {"table", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, expect == 0, p};
+    return case_plan(&c, expect, memory);
+}
+
+static tamis_filter *table(double p, uint64_t expect, uint64_t memory) {
+    tamis_plan plan = table_plan(p, expect, memory);
+    return plan_filter(&plan, NULL);
+}
+
+/* Hashes whose first `same` bits are those of one hash, and random after. */
+static void crowd(tamis_hash *hashes, size_t count, int same, uint64_t origin, uint64_t *random) {
+    uint64_t prefix = test_random(random);
+    random_hashes(hashes, count, origin, 0, random);
+    for (size_t i = 0; i < count; i++)
+        hashes[i].word[1] = (prefix & ~(UINT64_MAX >> same)) | (hashes[i].word[1] & (UINT64_MAX >> same));
+}
+
+static void check_all_seen(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        tamis_answer answer = TAMIS_FRESH;
+        assert_int_equal(tamis_filter_contains_hashes(filter, &hashes[i], 1, &answer, NULL), TAMIS_OK);
+        if (answer != TAMIS_SEEN)
+            fail_msg("hash %zu of %zu is lost", i, count);
+    }
+}
+
+enum { CROWD = 4000 };
+static tamis_hash hashes[CROWD];
+
+/* A crowd that shares a line goes to guest lines, as far as there are any; then the table is full though it
+ * has room elsewhere. What went in stays in, and the rest of the table goes on taking keys. */
+static void a_crowd_overflows_into_guest_lines(void **state) {
+    (void)state;
+    uint64_t random = model_seed(31);
+    for (int i = 0; i < RATES; i++) {
+        for (int same = 3; same <= 24; same += 3) {
+            tamis_filter *filter = table(rates[i], 100000, 0);
+            size_t done = 0;
+            tamis_error err = TAMIS_ERROR_INIT;
+            crowd(hashes, CROWD, same, filter_origin(filter), &random);
+            tamis_status status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, &err);
+            assert_int_equal(status, done < CROWD ? TAMIS_E_FULL : TAMIS_OK);
+            if (done < CROWD)
+                assert_non_null(strstr(err.text, "full"));
+            if (same == 3)
+                assert_int_equal(done, CROWD);
+            assert_true(done > 20);
+            check_all_seen(filter, hashes, done);
+            tamis_hash others[500];
+            random_hashes(others, 500, filter_origin(filter), 0, &random);
+            size_t other_done = 0;
+            tamis_filter_add_hashes(filter, others, 500, NULL, &other_done, NULL);
+            check_all_seen(filter, others, other_done);
+            check_all_seen(filter, hashes, done);
+            tamis_filter_free(filter);
+        }
+    }
+}
+
+/* The same in a table that grows: it may double in vain, up to its memory limit, and then is full. */
+static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
+    (void)state;
+    uint64_t random = model_seed(32);
+    for (int i = 0; i < RATES; i += model_full() ? 1 : 3) {
+        for (int same = 16; same <= 28; same += 4) {
+            uint64_t limit = 3000000;
+            tamis_filter *filter = table(rates[i], 0, limit);
+            size_t done = 0;
+            crowd(hashes, CROWD, same, filter_origin(filter), &random);
+            tamis_status status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, NULL);
+            assert_int_equal(status, done < CROWD ? TAMIS_E_FULL : TAMIS_OK);
+            check_all_seen(filter, hashes, done);
+            assert_true(filter_info(filter).memory_peak <= limit);
+            /* Once more, one by one: those that are in are seen, the others go in or are refused. */
+            for (size_t j = 0; j < done + 20 && j < CROWD; j++) {
+                tamis_answer answer = 9;
+                status = tamis_filter_add_hashes(filter, &hashes[j], 1, &answer, NULL, NULL);
+                if (j < done)
+                    assert_true(status == TAMIS_OK && answer == TAMIS_SEEN);
+                if (status != TAMIS_OK)
+                    assert_true(status == TAMIS_E_FULL && answer == 9);
+            }
+            check_all_seen(filter, hashes, done);
+            tamis_filter_free(filter);
+        }
+    }
+}
+
+/* Numbers at the ends of the range of hashes: first and last line, first and last bucket, wrapping guests. The
+ * nearest crowd so much that some have no place. */
+static void hashes_at_the_ends_of_the_range(void **state) {
+    (void)state;
+    uint64_t random = model_seed(33);
+    for (int i = 0; i < 2 * RATES; i++) {
+        tamis_filter *filter = table(rates[i / 2], i % 2 ? 0 : 3000, i % 2 ? 3000000 : 0);
+        uint64_t origin = filter_origin(filter);
+        size_t in = 0;
+        for (int j = 0; j < 200; j++) {
+            tamis__u128 distance = (tamis__u128)test_random(&random) << 64 | test_random(&random);
+            distance >>= 1 + test_below(&random, 127);
+            tamis__u128 y = j % 2 ? distance : ~distance;
+            hashes[in] = (tamis_hash){{(uint64_t)y, (uint64_t)(y >> 64)}, origin};
+            tamis_status status = tamis_filter_add_hashes(filter, &hashes[in], 1, NULL, NULL, NULL);
+            assert_true(status == TAMIS_OK || status == TAMIS_E_FULL);
+            in += status == TAMIS_OK;
+            check_all_seen(filter, hashes, in);
+        }
+        assert_true(in > 20);
+        tamis_filter_free(filter);
+    }
+}
+
+/* All 128 bits count in an exact filter: a hash that differs in any one of them is another key. */
+static void exact_tells_every_bit(void **state) {
+    (void)state;
+    uint64_t random = model_seed(34);
+    for (int grows = 0; grows < 2; grows++) {
+        filter_case c = {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, grows, 0};
+        tamis_filter *filter = case_filter(&c, 1000);
+        for (int round = 0; round < 100; round++) {
+            tamis_hash hash, near;
+            random_hashes(&hash, 1, filter_origin(filter), 0, &random);
+            assert_int_equal(tamis_filter_add_hashes(filter, &hash, 1, NULL, NULL, NULL), TAMIS_OK);
+            for (int bit = 0; bit < 128; bit++) {
+                tamis_answer answer = 9;
+                near = hash;
+                near.word[bit / 64] ^= UINT64_C(1) << bit % 64;
+                assert_int_equal(tamis_filter_contains_hashes(filter, &near, 1, &answer, NULL), TAMIS_OK);
+                if (answer != TAMIS_FRESH)
+                    fail_msg("grows %d: bit %d does not count", grows, bit);
+            }
+        }
+        tamis_filter_free(filter);
+    }
+}
+
+/* A growing table that would pass its rate says so. (Its plan leaves bits for 2^40 keys: the rate is lowered
+ * here so that it runs out sooner.) */
+static void a_rate_that_runs_out_is_full(void **state) {
+    (void)state;
+    uint64_t random = model_seed(35);
+    tamis_plan plan = table_plan(1e-4, 0, 0);
+    plan.fpr = 1e-10;
+    tamis_filter *filter = plan_filter(&plan, NULL);
+    tamis_error err = TAMIS_ERROR_INIT;
+    size_t done = CROWD, in = 0;
+    for (; done == CROWD && in < 10000000; in += done) {
+        random_hashes(hashes, CROWD, filter_origin(filter), 0, &random);
+        tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, &err);
+    }
+    assert_int_equal(err.status, TAMIS_E_FULL);
+    assert_non_null(strstr(err.text, "its rate would pass 1e-10"));
+    tamis_filter_info info = filter_info(filter);
+    assert_true(info.saturated && info.fpr_live < 1.001e-10 && info.fpr_live > 0.999e-10);
+    check_all_seen(filter, hashes, done);
+    tamis_filter_free(filter);
+}
+
+/* The sentences of a full filter name what to do. */
+static void full_says_what_to_do(void **state) {
+    (void)state;
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (int limited = 0; limited < 2; limited++) {
+        uint64_t starts = table_plan(1e-9, 0, 0).memory;
+        tamis_filter *filter = limited ? table(1e-9, 0, starts + starts / 8) : table(1e-9, 1000, 0);
+        uint64_t random = 1;
+        tamis_status status = TAMIS_OK;
+        for (int i = 0; i < 200 && status == TAMIS_OK; i++) {
+            random_hashes(hashes, CROWD, filter_origin(filter), 0, &random);
+            status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, NULL, &err);
+        }
+        assert_int_equal(status, TAMIS_E_FULL);
+        assert_non_null(strstr(err.text, limited ? "allow more memory" : "1000 keys it was made for"));
+        tamis_filter_free(filter);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_crowd_overflows_into_guest_lines),
+        cmocka_unit_test(a_crowd_makes_a_table_grow_to_its_limit),
+        cmocka_unit_test(hashes_at_the_ends_of_the_range),
+        cmocka_unit_test(exact_tells_every_bit),
+        cmocka_unit_test(a_rate_that_runs_out_is_full),
+        cmocka_unit_test(full_says_what_to_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
