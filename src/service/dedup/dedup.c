@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The dedup session. Between the filter's answer and the caller there is one place, settle(), through
+ * which every answer passes once and in order: that is where a log of fresh keys is appended to, so that
+ * no answer leaves the session before it is remembered. Today it counts.
+ */
+#include <tamis/dedup.h>
+
+#include <string.h>
+
+#include "base/memory.h"
+
+struct tamis_dedup {
+    tamis_filter *filter; /* borrowed */
+    tamis_when_full when_full;
+    tamis_dedup_counts counts;
+    tamis_allocator memory;
+};
+
+tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const tamis_dedup_options *options,
+                              tamis_error *err) {
+    tamis_dedup_options asked = TAMIS_DEDUP_OPTIONS_INIT;
+    if (options)
+        memcpy(&asked, options, options->struct_size < sizeof asked ? options->struct_size : sizeof asked);
+    if (!session || !filter || (options && options->struct_size == 0))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "dedup session: no filter, no place for the session, or options without "
+                           "struct_size; start from TAMIS_DEDUP_OPTIONS_INIT");
+    if (asked.when_full != TAMIS_WHEN_FULL_FAIL && asked.when_full != TAMIS_WHEN_FULL_PASS)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "dedup session: when_full is %d; use TAMIS_WHEN_FULL_FAIL or TAMIS_WHEN_FULL_PASS",
+                           (int)asked.when_full);
+    tamis_allocator memory = tamis__allocator_resolve(asked.allocator);
+    tamis_dedup *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_dedup));
+    if (!made)
+        return tamis__fail_nomem(err, "dedup session", sizeof *made);
+    made->filter = filter;
+    made->when_full = asked.when_full;
+    made->memory = memory;
+    *session = made;
+    return TAMIS_OK;
+}
+
+void tamis_dedup_close(tamis_dedup *session) {
+    if (!session)
+        return;
+    tamis_allocator memory = session->memory;
+    tamis__free(&memory, session, sizeof *session);
+}
+
+/* The seam: `count` answers are final and about to be handed out. */
+static void settle(tamis_dedup *session, const tamis_answer *answers, size_t count) {
+    uint64_t seen = 0;
+    uint64_t unknown = 0;
+    for (size_t i = 0; i < count; i++) {
+        seen += answers[i] == TAMIS_SEEN;
+        unknown += answers[i] == TAMIS_UNKNOWN;
+    }
+    session->counts.seen += seen;
+    session->counts.unknown += unknown;
+    session->counts.fresh += count - seen - unknown;
+}
+
+/*
+ * Asks on past fresh keys that find no place. The filter stops at each of them and has by then hashed
+ * the batch it was given to no purpose, so after a stop it is given one key, then two, four, ...: what
+ * is hashed in vain stays below what was answered since the last stop.
+ */
+static tamis_status ask_passing(tamis_dedup *session, const tamis_key *keys, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_error trouble = TAMIS_ERROR_INIT; /* a full filter fills it, and is no failure here */
+    size_t chunk = count;
+    size_t at = 0;
+    while (at < count) {
+        size_t given = chunk < count - at ? chunk : count - at;
+        size_t answered = 0;
+        tamis_status status =
+            tamis_filter_add_many(session->filter, keys + at, given, answers + at, &answered, &trouble);
+        at += answered;
+        if (status == TAMIS_E_FULL) {
+            answers[at++] = TAMIS_UNKNOWN;
+            chunk = 1;
+        } else if (status != TAMIS_OK) {
+            *done = at;
+            return tamis__fail(err, status, trouble.sys_errno, "%s", trouble.text);
+        } else if (chunk < count) {
+            chunk *= 2;
+        }
+    }
+    *done = at;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    size_t answered = 0;
+    tamis_status status = session->when_full == TAMIS_WHEN_FULL_PASS
+                              ? ask_passing(session, keys, count, answers, &answered, err)
+                              : tamis_filter_add_many(session->filter, keys, count, answers, &answered, err);
+    settle(session, answers, answered);
+    if (done)
+        *done = answered;
+    return status;
+}
+
+tamis_dedup_counts tamis_dedup_count(const tamis_dedup *session) {
+    return session->counts;
+}
+
+const tamis_filter *tamis_dedup_filter(const tamis_dedup *session) {
+    return session->filter;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_PLACE_H
+#define TAMIS_STREAM_PLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "stream/watch.h"
+
+/* What the names of inputs and outputs stand for. Everything here looks and creates nothing. */
+
+/*
+ * The descriptor that a name means: `standard` for "-", 0..2 for /dev/stdin and so on, N for /dev/fd/N
+ * and /proc/self/fd/N; -1 for any other name. Such a descriptor is used as it is and never opened anew:
+ * that would start at the begin of a file that others append to, and cannot be done with a socket.
+ */
+int tamis__descriptor_named(const char *path, int standard);
+
+/* "standard input" for "-", else the path. */
+const char *tamis__input_name(const char *path);
+const char *tamis__output_name(const char *path);
+
+typedef enum tamis__place_form {
+    TAMIS__PLACE_NOWHERE,    /* no name was given */
+    TAMIS__PLACE_DESCRIPTOR, /* open already, not ours to close */
+    TAMIS__PLACE_SPECIAL,    /* FIFO, device: written directly */
+    TAMIS__PLACE_REPLACE,    /* a regular file to take the place of */
+    TAMIS__PLACE_NEW         /* nothing has that name yet */
+} tamis__place_form;
+
+typedef struct tamis__place {
+    tamis__place_form form;
+    int fd;              /* DESCRIPTOR */
+    const char *name;    /* for a person; borrowed from who gave it */
+    struct stat about;   /* of what is there; of the folder for NEW */
+    char path[PATH_MAX]; /* symbolic links at the end followed; unused for DESCRIPTOR */
+} tamis__place;
+
+/* What an output's name (NULL: nowhere) stands for. A directory, a file without permission to write and
+ * a missing folder are refused (TAMIS_E_IO). */
+tamis_status tamis__place_find(tamis__place *place, const char *path, tamis_error *err);
+
+/* Splits place->path: bytes of the folder with its last '/', 0 where the name has none. */
+size_t tamis__place_folder(const tamis__place *place);
+
+/* TAMIS_E_INVALID if both mean one file. Devices may be shared: /dev/null is nobody's. */
+tamis_status tamis__place_differ(const tamis__place *one, const tamis__place *other, tamis_error *err);
+
+/*
+ * Looks whether an input can be read and is none of the `count` outputs. A regular file is opened for it
+ * and closed again, anything else would notice and is only looked at. Adds its size to *total, which
+ * becomes UINT64_MAX (and stays so) for inputs without size.
+ */
+tamis_status tamis__input_check(const char *path, const tamis__place *outputs, size_t count, uint64_t *total,
+                                tamis_error *err);
+
+/* Opens an input without waiting for a FIFO's writer; *about is of what was opened. */
+tamis_status tamis__input_open(const char *path, const tamis__watch *watch, int *fd, struct stat *about,
+                               tamis_error *err);
+
+/* Opens a SPECIAL place for writing, non-blocking; waits for a FIFO to get its reader. */
+tamis_status tamis__place_open(const tamis__place *place, tamis__watch *watch, int *fd, tamis_error *err);
+
+#endif

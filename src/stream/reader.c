@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The read buffer:
+ *
+ *     0            start          scan            end             capacity
+ *     | handed out | begin of a record            | free          |
+ *                  |  no terminator | not looked  |
+ *
+ * R1  A record never spans two inputs: at the end of one, what is left is its last record.
+ * R2  Before a read, what is left moves to the front. It is less than a record, so every byte moves at
+ *     most twice a record; and where it fills the buffer, the buffer doubles.
+ * R3  `scan` keeps what was looked at: finding the end of a record is linear in it, however many reads
+ *     it takes.
+ * R4  An input that may block is read only after poll said so. That is also what makes an inherited
+ *     blocking pipe and a FIFO whose writer has not come (opened without waiting for one: a read of it
+ *     would look like its end) the same case.
+ */
+#include "stream/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "stream/place.h"
+#include "stream/split.h"
+#include "stream/trouble.h"
+
+tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
+                                const tamis_allocator *memory, tamis_error *err) {
+    memset(reader, 0, sizeof *reader);
+    reader->setup = *setup;
+    reader->watch = watch;
+    reader->memory = *memory;
+    reader->fd = -1;
+    size_t keys_size = setup->batch_size * sizeof(tamis_key);
+    reader->keys = tamis__alloc(memory, keys_size, TAMIS__LINE);
+    if (!reader->keys)
+        return tamis__fail_nomem(err, "batch of records", keys_size);
+    reader->buffer = tamis__alloc(memory, setup->read_size, TAMIS__LINE);
+    if (!reader->buffer) {
+        tamis__free(memory, reader->keys, keys_size);
+        reader->keys = NULL;
+        return tamis__fail_nomem(err, "read buffer", setup->read_size);
+    }
+    reader->capacity = setup->read_size;
+    return TAMIS_OK;
+}
+
+static void close_input(tamis__reader *reader) {
+    if (reader->fd >= 0 && !reader->borrowed)
+        tamis__sys.close(reader->fd); /* nothing was written: nothing can be lost */
+    reader->fd = -1;
+}
+
+void tamis__reader_release(tamis__reader *reader) {
+    close_input(reader);
+    tamis__free(&reader->memory, reader->keys, reader->setup.batch_size * sizeof(tamis_key));
+    tamis__free(&reader->memory, reader->buffer, reader->capacity);
+}
+
+static size_t inputs_of(const tamis__reader *reader) {
+    return reader->setup.input_count ? reader->setup.input_count : 1;
+}
+
+static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
+    const char *path = reader->setup.input_count ? reader->setup.inputs[reader->next_input] : "-";
+    struct stat about;
+    tamis_status status = tamis__input_open(path, reader->watch, &reader->fd, &about, err);
+    if (status != TAMIS_OK)
+        return status;
+    reader->next_input++;
+    reader->borrowed = tamis__descriptor_named(path, 0) >= 0;
+    reader->may_block = !S_ISREG(about.st_mode);
+    reader->name = tamis__input_name(path);
+    reader->file_offset = 0;
+    reader->file_records = 0;
+    return TAMIS_OK;
+}
+
+/* Whole records out of the buffer; batch->count is 0 if there is none. */
+static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis_error *err) {
+    const unsigned char *buffer = reader->buffer;
+    tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
+                              reader->setup.max_record, reader->setup.terminator};
+    batch->keys = reader->keys;
+    batch->count = tamis__split(&stretch, reader->keys, reader->setup.batch_size);
+    batch->end = stretch.start;
+    batch->unterminated = false;
+    size_t start = (size_t)(stretch.start - buffer);
+    reader->file_offset += start - reader->start;
+    reader->file_records += batch->count;
+    reader->start = start;
+    reader->scan = (size_t)(stretch.scan - buffer);
+    /* With its terminator or not yet: what stands in front then is more than a record may be. */
+    if (batch->count == 0 && reader->end - reader->start > reader->setup.max_record)
+        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
+                           "%s: record %" PRIu64 ", at byte %" PRIu64 ", is longer than %" PRIu64
+                           " bytes; allow longer records, or check which byte ends them",
+                           tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
+                           reader->setup.max_record);
+    return TAMIS_OK;
+}
+
+/* What is left at the end of an input: its last record, without terminator. */
+static bool take_rest(tamis__reader *reader, tamis__batch *batch) {
+    size_t size = reader->end - reader->start;
+    if (size == 0)
+        return false;
+    reader->keys[0] = (tamis_key){reader->buffer + reader->start, size};
+    *batch = (tamis__batch){reader->keys, 1, reader->buffer + reader->end, true};
+    reader->start = reader->scan = reader->end;
+    return true;
+}
+
+static tamis_status grow(tamis__reader *reader, tamis_error *err) {
+    size_t capacity = reader->capacity > SIZE_MAX / 2 ? SIZE_MAX : reader->capacity * 2;
+    /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
+    if (reader->setup.max_record < SIZE_MAX && capacity > reader->setup.max_record + 1)
+        capacity = (size_t)reader->setup.max_record + 1;
+    unsigned char *buffer = tamis__alloc(&reader->memory, capacity, TAMIS__LINE);
+    if (!buffer)
+        return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
+                           "%s: out of memory for record %" PRIu64 ", at byte %" PRIu64
+                           ", %zu bytes were refused; free memory, or limit the length of records",
+                           tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
+                           capacity);
+    memcpy(buffer, reader->buffer, reader->end);
+    tamis__free(&reader->memory, reader->buffer, reader->capacity);
+    reader->buffer = buffer;
+    reader->capacity = capacity;
+    return TAMIS_OK;
+}
+
+/* Makes room behind what is left (R2). */
+static tamis_status make_room(tamis__reader *reader, tamis_error *err) {
+    if (reader->start > 0) {
+        memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
+        reader->end -= reader->start;
+        reader->scan -= reader->start;
+        reader->start = 0;
+    }
+    return reader->end < reader->capacity ? TAMIS_OK : grow(reader, err);
+}
+
+typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
+
+static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_error *err) {
+    bool ready;
+    tamis_status status = make_room(reader, err);
+    if (status == TAMIS_OK)
+        status = tamis__watch_look(reader->watch, reader->may_block ? reader->fd : -1, POLLIN, &ready,
+                                   reader->name, err);
+    if (status != TAMIS_OK)
+        return status;
+    *result = READ_NOT_NOW;
+    if (reader->may_block && !ready)
+        return TAMIS_OK;
+    ssize_t size = tamis__sys.read(reader->fd, reader->buffer + reader->end, reader->capacity - reader->end);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN))
+        return TAMIS_OK;
+    if (size < 0)
+        return tamis__fail(err, errno == ENOMEM ? TAMIS_E_NOMEM : TAMIS_E_IO, errno,
+                           "%s: %s at byte %" PRIu64 ", after %" PRIu64 " records in all; %s",
+                           tamis__show(reader->name).text, tamis__errno_text(errno),
+                           reader->file_offset + (reader->end - reader->start), reader->watch->stats->records,
+                           tamis__errno_remedy(errno));
+    reader->end += (size_t)size;
+    *result = size ? READ_SOME : READ_END;
+    return TAMIS_OK;
+}
+
+/* One step towards the next event; false if it takes more. */
+static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event, bool *known,
+                         tamis_error *err) {
+    *known = true;
+    if (reader->fd < 0) {
+        *event = TAMIS__READER_END;
+        *known = reader->next_input == inputs_of(reader);
+        return *known ? TAMIS_OK : open_input(reader, err);
+    }
+    *event = TAMIS__READER_RECORDS;
+    tamis_status status = take_whole(reader, batch, err);
+    if (status != TAMIS_OK || batch->count > 0)
+        return status;
+    tamis__watch_tick(reader->watch);
+    read_result result;
+    status = read_more(reader, &result, err);
+    if (status != TAMIS_OK)
+        return status;
+    *known = false;
+    if (result == READ_END) {
+        *known = take_rest(reader, batch);
+        close_input(reader);
+    } else if (result == READ_NOT_NOW && reader->may_block) {
+        *event = TAMIS__READER_IDLE;
+        *known = true;
+    }
+    return TAMIS_OK;
+}
+
+tamis_status tamis__reader_next(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
+                                tamis_error *err) {
+    bool known = false;
+    tamis_status status = TAMIS_OK;
+    while (status == TAMIS_OK && !known)
+        status = step(reader, batch, event, &known, err);
+    return status;
+}
+
+tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
+    return tamis__watch_wait(reader->watch, reader->fd, POLLIN, reader->name, err);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_READER_H
+#define TAMIS_STREAM_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/key.h>
+
+#include "base/memory.h"
+#include "stream/watch.h"
+
+/*
+ * Records of inputs that are read one after the other. Nothing is copied out: a batch is views into the
+ * read buffer.
+ */
+typedef struct tamis__reader_setup {
+    const char *const *inputs; /* borrowed while the reader lives */
+    size_t input_count;        /* 0: standard input */
+    uint64_t max_record;
+    size_t read_size;  /* bytes the buffer has at first, at least 1 */
+    size_t batch_size; /* records of a batch, at most; at least 1 */
+    unsigned char terminator;
+} tamis__reader_setup;
+
+/* Records that stand one behind the other in the buffer, each with its terminator between it and the
+ * next: record i with its terminator reaches from keys[i].data to keys[i + 1].data, the last to `end`.
+ * Valid until the next call on the reader. */
+typedef struct tamis__batch {
+    const tamis_key *keys;
+    size_t count;
+    const unsigned char *end;
+    bool unterminated; /* the last one has no terminator: it ended with its file */
+} tamis__batch;
+
+typedef enum tamis__reader_event {
+    TAMIS__READER_RECORDS, /* the batch has at least one */
+    TAMIS__READER_IDLE,    /* no whole record is left and the input would block: flush, then wait */
+    TAMIS__READER_END      /* all inputs are at their end */
+} tamis__reader_event;
+
+typedef struct tamis__reader {
+    tamis__reader_setup setup;
+    tamis__watch *watch;
+    tamis_allocator memory;
+    unsigned char *buffer;
+    size_t capacity;
+    size_t start;          /* of the first record not handed out */
+    size_t scan;           /* no terminator stands in start..scan */
+    size_t end;            /* of what was read */
+    tamis_key *keys;       /* batch_size of them */
+    size_t next_input;     /* index of the one to open next */
+    int fd;                /* the open one; -1: none */
+    bool borrowed;         /* fd was open before us and stays so */
+    bool may_block;        /* not a regular file */
+    const char *name;      /* of the open one, for a person */
+    uint64_t file_offset;  /* of `start` in it */
+    uint64_t file_records; /* handed out of it */
+} tamis__reader;
+
+/* Takes memory, opens nothing. `watch` is borrowed. After a failure release is fine and has nothing to do. */
+tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
+                                const tamis_allocator *memory, tamis_error *err);
+void tamis__reader_release(tamis__reader *reader);
+
+/*
+ * What comes next; *batch is filled with RECORDS. TAMIS_E_INTERRUPTED between two reads when the run is
+ * to stop; TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM name the input and the place in it. All records
+ * before the place of an error were handed out.
+ */
+tamis_status tamis__reader_next(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
+                                tamis_error *err);
+
+/* After IDLE: returns when there is something to read. */
+tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err);
+
+#endif

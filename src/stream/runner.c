@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins reader, session and writers:
+ *
+ *     inputs --> reader --batch of views--> session --answers--> emit --+--> writer: first occurrences
+ *                  ^                                                    +--> writer: duplicates
+ *                  +---- idle: flush, then wait
+ *
+ * A run goes through: check (nothing is created) -> open -> pump -> finish, which publishes what was
+ * written aside. From any point of it, failure goes to abandon: what was answered is flushed to outputs
+ * that are written directly, files aside are removed.
+ */
+#include "stream/runner.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "stream/place.h"
+#include "stream/reader.h"
+#include "stream/writer.h"
+
+enum { FIRSTS, REPEATS, OUTPUTS }; /* first occurrences, duplicates */
+
+static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
+
+typedef struct run {
+    tamis_dedup *session; /* borrowed */
+    tamis_stream_options options;
+    tamis__stream_tuning tuning;
+    tamis_allocator memory;
+    tamis_stream_stats stats;
+    tamis__watch watch;
+    tamis__reader reader;
+    tamis__place places[OUTPUTS];
+    tamis__writer writers[OUTPUTS];
+    tamis_answer *answers; /* tuning.batch_size of them */
+    uint64_t flushed_at;   /* tamis__now_ns */
+} run;
+
+/* Fills *taken with what the caller's struct has and defaults for the rest. */
+static tamis_status take_options(tamis_stream_options *taken, const tamis_stream_options *given,
+                                 const tamis_stream_stats *stats, tamis_error *err) {
+    *taken = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
+    if (!given || given->struct_size == 0 || (stats && stats->struct_size == 0))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: options or stats without struct_size; start from "
+                           "TAMIS_STREAM_OPTIONS_INIT and TAMIS_STREAM_STATS_INIT");
+    memcpy(taken, given, given->struct_size < sizeof *taken ? given->struct_size : sizeof *taken);
+    if (taken->input_count > 0 && !taken->inputs)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: input_count is %zu and inputs is NULL; give their names",
+                           taken->input_count);
+    if (taken->max_record == 0)
+        taken->max_record = TAMIS_MAX_RECORD_DEFAULT;
+    return TAMIS_OK;
+}
+
+static void set_up(run *r, tamis_dedup *session, const tamis_stream_options *options,
+                   const tamis__stream_tuning *tuning) {
+    r->session = session;
+    r->options = *options;
+    r->tuning = *tuning;
+    r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    r->watch = (tamis__watch){options->stop_fd, options->progress, options->progress_context, &r->stats,
+                              tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000)};
+    r->reader.fd = -1;
+    for (int i = 0; i < OUTPUTS; i++) {
+        r->writers[i].memory = r->memory;
+        r->writers[i].terminator = options->terminator;
+    }
+}
+
+static tamis_status check(run *r, tamis_error *err) {
+    static const char *const standard_input[] = {"-"};
+    const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
+    size_t count = r->options.input_count ? r->options.input_count : 1;
+    uint64_t total = 0;
+    tamis_status status = tamis__place_find(&r->places[FIRSTS], r->options.output, err);
+    if (status == TAMIS_OK)
+        status = tamis__place_find(&r->places[REPEATS], r->options.duplicates, err);
+    if (status == TAMIS_OK)
+        status = tamis__place_differ(&r->places[FIRSTS], &r->places[REPEATS], err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        status = tamis__input_check(inputs[i], r->places, OUTPUTS, &total, err);
+    r->stats.bytes_total = total == UINT64_MAX ? 0 : total;
+    return status;
+}
+
+static tamis_status open_all(run *r, tamis_error *err) {
+    tamis__reader_setup setup = {r->options.inputs,   r->options.input_count, r->options.max_record,
+                                 r->tuning.read_size, r->tuning.batch_size,   r->options.terminator};
+    r->answers = tamis__alloc(&r->memory, r->tuning.batch_size, TAMIS__LINE);
+    if (!r->answers)
+        return tamis__fail_nomem(err, "batch of answers", r->tuning.batch_size);
+    tamis_status status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_open(&r->writers[i], &r->places[i], r->tuning.write_size, &r->watch, err);
+    return status;
+}
+
+/* Hands over what somebody can see before the end. */
+static tamis_status flush_direct(run *r, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    r->flushed_at = tamis__now_ns();
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        if (tamis__writer_direct(&r->writers[i]))
+            status = tamis__writer_flush(&r->writers[i], err);
+    return status;
+}
+
+/* Counts the first `done` records of the batch. */
+static void count_batch(run *r, const tamis__batch *batch, size_t done) {
+    const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
+    uint64_t repeats = 0;
+    uint64_t unknown = 0;
+    for (size_t i = 0; i < done; i++) {
+        repeats += r->answers[i] == TAMIS_SEEN;
+        unknown += r->answers[i] == TAMIS_UNKNOWN;
+    }
+    r->stats.records += done;
+    r->stats.duplicates += repeats;
+    r->stats.unknown += unknown;
+    r->stats.unique += done - repeats - unknown;
+    r->stats.bytes_in += (uint64_t)(end - (const unsigned char *)batch->keys[0].data);
+}
+
+/* Writes the first `done` records of the batch; neighbours that go to one output go in one piece. */
+static tamis_status emit(run *r, const tamis__batch *batch, size_t done, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t from = 0, to; from < done && status == TAMIS_OK; from = to) {
+        bool repeat = r->answers[from] == TAMIS_SEEN;
+        to = from + 1;
+        while (to < done && (r->answers[to] == TAMIS_SEEN) == repeat)
+            to++;
+        const unsigned char *data = batch->keys[from].data;
+        const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
+        status = tamis__writer_put(&r->writers[repeat ? REPEATS : FIRSTS], data, (size_t)(end - data),
+                                   batch->unterminated && to == batch->count, err);
+    }
+    return status;
+}
+
+static void count_written(run *r) {
+    r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written;
+}
+
+static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) {
+    size_t done = 0;
+    tamis_status asked = tamis_dedup_ask(r->session, batch->keys, batch->count, r->answers, &done, err);
+    count_batch(r, batch, done);
+    /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
+    tamis_status status = emit(r, batch, done, asked == TAMIS_OK ? err : NULL);
+    if (asked == TAMIS_OK && status == TAMIS_OK && tamis__now_ns() - r->flushed_at >= HOLD_NS)
+        status = flush_direct(r, err);
+    count_written(r);
+    return asked == TAMIS_OK ? status : asked;
+}
+
+static tamis_status pump(run *r, tamis_error *err) {
+    for (;;) {
+        tamis__batch batch;
+        tamis__reader_event event;
+        tamis_status status = tamis__reader_next(&r->reader, &batch, &event, err);
+        if (status == TAMIS_OK && event == TAMIS__READER_RECORDS)
+            status = handle(r, &batch, err);
+        else if (status == TAMIS_OK && event == TAMIS__READER_IDLE) {
+            status = flush_direct(r, err);
+            count_written(r);
+            if (status == TAMIS_OK)
+                status = tamis__reader_wait(&r->reader, err);
+        }
+        if (status != TAMIS_OK || event == TAMIS__READER_END)
+            return status;
+    }
+}
+
+/* Both files or none get their final names. */
+static tamis_status publish(run *r, tamis_error *err) {
+    tamis__aside *first = &r->writers[FIRSTS].aside;
+    tamis__aside *second = &r->writers[REPEATS].aside;
+    bool two = first->state == TAMIS__ASIDE_WRITTEN && second->state == TAMIS__ASIDE_WRITTEN;
+    tamis_status status = tamis__aside_publish(first, two, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__aside_publish(second, false, err);
+    if (status != TAMIS_OK) {
+        tamis__aside_withdraw(first);
+        return status;
+    }
+    return tamis__aside_settle(first, err);
+}
+
+static tamis_status finish(run *r, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_finish(&r->writers[i], err);
+    return status == TAMIS_OK ? publish(r, err) : status;
+}
+
+/* After a failure: what was answered still leaves where it can be seen. */
+static void flush_rest(run *r, tamis_status status) {
+    for (int i = 0; i < OUTPUTS; i++) {
+        if (status == TAMIS_E_INTERRUPTED)
+            r->writers[i].stopping = true;
+        if (tamis__writer_direct(&r->writers[i]))
+            (void)tamis__writer_flush(&r->writers[i], NULL);
+    }
+}
+
+static tamis_status go(run *r, tamis_error *err) {
+    tamis_status status = check(r, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = open_all(r, err);
+    if (status == TAMIS_OK)
+        status = pump(r, err);
+    if (status == TAMIS_OK)
+        status = finish(r, err);
+    if (status != TAMIS_OK)
+        flush_rest(r, status);
+    count_written(r);
+    for (int i = 0; i < OUTPUTS; i++)
+        tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
+    tamis__reader_release(&r->reader);
+    tamis__free(&r->memory, r->answers, r->tuning.batch_size);
+    return status;
+}
+
+static void give_stats(tamis_stream_stats *to, const tamis_stream_stats *from) {
+    if (!to)
+        return;
+    uint32_t size = to->struct_size;
+    memcpy(to, from, size < sizeof *from ? size : sizeof *from);
+    to->struct_size = size;
+}
+
+tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
+                                       const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
+                                       tamis_error *err) {
+    tamis_stream_options taken;
+    tamis_status status = take_options(&taken, options, stats, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_allocator memory = tamis__allocator_resolve(taken.allocator);
+    run *r = tamis__alloc(&memory, sizeof *r, _Alignof(run));
+    if (!r)
+        return tamis__fail_nomem(err, "stream", sizeof *r);
+    r->memory = memory;
+    set_up(r, session, &taken, tuning);
+    status = go(r, err);
+    give_stats(stats, &r->stats);
+    tamis__free(&memory, r, sizeof *r);
+    return status;
+}
+
+tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
+                                tamis_stream_stats *stats, tamis_error *err) {
+    static const tamis__stream_tuning tuning = TAMIS__STREAM_TUNING_INIT;
+    return tamis__stream_dedup_tuned(session, options, &tuning, stats, err);
+}

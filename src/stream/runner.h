@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_RUNNER_H
+#define TAMIS_STREAM_RUNNER_H
+
+#include <stddef.h>
+
+#include <tamis/stream.h>
+
+#include "base/failure.h"
+
+/* Sizes a run works with. They change nothing but its speed, so that tests can set a buffer of one byte
+ * and see every boundary. */
+typedef struct tamis__stream_tuning {
+    size_t read_size;  /* bytes of the read buffer at first */
+    size_t write_size; /* bytes of a write buffer */
+    size_t batch_size; /* records asked at once */
+} tamis__stream_tuning;
+
+#define TAMIS__STREAM_TUNING_INIT                                                                            \
+    { (size_t)256 << 10, (size_t)256 << 10, 2048 }
+
+/* tamis_stream_dedup with sizes other than these; each at least 1. */
+TAMIS_PRIVATE_API tamis_status tamis__stream_dedup_tuned(tamis_dedup *session,
+                                                         const tamis_stream_options *options,
+                                                         const tamis__stream_tuning *tuning,
+                                                         tamis_stream_stats *stats, tamis_error *err);
+
+#endif

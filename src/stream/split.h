@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_SPLIT_H
+#define TAMIS_STREAM_SPLIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/key.h>
+
+/* A stretch of input to cut into records. */
+typedef struct tamis__stretch {
+    const unsigned char *start; /* of the first record */
+    const unsigned char *scan;  /* no terminator stands before this: what an earlier look has shown */
+    const unsigned char *end;
+    uint64_t max_record; /* cutting stops before a record longer than this */
+    unsigned char terminator;
+} tamis__stretch;
+
+/*
+ * Cuts whole records (those whose terminator is in the stretch) off the front, at most `capacity`:
+ * keys[i] is the view of record i without its terminator. Moves start past them and scan to where the
+ * next look has to begin. Returns how many there are. 0 and scan < end: the first record is too long.
+ */
+size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is put is copied once, into the buffer, which goes out when it is full; a piece as large as the
+ * buffer goes out from where it lies. The buffer holds whole records only, so a flush never shows half of
+ * one.
+ *
+ * A run that is to stop still hands over the batch in hand, and the reader of a pipe may be asleep. A
+ * write of at most PIPE_BUF bytes after poll said so does not block; so a stopping writer makes such
+ * writes only, and gives up when its reader takes nothing for TAMIS__STOP_GRACE_MS.
+ */
+#include "stream/writer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "stream/trouble.h"
+
+static bool is_open(const tamis__writer *writer) {
+    return writer->place && writer->buffer;
+}
+
+static bool is_aside(const tamis__writer *writer) {
+    return writer->place->form == TAMIS__PLACE_REPLACE || writer->place->form == TAMIS__PLACE_NEW;
+}
+
+bool tamis__writer_direct(const tamis__writer *writer) {
+    return is_open(writer) && !is_aside(writer);
+}
+
+static tamis_status open_place(tamis__writer *writer, tamis_error *err) {
+    if (is_aside(writer))
+        return tamis__aside_create(&writer->aside, writer->place, &writer->fd, err);
+    if (writer->place->form == TAMIS__PLACE_SPECIAL)
+        return tamis__place_open(writer->place, writer->watch, &writer->fd, err);
+    writer->fd = writer->place->fd;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
+                                tamis__watch *watch, tamis_error *err) {
+    if (place->form == TAMIS__PLACE_NOWHERE)
+        return TAMIS_OK;
+    writer->place = place;
+    writer->watch = watch;
+    writer->capacity = capacity;
+    writer->fd = -1;
+    writer->buffer = tamis__alloc(&writer->memory, capacity, TAMIS__LINE);
+    if (!writer->buffer)
+        return tamis__fail_nomem(err, "write buffer", capacity);
+    tamis_status status = open_place(writer, err);
+    if (status != TAMIS_OK)
+        tamis__writer_abandon(writer, err);
+    return status;
+}
+
+/* Until the reader of a stopping writer takes something. */
+static tamis_status wait_stopping(tamis__writer *writer, tamis_error *err) {
+    struct pollfd output = {.fd = writer->fd, .events = POLLOUT};
+    int ready;
+    do
+        ready = tamis__sys.poll(&output, 1, TAMIS__STOP_GRACE_MS);
+    while (ready < 0 && errno == EINTR);
+    if (ready > 0)
+        return TAMIS_OK;
+    if (ready < 0)
+        return tamis__fail_file(err, writer->place->name, errno);
+    return tamis__fail(err, TAMIS_E_INTERRUPTED, 0,
+                       "%s: stopped on request, and its reader takes nothing: the last records are not out",
+                       tamis__show(writer->place->name).text);
+}
+
+/*
+ * After a write that did not write all (sys_errno 0) or nothing: TAMIS_OK if it is to go on. A signal that
+ * finds a write half done ends it without EINTR, so a short write is the same to us.
+ */
+static tamis_status after_short(tamis__writer *writer, int sys_errno, tamis_error *err) {
+    bool ready;
+    tamis_status status;
+    if (writer->stopping && (sys_errno == EINTR || sys_errno == EAGAIN || sys_errno == 0))
+        return TAMIS_OK; /* known already, and the next write waits until it can be made */
+    if (sys_errno == EINTR || sys_errno == 0)
+        status = tamis__watch_look(writer->watch, -1, 0, &ready, writer->place->name, err);
+    else if (sys_errno == EAGAIN)
+        status = tamis__watch_wait(writer->watch, writer->fd, POLLOUT, writer->place->name, err);
+    else
+        return tamis__fail_file(err, writer->place->name, sys_errno);
+    if (status != TAMIS_E_INTERRUPTED)
+        return status;
+    writer->stopping = true;
+    return TAMIS_OK;
+}
+
+static tamis_status write_all(tamis__writer *writer, const unsigned char *data, size_t size,
+                              tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    while (size > 0 && status == TAMIS_OK) {
+        size_t piece = size;
+        if (writer->stopping) {
+            status = wait_stopping(writer, err);
+            piece = size < PIPE_BUF ? size : PIPE_BUF;
+        }
+        if (status != TAMIS_OK)
+            break;
+        ssize_t wrote = tamis__sys.write(writer->fd, data, piece);
+        int sys_errno = wrote < 0 ? errno : wrote == 0 ? EIO : 0;
+        if (wrote > 0) {
+            data += wrote;
+            size -= (size_t)wrote;
+            writer->written += (uint64_t)wrote;
+        }
+        if (wrote < (ssize_t)piece)
+            status = after_short(writer, sys_errno, err);
+    }
+    writer->failed = status != TAMIS_OK;
+    return status;
+}
+
+tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err) {
+    if (!is_open(writer) || writer->failed || writer->used == 0)
+        return TAMIS_OK;
+    size_t used = writer->used;
+    writer->used = 0;
+    return write_all(writer, writer->buffer, used, err);
+}
+
+static tamis_status put_bytes(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
+    if (size > writer->capacity - writer->used) {
+        tamis_status status = tamis__writer_flush(writer, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    if (size >= writer->capacity)
+        return write_all(writer, data, size, err);
+    memcpy(writer->buffer + writer->used, data, size);
+    writer->used += size;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__writer_put(tamis__writer *writer, const void *data, size_t size, bool unterminated,
+                               tamis_error *err) {
+    if (!is_open(writer))
+        return TAMIS_OK;
+    tamis_status status = TAMIS_OK;
+    if (writer->owes_terminator)
+        status = put_bytes(writer, &writer->terminator, 1, err);
+    writer->owes_terminator = unterminated;
+    return status == TAMIS_OK ? put_bytes(writer, data, size, err) : status;
+}
+
+/* Closes what is ours to close. An error of close may be one of an earlier write, so it counts. */
+static int close_output(tamis__writer *writer) {
+    int fd = writer->fd;
+    writer->fd = -1;
+    if (fd < 0 || writer->place->form == TAMIS__PLACE_DESCRIPTOR)
+        return 0;
+    return tamis__sys.close(fd);
+}
+
+tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err) {
+    if (!is_open(writer))
+        return TAMIS_OK;
+    tamis_status status = tamis__writer_flush(writer, err);
+    if (status != TAMIS_OK)
+        return status;
+    return close_output(writer) == 0 ? TAMIS_OK : tamis__fail_file(err, writer->place->name, errno);
+}
+
+void tamis__writer_abandon(tamis__writer *writer, tamis_error *err) {
+    if (!is_open(writer))
+        return;
+    close_output(writer);
+    tamis__aside_remove(&writer->aside, err);
+    tamis__free(&writer->memory, writer->buffer, writer->capacity);
+    writer->buffer = NULL;
+    writer->used = 0;
+}

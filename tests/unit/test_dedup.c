@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/dedup.h>
+
+#include "support/fault.h"
+#include "support/scratch.h"
+#include "support/stream_oracle.h"
+
+enum { NUMBERS = 20000, BATCH = 500 };
+
+/* Keys that are the numbers themselves. */
+static uint64_t numbers[NUMBERS];
+static tamis_key keys[NUMBERS];
+static tamis_answer answers[NUMBERS];
+static tamis_error err;
+
+static void make_keys(uint64_t seed, uint64_t distinct) {
+    for (size_t i = 0; i < NUMBERS; i++) {
+        numbers[i] = test_below(&seed, distinct);
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    memset(answers, 0x77, sizeof answers);
+    err = (tamis_error)TAMIS_ERROR_INIT;
+}
+
+static void a_session_tells_fresh_from_seen(void **state) {
+    (void)state;
+    static bool came[NUMBERS];
+    memset(came, 0, sizeof came);
+    make_keys(test_seed(1), NUMBERS);
+    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    uint64_t fresh = 0;
+    for (size_t at = 0; at < NUMBERS; at += BATCH) {
+        size_t done = 0;
+        assert_int_equal(tamis_dedup_ask(session, keys + at, BATCH, answers + at, &done, &err), TAMIS_OK);
+        assert_int_equal(done, BATCH);
+    }
+    for (size_t i = 0; i < NUMBERS; i++) {
+        assert_int_equal(answers[i], came[numbers[i]] ? TAMIS_SEEN : TAMIS_FRESH);
+        fresh += !came[numbers[i]];
+        came[numbers[i]] = true;
+    }
+    tamis_dedup_counts counts = tamis_dedup_count(session);
+    assert_int_equal(counts.fresh, fresh);
+    assert_int_equal(counts.seen, NUMBERS - fresh);
+    assert_int_equal(counts.unknown, 0);
+    assert_int_equal(err.text[0], 0);
+    session_drop(session);
+}
+
+static void no_keys_are_no_work(void **state) {
+    (void)state;
+    size_t done = 77;
+    tamis_dedup *session = session_make(100, TAMIS_WHEN_FULL_PASS);
+    assert_int_equal(tamis_dedup_ask(session, NULL, 0, answers, &done, &err), TAMIS_OK);
+    assert_int_equal(done, 0);
+    session_drop(session);
+    tamis_dedup_close(NULL);
+}
+
+/* Fail: the answers up to `done` stand, the rest is untouched, and asking again fails at the same key. */
+static void full_and_fail(void **state) {
+    (void)state;
+    make_keys(test_seed(2), NUMBERS);
+    tamis_dedup *session = session_make(1000, TAMIS_WHEN_FULL_FAIL);
+    size_t done = 0;
+    assert_int_equal(tamis_dedup_ask(session, keys, NUMBERS, answers, &done, &err), TAMIS_E_FULL);
+    assert_int_equal(err.status, TAMIS_E_FULL);
+    assert_in_range(done, 1000, NUMBERS - 1);
+    assert_int_equal(answers[done + 1], 0x77);
+    tamis_dedup_counts counts = tamis_dedup_count(session);
+    assert_int_equal(counts.fresh + counts.seen, done);
+    size_t again = 77;
+    assert_int_equal(tamis_dedup_ask(session, keys + done, NUMBERS - done, answers, &again, &err),
+                     TAMIS_E_FULL);
+    assert_int_equal(again, 0);
+    session_drop(session);
+}
+
+/* Pass: every key is answered; what was fresh once is seen ever after, what was unknown stays so. */
+static void full_and_pass(void **state) {
+    (void)state;
+    enum { NEW, HELD, REFUSED };
+    static unsigned char known[4000];
+    memset(known, NEW, sizeof known);
+    make_keys(test_seed(3), sizeof known);
+    tamis_dedup *session = session_make(1000, TAMIS_WHEN_FULL_PASS);
+    for (size_t at = 0; at < NUMBERS; at += BATCH) {
+        size_t done = 0;
+        assert_int_equal(tamis_dedup_ask(session, keys + at, BATCH, answers + at, &done, &err), TAMIS_OK);
+        assert_int_equal(done, BATCH);
+    }
+    uint64_t fresh = 0;
+    uint64_t unknown = 0;
+    for (size_t i = 0; i < NUMBERS; i++) {
+        unsigned char *one = &known[numbers[i]];
+        if (*one == HELD)
+            assert_int_equal(answers[i], TAMIS_SEEN);
+        else
+            assert_int_not_equal(answers[i], TAMIS_SEEN);
+        *one = answers[i] == TAMIS_UNKNOWN ? REFUSED : HELD;
+        fresh += answers[i] == TAMIS_FRESH;
+        unknown += answers[i] == TAMIS_UNKNOWN;
+    }
+    assert_in_range(fresh, 1000, 3000);
+    assert_true(unknown > 0);
+    tamis_dedup_counts counts = tamis_dedup_count(session);
+    assert_int_equal(counts.fresh, fresh);
+    assert_int_equal(counts.unknown, unknown);
+    assert_int_equal(counts.fresh + counts.seen + counts.unknown, NUMBERS);
+    assert_int_equal(err.text[0], 0);
+    session_drop(session);
+}
+
+static void bad_arguments(void **state) {
+    (void)state;
+    tamis_dedup *other = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_filter *filter = (tamis_filter *)(uintptr_t)tamis_dedup_filter(other);
+    tamis_dedup *session = NULL;
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    assert_int_equal(tamis_dedup_open(&session, NULL, NULL, &err), TAMIS_E_INVALID);
+    options.when_full = (tamis_when_full)7;
+    assert_int_equal(tamis_dedup_open(&session, filter, &options, &err), TAMIS_E_INVALID);
+    options = (tamis_dedup_options)TAMIS_DEDUP_OPTIONS_INIT;
+    options.struct_size = 0;
+    assert_int_equal(tamis_dedup_open(&session, filter, &options, &err), TAMIS_E_INVALID);
+    assert_null(session);
+    session_drop(other);
+}
+
+static void out_of_memory(void **state) {
+    (void)state;
+    tamis_dedup *other = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_filter *filter = (tamis_filter *)(uintptr_t)tamis_dedup_filter(other);
+    fault_memory memory = {.fail_at = 1};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    options.allocator = &allocator;
+    tamis_dedup *session = NULL;
+    assert_int_equal(tamis_dedup_open(&session, filter, &options, &err), TAMIS_E_NOMEM);
+    assert_null(session);
+    assert_int_equal(tamis_dedup_open(&session, filter, &options, &err), TAMIS_OK);
+    assert_int_equal(memory.live_blocks, 1);
+    tamis_dedup_close(session);
+    assert_int_equal(memory.live_blocks, 0);
+    session_drop(other);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_tells_fresh_from_seen),
+        cmocka_unit_test(no_keys_are_no_work),
+        cmocka_unit_test(full_and_fail),
+        cmocka_unit_test(full_and_pass),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
