@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_choice.h"
+
+#include <stddef.h>
+
+const char *const cli_kinds[] = {"auto", "classic", "blocked", "fingerprint", "exact", NULL};
+const char *const cli_schemes[] = {"auto", "xxh3", "sip", "guava64", NULL};
+const char *const cli_when_full[] = {"fail", "pass", NULL};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CHOICE_H
+#define TAMIS_CLI_CHOICE_H
+
+/*
+ * Values that several commands take, in the order of the library's numbers: the index of a choice is
+ * the tamis_kind, tamis_scheme or tamis_when_full. A test holds them against the library's own names.
+ */
+extern const char *const cli_kinds[];
+extern const char *const cli_schemes[];
+extern const char *const cli_when_full[];
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_help.h"
+
+#include <dlfcn.h>
+#include <jansson.h>
+#include <string.h>
+
+#include <tamis/version.h>
+
+#include "cli/cli_option.h"
+#include "cli/cli_text.h"
+
+enum { WIDTH = 80, OPTION_COLUMN = 27 };
+
+void cli_help_all(FILE *out) {
+    fputs("usage: tamis COMMAND [OPTION...] [OPERAND...]\n\n", out);
+    cli_text_wrap(out, "Membership filters: keep each record once, in a few bytes a key.", 0, 0, WIDTH);
+    fputs("\nCommands:\n", out);
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        fprintf(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    fputc('\n', out);
+    cli_text_wrap(
+        out,
+        "'tamis COMMAND --help' and 'man tamis-COMMAND' say more; 'tamis --version' tells what is built in.",
+        0, 0, WIDTH);
+}
+
+static void print_option(FILE *out, const cli_option *option) {
+    char head[64], help[700];
+    int column;
+
+    if (option->letter != 0)
+        snprintf(head, sizeof head, "  -%c, --%s %s", option->letter, option->name,
+                 option->value ? option->value : "");
+    else
+        snprintf(head, sizeof head, "      --%s %s", option->name, option->value ? option->value : "");
+    if (option->fallback != NULL)
+        snprintf(help, sizeof help, "%s (default: %s)", option->help, option->fallback);
+    else
+        snprintf(help, sizeof help, "%s", option->help);
+    column = fprintf(out, "%-*s", OPTION_COLUMN, head);
+    if (column > OPTION_COLUMN)
+        fprintf(out, "\n%*s", OPTION_COLUMN, "");
+    cli_text_wrap(out, help, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
+}
+
+void cli_help_command(FILE *out, const cli_command *command) {
+    fprintf(out, "usage: tamis %s [OPTION...]%s%s\n\n", command->name, *command->operands ? " " : "",
+            command->operands);
+    cli_text_wrap(out, command->description[0], 0, 0, WIDTH);
+    fputs("\nOptions:\n", out);
+    for (size_t i = 0; i < command->option_count; i++)
+        print_option(out, &command->options[i]);
+    print_option(out, &cli_option_help);
+    if (command->examples != NULL && command->examples->line != NULL)
+        fputs("\nExamples:\n", out);
+    for (const cli_example *example = command->examples; example != NULL && example->line != NULL;
+         example++) {
+        fprintf(out, "  $ %s\n        ", example->line);
+        cli_text_wrap(out, example->what, 8, 8, WIDTH);
+    }
+}
+
+/*
+ * A library's version as it runs, asked of the library itself if it is loaded. By name, because the
+ * command does not link what the core links: the linker's map of the process is all it may lean on.
+ * ISO C has no cast from object to function pointer; POSIX promises that the bytes are the same.
+ */
+static void print_xxhash(FILE *out) {
+    void *symbol = dlsym(RTLD_DEFAULT, "XXH_versionNumber");
+    unsigned (*version)(void), number;
+
+    if (symbol == NULL)
+        return;
+    memcpy(&version, &symbol, sizeof version);
+    number = version();
+    fprintf(out, "xxhash   %u.%u.%u\n", number / 10000, number / 100 % 100, number % 100);
+}
+
+static void print_sodium(FILE *out) {
+    void *symbol = dlsym(RTLD_DEFAULT, "sodium_version_string");
+    const char *(*version)(void);
+
+    if (symbol == NULL)
+        return;
+    memcpy(&version, &symbol, sizeof version);
+    fprintf(out, "sodium   %s\n", version());
+}
+
+void cli_help_version(FILE *out) {
+    fprintf(out, "tamis %s\n", tamis_version());
+    fprintf(out, "kernel   %s\n", tamis_kernel_name());
+    print_xxhash(out);
+    print_sodium(out);
+    fprintf(out, "jansson  %s\n", jansson_version_str());
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_DEDUP_CONFIG_H
+#define TAMIS_CLI_DEDUP_CONFIG_H
+
+#include <tamis/stream.h>
+
+#include "cli/cli.h"
+
+/* The options of dedup, in the order of the help. */
+enum {
+    DEDUP_OUTPUT,
+    DEDUP_DUPLICATES,
+    DEDUP_COUNT,
+    DEDUP_ZERO,
+    DEDUP_MAX_RECORD,
+    DEDUP_EXPECT,
+    DEDUP_FPR,
+    DEDUP_MEMORY,
+    DEDUP_WHEN_FULL,
+    DEDUP_KIND,
+    DEDUP_EXACT,
+    DEDUP_SCHEME,
+    DEDUP_SEED,
+    DEDUP_SECRET,
+    DEDUP_STATS,
+    DEDUP_JSON,
+    DEDUP_PROGRESS,
+    DEDUP_NO_PROGRESS,
+    DEDUP_QUIET,
+    DEDUP_OPTIONS
+};
+
+enum { DEDUP_CONFLICTS = 3 };
+
+extern const cli_option dedup_options[DEDUP_OPTIONS];
+extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
+
+/* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
+typedef struct dedup_config {
+    const char *const *inputs;
+    size_t input_count;
+    const char *output;     /* NULL: nowhere */
+    const char *duplicates; /* NULL: nowhere */
+    uint8_t terminator;
+    uint64_t max_record;
+    tamis_want want;
+    tamis_when_full when_full;
+    uint64_t seed;
+    const char *secret_file; /* NULL: none */
+    bool count;
+    bool stats;
+    bool json;
+    bool quiet;
+    bool progress;     /* show it */
+    bool progress_bar; /* in place */
+} dedup_config;
+
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */
+int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
+
+#endif

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# No memory under ulimit -v: an error, no file.
+# ctest: not-sanitized
+ulimit -v 80000
+echo a | tamis dedup --expect 1e9 -o once
+echo "status $?"
+tamis gen urls 10M | tamis dedup --exact -o once
+echo "${PIPESTATUS[@]}"
+tamis gen words 1000 | tamis dedup > /dev/null
+echo "status $?"
+ls -A

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The reader has gone: quietly dead of SIGPIPE, as other programs are.
+tamis gen words 3e6 > in
+tamis dedup in | head -n 1 > first
+echo "${PIPESTATUS[0]}"
+tamis dedup --stats --duplicates - -o once in | true
+echo "${PIPESTATUS[0]}"
+wc -l < first
+ls -A

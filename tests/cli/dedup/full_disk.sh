@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# No room: an error, on standard output, on a device by name and for a number.
+printf 'a\nb\n' > in
+tamis dedup in > /dev/full
+echo "status $?"
+tamis dedup -o /dev/full in
+echo "status $?"
+tamis dedup --count in > /dev/full
+echo "status $?"
+[ -c /dev/full ] && echo 'still a device'

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A signal leaves the old file as it was, nothing beside it, and says so.
+set -m
+mkfifo in
+echo old > once
+tamis dedup -o once --duplicates again < in &
+exec 3> in
+printf 'a\nb\na\n' >&3
+sleep 0.3
+kill -TERM $!
+wait $!
+echo "status $?"
+cat once
+ls -A

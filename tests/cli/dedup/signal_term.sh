@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# SIGTERM: what was read is written, the summary is printed, status 143.
+# Job control: without it bash starts background jobs with SIGINT ignored.
+set -m
+mkfifo in out
+tamis dedup --stats < in > out &
+exec 3> in 4< out
+printf 'a\nb\na\n' >&3
+read -r one <&4
+read -r two <&4
+kill -TERM $!
+wait $!
+echo "$one $two, status $?"

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A run stopped while counting tells how far it came.
+set -m
+mkfifo in
+tamis dedup --count < in &
+exec 3> in
+printf 'a\nb\na\n' >&3
+sleep 0.3
+kill -INT $!
+wait $!
+echo "status $?"

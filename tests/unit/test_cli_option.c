@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+/* The command is no library: what is tested of it is compiled in. */
+#include "cli/cli_choice.c"
+#include "cli/cli_error.c"
+#include "cli/cli_number.c"
+#include "cli/cli_option.c"
+#include "cli/cli_text.c"
+
+enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_COUNT };
+
+static const cli_option table[OPT_COUNT] = {
+    [OPT_OUTPUT] = {.name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE"},
+    [OPT_EXPECT] = {.name = "expect", .type = CLI_COUNT, .value = "N", .min = 1, .max = 1000},
+    [OPT_EXACT] = {.name = "exact", .type = CLI_FLAG},
+    [OPT_KIND] = {.name = "kind", .type = CLI_CHOICE, .value = "KIND", .choices = cli_kinds},
+    [OPT_QUIET] = {.name = "quiet", .letter = 'q', .type = CLI_FLAG},
+};
+static const cli_conflict table_conflicts[] = {{OPT_EXACT, OPT_EXPECT, "it is a test"}};
+static const cli_command command = {.name = "try",
+                                    .options = table,
+                                    .option_count = OPT_COUNT,
+                                    .conflicts = table_conflicts,
+                                    .conflict_count = 1};
+
+/* Parses a command line written with blanks between its words. */
+static int parse(const char *line, cli_args *args, tamis_error *err) {
+    static char words[400];
+    static char *argv[32];
+    int argc = 0;
+
+    *err = (tamis_error)TAMIS_ERROR_INIT;
+    snprintf(words, sizeof words, "%s", line);
+    argv[argc++] = words;
+    for (char *at = words; *at != '\0'; at++) {
+        if (*at != ' ')
+            continue;
+        *at = '\0';
+        argv[argc++] = at + 1;
+    }
+    argv[argc] = NULL;
+    return cli_parse(&command, argc, argv, args, err);
+}
+
+static void takes_options_anywhere(void **state) {
+    cli_args args;
+    tamis_error err;
+    (void)state;
+    assert_int_equal(parse("try a -q --expect=7 b -ofile --kind blocked -- -c", &args, &err), CLI_DONE);
+    assert_int_equal(args.operand_count, 3);
+    assert_string_equal(args.operands[0], "a");
+    assert_string_equal(args.operands[1], "b");
+    assert_string_equal(args.operands[2], "-c");
+    assert_true(args.values[OPT_QUIET].given);
+    assert_false(args.values[OPT_EXACT].given);
+    assert_int_equal(args.values[OPT_EXPECT].number, 7);
+    assert_string_equal(args.values[OPT_OUTPUT].text, "file");
+    assert_int_equal(args.values[OPT_KIND].number, TAMIS_KIND_BLOCKED);
+    assert_false(args.help);
+}
+
+static void takes_a_dash_as_operand_and_value(void **state) {
+    cli_args args;
+    tamis_error err;
+    (void)state;
+    assert_int_equal(parse("try - -o - x", &args, &err), CLI_DONE);
+    assert_int_equal(args.operand_count, 2);
+    assert_string_equal(args.operands[0], "-");
+    assert_string_equal(args.values[OPT_OUTPUT].text, "-");
+}
+
+static void abbreviates_and_repeats_flags(void **state) {
+    cli_args args;
+    tamis_error err;
+    (void)state;
+    assert_int_equal(parse("try --expe 5 -qq --quiet", &args, &err), CLI_DONE);
+    assert_int_equal(args.values[OPT_EXPECT].number, 5);
+    assert_int_equal(parse("try -h --nonsense", &args, &err), CLI_DONE);
+    assert_true(args.help);
+    assert_int_equal(parse("try --help", &args, &err), CLI_DONE);
+    assert_true(args.help);
+}
+
+static void refuses_with_a_sentence(void **state) {
+    static const struct {
+        const char *line, *sentence;
+    } bad[] = {
+        {"try --expcet 5", "--expcet: unknown option; did you mean --expect? See tamis try --help"},
+        {"try --outputs=x", "--outputs: unknown option; did you mean --output? See tamis try --help"},
+        {"try --ex 5", "--ex: could be --expect or --exact; write the option in full"},
+        {"try --nonsense", "--nonsense: unknown option; see tamis try --help"},
+        {"try -x", "-x: unknown option; see tamis try --help"},
+        {"try -qx", "-x: unknown option; see tamis try --help"},
+        {"try --expect", "--expect: its value is missing; give --expect N"},
+        {"try -o", "--output: its value is missing; give --output FILE"},
+        {"try -o ", "--output '': empty; give --output FILE"},
+        {"try --quiet=yes", "--quiet: takes no value; leave out what follows the '='"},
+        {"try --help=yes", "--help: takes no value; leave out what follows the '='"},
+        {"try --expect 1 --expect 1", "--expect: given twice; give it once"},
+        {"try -o a --output b", "--output: given twice; give it once"},
+        {"try --exact --expect 5", "--exact: contradicts --expect: it is a test; leave one of them out"},
+        {"try --kind round",
+         "--kind 'round': not one of its values; give auto, classic, blocked, fingerprint or exact"},
+        {"try --kind ",
+         "--kind '': not one of its values; give auto, classic, blocked, fingerprint or exact"},
+        {"try --expect 1001",
+         "--expect '1001': too large; give a whole number from 1 to 1000, such as 10000000, 1e7 or 10M"},
+    };
+    cli_args args;
+    tamis_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(parse(bad[i].line, &args, &err), CLI_FAILED);
+        assert_string_equal(err.text, bad[i].sentence);
+        assert_int_equal(err.status, TAMIS_E_INVALID);
+    }
+}
+
+/* The tables of the command are written down; the library says what is true. */
+static void choices_are_those_of_the_library(void **state) {
+    int number;
+    (void)state;
+    for (number = 0; tamis_kind_name((tamis_kind)number) != NULL; number++)
+        assert_string_equal(cli_kinds[number], tamis_kind_name((tamis_kind)number));
+    assert_null(cli_kinds[number]);
+    for (number = 0; tamis_scheme_name((tamis_scheme)number) != NULL; number++)
+        assert_string_equal(cli_schemes[number], tamis_scheme_name((tamis_scheme)number));
+    assert_null(cli_schemes[number]);
+    assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_FAIL], "fail");
+    assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_PASS], "pass");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_options_anywhere),
+        cmocka_unit_test(takes_a_dash_as_operand_and_value),
+        cmocka_unit_test(abbreviates_and_repeats_flags),
+        cmocka_unit_test(refuses_with_a_sentence),
+        cmocka_unit_test(choices_are_those_of_the_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
