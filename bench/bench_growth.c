@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What the fingerprint kinds cost and keep, from their own account, which the property tests hold against
+ * counted collisions: first tables made for n keys, then growing ones at each doubling from 2^20 to 2^24.
+ *
+ *   bits/key   bytes held now, times 8, a key
+ *   worst      the most bits a key at any number of keys above 2^20, growth's own copy included
+ *   rate       share of all hashes that the entries cover: the false-positive rate of a lookup
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <tamis/tamis.h>
+
+enum { BATCH = 1024 };
+
+static uint64_t added; /* every key of this program is another number */
+
+static tamis_filter *make(tamis_kind kind, double p, uint64_t expect) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    want.kind = kind;
+    want.fpr = p;
+    want.expect = expect;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter;
+    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+        tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK) {
+        fprintf(stderr, "bench_growth: %s\n", err.text);
+        exit(2);
+    }
+    return filter;
+}
+
+/* Adds keys up to `count` in the filter; *worst takes the most bits a key seen above 2^20 keys. */
+static void fill(tamis_filter *filter, uint64_t *held, uint64_t count, double *worst) {
+    uint64_t numbers[BATCH];
+    tamis_key keys[BATCH];
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    while (*held < count) {
+        size_t some = count - *held < BATCH ? (size_t)(count - *held) : BATCH;
+        for (size_t i = 0; i < some; i++) {
+            numbers[i] = added++;
+            keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+        }
+        tamis_error err = TAMIS_ERROR_INIT;
+        if (tamis_filter_add_many(filter, keys, some, NULL, NULL, &err) != TAMIS_OK) {
+            fprintf(stderr, "bench_growth: %s\n", err.text);
+            exit(2);
+        }
+        *held += some;
+        tamis_filter_info_get(filter, &info);
+        double bits = 8.0 * (double)info.memory_peak / (double)*held;
+        if (*held > 1u << 20 && bits > *worst)
+            *worst = bits;
+    }
+}
+
+static void print_row(const char *name, double p, uint64_t held, const tamis_filter *filter, double worst) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_filter_info_get(filter, &info);
+    printf("%-22s%9.0e%11" PRIu64 "%10.2f%9.2f%12.2e\n", name, p, held,
+           8.0 * (double)info.memory / (double)held, worst, info.fpr_live);
+    fflush(stdout);
+}
+
+static void fixed(tamis_kind kind, double p) {
+    const uint64_t keys = 4000000;
+    tamis_filter *filter = make(kind, p, keys);
+    uint64_t held = 0;
+    double worst = 0;
+    fill(filter, &held, keys, &worst);
+    /* The table is there from the start, so only the last figure means something. */
+    worst = 8.0 * (double)tamis_filter_plan(filter)->memory / (double)keys;
+    print_row(tamis_kind_name(kind), p, held, filter, worst);
+    tamis_filter_free(filter);
+}
+
+static void growing(tamis_kind kind, double p) {
+    tamis_filter *filter = make(kind, p, 0);
+    uint64_t held = 0;
+    double worst = 0;
+    char name[32];
+    snprintf(name, sizeof name, "%s, growing", tamis_kind_name(kind));
+    for (int log2 = 20; log2 <= 24; log2++) {
+        fill(filter, &held, UINT64_C(1) << log2, &worst);
+        print_row(name, p, held, filter, worst);
+    }
+    tamis_filter_free(filter);
+}
+
+int main(void) {
+    printf("%-22s%9s%11s%10s%9s%12s\n", "kind", "asked", "keys", "bits/key", "worst", "rate");
+    static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-9, 1e-11, 1e-13, 1e-18};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        fixed(TAMIS_KIND_FINGERPRINT, rates[i]);
+    fixed(TAMIS_KIND_EXACT, 0);
+    growing(TAMIS_KIND_FINGERPRINT, 1e-6);
+    growing(TAMIS_KIND_FINGERPRINT, 1e-9);
+    growing(TAMIS_KIND_FINGERPRINT, 1e-12);
+    growing(TAMIS_KIND_FINGERPRINT, 1e-17);
+    growing(TAMIS_KIND_EXACT, 0);
+    return 0;
+}
