@@ -2,6 +2,7 @@
 #include "cli/cli_progress.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -53,6 +54,16 @@ static void facts(char *text, size_t size, const tamis_stream_stats *now, double
              speed, time, known && rate > 0 ? " left" : "", unique);
 }
 
+/* What is longer than the terminal is wide is cut. */
+__attribute__((format(printf, 3, 4))) static void put_line(char *text, size_t columns, const char *format,
+                                                           ...) {
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, columns + 1, format, args);
+    va_end(args);
+}
+
 void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stream_stats *now, double rate,
                        double elapsed) {
     char tail[512];
@@ -63,7 +74,7 @@ void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stre
     if (columns >= size)
         columns = size - 1;
     if (now->bytes_total == 0) {
-        snprintf(text, columns + 1, "%s", tail);
+        put_line(text, columns, "%s", tail);
         return;
     }
     share = fmin(1.0, (double)now->bytes_in / (double)now->bytes_total);
@@ -71,11 +82,11 @@ void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stre
     if (columns > room)
         cells = columns - room < BAR_MAX ? columns - room : BAR_MAX;
     if (cells < BAR_MIN) {
-        snprintf(text, columns + 1, "%3.0f%%  %s", floor(100 * share), tail);
+        put_line(text, columns, "%3.0f%%  %s", floor(100 * share), tail);
         return;
     }
     filled = (size_t)(share * (double)cells);
-    snprintf(text, columns + 1, "%3.0f%% [%.*s%.*s] %s", floor(100 * share), (int)filled,
+    put_line(text, columns, "%3.0f%% [%.*s%.*s] %s", floor(100 * share), (int)filled,
              "########################################", (int)(cells - filled),
              "........................................", tail);
 }
