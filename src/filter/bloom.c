@@ -168,9 +168,11 @@ static double rate_area(double (*rate)(double n, double m, double k), double off
  * offered, which is that of the added and these: found by repetition, each step of which is off by less than
  * the rate times the one before. */
 static double false_fresh(double (*rate)(double n, double m, double k), double added, double m, double k) {
-    double mistaken = 0;
-    for (int step = 0; step < 20; step++)
+    double mistaken = 0, before = -1;
+    for (int step = 0; step < 20 && mistaken - before > 1e-3; step++) {
+        before = mistaken;
         mistaken = rate_area(rate, added + mistaken, m, k);
+    }
     return mistaken;
 }
 

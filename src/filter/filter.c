@@ -3,9 +3,9 @@
 /* The handle over the operations of the kinds: checks arguments, hashes keys, keeps the counts that every
  * kind has. A kind sees hashes of its own scheme only. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/isa.h"
+#include "base/versioned.h"
 #include "filter/filter_int.h"
 
 enum { KEYS_AT_ONCE = 64 }; /* keys hashed together; two lots of hashes stay within 4 KiB of stack */
@@ -58,18 +58,21 @@ tamis_status tamis__filter_full(tamis_filter *filter, tamis_error *err) {
                        filter->added, plan->fpr);
 }
 
-tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *plan,
+tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planned,
                                  const tamis_filter_options *given, tamis_error *err) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    if (given)
-        options = *given;
-    const struct tamis__filter_ops *ops = ops_of(plan->kind);
-    if (!ops)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: not made; call tamis_plan_make first");
+    tamis_plan plan = TAMIS_PLAN_INIT;
     tamis__isa isa;
-    tamis_status status = tamis__isa_get(&isa, err);
+    tamis_status status = tamis__take_struct(&plan, sizeof plan, planned, "TAMIS_PLAN_INIT", err);
+    if (status == TAMIS_OK && given)
+        status = tamis__take_struct(&options, sizeof options, given, "TAMIS_FILTER_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__isa_get(&isa, err);
     if (status != TAMIS_OK)
         return status;
+    const struct tamis__filter_ops *ops = ops_of(plan.kind);
+    if (!ops)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: not made; call tamis_plan_make first");
 
     tamis_allocator allocator = tamis__allocator_resolve(options.allocator);
     tamis_filter *made = tamis__alloc(&allocator, sizeof *made, TAMIS__LINE);
@@ -78,8 +81,8 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *plan,
     made->ops = ops;
     made->kernels = tamis__filter_kernels_of(isa);
     made->allocator = allocator;
-    made->plan = *plan;
-    status = tamis_hasher_create(&made->hasher, plan->scheme, options.seed, options.secret,
+    made->plan = plan;
+    status = tamis_hasher_create(&made->hasher, plan.scheme, options.seed, options.secret,
                                  options.secret_size, &allocator, err);
     if (status == TAMIS_OK)
         status = ops->create(made, err);
@@ -234,13 +237,14 @@ bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
 }
 
 void tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info) {
-    *info = (tamis_filter_info)TAMIS_FILTER_INFO_INIT;
-    info->kind = filter->plan.kind;
-    info->scheme = filter->plan.scheme;
-    info->added = filter->added;
-    info->memory = filter->tally.memory;
-    info->memory_peak = filter->tally.memory_peak;
-    info->capacity = filter->plan.capacity;
-    info->saturated = filter->saturated;
-    filter->ops->estimate(filter, info);
+    tamis_filter_info made = TAMIS_FILTER_INFO_INIT;
+    made.kind = filter->plan.kind;
+    made.scheme = filter->plan.scheme;
+    made.added = filter->added;
+    made.memory = filter->tally.memory;
+    made.memory_peak = filter->tally.memory_peak;
+    made.capacity = filter->plan.capacity;
+    made.saturated = filter->saturated;
+    filter->ops->estimate(filter, &made);
+    tamis__give_struct(info, &made, sizeof made);
 }

@@ -72,7 +72,8 @@ static double block_fpr(double i, double k) {
 static double blocked_fpr_at(double load, double k) {
     double reach = 12 * sqrt(load) + 40, p = 0;
     double first = floor(load - reach > 0 ? load - reach : 0);
-    double weight = exp(first * log(load) - load - lgamma(first + 1));
+    int sign; /* lgamma() would write to a global variable: many threads may ask at once */
+    double weight = exp(first * log(load) - load - lgamma_r(first + 1, &sign));
     for (double i = first; i <= load + reach; i++) {
         p += weight * block_fpr(i, k);
         weight *= load / (i + 1);

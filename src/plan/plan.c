@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/versioned.h"
 #include "plan/plan_int.h"
 
 #define LINE_BYTES  64.0
@@ -232,11 +233,16 @@ static tamis_status check_want(const tamis_want *want, tamis_error *err) {
 }
 
 tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
-    tamis_want want = *given;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan made = TAMIS_PLAN_INIT;
+    /* Taken to be refused where it has no struct_size and could not be filled. */
+    tamis_status status = tamis__take_struct(&made, sizeof made, plan, "TAMIS_PLAN_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__take_struct(&want, sizeof want, given, "TAMIS_WANT_INIT", err);
     if (want.fpr == 0)
         want.fpr = FPR_DEFAULT;
-    tamis_status status = check_want(&want, err);
-    tamis_plan made;
+    if (status == TAMIS_OK)
+        status = check_want(&want, err);
     if (status == TAMIS_OK)
         status = want.kind == TAMIS_KIND_AUTO ? choose(&made, &want, err)
                                               : plan_kind(&made, &want, want.kind, err);
@@ -250,6 +256,6 @@ tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_er
                            "; allow that much, expect fewer keys or ask for a larger rate",
                            want.memory, tamis_kind_name(made.kind), want.expect ? "needs" : "starts with",
                            made.memory);
-    *plan = made;
+    tamis__give_struct(plan, &made, sizeof made);
     return TAMIS_OK;
 }

@@ -12,10 +12,9 @@
  */
 #include "stream/runner.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/system.h"
+#include "base/versioned.h"
 #include "stream/place.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
@@ -42,11 +41,12 @@ typedef struct run {
 static tamis_status take_options(tamis_stream_options *taken, const tamis_stream_options *given,
                                  const tamis_stream_stats *stats, tamis_error *err) {
     *taken = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
-    if (!given || given->struct_size == 0 || (stats && stats->struct_size == 0))
+    if (stats && stats->struct_size == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: options or stats without struct_size; start from "
-                           "TAMIS_STREAM_OPTIONS_INIT and TAMIS_STREAM_STATS_INIT");
-    memcpy(taken, given, given->struct_size < sizeof *taken ? given->struct_size : sizeof *taken);
+                           "stream: stats without struct_size; start from TAMIS_STREAM_STATS_INIT");
+    tamis_status status = tamis__take_struct(taken, sizeof *taken, given, "TAMIS_STREAM_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
     if (taken->input_count > 0 && !taken->inputs)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: input_count is %zu and inputs is NULL; give their names",
@@ -227,14 +227,6 @@ static tamis_status go(run *r, tamis_error *err) {
     return status;
 }
 
-static void give_stats(tamis_stream_stats *to, const tamis_stream_stats *from) {
-    if (!to)
-        return;
-    uint32_t size = to->struct_size;
-    memcpy(to, from, size < sizeof *from ? size : sizeof *from);
-    to->struct_size = size;
-}
-
 tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
                                        const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
                                        tamis_error *err) {
@@ -249,7 +241,7 @@ tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_
     r->memory = memory;
     set_up(r, session, &taken, tuning);
     status = go(r, err);
-    give_stats(stats, &r->stats);
+    tamis__give_struct(stats, &r->stats, sizeof r->stats);
     tamis__free(&memory, r, sizeof *r);
     return status;
 }

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "property/filter_model.h"
+#include "support/fault.h"
 
 static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-13, 1e-17, 1e-30};
 enum { RATES = sizeof rates / sizeof *rates };
@@ -83,7 +84,10 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
     for (int i = 0; i < RATES; i += model_full() ? 1 : 3) {
         for (int same = 16; same <= 28; same += 4) {
             uint64_t limit = 3000000;
-            tamis_filter *filter = table(rates[i], 0, limit);
+            fault_memory memory = {0};
+            tamis_allocator allocator = fault_memory_allocator(&memory);
+            tamis_plan plan = table_plan(rates[i], 0, limit);
+            tamis_filter *filter = plan_filter(&plan, &allocator);
             size_t done = 0;
             crowd(hashes, CROWD, same, filter_origin(filter), &random);
             tamis_status status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, NULL);
@@ -100,7 +104,10 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
                     assert_true(status == TAMIS_E_FULL && answer == 9);
             }
             check_all_seen(filter, hashes, done);
+            /* What was tried in vain was given back. */
+            assert_in_range(memory.live_bytes, filter_info(filter).memory, filter_info(filter).memory + 2048);
             tamis_filter_free(filter);
+            assert_int_equal(memory.live_blocks, 0);
         }
     }
 }
@@ -175,6 +182,47 @@ static void a_rate_that_runs_out_is_full(void **state) {
     tamis_filter_free(filter);
 }
 
+/* false_fresh is the sum of the rates that the fresh keys met. */
+static void false_fresh_is_the_sum_of_rates(void **state) {
+    (void)state;
+    uint64_t random = model_seed(36);
+    for (int i = 0; i < 2 * RATES; i++) {
+        tamis_filter *filter = table(rates[i / 2], i % 2 ? 0 : CROWD, 0);
+        double sum = 0;
+        random_hashes(hashes, CROWD, filter_origin(filter), i % 2 ? 8 : 0, &random);
+        for (int j = 0; j < CROWD; j++) {
+            double rate = filter_info(filter).fpr_live;
+            tamis_answer answer = 9;
+            assert_int_equal(tamis_filter_add_hashes(filter, &hashes[j], 1, &answer, NULL, NULL), TAMIS_OK);
+            sum += answer == TAMIS_FRESH ? rate : 0;
+        }
+        tamis_filter_info info = filter_info(filter);
+        assert_true(sum > 0 && fabs(info.false_fresh - sum) <= 1e-9 * sum);
+        assert_true(info.cardinality == (double)info.added + info.false_fresh);
+        tamis_filter_free(filter);
+    }
+}
+
+/* A table that has grown and is cleared takes the same keys again without growing. */
+static void a_grown_table_is_cleared(void **state) {
+    (void)state;
+    uint64_t random = model_seed(37);
+    for (int i = 0; i < RATES; i++) {
+        tamis_filter *filter = table(rates[i], 0, 0);
+        random_hashes(hashes, CROWD, filter_origin(filter), 8, &random);
+        assert_int_equal(tamis_filter_add_hashes(filter, hashes, CROWD, NULL, NULL, NULL), TAMIS_OK);
+        tamis_filter_info before = filter_info(filter);
+        for (int round = 0; round < 3; round++) {
+            tamis_filter_clear(filter);
+            assert_int_equal(tamis_filter_add_hashes(filter, hashes, CROWD, NULL, NULL, NULL), TAMIS_OK);
+            check_all_seen(filter, hashes, CROWD);
+            assert_int_equal(filter_info(filter).memory, before.memory);
+            assert_int_equal(filter_info(filter).memory_peak, before.memory_peak);
+        }
+        tamis_filter_free(filter);
+    }
+}
+
 /* The sentences of a full filter name what to do. */
 static void full_says_what_to_do(void **state) {
     (void)state;
@@ -201,6 +249,8 @@ int main(void) {
         cmocka_unit_test(hashes_at_the_ends_of_the_range),
         cmocka_unit_test(exact_tells_every_bit),
         cmocka_unit_test(a_rate_that_runs_out_is_full),
+        cmocka_unit_test(false_fresh_is_the_sum_of_rates),
+        cmocka_unit_test(a_grown_table_is_cleared),
         cmocka_unit_test(full_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,7 +241,7 @@ static void auto_obeys_the_memory(void **state) {
         uint64_t n = 1000000, least = UINT64_MAX;
         for (size_t j = 0; j < 4; j++) {
             tamis_want want = want_of(kinds[j], n, rates[i], 0);
-            tamis_plan plan;
+            tamis_plan plan = TAMIS_PLAN_INIT;
             if (kinds[j] != TAMIS_KIND_EXACT && tamis_plan_make(&plan, &want, NULL) == TAMIS_OK &&
                 plan.memory < least)
                 least = plan.memory;

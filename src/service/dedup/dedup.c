@@ -6,9 +6,8 @@
  */
 #include <tamis/dedup.h>
 
-#include <string.h>
-
 #include "base/memory.h"
+#include "base/versioned.h"
 
 struct tamis_dedup {
     tamis_filter *filter; /* borrowed */
@@ -20,12 +19,14 @@ struct tamis_dedup {
 tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const tamis_dedup_options *options,
                               tamis_error *err) {
     tamis_dedup_options asked = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_status status = TAMIS_OK;
     if (options)
-        memcpy(&asked, options, options->struct_size < sizeof asked ? options->struct_size : sizeof asked);
-    if (!session || !filter || (options && options->struct_size == 0))
+        status = tamis__take_struct(&asked, sizeof asked, options, "TAMIS_DEDUP_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "dedup session: no filter, no place for the session, or options without "
-                           "struct_size; start from TAMIS_DEDUP_OPTIONS_INIT");
+                           "dedup session: no filter, or no place for the session; give both");
     if (asked.when_full != TAMIS_WHEN_FULL_FAIL && asked.when_full != TAMIS_WHEN_FULL_PASS)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: when_full is %d; use TAMIS_WHEN_FULL_FAIL or TAMIS_WHEN_FULL_PASS",

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_BASE_VERSIONED_H
+#define TAMIS_BASE_VERSIONED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/failure.h"
+
+/*
+ * Public structs begin with `uint32_t struct_size` and grow at their end only. A program built against an older
+ * header passes a shorter one: what it lacks keeps the defaults, and nothing is written past its end.
+ */
+
+/* Fills *to (of `size` bytes, preset with the defaults) from what the caller gave. `init` names the macro to start
+ * from, for the sentence: TAMIS_E_INVALID where `given` is NULL or has no struct_size. */
+TAMIS_PRIVATE_API tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
+                                                  tamis_error *err);
+
+/* Fills the caller's *to from *from (of `size` bytes); struct_size stays the caller's. Nothing happens where `to` is
+ * NULL or has no struct_size. */
+TAMIS_PRIVATE_API void tamis__give_struct(void *to, const void *from, size_t size);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+#include "base/versioned.h"
+
+/* A struct as an older header has it, and as the library has it. */
+typedef struct older {
+    uint32_t struct_size;
+    uint32_t first;
+} older;
+
+typedef struct newer {
+    uint32_t struct_size;
+    uint32_t first;
+    uint64_t second;
+} newer;
+
+static void test_older_given_keeps_defaults(void **state) {
+    (void)state;
+    older given = {sizeof given, 7};
+    newer taken = {sizeof taken, 1, 2};
+    assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(taken.first, 7);
+    assert_int_equal(taken.second, 2);
+    assert_int_equal(taken.struct_size, sizeof taken);
+}
+
+static void test_newer_given_is_cut(void **state) {
+    (void)state;
+    newer given = {sizeof given, 7, 8};
+    older taken[2] = {{sizeof(older), 1}, {0xabcdef, 0xabcdef}};
+    assert_int_equal(tamis__take_struct(&taken[0], sizeof taken[0], &given, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(taken[0].first, 7);
+    assert_int_equal(taken[0].struct_size, sizeof(older));
+    assert_int_equal(taken[1].first, 0xabcdef);
+}
+
+static void test_without_size_is_refused(void **state) {
+    (void)state;
+    static const uint32_t sizes[] = {0, 1, 3};
+    newer taken = {sizeof taken, 1, 2};
+    for (size_t i = 0; i < 3; i++) {
+        newer given = {sizes[i], 7, 8};
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err),
+                         TAMIS_E_INVALID);
+        assert_non_null(strstr(err.text, "TAMIS_X_INIT"));
+    }
+    assert_int_equal(tamis__take_struct(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(taken.first, 1);
+    assert_int_equal(taken.second, 2);
+}
+
+static void test_give_stays_within_the_callers(void **state) {
+    (void)state;
+    newer made = {sizeof made, 7, 8};
+    older caller[2] = {{sizeof(older), 1}, {0xabcdef, 0xabcdef}};
+    tamis__give_struct(&caller[0], &made, sizeof made);
+    assert_int_equal(caller[0].first, 7);
+    assert_int_equal(caller[0].struct_size, sizeof(older));
+    assert_int_equal(caller[1].struct_size, 0xabcdef);
+    older unsized = {0, 1};
+    tamis__give_struct(&unsized, &made, sizeof made);
+    assert_int_equal(unsized.first, 1);
+    tamis__give_struct(NULL, &made, sizeof made);
+}
+
+/* The public calls that take a struct go through it. */
+static void test_public_calls_refuse_unsized(void **state) {
+    (void)state;
+    tamis_want want = {0};
+    tamis_plan plan = TAMIS_PLAN_INIT, unsized_plan = {0};
+    tamis_filter *filter = NULL;
+    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_filter_create(&filter, &unsized_plan, NULL, NULL), TAMIS_E_INVALID);
+    tamis_want good = TAMIS_WANT_INIT;
+    assert_int_equal(tamis_plan_make(&unsized_plan, &good, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_plan_make(&plan, &good, NULL), TAMIS_OK);
+    tamis_filter_options options = {0};
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_E_INVALID);
+    assert_null(filter);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_older_given_keeps_defaults),
+        cmocka_unit_test(test_newer_given_is_cut),
+        cmocka_unit_test(test_without_size_is_refused),
+        cmocka_unit_test(test_give_stays_within_the_callers),
+        cmocka_unit_test(test_public_calls_refuse_unsized),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
