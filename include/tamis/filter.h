@@ -94,7 +94,7 @@ typedef struct tamis_filter_info {
     tamis_scheme scheme;
     uint64_t added;      /* adds that were answered TAMIS_FRESH */
     double cardinality;  /* distinct keys added, estimated */
-    double fpr_live;     /* rate of a lookup now, from what is in the filter; <= plan.fpr until full */
+    double fpr_live;     /* rate of a lookup now, from what is in the filter: about plan.fpr when full */
     double false_fresh;  /* adds expected to have been answered TAMIS_SEEN though fresh */
     uint64_t memory;     /* bytes held now */
     uint64_t memory_peak;/* the most held at any moment, growth included */

@@ -26,7 +26,7 @@ typedef struct bloom {
 
 static tamis_status create(tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
-    bloom *b = tamis__filter_alloc(filter, sizeof *b);
+    bloom *b = tamis__alloc(&filter->allocator, sizeof *b, _Alignof(bloom));
     if (!b)
         return tamis__fail_nomem(err, "filter", sizeof *b);
     filter->body = b;
@@ -44,7 +44,7 @@ static void destroy(tamis_filter *filter) {
         return;
     if (b->words)
         tamis__filter_release(filter, b->words, b->bytes);
-    tamis__filter_release(filter, b, sizeof *b);
+    tamis__free(&filter->allocator, b, sizeof *b);
     filter->body = NULL;
 }
 

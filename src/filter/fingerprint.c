@@ -41,14 +41,15 @@
 #include "plan/plan_int.h"
 
 enum {
-    GUEST_BITS = 10,    /* bits of an entry that name its guest line */
-    GUEST_REACH = 1023, /* among at most so many */
-    SMALL_LINES = 160,  /* partitions below double: memory is no matter yet, and rewriting is */
-    ROOM_DEPTH = 3,     /* how many moves may follow one another to make room */
-    BATCH = 64,         /* keys located and prefetched together */
-    AHEAD = 8,          /* keys whose guest lines are prefetched before their turn */
-    POSITION_MAX = 56,  /* so that a product with a number of lines fits 128 bits with room to spare */
-    NARROW_MAX = 60     /* slot_bits up to which the upper word of rest is all that a slot can hold */
+    GUEST_BITS = 10,     /* bits of an entry that name its guest line */
+    GUEST_REACH = 1023,  /* among at most so many */
+    SMALL_LINES = 160,   /* partitions below double: memory is no matter yet, and rewriting is */
+    ROOM_SEARCH = 32768, /* about how many entries may be looked at to make room for one */
+    PATH_MOST = 8,       /* entries that may move: 4^8 is past ROOM_SEARCH, and no line has fewer slots */
+    BATCH = 64,          /* keys located and prefetched together */
+    AHEAD = 8,           /* keys whose guest lines are prefetched before their turn */
+    POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
+    NARROW_MAX = 60      /* slot_bits up to which the upper word of rest is all that a slot can hold */
 };
 
 /* For what has to be inlined below WITH_GEOMETRY to profit from it. */
@@ -65,8 +66,7 @@ typedef struct partition {
     uint32_t reach;   /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
 } partition;
 
-_Static_assert(sizeof(partition) << TAMIS__FINGERPRINT_PARTITION_BITS == TAMIS__FINGERPRINT_DIRECTORY,
-               "the plan counts them");
+_Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
 
 typedef struct table {
     line_geometry geometry;
@@ -76,6 +76,7 @@ typedef struct table {
     uint64_t line_limit;    /* most lines of a partition */
     uint64_t growths;       /* partitions rewritten so far: places found before are then stale */
     double load;            /* share of its slots at which a partition grows */
+    uint32_t room_depth;    /* moves that may follow the first to make room; below PATH_MOST */
     double covered;         /* share of all hashes that entries cover: the rate of a lookup */
     double false_fresh;
     double weight[129]; /* 2^-b */
@@ -246,46 +247,81 @@ static INLINED bool walk_next(line_walk *w) {
     return true;
 }
 
-/* Makes one slot of a full line free by moving an entry at home there to its guest line, where needed
- * after making room there in the same way, up to `depth` times. */
-static bool make_room(const table *t, const line_geometry *g, partition *in, uint64_t line, int depth) {
-    uint8_t *bytes = line_at(in, line);
-    for (line_walk w = walk_start(g, bytes); walk_next(&w) && w.bucket < g->guest_bucket;) {
-        entry e = slot_entry(g, bytes, w.slot, w.bucket);
-        uint64_t guest = guest_line(g, in, line, e.rest);
-        if (is_full(g, in, guest))
-            continue;
-        line_remove(g, bytes, w.bucket, w.slot);
-        in->covered -= in->unit * t->weight[e.known];
-        put_guest(t, g, in, guest, e);
-        return true;
+/* ---- making room ---- */
+
+/* Home of a guest of that line: guest_line() turned back. */
+static INLINED uint64_t home_of_guest(const line_geometry *g, const partition *in, uint64_t line,
+                                      tamis__u128 rest) {
+    uint32_t back = guest_distance(g, in, rest);
+    return line >= back ? line - back : line + in->count - back;
+}
+
+/* The entries of full lines that move one after the other, the last one first, each to its other line, so that
+ * the first line has a free slot in the end. */
+typedef struct path {
+    uint32_t length;
+    struct path_step {
+        uint64_t line;
+        uint32_t slot, bucket;
+    } steps[PATH_MOST];
+} path;
+
+static uint64_t other_line(const line_geometry *g, const partition *in, const struct path_step *at, entry e) {
+    return at->bucket == g->guest_bucket ? home_of_guest(g, in, at->line, e.rest)
+                                         : guest_line(g, in, at->line, e.rest);
+}
+
+/* Looks for a path of `more` + 1 moves from a full line on, and changes nothing. */
+static bool path_find(const table *t, const partition *in, path *p, uint64_t line, uint32_t more) {
+    const line_geometry *g = &t->geometry;
+    const uint8_t *bytes = line_at(in, line);
+    struct path_step *at = &p->steps[p->length++];
+    for (line_walk w = walk_start(g, bytes); walk_next(&w);) {
+        *at = (struct path_step){line, w.slot, w.bucket};
+        uint64_t target = other_line(g, in, at, slot_entry(g, bytes, w.slot, w.bucket));
+        if (more ? path_find(t, in, p, target, more - 1) : !is_full(g, in, target))
+            return true;
     }
-    if (depth == 0)
-        return false;
-    for (line_walk w = walk_start(g, bytes); walk_next(&w) && w.bucket < g->guest_bucket;) {
-        entry e = slot_entry(g, bytes, w.slot, w.bucket);
-        /* Room made further on may have moved an entry into or out of this line: look again. */
-        if (make_room(t, g, in, guest_line(g, in, line, e.rest), depth - 1))
-            return !is_full(g, in, line) || make_room(t, g, in, line, 0);
+    p->length--;
+    return false;
+}
+
+static void path_walk(const table *t, partition *in, const path *p) {
+    const line_geometry *g = &t->geometry;
+    for (uint32_t i = p->length; i-- > 0;) {
+        const struct path_step *at = &p->steps[i];
+        uint8_t *bytes = line_at(in, at->line);
+        entry e = slot_entry(g, bytes, at->slot, at->bucket);
+        uint64_t target = other_line(g, in, at, e);
+        line_remove(g, bytes, at->bucket, at->slot);
+        in->covered -= in->unit * t->weight[e.known];
+        if (at->bucket == g->guest_bucket)
+            put_home(t, g, in, target, e);
+        else
+            put_guest(t, g, in, target, e);
+    }
+}
+
+/*
+ * Frees a slot in one of two full lines, by the fewest moves; the caller fills it. A path of the fewest moves comes
+ * to no line twice, for what lies between could be left out; so no move changes a line that another was planned in,
+ * and every line on the path but the first is full again after the walk: invariant 2.
+ */
+static bool make_room(const table *t, partition *in, uint64_t line, uint64_t guest) {
+    for (uint32_t more = 0; more <= t->room_depth; more++) {
+        path p = {.length = 0};
+        if (path_find(t, in, &p, line, more) || path_find(t, in, &p, guest, more)) {
+            path_walk(t, in, &p);
+            return true;
+        }
     }
     return false;
 }
 
-static bool make_room_for(const table *t, partition *in, uint64_t line, uint64_t guest) {
-    const line_geometry *g = &t->geometry;
-    return make_room(t, g, in, line, 0) || make_room(t, g, in, guest, ROOM_DEPTH) ||
-           make_room(t, g, in, line, ROOM_DEPTH);
-}
-
-/* Puts an entry that is not there yet. False, and nothing changed but places of entries, if no room. */
+/* Puts an entry that is not there yet. False, and nothing changed, if there is no room. */
 static INLINED bool put(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
-    if (!is_full(g, in, line)) {
-        put_home(t, g, in, line, e);
-        in->used++;
-        return true;
-    }
     uint64_t guest = guest_line(g, in, line, e.rest);
-    if (is_full(g, in, guest) && !make_room_for(t, in, line, guest))
+    if (is_full(g, in, line) && is_full(g, in, guest) && !make_room(t, in, line, guest))
         return false;
     if (!is_full(g, in, line))
         put_home(t, g, in, line, e);
@@ -407,8 +443,7 @@ static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const
         slot_range guests = ends_bucket(ends, g->guest_bucket);
         for (uint32_t slot = guests.first; slot < guests.last; slot++) {
             entry e = slot_entry(g, bytes, slot, g->guest_bucket);
-            uint32_t back = guest_distance(g, from, e.rest);
-            uint64_t home = line >= back ? line - back : line + from->count - back;
+            uint64_t home = home_of_guest(g, from, line, e.rest);
             e = rehome(t, g, from, to, least_of(t, from, home), e, &new_line);
             if (!put(t, g, to, new_line, e))
                 return false;
@@ -611,10 +646,8 @@ static void release_partitions(tamis_filter *filter, table *t) {
 static tamis_status first_partitions(tamis_filter *filter, table *t, tamis_error *err) {
     for (uint32_t i = 0; i < partition_count(t); i++) {
         uint64_t count = t->grows ? tamis__fingerprint_first_lines(i) : filter->plan.lines;
-        if (!partition_make(t, filter, &t->partitions[i], count)) {
-            release_partitions(filter, t);
+        if (!partition_make(t, filter, &t->partitions[i], count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
-        }
     }
     return TAMIS_OK;
 }
@@ -627,13 +660,13 @@ static void destroy(tamis_filter *filter) {
         release_partitions(filter, t);
         tamis__filter_release(filter, t->partitions, partition_count(t) * sizeof(partition));
     }
-    tamis__filter_release(filter, t, sizeof *t);
+    tamis__free(&filter->allocator, t, sizeof *t);
     filter->body = NULL;
 }
 
 static tamis_status create(tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
-    table *t = tamis__filter_alloc(filter, sizeof *t);
+    table *t = tamis__alloc(&filter->allocator, sizeof *t, _Alignof(table));
     if (!t)
         return tamis__fail_nomem(err, "filter", sizeof *t);
     filter->body = t;
@@ -647,6 +680,8 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     /* Those bits reach past the line number to what names bucket and guest line, so that every entry can be
      * found; and lines of 2^14 or more first bits are of one size to 2^-14. */
     t->line_limit = UINT64_C(1) << (t->position_bits - t->geometry.home_bits - GUEST_BITS);
+    for (uint64_t search = t->geometry.slots; search <= ROOM_SEARCH; search *= t->geometry.slots)
+        t->room_depth++;
     t->weight[0] = 1;
     for (int i = 1; i <= 128; i++)
         t->weight[i] = t->weight[i - 1] / 2;

@@ -51,21 +51,20 @@ double tamis_bloom_cardinality(double ones, double m, double k) {
 }
 
 /*
- * Rate of one block that holds i keys: E[X^k], X the share of set bits after ik throws. (E X)^k alone is
- * too small, by up to a tenth at k = 20, so the second term of the expansion around E X is added. With
- * a = 1 - 1/b and c = 1 - 2/b, the variance of the number of empty bits after t throws is
- * b(b-1)c^t + b a^t - b^2 a^2t (occupancy).
+ * Rate of b bits after t throws, for k probes: E[X^k], X the share of set bits. (E X)^k alone is too small where
+ * b is small, by a tenth at b = 512 and k = 20, so the second term of the expansion around E X is added. With
+ * a = 1 - 1/b and c = 1 - 2/b, the variance of the number of empty bits is b(b-1)c^t + b a^t - b^2 a^2t
+ * (occupancy); it is computed as b^2 (c^t - a^2t) + b (a^t - c^t), where c/a^2 = 1 - 1/(b-1)^2, so that nothing
+ * cancels at large b.
  */
-static double block_fpr(double i, double k) {
-    double b = BLOCK_BITS, t = i * k;
-    double a = exp(t * log1p(-1 / b)), c = exp(t * log1p(-2 / b));
-    double mean = 1 - a;
-    if (mean <= 0)
-        return 0;
-    double variance = (b * (b - 1) * c + b * a - b * b * a * a) / (b * b);
+double tamis__bits_fpr(double b, double t, double k) {
+    double a = exp(t * log1p(-1 / b)), mean = fill_after(t, b);
+    if (!(mean > 0) || b < 3)
+        return t > 0 ? 1 : 0;
+    double c = exp(t * log1p(-2 / b));
+    double variance = a * a * expm1(t * log1p(-1 / ((b - 1) * (b - 1)))) + (a - c) / b;
     double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
-    double p = pow(mean, k) * (1 + spread);
-    return p < 1 ? p : 1;
+    return fmin(pow(mean, k) * (1 + spread), 1);
 }
 
 /* Sum over the Poisson distributed load i of a block with `load` keys on average. */
@@ -75,7 +74,7 @@ static double blocked_fpr_at(double load, double k) {
     int sign; /* lgamma() would write to a global variable: many threads may ask at once */
     double weight = exp(first * log(load) - load - lgamma_r(first + 1, &sign));
     for (double i = first; i <= load + reach; i++) {
-        p += weight * block_fpr(i, k);
+        p += weight * tamis__bits_fpr(BLOCK_BITS, i * k, k);
         weight *= load / (i + 1);
     }
     return p;

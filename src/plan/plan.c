@@ -41,7 +41,7 @@ static const tamis__line_shape fixed_shapes[] = {
     { 40, 4, 12, 0.920, 1.80, 0.65},
     { 48, 4, 10, 0.910, 1.57, 0.65},
     { 64, 4,  7, 0.880, 1.17, 0.62},
-    {120, 4,  4, 0.800, 0.70, 0.56},
+    {120, 4,  4, 0.820, 0.74, 0.58},
 };
 /* Rates grow by about a constant a doubling: 5.1, 5.3, 3.7, 2.8 (times 2^(1 - slot_bits)), measured from
  * 2^20 to 2^24 keys and continued to 2^40. */
@@ -85,9 +85,12 @@ static tamis_status plan_classic(tamis_plan *plan, const tamis_want *want, tamis
     uint32_t k = tamis_bloom_probes(n, m > 0 ? m : 1);
     /* Guava keeps these m and k, and a rate up to a few per cent above the one asked for where k was
      * rounded far; the other schemes take the bits that just this k needs. */
-    if (want->scheme != TAMIS_SCHEME_GUAVA64)
+    bool guava = want->scheme == TAMIS_SCHEME_GUAVA64;
+    if (!guava)
         m = fmax(m, ceil(tamis_bloom_bits_for_probes(n, p, k)));
     m = 64 * fmax(1, ceil(m / 64));
+    while (!guava && tamis__bits_fpr(m, k * n, k) > p)
+        m += 64;
     if (m / 8 > (double)(INT64_MAX / 2) || k > 255)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "kind classic: %g bits and %" PRIu32
@@ -97,7 +100,7 @@ static tamis_status plan_classic(tamis_plan *plan, const tamis_want *want, tamis
     plan->bits = (uint64_t)m;
     plan->probes = k;
     plan->memory = plan->bits / 8;
-    plan->fpr_predicted = tamis_bloom_fpr(n, m, k);
+    plan->fpr_predicted = tamis__bits_fpr(m, k * n, k);
     /* An absent key is found out at the first zero bit; half of them are set at capacity. */
     double fill = pow(plan->fpr_predicted, 1.0 / k);
     plan->lines_touched = (1 - pow(fill, k)) / (1 - fill);
@@ -123,7 +126,8 @@ static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
     uint64_t lines = 0;
     for (uint32_t i = 0; i < 1u << TAMIS__FINGERPRINT_PARTITION_BITS; i++)
         lines += tamis__fingerprint_first_lines(i);
-    plan->memory = lines * (uint64_t)LINE_BYTES + TAMIS__FINGERPRINT_DIRECTORY;
+    plan->memory = lines * (uint64_t)LINE_BYTES +
+                   ((uint64_t)TAMIS__FINGERPRINT_ROW << TAMIS__FINGERPRINT_PARTITION_BITS);
     plan->bits_per_key = growing_bits(shape);
 }
 
@@ -145,7 +149,7 @@ static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
     }
     double lines = ceil(keys / (shape->load * shape->slots));
     plan->lines = (uint64_t)fmax(lines, TAMIS__FINGERPRINT_LEAST_LINES);
-    plan->memory = plan->lines * (uint64_t)LINE_BYTES;
+    plan->memory = plan->lines * (uint64_t)LINE_BYTES + TAMIS__FINGERPRINT_ROW;
 }
 
 static tamis_status plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {

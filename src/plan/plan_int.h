@@ -7,11 +7,13 @@
 #include "base/failure.h"
 
 /* What plan and the fingerprint kind have to agree on. */
-#define TAMIS__FINGERPRINT_PARTITION_BITS 8          /* a growing table has 256 partitions */
-#define TAMIS__FINGERPRINT_FIRST_LOG2     6          /* floor(log2(lines)) of a new partition */
-#define TAMIS__FINGERPRINT_DIRECTORY      (256 * 64) /* bytes that say where they are */
-#define TAMIS__FINGERPRINT_LEAST_LINES    64         /* least lines of a partition */
-#define TAMIS__FINGERPRINT_GROWN_LOG2     40 /* growing tables are planned to keep their rate up to 2^40 keys */
+enum {
+    TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* a growing table has 256 partitions */
+    TAMIS__FINGERPRINT_FIRST_LOG2 = 6,     /* floor(log2(lines)) of a new one */
+    TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* least lines of any */
+    TAMIS__FINGERPRINT_ROW = 64,           /* bytes that each takes beside its lines */
+    TAMIS__FINGERPRINT_GROWN_LOG2 = 40     /* growing tables are planned to keep their rate up to 2^40 keys */
+};
 
 /* Lines a growing table's partition i starts with: 64 to 79, so that the 256 reach their next size (a
  * quarter more) one after the other and not all at the same number of keys. */
@@ -38,6 +40,10 @@ typedef struct tamis__line_shape {
 const tamis__line_shape *tamis__line_shape_for(double p, bool grows);
 /* The shape of these slot bits. */
 const tamis__line_shape *tamis__line_shape_of(uint32_t slot_bits, bool grows);
+
+/* Rate of a filter of b bits after t throws for k probes, with the variance of the fill: what tamis_bloom_fpr leaves
+ * out, a tenth of the rate where there are few keys. */
+double tamis__bits_fpr(double b, double t, double k);
 
 /* Blocked: m and k of least memory for n keys at rate p; false where p is out of reach. */
 bool tamis__blocked_size(double n, double p, double *m, uint32_t *k);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Every set of kernels that this build and machine have, against the positions as the documentation has them,
+ * worked out the slow way. TAMIS_KERNEL chooses for a process; here each set is asked by its number. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "filter/kernels/filter_kernels.h"
+#include "hash/positions.h"
+#include "support/scratch.h"
+
+enum { BLOCKS = 37, KEYS = 3000 };
+
+static const char *const isa_names[TAMIS__ISA_COUNT] = {[TAMIS__ISA_SCALAR] = "scalar"};
+
+/* The set, or NULL where the machine lacks it. */
+static const struct tamis__filter_kernels *kernels_of(int i) {
+    tamis__isa isa;
+    assert_non_null(isa_names[i]); /* a new set needs a name here */
+    if (tamis__isa_choose(isa_names[i], &isa, NULL) != TAMIS_OK)
+        return NULL;
+    assert_int_equal(isa, i);
+    return tamis__filter_kernels_of(isa);
+}
+
+static void names_are_those_of_the_sets(void **state) {
+    (void)state;
+    int sets = 0;
+    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
+        const struct tamis__filter_kernels *kernels = kernels_of(i);
+        if (kernels)
+            assert_string_equal(kernels->name, isa_names[i]);
+        sets += kernels != NULL;
+    }
+    assert_true(sets >= 1);
+}
+
+/* ---- blocked ---- */
+
+/* Bit numbers of a key, the kth of them: 9 bits of a word that a hash of the first word and k / 7 makes. */
+static uint64_t bit_of(const tamis_hash *hash, uint32_t k) {
+    uint64_t x = hash->word[0] + k / 7 * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 32) * UINT64_C(0xff51afd7ed558ccd);
+    x ^= x >> 32;
+    uint64_t block = (uint64_t)(((tamis__u128)hash->word[1] * BLOCKS) >> 64);
+    return block * 512 + (x >> (64 - 9 * (k % 7 + 1)) & 511);
+}
+
+static bool model_has(const uint8_t *bits, const tamis_hash *hash, uint32_t probes) {
+    for (uint32_t k = 0; k < probes; k++)
+        if (!bits[bit_of(hash, k)])
+            return false;
+    return true;
+}
+
+static void model_add(uint8_t *bits, const tamis_hash *hash, uint32_t probes) {
+    for (uint32_t k = 0; k < probes; k++)
+        bits[bit_of(hash, k)] = 1;
+}
+
+typedef struct blocked_case {
+    uint64_t words[BLOCKS * 8] __attribute__((aligned(64)));
+    uint8_t bits[BLOCKS * 512]; /* the model's, one byte a bit */
+    tamis_hash hashes[KEYS];
+    tamis_answer got[KEYS], want[KEYS];
+} blocked_case;
+
+static void compare_bits(const blocked_case *c) {
+    for (uint64_t i = 0; i < BLOCKS * 512; i++)
+        assert_int_equal(c->words[i / 64] >> i % 64 & 1, c->bits[i]);
+}
+
+static void blocked_add_stops_where_there_is_no_room(const struct tamis__filter_kernels *kernels,
+                                                     blocked_case *c, uint32_t probes) {
+    tamis__blocks in = {c->words, BLOCKS, probes};
+    memset(c->got, 0x77, sizeof c->got);
+    uint64_t room = KEYS / 10, left = room;
+    size_t done = kernels->blocked_add(&in, c->hashes, KEYS, &left, c->got), fresh = 0, i = 0;
+    for (; i < KEYS; i++) {
+        bool seen = model_has(c->bits, &c->hashes[i], probes);
+        if (!seen && fresh == room)
+            break;
+        fresh += !seen;
+        assert_int_equal(c->got[i], seen ? TAMIS_SEEN : TAMIS_FRESH);
+        model_add(c->bits, &c->hashes[i], probes);
+    }
+    assert_int_equal(done, i);
+    assert_int_equal(left, room - fresh);
+    for (; i < KEYS; i++)
+        assert_int_equal(c->got[i], 0x77);
+    compare_bits(c);
+}
+
+static void blocked_contains_is_the_models(const struct tamis__filter_kernels *kernels, blocked_case *c,
+                                           uint32_t probes) {
+    tamis__blocks in = {c->words, BLOCKS, probes};
+    for (size_t i = 0; i < KEYS; i++)
+        c->want[i] = model_has(c->bits, &c->hashes[i], probes) ? TAMIS_SEEN : TAMIS_FRESH;
+    for (size_t from = 0, some; from < KEYS; from += some) { /* batches of all sizes */
+        some = 1 + from % 130;
+        some = KEYS - from < some ? KEYS - from : some;
+        kernels->blocked_contains(&in, c->hashes + from, some, c->got + from);
+    }
+    assert_memory_equal(c->got, c->want, KEYS);
+}
+
+static void blocked_is_the_same_in_every_set(void **state) {
+    (void)state;
+    static blocked_case c;
+    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
+        const struct tamis__filter_kernels *kernels = kernels_of(i);
+        uint64_t random = test_seed(51);
+        for (uint32_t probes = 1; kernels && probes <= 32; probes++) {
+            memset(&c, 0, sizeof c);
+            for (size_t j = 0; j < KEYS; j++)
+                c.hashes[j] = (tamis_hash){{test_random(&random), test_random(&random)}, 0};
+            for (size_t j = 1; j < KEYS; j += 3)
+                c.hashes[j] = c.hashes[j / 2];
+            c.hashes[0] = (tamis_hash){{0, 0}, 0};
+            c.hashes[2] = (tamis_hash){{UINT64_MAX, UINT64_MAX}, 0};
+            blocked_add_stops_where_there_is_no_room(kernels, &c, probes);
+            blocked_contains_is_the_models(kernels, &c, probes);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_those_of_the_sets),
+        cmocka_unit_test(blocked_is_the_same_in_every_set),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

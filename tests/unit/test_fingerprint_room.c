@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Making room in tables that are as good as full: the invariants of filter/fingerprint.c are checked on every line
+ * after every few insertions, for every shape, up to the insertion that finds no room and beyond.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/* The structure of a table is nobody else's business, so it is seen from inside. */
+#include "filter/fingerprint.c"
+
+enum { LINES = 64, STEP = 16 };
+
+static uint64_t random_state;
+
+/* SplitMix64. */
+static uint64_t random_word(void) {
+    uint64_t x = random_state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static tamis_filter *make(uint32_t slot_bits, bool grows, uint64_t seed) {
+    const tamis__line_shape *shape = tamis__line_shape_of(slot_bits, grows);
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    plan.kind = TAMIS_KIND_FINGERPRINT;
+    plan.scheme = TAMIS_SCHEME_XXH3;
+    plan.fpr = 0.5;
+    plan.slot_bits = slot_bits;
+    plan.home_bits = shape->home_bits;
+    plan.lines = LINES;
+    plan.capacity = grows ? 0 : UINT64_MAX; /* as many as find room */
+    plan.memory_limit = grows ? 3 << 20 : 0;
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    random_state = seed;
+    return filter;
+}
+
+/* Invariant 2: the home line of every guest is full. */
+static void check_guests(const table *t, const partition *in) {
+    const line_geometry *g = &t->geometry;
+    for (uint64_t line = 0; line < in->count; line++) {
+        const uint8_t *bytes = line_at(in, line);
+        slot_range guests = ends_bucket(line_ends(g, bytes), g->guest_bucket);
+        for (uint32_t slot = guests.first; slot < guests.last; slot++) {
+            entry e = slot_entry(g, bytes, slot, g->guest_bucket);
+            assert_true(is_full(g, in, home_of_guest(g, in, line, e.rest)));
+        }
+    }
+}
+
+/* The share covered is the sum over the entries, and used their number. */
+static void check_account(const table *t, const partition *in) {
+    const line_geometry *g = &t->geometry;
+    double covered = 0;
+    uint64_t used = 0;
+    for (uint64_t line = 0; line < in->count; line++) {
+        const uint8_t *bytes = line_at(in, line);
+        for (line_walk w = walk_start(g, bytes); walk_next(&w); used++)
+            covered += in->unit * t->weight[slot_entry(g, bytes, w.slot, w.bucket).known];
+    }
+    assert_int_equal(used, in->used);
+    assert_true(covered <= in->covered * (1 + 1e-9) && covered >= in->covered * (1 - 1e-9));
+}
+
+static void check_table(const tamis_filter *filter) {
+    const table *t = filter->body;
+    for (uint32_t i = 0; i < partition_count(t); i++) {
+        check_guests(t, &t->partitions[i]);
+        check_account(t, &t->partitions[i]);
+    }
+}
+
+/* Adds random hashes, of which the first bits are those of few lines where `narrow`, until `stops` of them have
+ * found no room. */
+static void fill(tamis_filter *filter, uint32_t narrow, int stops) {
+    enum { MOST = 65536 };
+    static tamis_hash hashes[MOST];
+    static tamis_answer answers[MOST];
+    size_t count = 0, done;
+    while (stops > 0 && count < MOST) {
+        tamis_hash *hash = &hashes[count];
+        *hash = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->origin};
+        tamis_status status = tamis_filter_add_hashes(filter, hash, 1, &answers[count], &done, NULL);
+        if (status == TAMIS_OK) {
+            count++;
+        } else {
+            assert_int_equal(status, TAMIS_E_FULL);
+            stops--;
+        }
+        if (count % STEP == 0)
+            check_table(filter);
+    }
+    check_table(filter);
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL), TAMIS_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(answers[i], TAMIS_SEEN);
+}
+
+static const uint8_t fixed_bits[] = {16, 20, 24, 32, 40, 48, 64, 120};
+static const uint8_t growing_bits[] = {32, 38, 48, 64, 120};
+
+static void full_tables_keep_their_invariants(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof fixed_bits; i++)
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            tamis_filter *filter = make(fixed_bits[i], false, seed);
+            fill(filter, 0, 10);
+            tamis_filter_free(filter);
+        }
+}
+
+/* One line in 2^2 to 2^8 is home to all keys: their guests fill the lines around. */
+static void crowded_tables_keep_their_invariants(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof fixed_bits; i++)
+        for (uint32_t narrow = 1; narrow <= 8; narrow += 2) {
+            tamis_filter *filter = make(fixed_bits[i], false, narrow);
+            fill(filter, narrow, 5);
+            tamis_filter_free(filter);
+        }
+}
+
+/* The same in one partition of a growing table, rewritten again and again up to its memory. */
+static void growing_tables_keep_their_invariants(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof growing_bits; i++)
+        for (uint32_t narrow = 9; narrow <= 15; narrow += 3) {
+            tamis_filter *filter = make(growing_bits[i], true, narrow);
+            const table *t = filter->body;
+            enum { KEYS = 6000 };
+            static tamis_hash hashes[KEYS];
+            static tamis_answer answers[KEYS];
+            size_t done = 0;
+            for (size_t j = 0; j < KEYS; j++)
+                hashes[j] = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->origin};
+            for (size_t from = 0, in; from < KEYS; from = done, done = from) {
+                tamis_status status = tamis_filter_add_hashes(
+                    filter, hashes + from, KEYS - from < 500 ? KEYS - from : 500, answers, &in, NULL);
+                done = from + in;
+                check_guests(t, &t->partitions[0]);
+                check_account(t, &t->partitions[0]);
+                if (status != TAMIS_OK)
+                    break;
+            }
+            assert_true(done > 500);
+            assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done, answers, NULL), TAMIS_OK);
+            for (size_t j = 0; j < done; j++)
+                assert_int_equal(answers[j], TAMIS_SEEN);
+            tamis_filter_free(filter);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_tables_keep_their_invariants),
+        cmocka_unit_test(crowded_tables_keep_their_invariants),
+        cmocka_unit_test(growing_tables_keep_their_invariants),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
