@@ -51,7 +51,7 @@ static void fill(tamis_filter *filter, uint64_t *held, uint64_t count, double *w
             exit(2);
         }
         *held += some;
-        tamis_filter_info_get(filter, &info);
+        tamis_filter_info_get(filter, &info, NULL);
         double bits = 8.0 * (double)info.memory_peak / (double)*held;
         if (*held > 1u << 20 && bits > *worst)
             *worst = bits;
@@ -60,7 +60,7 @@ static void fill(tamis_filter *filter, uint64_t *held, uint64_t count, double *w
 
 static void print_row(const char *name, double p, uint64_t held, const tamis_filter *filter, double worst) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter_info_get(filter, &info);
+    tamis_filter_info_get(filter, &info, NULL);
     printf("%-22s%9.0e%11" PRIu64 "%10.2f%9.2f%12.2e\n", name, p, held,
            8.0 * (double)info.memory / (double)held, worst, info.fpr_live);
     fflush(stdout);

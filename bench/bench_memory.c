@@ -55,7 +55,7 @@ static uint64_t ask_all(const tamis_filter *filter, const tamis_key *keys) {
     uint64_t seen = 0;
     for (size_t i = 0; i < KEYS; i += BATCH) {
         size_t some = KEYS - i < BATCH ? KEYS - i : BATCH;
-        tamis_filter_contains_many(filter, keys + i, some, answers);
+        tamis_filter_contains_many(filter, keys + i, some, answers, NULL, NULL);
         for (size_t j = 0; j < some; j++)
             seen += answers[j] == TAMIS_SEEN;
     }
@@ -90,7 +90,7 @@ static void measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, 
         exit(1);
     }
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter_info_get(filter, &info);
+    tamis_filter_info_get(filter, &info, NULL);
     char name[64];
     snprintf(name, sizeof name, "%s%s%s", tamis_kind_name(kind),
              scheme == TAMIS_SCHEME_GUAVA64 ? ", guava64" : "", grows ? ", growing" : "");

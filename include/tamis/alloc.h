@@ -14,7 +14,7 @@ extern "C" {
  * alloc: `size` bytes (never 0) all zero, aligned to `align` (a power of two, at most 64), or NULL.
  * free:  gives back what alloc returned, with the same size; never called with NULL.
  *
- * Both may be called from any thread that uses the handle. The default (options NULL, or alloc NULL)
+ * Both may be called from any thread that uses the handle. The default (NULL, or one without alloc or free)
  * maps large blocks from the system and gives them back at once; small ones come from the C library.
  */
 typedef struct tamis_allocator {

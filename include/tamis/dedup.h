@@ -32,7 +32,9 @@ typedef struct tamis_dedup_options {
     const tamis_allocator *allocator; /* NULL: the default */
 } tamis_dedup_options;
 
+/* clang-format off */
 #define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_WHEN_FULL_FAIL, NULL}
+/* clang-format on */
 
 /* A session over `filter`, which it borrows: it must outlive the session and be used by nobody else
  * meanwhile. options NULL: defaults. */
@@ -46,13 +48,18 @@ TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *ke
                                        tamis_answer *answers, size_t *done, tamis_error *err);
 
 typedef struct tamis_dedup_counts {
+    uint32_t struct_size;
     uint64_t fresh;
     uint64_t seen;
     uint64_t unknown;
 } tamis_dedup_counts;
 
-/* What has been answered so far. */
-TAMIS_API tamis_dedup_counts tamis_dedup_count(const tamis_dedup *session);
+/* clang-format off */
+#define TAMIS_DEDUP_COUNTS_INIT {sizeof(tamis_dedup_counts), 0, 0, 0}
+/* clang-format on */
+
+/* Fills *counts, which starts from TAMIS_DEDUP_COUNTS_INIT, with what has been answered so far. */
+TAMIS_API void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts);
 /* The filter the session borrows. */
 TAMIS_API const tamis_filter *tamis_dedup_filter(const tamis_dedup *session);
 

@@ -31,7 +31,9 @@ typedef struct tamis_filter_options {
     const tamis_allocator *allocator; /* NULL: the default */
 } tamis_filter_options;
 
+/* clang-format off */
 #define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL}
+/* clang-format on */
 
 /*
  * An empty filter of that plan. options NULL: no seed, no secret, default allocator.
@@ -54,58 +56,63 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  */
 TAMIS_API tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                              tamis_answer *answers, size_t *done, tamis_error *err);
-/* Asks `count` keys; cannot fail. answers[i] is TAMIS_FRESH (certainly absent) or TAMIS_SEEN. */
-TAMIS_API void tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                                          tamis_answer *answers);
+/* Asks `count` keys. answers[i] is TAMIS_FRESH (certainly absent) or TAMIS_SEEN. On failure the first *done keys are
+ * answered and the rest untouched; a filter in memory does not fail. done may be NULL. */
+TAMIS_API tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys,
+                                                  size_t count, tamis_answer *answers, size_t *done,
+                                                  tamis_error *err);
 
 /* The same for keys hashed before. TAMIS_E_MISMATCH names the first hash of another scheme, seed or
  * secret; nothing is done then (*done is 0). */
 TAMIS_API tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                                tamis_answer *answers, size_t *done, tamis_error *err);
 TAMIS_API tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes,
-                                                    size_t count, tamis_answer *answers, tamis_error *err);
+                                                    size_t count, tamis_answer *answers, size_t *done,
+                                                    tamis_error *err);
 
 /* One key: the convenience over a batch of one. *answer is untouched on failure. */
 TAMIS_API tamis_status tamis_filter_add(tamis_filter *filter, const void *key, size_t size,
                                         tamis_answer *answer, tamis_error *err);
-TAMIS_API bool tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size);
+TAMIS_API tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size,
+                                             tamis_answer *answer, tamis_error *err);
 
 /* What makes the hashes of this filter; lives as long as the filter. */
 TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
 
-/* Forgets every key; keeps plan and memory. O(memory). */
-TAMIS_API void tamis_filter_clear(tamis_filter *filter);
+/* Forgets every key; keeps plan and memory. A filter in memory does not fail. O(memory). */
+TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err);
 
 /* Makes `into` hold what either holds. classic and blocked only, of equal bits, probes, scheme, seed and
  * secret: TAMIS_E_MISMATCH names the difference, TAMIS_E_UNSUPPORTED the kind. */
 TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
 /* What a kind can do, asked beforehand. */
-typedef enum tamis_ability {
-    TAMIS_CAN_UNION = 1,
-    TAMIS_CAN_REMOVE = 2,
-    TAMIS_CAN_GROW = 3
-} tamis_ability;
+typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_REMOVE = 2, TAMIS_CAN_GROW = 3 } tamis_ability;
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);
 
 typedef struct tamis_filter_info {
     uint32_t struct_size;
     tamis_kind kind;
     tamis_scheme scheme;
-    uint64_t added;      /* adds that were answered TAMIS_FRESH */
-    double cardinality;  /* distinct keys added, estimated */
-    double fpr_live;     /* rate of a lookup now, from what is in the filter: about plan.fpr when full */
-    double false_fresh;  /* adds expected to have been answered TAMIS_SEEN though fresh */
-    uint64_t memory;     /* bytes held now */
-    uint64_t memory_peak;/* the most held at any moment, growth included */
-    uint64_t capacity;   /* as planned; 0: grows */
-    bool saturated;      /* a fresh key was refused: TAMIS_E_FULL was answered */
+    uint64_t added;       /* adds that were answered TAMIS_FRESH; after a union, estimated for both */
+    double cardinality;   /* distinct keys added, estimated */
+    double fpr_live;      /* rate of a lookup now, from what is in the filter: about plan.fpr when full */
+    double false_fresh;   /* adds expected to have been answered TAMIS_SEEN though fresh */
+    uint64_t memory;      /* bytes held now */
+    uint64_t memory_peak; /* the most held at any moment, growth included */
+    uint64_t capacity;    /* as planned; 0: grows */
+    bool saturated; /* a fresh key was refused (TAMIS_E_FULL), or a union put in more than the capacity */
 } tamis_filter_info;
 
-#define TAMIS_FILTER_INFO_INIT {sizeof(tamis_filter_info), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, false}
+/* clang-format off */
+#define TAMIS_FILTER_INFO_INIT \
+    {sizeof(tamis_filter_info), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, false}
+/* clang-format on */
 
-/* Fills *info. O(bits) for classic and blocked (they count ones), O(1) for the others. */
-TAMIS_API void tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info);
+/* Fills *info, which starts from TAMIS_FILTER_INFO_INIT (TAMIS_E_INVALID without struct_size). O(bits) for classic
+ * and blocked (they count ones), O(1) for the others. */
+TAMIS_API tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info,
+                                             tamis_error *err);
 TAMIS_API const tamis_plan *tamis_filter_plan(const tamis_filter *filter);
 
 #ifdef __cplusplus

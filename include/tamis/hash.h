@@ -49,24 +49,30 @@ enum {
     TAMIS_SECRET_MAX = 4096 /* and at the most; it is hashed to the 16-byte key of SipHash (BLAKE2b) */
 };
 
-/*
- * scheme:  AUTO takes sip if `secret_size` > 0, else xxh3.
- * seed:    for xxh3; must be 0 for sip and guava64 (TAMIS_E_INVALID).
- * secret:  for sip, TAMIS_SECRET_MIN..TAMIS_SECRET_MAX bytes, copied in hashed form only; must be absent
- *          for the others.
- * allocator: NULL for the default.
- * *hasher is owned by the caller until tamis_hasher_free (NULL is fine there).
- */
-TAMIS_API tamis_status tamis_hasher_create(tamis_hasher **hasher, tamis_scheme scheme, uint64_t seed,
-                                           const void *secret, size_t secret_size,
-                                           const tamis_allocator *allocator, tamis_error *err);
+typedef struct tamis_hasher_options {
+    uint32_t struct_size;
+    tamis_scheme scheme; /* AUTO: sip where a secret is given, else xxh3 */
+    uint64_t seed;       /* for xxh3; 0 for the others (TAMIS_E_INVALID) */
+    const void *secret;  /* for sip, TAMIS_SECRET_MIN..TAMIS_SECRET_MAX bytes, copied in hashed form only */
+    size_t secret_size;  /* 0 for the others */
+    const tamis_allocator *allocator; /* NULL: the default */
+} tamis_hasher_options;
+
+/* clang-format off */
+#define TAMIS_HASHER_OPTIONS_INIT {sizeof(tamis_hasher_options), TAMIS_SCHEME_AUTO, 0, NULL, 0, NULL}
+/* clang-format on */
+
+/* options NULL: xxh3, seed 0. *hasher is owned by the caller until tamis_hasher_free (NULL is fine there). */
+TAMIS_API tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_options *options,
+                                           tamis_error *err);
 TAMIS_API void tamis_hasher_free(tamis_hasher *hasher);
 
 TAMIS_API tamis_scheme tamis_hasher_scheme(const tamis_hasher *hasher);
 
-/* Hashes `count` keys; cannot fail. O(total key bytes). */
-TAMIS_API void tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
-                               tamis_hash *hashes);
+/* Hashes `count` keys. TAMIS_E_UNSUPPORTED for a scheme that has no digest of 128 bits (none of today's); hashes is
+ * untouched then. O(total key bytes). */
+TAMIS_API tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
+                                       tamis_hash *hashes, tamis_error *err);
 
 #ifdef __cplusplus
 }

@@ -26,8 +26,8 @@ TAMIS_API const char *tamis_kind_name(tamis_kind kind);
 /* The kind of that name. TAMIS_E_INVALID names the ones there are. */
 TAMIS_API tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *err);
 
-#define TAMIS_FPR_MIN 1e-30     /* smallest false-positive rate that can be asked for */
-#define TAMIS_FPR_MAX 0.5       /* and the largest */
+#define TAMIS_FPR_MIN    1e-30                     /* smallest false-positive rate that can be asked for */
+#define TAMIS_FPR_MAX    0.5                       /* and the largest */
 #define TAMIS_EXPECT_MAX ((uint64_t)1000000000000) /* most keys that can be expected, 1e12 */
 
 /* What is asked of a plan. Zero in a field means: not given. */
@@ -40,38 +40,44 @@ typedef struct tamis_want {
     uint64_t memory;      /* most bytes the filter may take at its peak, growth included */
 } tamis_want;
 
+/* clang-format off */
 #define TAMIS_WANT_INIT {sizeof(tamis_want), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0.0, 0}
+/* clang-format on */
 
 /* The sizing of a filter. Made by tamis_plan_make; only read by others. */
 typedef struct tamis_plan {
     uint32_t struct_size;
-    tamis_kind kind;         /* never AUTO */
-    tamis_scheme scheme;     /* as wanted */
-    uint64_t capacity;       /* distinct keys held at the promised rate; 0: grows */
-    double fpr;              /* the rate promised */
-    double fpr_predicted;    /* the rate computed for `capacity` keys (a growing kind: for 2^40) */
-    uint64_t bits;           /* classic, blocked: m */
-    uint32_t probes;         /* classic, blocked: k */
-    uint32_t slot_bits;      /* fingerprint, exact: bits of a slot, its end marker included */
-    uint32_t home_bits;      /* fingerprint, exact: log2 of the buckets of a line */
-    uint64_t lines;          /* fingerprint, exact: 64-byte lines, where capacity is given */
-    uint64_t memory;         /* peak bytes at capacity; a growing kind: bytes it starts with. Without the
+    tamis_kind kind;       /* never AUTO */
+    tamis_scheme scheme;   /* as wanted */
+    uint64_t capacity;     /* distinct keys held at the promised rate; 0: grows */
+    double fpr;            /* the rate promised */
+    double fpr_predicted;  /* the rate computed for `capacity` keys (a growing kind: for 2^40) */
+    uint64_t bits;         /* classic, blocked: m */
+    uint32_t probes;       /* classic, blocked: k */
+    uint32_t slot_bits;    /* fingerprint, exact: bits of a slot, its end marker included */
+    uint32_t home_bits;    /* fingerprint, exact: log2 of the buckets of a line */
+    uint64_t lines;        /* fingerprint, exact: 64-byte lines, where capacity is given */
+    uint64_t memory;       /* peak bytes at capacity; a growing kind: bytes it starts with. Without the
                                 handle's own few hundred bytes, as everywhere memory is spoken of */
-    uint64_t memory_limit;   /* most bytes growth may reach; 0: no limit */
-    double bits_per_key;     /* 8 * memory / capacity; a growing kind: the average while it grows */
-    double lines_touched;    /* 64-byte lines a lookup of an absent key reads, expected, at capacity */
-    char reason[160];        /* why this kind, for a person; no full stop */
+    uint64_t memory_limit; /* most bytes growth may reach; 0: no limit */
+    double bits_per_key;   /* 8 * memory / capacity; a growing kind: the average while it grows */
+    double lines_touched;  /* 64-byte lines a lookup of an absent key reads, expected, at capacity */
+    char reason[160];      /* why this kind, for a person; no full stop */
 } tamis_plan;
 
-#define TAMIS_PLAN_INIT {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+/* clang-format off */
+#define TAMIS_PLAN_INIT \
+    {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+/* clang-format on */
 
 /*
  * Sizes a filter. With kind AUTO: fingerprint where the number of keys is not known (it grows); else
  * the kind that touches the fewest lines at the least memory among those that fit want->memory.
  *
- * TAMIS_E_RANGE:   expect, fpr or memory outside the bounds above.
+ * TAMIS_E_RANGE:   expect or fpr outside the bounds above, or fpr below n/2^128, which no 128-bit hash can do.
  * TAMIS_E_INVALID: classic or blocked without expect (they cannot grow), or memory too small for what
  *                  is asked: the sentence says how much it takes.
+ * TAMIS_E_INVALID too where *plan or *want has no struct_size: both start from their _INIT.
  * *plan is untouched on failure. Any thread. O(log(1/fpr)) arithmetic.
  */
 TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);

@@ -14,18 +14,18 @@ extern "C" {
  * Every status there is: name, value, text. Append only; values never change.
  * What a question answers (fresh, seen) is not here: see tamis_answer in key.h.
  */
-#define TAMIS_STATUS_TABLE(X)                                                                \
-    X(TAMIS_OK, 0, "success")                                                                \
-    X(TAMIS_E_INVALID, -1, "an argument is invalid or contradicts another")                  \
-    X(TAMIS_E_RANGE, -2, "a number is out of range")                                         \
-    X(TAMIS_E_NOMEM, -3, "out of memory")                                                    \
-    X(TAMIS_E_FULL, -4, "the filter holds all the keys its size and rate allow")             \
-    X(TAMIS_E_UNSUPPORTED, -5, "not available for this kind, scheme, build or machine")      \
-    X(TAMIS_E_MISMATCH, -6, "made with another scheme, seed, secret or size")                \
-    X(TAMIS_E_IO, -7, "input or output failed")                                              \
-    X(TAMIS_E_PIPE, -8, "the reader of the output has gone")                                 \
-    X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                             \
-    X(TAMIS_E_INTERRUPTED, -10, "stopped on request")                                        \
+#define TAMIS_STATUS_TABLE(X)                                                                                \
+    X(TAMIS_OK, 0, "success")                                                                                \
+    X(TAMIS_E_INVALID, -1, "an argument is invalid or contradicts another")                                  \
+    X(TAMIS_E_RANGE, -2, "a number is out of range")                                                         \
+    X(TAMIS_E_NOMEM, -3, "out of memory")                                                                    \
+    X(TAMIS_E_FULL, -4, "the filter holds all the keys its size and rate allow")                             \
+    X(TAMIS_E_UNSUPPORTED, -5, "not available for this kind, scheme, build or machine")                      \
+    X(TAMIS_E_MISMATCH, -6, "made with another scheme, seed, secret or size")                                \
+    X(TAMIS_E_IO, -7, "input or output failed")                                                              \
+    X(TAMIS_E_PIPE, -8, "the reader of the output has gone")                                                 \
+    X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                                             \
+    X(TAMIS_E_INTERRUPTED, -10, "stopped on request")                                                        \
     X(TAMIS_E_SYSTEM, -11, "the operating system refused a service")
 
 typedef enum tamis_status {
@@ -51,7 +51,9 @@ typedef struct tamis_error {
     char text[500];
 } tamis_error;
 
+/* clang-format off */
 #define TAMIS_ERROR_INIT {sizeof(tamis_error), TAMIS_OK, 0, {0}}
+/* clang-format on */
 
 #ifdef __cplusplus
 }

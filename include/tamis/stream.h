@@ -22,26 +22,28 @@ extern "C" {
 /* How far a run has come, or has got. */
 typedef struct tamis_stream_stats {
     uint32_t struct_size;
-    uint64_t records;      /* read and answered */
-    uint64_t unique;       /* fresh: written to output */
-    uint64_t duplicates;   /* seen: written to duplicates, if given */
-    uint64_t unknown;      /* passed on unasked because the filter was full: written to output too */
-    uint64_t bytes_in;     /* of the answered records, terminators included */
-    uint64_t bytes_out;    /* written to output and duplicates: taken by the system */
-    uint64_t bytes_total;  /* sizes of all inputs, 0 where one is not a regular file */
+    uint64_t records;     /* read and answered */
+    uint64_t unique;      /* fresh: written to output */
+    uint64_t duplicates;  /* seen: written to duplicates, if given */
+    uint64_t unknown;     /* passed on unasked because the filter was full: written to output too */
+    uint64_t bytes_in;    /* of the answered records, terminators included */
+    uint64_t bytes_out;   /* written to output and duplicates: taken by the system */
+    uint64_t bytes_total; /* sizes of all inputs, 0 where one is not a regular file */
 } tamis_stream_stats;
 
+/* clang-format off */
 #define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0}
+/* clang-format on */
 
 typedef struct tamis_stream_options {
     uint32_t struct_size;
-    uint8_t terminator;          /* ends a record: '\n', or 0 for `-z` */
-    const char *const *inputs;   /* paths, "-" is standard input */
-    size_t input_count;          /* 0: standard input alone */
-    const char *output;          /* path of the first occurrences; "-" standard output; NULL: nowhere */
-    const char *duplicates;      /* path of the others; "-" standard output; NULL: nowhere */
-    uint64_t max_record;         /* most bytes of a record without terminator; 0: the default */
-    int stop_fd;                 /* becomes readable when the run is to stop early (a pipe that a signal
+    uint8_t terminator;        /* ends a record: '\n', or 0 for `-z` */
+    const char *const *inputs; /* paths, "-" is standard input */
+    size_t input_count;        /* 0: standard input alone */
+    const char *output;        /* path of the first occurrences; "-" standard output; NULL: nowhere */
+    const char *duplicates;    /* path of the others; "-" standard output; NULL: nowhere */
+    uint64_t max_record;       /* most bytes of a record without terminator; 0: the default */
+    int stop_fd;               /* becomes readable when the run is to stop early (a pipe that a signal
                                     handler writes to); -1: none */
     void (*progress)(void *context, const tamis_stream_stats *now); /* NULL: none; called about every
                                     100 ms from the calling thread, while waiting for input too */
@@ -49,7 +51,10 @@ typedef struct tamis_stream_options {
     const tamis_allocator *allocator; /* NULL: the default */
 } tamis_stream_options;
 
-#define TAMIS_STREAM_OPTIONS_INIT {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL}
+/* clang-format off */
+#define TAMIS_STREAM_OPTIONS_INIT \
+    {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL}
+/* clang-format on */
 
 /*
  * Reads the inputs in order, asks `session` of each record's key (the record without its terminator)

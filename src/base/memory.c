@@ -30,7 +30,7 @@ static void default_free(void *context, void *block, size_t size) {
 }
 
 tamis_allocator tamis__allocator_resolve(const tamis_allocator *given) {
-    if (given && given->alloc)
+    if (given && given->alloc && given->free)
         return *given;
     return (tamis_allocator){default_alloc, default_free, NULL};
 }

@@ -21,8 +21,48 @@ typedef struct bloom {
     size_t bytes;
     uint64_t bits;
     uint32_t probes;
-    bool guava; /* positions of scheme guava64 */
+    bool guava;            /* positions of scheme guava64 */
+    uint64_t most_fresh;   /* "fresh" answers after which it is full */
+    uint64_t united_added; /* filter->added after the last union, */
+    double united_false;   /* and the false "seen" of both until then */
+    double (*rate)(double n, double m, double k);
 } bloom;
+
+/* The sum of the rates at 0, 1, ... keys offered, which is the area under the rate's curve (Simpson's rule). */
+static double rate_area(const bloom *b, double offered) {
+    enum { STEPS = 32 };
+    double sum = 0;
+    for (int i = 0; i <= STEPS; i++) {
+        double weight = i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2;
+        sum += weight * b->rate(offered * i / STEPS, (double)b->bits, b->probes);
+    }
+    return sum * offered / (3 * STEPS);
+}
+
+/* Adds of a filter never united that were answered "seen" though fresh, when so many were answered "fresh". Their
+ * bits are set too, so the rate follows the number of keys offered, which is that of the added and these: found by
+ * repetition, each step of which is off by less than the rate times the one before. */
+static double false_fresh_at(const bloom *b, uint64_t added) {
+    double mistaken = 0, before = -1;
+    for (int step = 0; step < 20 && mistaken - before > 1e-3; step++) {
+        before = mistaken;
+        mistaken = rate_area(b, (double)added + mistaken);
+    }
+    return mistaken;
+}
+
+static double false_fresh(const tamis_filter *filter) {
+    const bloom *b = filter->body;
+    return b->united_false + false_fresh_at(b, filter->added) - false_fresh_at(b, b->united_added);
+}
+
+/* "Fresh" answers to expect of as many different keys as the filter was made for: some of them are taken for seen.
+ * Five standard deviations more, so that those keys themselves are not refused. */
+static uint64_t most_fresh(const bloom *b, uint64_t capacity) {
+    double mistaken = rate_area(b, (double)capacity);
+    double most = ceil((double)capacity - mistaken + 5 * sqrt(mistaken));
+    return most < (double)capacity ? (uint64_t)most : capacity;
+}
 
 static tamis_status create(tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
@@ -33,6 +73,8 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     b->bits = plan->bits;
     b->probes = plan->probes;
     b->guava = tamis_hasher_scheme(filter->hasher) == TAMIS_SCHEME_GUAVA64;
+    b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
+    b->most_fresh = most_fresh(b, plan->capacity);
     b->bytes = (size_t)(plan->bits / 8);
     b->words = tamis__filter_alloc(filter, b->bytes);
     return b->words ? TAMIS_OK : tamis__fail_nomem(err, "filter", b->bytes);
@@ -49,8 +91,10 @@ static void destroy(tamis_filter *filter) {
 }
 
 static void clear(tamis_filter *filter) {
-    const bloom *b = filter->body;
+    bloom *b = filter->body;
     memset(b->words, 0, b->bytes);
+    b->united_added = 0;
+    b->united_false = 0;
 }
 
 static bool test_bit(const uint64_t *words, uint64_t position) {
@@ -101,9 +145,9 @@ static tamis_status classic_add(tamis_filter *filter, const tamis_hash *hashes, 
             answers[i] = TAMIS_SEEN;
             continue;
         }
-        if (filter->added >= filter->plan.capacity) {
+        if (filter->added >= b->most_fresh) {
             *done = i; /* its answer stays untouched */
-            return tamis__filter_full(filter, err);
+            return tamis__filter_full(filter, TAMIS__FULL_CAPACITY, err);
         }
         answers[i] = TAMIS_FRESH;
         classic_set(b, &hashes[i]);
@@ -130,12 +174,12 @@ static tamis__blocks blocks_of(const bloom *b) {
 
 static tamis_status blocked_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis__blocks blocks = blocks_of(filter->body);
-    uint64_t capacity = filter->plan.capacity;
-    uint64_t room = capacity > filter->added ? capacity - filter->added : 0, before = room;
+    const bloom *b = filter->body;
+    tamis__blocks blocks = blocks_of(b);
+    uint64_t room = b->most_fresh > filter->added ? b->most_fresh - filter->added : 0, before = room;
     *done = filter->kernels->blocked_add(&blocks, hashes, count, &room, answers);
     filter->added += before - room;
-    return *done == count ? TAMIS_OK : tamis__filter_full(filter, err);
+    return *done == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS__FULL_CAPACITY, err);
 }
 
 static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
@@ -153,29 +197,6 @@ static uint64_t line_ones(const uint64_t *words) {
     return ones;
 }
 
-/* The sum of the rates at 0, 1, ... keys offered, which is the area under the rate's curve (Simpson's rule). */
-static double rate_area(double (*rate)(double n, double m, double k), double offered, double m, double k) {
-    enum { STEPS = 32 };
-    double sum = 0;
-    for (int i = 0; i <= STEPS; i++) {
-        double weight = i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2;
-        sum += weight * rate(offered * i / STEPS, m, k);
-    }
-    return sum * offered / (3 * STEPS);
-}
-
-/* Adds that were answered "seen" though fresh. Their bits are set too, so the rate follows the number of keys
- * offered, which is that of the added and these: found by repetition, each step of which is off by less than
- * the rate times the one before. */
-static double false_fresh(double (*rate)(double n, double m, double k), double added, double m, double k) {
-    double mistaken = 0, before = -1;
-    for (int step = 0; step < 20 && mistaken - before > 1e-3; step++) {
-        before = mistaken;
-        mistaken = rate_area(rate, added + mistaken, m, k);
-    }
-    return mistaken;
-}
-
 static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const bloom *b = filter->body;
     double m = (double)b->bits, k = b->probes, ones = 0;
@@ -183,7 +204,7 @@ static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info
         ones += (double)__builtin_popcountll(b->words[i]);
     info->fpr_live = pow(ones / m, k);
     info->cardinality = tamis_bloom_cardinality(ones, m, k);
-    info->false_fresh = false_fresh(tamis_bloom_fpr, (double)filter->added, m, k);
+    info->false_fresh = false_fresh(filter);
 }
 
 /* A block is a Bloom filter of its own, so its rate and keys are, and the filter's are their mean and sum.
@@ -199,12 +220,13 @@ static void blocked_estimate(const tamis_filter *filter, tamis_filter_info *info
         info->fpr_live += some * pow(ones / m, k) / (double)blocks;
         info->cardinality += some * tamis_bloom_cardinality(fmin(ones, m - 1), m, k);
     }
-    info->false_fresh = false_fresh(tamis_blocked_fpr, (double)filter->added, (double)b->bits, k);
+    info->false_fresh = false_fresh(filter);
 }
 
 static void unite(tamis_filter *into, const tamis_filter *from) {
     bloom *to = into->body;
     const bloom *other = from->body;
+    double mistaken = false_fresh(into) + false_fresh(from);
     for (uint64_t i = 0; i < to->bits / 64; i++)
         to->words[i] |= other->words[i];
     /* Keys in both are counted once: what the bits say, but at least what either held. */
@@ -212,8 +234,10 @@ static void unite(tamis_filter *into, const tamis_filter *from) {
     into->ops->estimate(into, &info);
     uint64_t most = into->added > from->added ? into->added : from->added;
     uint64_t sum = into->added + from->added;
-    double estimate = fmin(fmax(info.cardinality, (double)most), (double)sum);
-    into->added = (uint64_t)estimate;
+    into->added = (uint64_t)fmin(fmax(info.cardinality, (double)most), (double)sum);
+    to->united_added = into->added;
+    to->united_false = mistaken;
+    into->saturated = into->saturated || from->saturated || into->added > to->most_fresh;
 }
 
 const struct tamis__filter_ops tamis__classic_ops = {

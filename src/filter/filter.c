@@ -40,22 +40,33 @@ void tamis__filter_release(tamis_filter *filter, void *block, size_t size) {
     filter->tally.memory -= size;
 }
 
-tamis_status tamis__filter_full(tamis_filter *filter, tamis_error *err) {
-    filter->saturated = true;
+tamis_status tamis__filter_full(tamis_filter *filter, tamis__full why, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
-    if (plan->capacity)
-        return tamis__fail(err, TAMIS_E_FULL, 0,
-                           "filter: full, it holds the %" PRIu64
-                           " keys it was made for; expect more keys, or leave the number out to let it grow",
-                           filter->added);
-    if (plan->memory_limit)
+    filter->saturated = true;
+    switch (why) {
+    case TAMIS__FULL_MEMORY:
         return tamis__fail(err, TAMIS_E_FULL, 0,
                            "filter: full, after %" PRIu64 " keys it would grow past the %" PRIu64
                            " bytes allowed; allow more memory",
                            filter->added, plan->memory_limit);
+    case TAMIS__FULL_RATE:
+        return tamis__fail(err, TAMIS_E_FULL, 0,
+                           "filter: full, after %" PRIu64
+                           " keys its rate would pass %g; ask for a larger rate",
+                           filter->added, plan->fpr);
+    case TAMIS__FULL_CROWDED:
+        return tamis__fail(
+            err, TAMIS_E_FULL, 0,
+            "filter: full, no place for one more after %" PRIu64
+            " keys, whose hashes crowd as if chosen to; key the hash with a secret (scheme sip)",
+            filter->added);
+    case TAMIS__FULL_CAPACITY:
+        break;
+    }
     return tamis__fail(err, TAMIS_E_FULL, 0,
-                       "filter: full, after %" PRIu64 " keys its rate would pass %g; ask for a smaller rate",
-                       filter->added, plan->fpr);
+                       "filter: full, it holds the %" PRIu64
+                       " keys it was made for; expect more keys, or leave the number out to let it grow",
+                       plan->capacity);
 }
 
 tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planned,
@@ -82,8 +93,9 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     made->kernels = tamis__filter_kernels_of(isa);
     made->allocator = allocator;
     made->plan = plan;
-    status = tamis_hasher_create(&made->hasher, plan.scheme, options.seed, options.secret,
-                                 options.secret_size, &allocator, err);
+    tamis_hasher_options hashing = {sizeof hashing, plan.scheme,         options.seed,
+                                    options.secret, options.secret_size, &allocator};
+    status = tamis_hasher_create(&made->hasher, &hashing, err);
     if (status == TAMIS_OK)
         status = ops->create(made, err);
     if (status != TAMIS_OK) {
@@ -128,9 +140,10 @@ tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, 
     tamis_status status = TAMIS_OK;
     size_t from = 0;
     while (from < count && status == TAMIS_OK) {
-        size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE, in;
-        tamis_hash_many(filter->hasher, keys + from, some, hashes);
-        status = add_hashed(filter, hashes, some, answers ? answers + from : NULL, &in, err);
+        size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE, in = 0;
+        status = tamis_hash_many(filter->hasher, keys + from, some, hashes, err);
+        if (status == TAMIS_OK)
+            status = add_hashed(filter, hashes, some, answers ? answers + from : NULL, &in, err);
         from += in;
     }
     if (done)
@@ -138,14 +151,22 @@ tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, 
     return status;
 }
 
-void tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
-                                tamis_answer *answers) {
+tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                        tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_hash hashes[KEYS_AT_ONCE];
-    for (size_t from = 0; from < count; from += KEYS_AT_ONCE) {
+    tamis_status status = TAMIS_OK;
+    size_t from = 0;
+    while (from < count) {
         size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE;
-        tamis_hash_many(filter->hasher, keys + from, some, hashes);
+        status = tamis_hash_many(filter->hasher, keys + from, some, hashes, err);
+        if (status != TAMIS_OK)
+            break;
         filter->ops->contains(filter, hashes, some, answers + from);
+        from += some;
     }
+    if (done)
+        *done = from;
+    return status;
 }
 
 tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
@@ -160,10 +181,12 @@ tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *has
 }
 
 tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                                          tamis_answer *answers, tamis_error *err) {
+                                          tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
     if (status == TAMIS_OK)
         filter->ops->contains(filter, hashes, count, answers);
+    if (done)
+        *done = status == TAMIS_OK ? count : 0;
     return status;
 }
 
@@ -173,11 +196,10 @@ tamis_status tamis_filter_add(tamis_filter *filter, const void *key, size_t size
     return tamis_filter_add_many(filter, &view, 1, answer, NULL, err);
 }
 
-bool tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size) {
+tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size,
+                                   tamis_answer *answer, tamis_error *err) {
     tamis_key view = {key, size};
-    tamis_answer answer;
-    tamis_filter_contains_many(filter, &view, 1, &answer);
-    return answer == TAMIS_SEEN;
+    return tamis_filter_contains_many(filter, &view, 1, answer, NULL, err);
 }
 
 const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter) {
@@ -188,10 +210,12 @@ const tamis_plan *tamis_filter_plan(const tamis_filter *filter) {
     return &filter->plan;
 }
 
-void tamis_filter_clear(tamis_filter *filter) {
+tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
+    (void)err; /* memory needs no help to be zeroed */
     filter->ops->clear(filter);
     filter->added = 0;
     filter->saturated = false;
+    return TAMIS_OK;
 }
 
 static tamis_status mismatch(tamis_error *err, const char *what, uint64_t into, uint64_t from) {
@@ -236,8 +260,13 @@ bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
     return false;
 }
 
-void tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info) {
+tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     tamis_filter_info made = TAMIS_FILTER_INFO_INIT;
+    /* Taken to be refused where it has no struct_size and could not be filled. */
+    tamis_status status = tamis__take_struct(&made, sizeof made, info, "TAMIS_FILTER_INFO_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    made = (tamis_filter_info)TAMIS_FILTER_INFO_INIT;
     made.kind = filter->plan.kind;
     made.scheme = filter->plan.scheme;
     made.added = filter->added;
@@ -247,4 +276,5 @@ void tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info) 
     made.saturated = filter->saturated;
     filter->ops->estimate(filter, &made);
     tamis__give_struct(info, &made, sizeof made);
+    return TAMIS_OK;
 }

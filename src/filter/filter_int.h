@@ -52,7 +52,15 @@ extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 
+/* Why a fresh key finds no place. */
+typedef enum tamis__full {
+    TAMIS__FULL_CAPACITY, /* as many keys as it was made for */
+    TAMIS__FULL_MEMORY,   /* growing would pass plan.memory_limit */
+    TAMIS__FULL_RATE,     /* one more would pass plan.fpr */
+    TAMIS__FULL_CROWDED   /* the keys crowd in one place as chance does not make them */
+} tamis__full;
+
 /* Marks the filter saturated and says what to do. */
-tamis_status tamis__filter_full(tamis_filter *filter, tamis_error *err);
+tamis_status tamis__filter_full(tamis_filter *filter, tamis__full why, tamis_error *err);
 
 #endif

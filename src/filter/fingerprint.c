@@ -7,19 +7,19 @@
  * The table is cut into partitions by the first bits of the hash (one partition where the number of
  * keys is given, 256 where it is not), each an array of lines (fingerprint_line.h). What is left of
  * the hash, read as a fraction y in [0, 1), names the place: the home line is floor(y * lines), and the
- * `rest` of y, the bits below, is the entry: 4 bits name the bucket in the line, the next slot_bits - 1
- * are kept. Lines, buckets and thus the whole table stay in the order of y.
+ * `rest` of y, the bits below, is the entry: home_bits of it name the bucket in the line, the next
+ * slot_bits - 1 are kept. Lines, buckets and thus the whole table stay in the order of y.
  *
  *     y * lines = 0000110.0111 010110111001011 ...
  *                 `line-' `--' `- the slot --'
- *                        bucket
+ *                        bucket (of 4 bits here)
  *
  * Invariants:
  *  1. An entry is in its home line, or, as a guest, in the guest line: one of the 1023 lines after home
  *     (fewer in a smaller partition), named by the 10 bits of rest after the bucket.
  *  2. If a guest's home is line i, line i is full, and stays so. A key whose home line is not full is
  *     thus looked up in one line, any other in two.
- *  3. A guest is known to slot_bits - 1 bits of its rest, bucket included: 4 fewer than at home.
+ *  3. A guest is known to slot_bits - 1 bits of its rest, bucket included: home_bits fewer than at home.
  *  4. Growing tables: every entry knows at least the first position_bits bits of y.
  *
  * Growth. A partition that is full to its limit is rewritten into one a quarter larger; the others stay,
@@ -30,9 +30,9 @@
  * any number of lines. An entry keeps what it knew, and each doubling turns one bit of rest into position.
  *
  * The rate of a lookup is the share of all y that some entry covers, and is kept exactly (`covered`):
- * an entry that knows b bits of y covers 2^-b. Entries added in each doubling cover as much as those
- * before them together, so the rate grows by half of its first value a doubling; the plan leaves the bits
- * for that, and a table that would pass its rate says it is full.
+ * an entry that knows b bits of y covers 2^-b. An entry goes on covering what it covered; those that a doubling
+ * adds are twice as many as the doubling before added, and each covers half as much, so every doubling adds the
+ * same to the rate. The plan leaves the bits for that, and a table that would pass its rate says it is full.
  *
  * Measured by ./dev bench growth: bits a key and rate; by ./dev bench memory: ns a key.
  */
@@ -48,6 +48,8 @@ enum {
     PATH_MOST = 8,       /* entries that may move: 4^8 is past ROOM_SEARCH, and no line has fewer slots */
     BATCH = 64,          /* keys located and prefetched together */
     AHEAD = 8,           /* keys whose guest lines are prefetched before their turn */
+    HASH_BITS = 128,
+    LINES_LOG2_MAX = 32, /* of a growing partition */
     POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
     NARROW_MAX = 60      /* slot_bits up to which the upper word of rest is all that a slot can hold */
 };
@@ -57,13 +59,14 @@ enum {
 
 typedef struct partition {
     _Alignas(LINE_BYTES) uint8_t *lines;
-    uint64_t count;   /* lines */
-    uint64_t inverse; /* floor((2^64 - 1) / count), to divide by count */
-    uint64_t used;    /* entries */
-    double covered;   /* share of this partition's y that entries cover */
-    double unit;      /* share that an entry covers that knows 0 bits of rest */
-    uint32_t log2;    /* floor(log2(count)) */
-    uint32_t reach;   /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
+    uint64_t count;     /* lines */
+    uint64_t inverse;   /* floor((2^64 - 1) / count), to divide by count */
+    uint64_t used;      /* entries */
+    double covered;     /* share of this partition's y that entries cover */
+    double unit;        /* share that an entry covers that knows 0 bits of rest */
+    uint32_t log2;      /* floor(log2(count)) */
+    uint16_t reach;     /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
+    uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
 } partition;
 
 _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
@@ -211,14 +214,19 @@ static inline uint32_t known_after(const line_geometry *g, uint32_t known, uint3
 
 /* ---- putting entries ---- */
 
+/* Share of the partition's y that an entry covers that knows so many bits of rest. */
+static INLINED double share(const table *t, const partition *in, uint32_t known) {
+    return in->unit * t->weight[known < in->known_most ? known : in->known_most];
+}
+
 static INLINED void put_home(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
     line_insert(g, line_at(in, line), home_bucket(g, e.rest), slot_value(g, e, g->home_bits));
-    in->covered += in->unit * t->weight[known_after(g, e.known, g->home_bits)];
+    in->covered += share(t, in, known_after(g, e.known, g->home_bits));
 }
 
 static INLINED void put_guest(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
     line_insert(g, line_at(in, line), g->guest_bucket, slot_value(g, e, 0));
-    in->covered += in->unit * t->weight[known_after(g, e.known, 0)];
+    in->covered += share(t, in, known_after(g, e.known, 0));
 }
 
 static bool is_full(const line_geometry *g, const partition *in, uint64_t line) {
@@ -294,7 +302,7 @@ static void path_walk(const table *t, partition *in, const path *p) {
         entry e = slot_entry(g, bytes, at->slot, at->bucket);
         uint64_t target = other_line(g, in, at, e);
         line_remove(g, bytes, at->bucket, at->slot);
-        in->covered -= in->unit * t->weight[e.known];
+        in->covered -= share(t, in, e.known);
         if (at->bucket == g->guest_bucket)
             put_home(t, g, in, target, e);
         else
@@ -341,7 +349,8 @@ static bool partition_make(const table *t, tamis_filter *filter, partition *out,
         return false;
     uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
     *out = (partition){.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = log2};
-    out->reach = count <= GUEST_REACH ? (uint32_t)count - 1 : GUEST_REACH;
+    out->reach = count <= GUEST_REACH ? (uint16_t)(count - 1) : GUEST_REACH;
+    out->known_most = (uint8_t)(HASH_BITS - t->partition_bits - log2);
     out->unit = t->grows ? t->weight[log2] : 1.0 / (double)count;
     return true;
 }
@@ -353,7 +362,7 @@ static void partition_release(tamis_filter *filter, partition *in) {
 }
 
 /* The least X of a line: ceil(line * 2^position_bits / count), in two parts that stay within 64 bits
- * (line < count < 2^48). */
+ * (line < count <= 2^LINES_LOG2_MAX). */
 static uint64_t least_of(const table *t, const partition *in, uint64_t line) {
     uint64_t whole = UINT64_C(1) << t->position_bits;
     return line * (whole / in->count) + (line * (whole % in->count) + in->count - 1) / in->count;
@@ -414,7 +423,7 @@ static INLINED bool writer_put(const table *t, const line_geometry *g, partition
     w->ends |= ((UINT64_C(1) << (bucket - w->bucket)) - 1) << (w->slots + w->bucket);
     w->bucket = bucket;
     line_put_slot(g, w->bytes, w->slots++, slot_value(g, e, g->home_bits));
-    to->covered += to->unit * t->weight[known_after(g, e.known, g->home_bits)];
+    to->covered += share(t, to, known_after(g, e.known, g->home_bits));
     to->used++;
     return true;
 }
@@ -477,13 +486,20 @@ static bool rewrite(const table *t, const partition *from, partition *to) {
     return room;
 }
 
+/* Chance does not leave a key without room in a partition that is not half full: keys that crowd were chosen to, or
+ * are hashed badly, and lines without end would not part them. */
+static bool is_crowded(const table *t, const partition *in) {
+    return (double)in->used < t->load / 2 * (double)(in->count * t->geometry.slots);
+}
+
 static tamis_status partition_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
-    uint64_t count = in->count;
+    uint64_t count = in->count, limit = filter->plan.memory_limit;
     for (;;) {
         count += count < SMALL_LINES ? count : count / 4;
-        uint64_t limit = filter->plan.memory_limit;
-        if (count > t->line_limit || (limit && filter->tally.memory + count * LINE_BYTES > limit))
-            return tamis__filter_full(filter, err);
+        if (is_crowded(t, in) || count > t->line_limit)
+            return tamis__filter_full(filter, TAMIS__FULL_CROWDED, err);
+        if (limit && filter->tally.memory + count * LINE_BYTES > limit)
+            return tamis__filter_full(filter, TAMIS__FULL_MEMORY, err);
         partition larger;
         if (!partition_make(t, filter, &larger, count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
@@ -526,7 +542,7 @@ static bool wants_growth(const table *t, const partition *in) {
 /* Adds a key that is not there. */
 static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
     if (spent(t, filter))
-        return tamis__filter_full(filter, err);
+        return tamis__filter_full(filter, t->grows ? TAMIS__FULL_RATE : TAMIS__FULL_CAPACITY, err);
     double rate = t->covered;
     for (;;) {
         place at = place_of(t, hash);
@@ -536,7 +552,8 @@ static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *
             WITH_GEOMETRY(t, done = put(t, g, at.in, at.line, (entry){at.rest, 128}));
         tamis_status status = TAMIS_OK;
         if (!done)
-            status = t->grows ? partition_grow(t, filter, at.in, err) : tamis__filter_full(filter, err);
+            status = t->grows ? partition_grow(t, filter, at.in, err)
+                              : tamis__filter_full(filter, TAMIS__FULL_CROWDED, err);
         t->covered += (at.in->covered - before) / partition_count(t);
         if (status != TAMIS_OK)
             return status;
@@ -678,8 +695,9 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + plan->slot_bits - 1;
     t->position_bits = least < POSITION_MAX ? least : POSITION_MAX;
     /* Those bits reach past the line number to what names bucket and guest line, so that every entry can be
-     * found; and lines of 2^14 or more first bits are of one size to 2^-14. */
-    t->line_limit = UINT64_C(1) << (t->position_bits - t->geometry.home_bits - GUEST_BITS);
+     * found; and lines of so many first bits are of one size, to 2^-12 at the worst. */
+    uint32_t limit_log2 = t->position_bits - t->geometry.home_bits - GUEST_BITS;
+    t->line_limit = UINT64_C(1) << (limit_log2 < LINES_LOG2_MAX ? limit_log2 : LINES_LOG2_MAX);
     for (uint64_t search = t->geometry.slots; search <= ROOM_SEARCH; search *= t->geometry.slots)
         t->room_depth++;
     t->weight[0] = 1;

@@ -39,8 +39,9 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/memory.h"
 
-enum { LINE_BYTES = 64 };
+enum { LINE_BYTES = TAMIS__LINE };
 
 /* How the lines of a table are divided; made by line_geometry_of. */
 typedef struct line_geometry {

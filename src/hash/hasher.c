@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
+#include "base/versioned.h"
 #include "hash/murmur3.h"
 
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");
@@ -81,26 +82,32 @@ static uint64_t origin_of(const tamis_hasher *hasher) {
     return XXH3_64bits(identity, sizeof identity);
 }
 
-tamis_status tamis_hasher_create(tamis_hasher **hasher, tamis_scheme scheme, uint64_t seed,
-                                 const void *secret, size_t secret_size, const tamis_allocator *allocator,
-                                 tamis_error *err) {
+tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_options *given, tamis_error *err) {
+    tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+    tamis_status status = TAMIS_OK;
+    if (given)
+        status = tamis__take_struct(&options, sizeof options, given, "TAMIS_HASHER_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_scheme scheme = options.scheme;
     if ((unsigned)scheme >= SCHEME_COUNT)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "scheme %d: no such scheme; see tamis/hash.h",
                            (int)scheme);
     if (scheme == TAMIS_SCHEME_AUTO)
-        scheme = secret_size ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
-    tamis_status status = check_secret(scheme, seed, secret_size, err);
+        scheme = options.secret_size ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
+    status = check_secret(scheme, options.seed, options.secret_size, err);
     if (status != TAMIS_OK)
         return status;
 
-    tamis_allocator memory = tamis__allocator_resolve(allocator);
+    tamis_allocator memory = tamis__allocator_resolve(options.allocator);
     tamis_hasher *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_hasher));
     if (!made)
         return tamis__fail_nomem(err, "hasher", sizeof *made);
     made->allocator = memory;
     made->scheme = scheme;
-    made->seed = seed;
-    status = secret_size ? take_secret(made, secret, secret_size, err) : TAMIS_OK;
+    made->seed = options.seed;
+    if (options.secret_size)
+        status = take_secret(made, options.secret, options.secret_size, err);
     if (status != TAMIS_OK) {
         tamis_hasher_free(made);
         return status;
@@ -135,7 +142,9 @@ static void hash_sip(const tamis_hasher *hasher, const tamis_key *key, uint64_t 
     word[1] = tamis__load64le(digest + 8);
 }
 
-void tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count, tamis_hash *hashes) {
+tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
+                             tamis_hash *hashes, tamis_error *err) {
+    (void)err; /* every scheme there is has a digest */
     for (size_t i = 0; i < count; i++) {
         switch (hasher->scheme) {
         case TAMIS_SCHEME_SIP:
@@ -149,6 +158,7 @@ void tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t c
         }
         hashes[i].origin = hasher->origin;
     }
+    return TAMIS_OK;
 }
 
 tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,

@@ -15,7 +15,7 @@ struct tamis_hasher {
     uint8_t sip_key[16];   /* what the secret was hashed to */
 };
 
-/* "scheme guava64", for error sentences: origin is only a number. */
+/* TAMIS_E_MISMATCH names the first hash that another scheme, seed or secret made. */
 tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,
                                  tamis_error *err);
 

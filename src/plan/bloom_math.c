@@ -25,26 +25,40 @@ double tamis_bloom_fpr(double n, double m, double k) {
     return m == 1 ? (n > 0 ? 1.0 : 0.0) : pow(fill_after(k * n, m), k);
 }
 
+static bool is_rate(double p) {
+    return p > 0 && p < 1;
+}
+
 double tamis_bloom_bits(double n, double p) {
+    if (!(n >= 0) || !is_rate(p))
+        return NAN;
     return -n * log(p) / (LN2 * LN2);
 }
 
 double tamis_bloom_bits_for_probes(double n, double p, double k) {
+    if (!(n > 0) || !is_rate(p) || !(k >= 1))
+        return NAN;
     /* 1 - (1 - p^(1/k))^(1/(kn)) is the share of one bit in m */
     double log_zero = log1p(-pow(p, 1.0 / k));
     return -1.0 / expm1(log_zero / (k * n));
 }
 
 uint32_t tamis_bloom_probes(double n, double m) {
+    if (!(n > 0) || !(m > 0))
+        return 0;
     double k = floor(m / n * LN2 + 0.5); /* Java's Math.round */
     return k >= 1 ? (k <= UINT32_MAX ? (uint32_t)k : UINT32_MAX) : 1;
 }
 
 double tamis_bloom_capacity(double m, double k, double p) {
+    if (!(m > 1) || !(k >= 1) || !is_rate(p))
+        return NAN;
     return log1p(-pow(p, 1.0 / k)) / (k * log1p(-1.0 / m));
 }
 
 double tamis_bloom_cardinality(double ones, double m, double k) {
+    if (!(ones >= 0) || !(m >= 1) || !(k >= 1))
+        return NAN;
     if (ones >= m)
         return INFINITY;
     return -m / k * log1p(-ones / m);

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/versioned.h"
 #include "plan/plan_int.h"
 
-#define LINE_BYTES  64.0
 #define FPR_DEFAULT 1e-9
 #define EXACT_BITS  128.0
 
@@ -74,7 +74,7 @@ const tamis__line_shape *tamis__line_shape_of(uint32_t slot_bits, bool grows) {
  * larger than the one before, so at load L when it grows and with the keys spread evenly over the
  * logarithm of a step, the average of 1/load is (1.25 - 1) / ln(1.25) / L. */
 static double growing_bits(const tamis__line_shape *shape) {
-    return 8 * LINE_BYTES / shape->slots * (0.25 / log(1.25)) / shape->load;
+    return 8.0 * TAMIS__LINE / shape->slots * (0.25 / log(1.25)) / shape->load;
 }
 
 /* ---- one kind ---- */
@@ -126,8 +126,8 @@ static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
     uint64_t lines = 0;
     for (uint32_t i = 0; i < 1u << TAMIS__FINGERPRINT_PARTITION_BITS; i++)
         lines += tamis__fingerprint_first_lines(i);
-    plan->memory = lines * (uint64_t)LINE_BYTES +
-                   ((uint64_t)TAMIS__FINGERPRINT_ROW << TAMIS__FINGERPRINT_PARTITION_BITS);
+    plan->memory =
+        lines * TAMIS__LINE + ((uint64_t)TAMIS__FINGERPRINT_ROW << TAMIS__FINGERPRINT_PARTITION_BITS);
     plan->bits_per_key = growing_bits(shape);
 }
 
@@ -148,8 +148,11 @@ static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
         return;
     }
     double lines = ceil(keys / (shape->load * shape->slots));
-    plan->lines = (uint64_t)fmax(lines, TAMIS__FINGERPRINT_LEAST_LINES);
-    plan->memory = plan->lines * (uint64_t)LINE_BYTES + TAMIS__FINGERPRINT_ROW;
+    /* The share of guests, and with it the rate, varies most in small tables. */
+    lines = ceil(lines * (1 + 2 / sqrt(keys)));
+    plan->lines =
+        (uint64_t)fmax(lines, whole_hash ? TAMIS__EXACT_LEAST_LINES : TAMIS__FINGERPRINT_LEAST_LINES);
+    plan->memory = plan->lines * TAMIS__LINE + TAMIS__FINGERPRINT_ROW;
 }
 
 static tamis_status plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
@@ -184,38 +187,69 @@ static bool fits(const tamis_plan *plan) {
     return !plan->memory_limit || plan->memory <= plan->memory_limit;
 }
 
-/* What a kind may weigh more than the smallest of those that touch one or two lines and still be chosen
- * for touching fewer. */
+static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
+    if (plan->capacity)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "memory %" PRIu64 " bytes: too little, kind %s needs %" PRIu64
+                           " bytes; allow that much, expect fewer keys or ask for a larger rate",
+                           plan->memory_limit, tamis_kind_name(plan->kind), plan->memory);
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "memory %" PRIu64 " bytes: too little, kind %s starts with %" PRIu64
+                       " bytes; allow that much, or give the number of keys to expect",
+                       plan->memory_limit, tamis_kind_name(plan->kind), plan->memory);
+}
+
+/* What blocked may weigh more than fingerprints and still be chosen for touching fewer lines. */
 #define BLOCKED_ALLOWANCE 1.25
 
-static tamis_status choose(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+/* The number of keys is given. */
+static tamis_status choose_fixed(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
     tamis_plan table, blocked, classic;
+    bool has_classic = plan_kind(&classic, want, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK;
+    bool has_blocked = plan_kind(&blocked, want, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK;
     tamis_status status = plan_kind(&table, want, TAMIS_KIND_FINGERPRINT, err);
     if (status != TAMIS_OK)
         return status;
-    if (!want->expect) {
-        *plan = table;
-        snprintf(plan->reason, sizeof plan->reason,
-                 "the number of keys is not known, and fingerprints can grow without the keys");
-        return TAMIS_OK;
-    }
-    bool has_blocked = plan_kind(&blocked, want, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK && fits(&blocked);
-    bool has_classic = plan_kind(&classic, want, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK && fits(&classic);
-    if (has_blocked && (double)blocked.memory <= BLOCKED_ALLOWANCE * (double)table.memory) {
+    const char *reason = "one or two cache lines a key, and the smallest kind that touches so few";
+    *plan = table;
+    if (has_blocked && fits(&blocked) && (double)blocked.memory <= BLOCKED_ALLOWANCE * (double)table.memory) {
+        reason = blocked.memory <= table.memory
+                     ? "one cache line a key, and at this rate smaller than fingerprints"
+                     : "one cache line a key, and hardly larger than fingerprints";
         *plan = blocked;
-        snprintf(plan->reason, sizeof plan->reason, "one cache line a key, and at this rate %s",
-                 blocked.memory <= table.memory ? "smaller than fingerprints"
-                                                : "hardly larger than fingerprints");
-    } else if (has_classic && !fits(&table)) {
+    } else if (has_classic && !fits(&table) && classic.memory < table.memory) {
+        reason = "the only kind that fits the memory given";
         *plan = classic;
-        snprintf(plan->reason, sizeof plan->reason, "the only kind that fits the memory given");
-    } else {
-        *plan = table;
-        snprintf(plan->reason, sizeof plan->reason,
-                 "one or two cache lines a key; at this rate blocked would need %s",
-                 has_blocked ? "more memory" : "more memory than allowed or cannot reach it");
     }
-    return TAMIS_OK;
+    snprintf(plan->reason, sizeof plan->reason, "%s", reason);
+    return fits(plan) ? TAMIS_OK : refuse_memory(plan, err);
+}
+
+static tamis_status choose(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+    if (want->kind == TAMIS_KIND_AUTO && want->expect)
+        return choose_fixed(plan, want, err);
+    tamis_kind kind = want->kind == TAMIS_KIND_AUTO ? TAMIS_KIND_FINGERPRINT : want->kind;
+    tamis_status status = plan_kind(plan, want, kind, err);
+    if (status != TAMIS_OK)
+        return status;
+    snprintf(plan->reason, sizeof plan->reason, "%s",
+             want->kind == TAMIS_KIND_AUTO
+                 ? "the number of keys is not known, and fingerprints can grow without the keys"
+                 : "asked for by name");
+    return fits(plan) ? TAMIS_OK : refuse_memory(plan, err);
+}
+
+/* Two keys with one 128-bit hash are one to every kind: for n keys no rate below n/2^128 can be had. */
+static tamis_status check_hash(const tamis_want *want, tamis_error *err) {
+    double keys = want->expect ? (double)want->expect : ldexp(1, TAMIS__FINGERPRINT_GROWN_LOG2);
+    double least = ldexp(keys, -(int)EXACT_BITS);
+    if (want->kind == TAMIS_KIND_EXACT || want->fpr >= least)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_RANGE, 0,
+        "false-positive rate %g: below %.2g, the rate of 128-bit hashes with %g keys; ask for that or "
+        "more, or for kind exact",
+        want->fpr, least, keys);
 }
 
 static tamis_status check_want(const tamis_want *want, tamis_error *err) {
@@ -233,7 +267,7 @@ static tamis_status check_want(const tamis_want *want, tamis_error *err) {
     if (!tamis_scheme_name(want->scheme))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "scheme %d: no such scheme; see tamis/hash.h",
                            (int)want->scheme);
-    return TAMIS_OK;
+    return check_hash(want, err);
 }
 
 tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
@@ -248,18 +282,8 @@ tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_er
     if (status == TAMIS_OK)
         status = check_want(&want, err);
     if (status == TAMIS_OK)
-        status = want.kind == TAMIS_KIND_AUTO ? choose(&made, &want, err)
-                                              : plan_kind(&made, &want, want.kind, err);
-    if (status != TAMIS_OK)
-        return status;
-    if (want.kind != TAMIS_KIND_AUTO)
-        snprintf(made.reason, sizeof made.reason, "asked for by name");
-    if (!fits(&made))
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "memory %" PRIu64 " bytes: kind %s %s %" PRIu64
-                           "; allow that much, expect fewer keys or ask for a larger rate",
-                           want.memory, tamis_kind_name(made.kind), want.expect ? "needs" : "starts with",
-                           made.memory);
-    tamis__give_struct(plan, &made, sizeof made);
-    return TAMIS_OK;
+        status = choose(&made, &want, err);
+    if (status == TAMIS_OK)
+        tamis__give_struct(plan, &made, sizeof made);
+    return status;
 }

@@ -10,9 +10,11 @@
 enum {
     TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* a growing table has 256 partitions */
     TAMIS__FINGERPRINT_FIRST_LOG2 = 6,     /* floor(log2(lines)) of a new one */
-    TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* least lines of any */
-    TAMIS__FINGERPRINT_ROW = 64,           /* bytes that each takes beside its lines */
-    TAMIS__FINGERPRINT_GROWN_LOG2 = 40     /* growing tables are planned to keep their rate up to 2^40 keys */
+    TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* least lines of a table made for its keys */
+    TAMIS__EXACT_LEAST_LINES =
+        512,                     /* the same with 120-bit slots: 9 bits of line and 119 of a guest are 128 */
+    TAMIS__FINGERPRINT_ROW = 64, /* bytes that each takes beside its lines */
+    TAMIS__FINGERPRINT_GROWN_LOG2 = 40 /* growing tables are planned to keep their rate up to 2^40 keys */
 };
 
 /* Lines a growing table's partition i starts with: 64 to 79, so that the 256 reach their next size (a

@@ -199,12 +199,14 @@ static tamis_status finish(run *r, tamis_error *err) {
 }
 
 /* After a failure: what was answered still leaves where it can be seen. */
-static void flush_rest(run *r, tamis_status status) {
+static void flush_rest(run *r, tamis_status status, tamis_error *err) {
+    bool stopped = status == TAMIS_E_INTERRUPTED;
     for (int i = 0; i < OUTPUTS; i++) {
-        if (status == TAMIS_E_INTERRUPTED)
+        if (stopped)
             r->writers[i].stopping = true;
+        /* A stop is no error of its own, so one that loses the last records is the one to tell. */
         if (tamis__writer_direct(&r->writers[i]))
-            (void)tamis__writer_flush(&r->writers[i], NULL);
+            (void)tamis__writer_flush(&r->writers[i], stopped ? err : NULL);
     }
 }
 
@@ -218,7 +220,7 @@ static tamis_status go(run *r, tamis_error *err) {
     if (status == TAMIS_OK)
         status = finish(r, err);
     if (status != TAMIS_OK)
-        flush_rest(r, status);
+        flush_rest(r, status, err);
     count_written(r);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);

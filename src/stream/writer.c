@@ -66,7 +66,7 @@ static tamis_status wait_stopping(tamis__writer *writer, tamis_error *err) {
         return TAMIS_OK;
     if (ready < 0)
         return tamis__fail_file(err, writer->place->name, errno);
-    return tamis__fail(err, TAMIS_E_INTERRUPTED, 0,
+    return tamis__fail(err, TAMIS_E_INTERRUPTED, ETIMEDOUT,
                        "%s: stopped on request, and its reader takes nothing: the last records are not out",
                        tamis__show(writer->place->name).text);
 }

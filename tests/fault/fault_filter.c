@@ -67,11 +67,18 @@ static void a_hasher_without_memory(void **state) {
     tamis_hasher *hasher = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_status status =
-        tamis_hasher_create(&hasher, TAMIS_SCHEME_SIP, 0, secret, sizeof secret, &allocator, &err);
+        tamis_hasher_create(&hasher,
+                            &(tamis_hasher_options){sizeof(tamis_hasher_options), TAMIS_SCHEME_SIP, 0, secret,
+                                                    sizeof secret, &allocator},
+                            &err);
     check_nomem(status, &err);
     assert_null(hasher);
     assert_int_equal(
-        tamis_hasher_create(&hasher, TAMIS_SCHEME_SIP, 0, secret, sizeof secret, &allocator, NULL), TAMIS_OK);
+        tamis_hasher_create(&hasher,
+                            &(tamis_hasher_options){sizeof(tamis_hasher_options), TAMIS_SCHEME_SIP, 0, secret,
+                                                    sizeof secret, &allocator},
+                            NULL),
+        TAMIS_OK);
     tamis_hasher_free(hasher);
     assert_int_equal(memory.live_blocks, 0);
 }
@@ -121,7 +128,7 @@ enum { UNTOUCHED = 0x77 };
 /* What is in after a failure at key `done`: all before it, not it itself. */
 static void check_state(const tamis_filter *filter, size_t done) {
     static tamis_answer answers[COUNT];
-    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done + 1, answers, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done + 1, answers, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < done; i++)
         assert_int_equal(answers[i], TAMIS_SEEN);
     assert_int_equal(answers[done], TAMIS_FRESH);
@@ -156,7 +163,7 @@ static int add_through_failures(tamis_filter *filter, tamis_answer *answers, voi
 static void check_as_undisturbed(const tamis_filter *filter, const tamis_answer *answers) {
     static tamis_answer again[COUNT];
     assert_memory_equal(answers, undisturbed, COUNT);
-    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, COUNT, again, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, COUNT, again, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(again[i], TAMIS_SEEN);
     assert_int_equal(filter_info(filter).memory_peak, undisturbed_peak);
@@ -280,7 +287,7 @@ static void what_needs_no_memory(void **state) {
         if (case_is_bloom(&filter_cases[i]))
             assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
         filter_info(one);
-        tamis_filter_clear(one);
+        tamis_filter_clear(one, NULL);
         assert_int_equal(memory.requests, requests);
         tamis_filter_free(one);
         tamis_filter_free(other);

@@ -16,7 +16,7 @@
 enum { HASHES_MAX = 4096, MEMORY_MAX = 4 << 20 };
 
 static tamis_filter *make(const uint8_t *data) {
-    static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-9, 1e-11, 1e-13, 1e-18, 1e-29};
+    static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-9, 1e-11, 1e-13, 1e-18, 1e-26};
     tamis_want want = TAMIS_WANT_INIT;
     want.kind = TAMIS_KIND_FINGERPRINT;
     want.fpr = rates[data[0] % 8];
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tamis_filter *filter = make(data);
     tamis_key none = {NULL, 0};
     tamis_hash like;
-    tamis_hash_many(tamis_filter_hasher(filter), &none, 1, &like);
+    tamis_hash_many(tamis_filter_hasher(filter), &none, 1, &like, NULL);
     size_t count = read_hashes(data + 2, size - 2, like.origin, hashes), done;
 
     tamis_status status = tamis_filter_add_hashes(filter, hashes, count, answers, &done, NULL);
@@ -62,13 +62,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (done > count || (status == TAMIS_OK && done != count))
         abort();
-    if (tamis_filter_contains_hashes(filter, hashes, done, answers, NULL) != TAMIS_OK)
+    if (tamis_filter_contains_hashes(filter, hashes, done, answers, NULL, NULL) != TAMIS_OK)
         abort();
     for (size_t i = 0; i < done; i++)
         if (answers[i] != TAMIS_SEEN)
             abort();
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter_info_get(filter, &info);
+    tamis_filter_info_get(filter, &info, NULL);
     if (info.memory_peak > MEMORY_MAX || info.added > done)
         abort();
     tamis_filter_free(filter);

@@ -50,7 +50,8 @@ int main(int argc, char **argv) {
         char path[4096];
         if (entry->d_name[0] == '.')
             continue;
-        if (snprintf(path, sizeof path, "%s/%s", argv[1], entry->d_name) >= (int)sizeof path || !replay(path)) {
+        if (snprintf(path, sizeof path, "%s/%s", argv[1], entry->d_name) >= (int)sizeof path ||
+            !replay(path)) {
             fprintf(stderr, "%s/%s: cannot be read\n", argv[1], entry->d_name);
             closedir(corpus);
             return 1;

@@ -14,7 +14,8 @@ int main(void) {
     tamis_answer answers[3];
     char version[32];
 
-    snprintf(version, sizeof version, "%d.%d.%d", TAMIS_VERSION_MAJOR, TAMIS_VERSION_MINOR, TAMIS_VERSION_PATCH);
+    snprintf(version, sizeof version, "%d.%d.%d", TAMIS_VERSION_MAJOR, TAMIS_VERSION_MINOR,
+             TAMIS_VERSION_PATCH);
     if (strcmp(version, tamis_version()) != 0) {
         fprintf(stderr, "header %s, library %s\n", version, tamis_version());
         return 1;

@@ -109,7 +109,7 @@ static inline tamis_filter *case_filter(const filter_case *c, uint64_t n) {
 
 static inline tamis_filter_info filter_info(const tamis_filter *filter) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter_info_get(filter, &info);
+    tamis_filter_info_get(filter, &info, NULL);
     return info;
 }
 
@@ -161,7 +161,7 @@ static inline uint64_t model_count_seen(const tamis_filter *filter, uint64_t fro
         b.count = 0;
         while (b.count < MODEL_BATCH && at + b.count < count)
             batch_put(&b, from + at + b.count, salt);
-        tamis_filter_contains_many(filter, b.key, b.count, b.answer);
+        tamis_filter_contains_many(filter, b.key, b.count, b.answer, NULL, NULL);
         for (size_t i = 0; i < b.count; i++)
             seen += b.answer[i] == TAMIS_SEEN;
     }
@@ -174,7 +174,7 @@ static inline uint64_t model_count_seen(const tamis_filter *filter, uint64_t fro
 static inline uint64_t filter_origin(const tamis_filter *filter) {
     tamis_key key = {"", 0};
     tamis_hash hash;
-    tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash);
+    tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash, NULL);
     return hash.origin;
 }
 

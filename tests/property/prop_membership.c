@@ -5,6 +5,7 @@
  * see TAMIS_TEST_SCALE.
  */
 /* ctest: timeout=900 */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #include "property/filter_model.h"
+#include "support/ask.h"
 #include "support/fault.h"
 
 static uint64_t seed;
@@ -108,7 +110,7 @@ static void walk_ask(walk *w) {
                   test_below(&w->random, 2) ? test_below(&w->random, w->n)
                                             : w->n + (test_random(&w->random) >> 20),
                   w->salt);
-    tamis_filter_contains_many(w->filter, b->key, size, b->answer);
+    tamis_filter_contains_many(w->filter, b->key, size, b->answer, NULL, NULL);
     walk_judge(w, false);
 }
 
@@ -230,7 +232,7 @@ static void hashes_are_as_good_as_keys(void **state) {
         tamis_filter *keyed = case_filter(&filter_cases[i], 4000),
                      *hashed = case_filter(&filter_cases[i], 4000);
         tamis_filter *mute = case_filter(&filter_cases[i], 4000);
-        tamis_hash_many(tamis_filter_hasher(keyed), k.key, CUT_KEYS, hashes);
+        tamis_hash_many(tamis_filter_hasher(keyed), k.key, CUT_KEYS, hashes, NULL);
         add_in_batches(keyed, k.key, CUT_KEYS, 777, by_key);
         size_t done = 0;
         assert_int_equal(tamis_filter_add_hashes(hashed, hashes, CUT_KEYS, by_hash, &done, NULL), TAMIS_OK);
@@ -240,13 +242,12 @@ static void hashes_are_as_good_as_keys(void **state) {
         assert_int_equal(filter_info(mute).added, filter_info(keyed).added);
         for (size_t j = 0; j < CUT_KEYS; j++)
             k.id[j] += 2000; /* half known, half not */
-        tamis_hash_many(tamis_filter_hasher(keyed), k.key, CUT_KEYS, hashes);
-        tamis_filter_contains_many(keyed, k.key, CUT_KEYS, by_key);
-        assert_int_equal(tamis_filter_contains_hashes(mute, hashes, CUT_KEYS, by_hash, NULL), TAMIS_OK);
+        tamis_hash_many(tamis_filter_hasher(keyed), k.key, CUT_KEYS, hashes, NULL);
+        tamis_filter_contains_many(keyed, k.key, CUT_KEYS, by_key, NULL, NULL);
+        assert_int_equal(tamis_filter_contains_hashes(mute, hashes, CUT_KEYS, by_hash, NULL, NULL), TAMIS_OK);
         assert_memory_equal(by_key, by_hash, CUT_KEYS);
         for (size_t j = 0; j < CUT_KEYS; j++)
-            assert_int_equal(tamis_filter_contains(hashed, k.key[j].data, k.key[j].size),
-                             by_key[j] == TAMIS_SEEN);
+            assert_int_equal(ask_one(hashed, k.key[j].data, k.key[j].size), by_key[j] == TAMIS_SEEN);
         for (size_t j = 0; j < CUT_KEYS; j++)
             k.id[j] -= 2000;
         tamis_filter_free(keyed);
@@ -264,7 +265,7 @@ typedef struct growth_case {
 
 static const growth_case growth_cases[] = {
     {TAMIS_KIND_FINGERPRINT, 1e-4},  {TAMIS_KIND_FINGERPRINT, 1e-7},  {TAMIS_KIND_FINGERPRINT, 1e-9},
-    {TAMIS_KIND_FINGERPRINT, 1e-12}, {TAMIS_KIND_FINGERPRINT, 1e-17}, {TAMIS_KIND_FINGERPRINT, 1e-30},
+    {TAMIS_KIND_FINGERPRINT, 1e-12}, {TAMIS_KIND_FINGERPRINT, 1e-17}, {TAMIS_KIND_FINGERPRINT, 1e-26},
     {TAMIS_KIND_EXACT, 0},
 };
 enum { GROWTH_CASES = sizeof growth_cases / sizeof *growth_cases };
@@ -279,7 +280,7 @@ static tamis_filter *growing_filter(const growth_case *g, uint64_t memory) {
 static void check_all_seen(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
     tamis_answer *answers = malloc(count);
     assert_non_null(answers);
-    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < count; i++)
         if (answers[i] != TAMIS_SEEN)
             fail_msg("hash %zu of %zu (%016" PRIx64 " %016" PRIx64 ") is lost", i, count, hashes[i].word[1],
@@ -346,8 +347,8 @@ static void growth_does_not_depend_on_batches(void **state) {
         assert_memory_equal(one, two, COUNT);
         assert_int_equal(filter_info(single).memory_peak, filter_info(many).memory_peak);
         assert_true(filter_info(single).fpr_live == filter_info(many).fpr_live);
-        assert_int_equal(tamis_filter_contains_hashes(single, near, COUNT, one, NULL), TAMIS_OK);
-        assert_int_equal(tamis_filter_contains_hashes(many, near, COUNT, two, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_contains_hashes(single, near, COUNT, one, NULL, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_contains_hashes(many, near, COUNT, two, NULL, NULL), TAMIS_OK);
         assert_memory_equal(one, two, COUNT);
         tamis_filter_free(single);
         tamis_filter_free(many);
@@ -376,7 +377,7 @@ static size_t fill_up(tamis_filter *filter, uint64_t from, size_t count, uint64_
         assert_int_equal(err.status, TAMIS_E_FULL);
         assert_non_null(strstr(err.text, "full"));
         assert_true(filter_info(filter).saturated);
-        assert_false(tamis_filter_contains(filter, b.key[done].data, b.key[done].size));
+        assert_false(ask_one(filter, b.key[done].data, b.key[done].size));
     }
     return done;
 }
@@ -422,10 +423,14 @@ static void full_is_a_status_and_loses_nothing(void **state) {
         for (size_t j = 0; j < sizeof sizes / sizeof *sizes && !c->grows; j++) {
             tamis_filter *filter = case_filter(c, sizes[j]);
             uint64_t in = fill_to_the_end(filter, seed);
-            assert_int_equal(filter_info(filter).added, sizes[j]);
+            /* All it was made for are offered before one is refused, and hardly more: their false positives may
+             * vary by five standard deviations, those of the rest by as much again. */
+            double mistaken = (double)sizes[j] * tamis_filter_plan(filter)->fpr;
+            assert_true(filter_info(filter).added <= sizes[j]);
             assert_true(in >= sizes[j]);
+            assert_true((double)(in - sizes[j]) <= 2 + 12 * sqrt(mistaken));
             check_full(filter, in, seed);
-            tamis_filter_clear(filter);
+            tamis_filter_clear(filter, NULL);
             assert_false(filter_info(filter).saturated);
             assert_int_equal(fill_to_the_end(filter, seed), in);
             tamis_filter_free(filter);
@@ -521,7 +526,7 @@ static void clear_makes_a_filter_as_new(void **state) {
         model_add_range(filter, 0, N, seed, before);
         uint64_t far = model_count_seen(filter, N, 100000, seed);
         uint64_t memory = filter_info(filter).memory;
-        tamis_filter_clear(filter);
+        tamis_filter_clear(filter, NULL);
         tamis_filter_info info = filter_info(filter);
         assert_int_equal(model_count_seen(filter, 0, N, seed), 0);
         assert_int_equal(info.added, 0);

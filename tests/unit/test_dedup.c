@@ -49,7 +49,8 @@ static void a_session_tells_fresh_from_seen(void **state) {
         fresh += !came[numbers[i]];
         came[numbers[i]] = true;
     }
-    tamis_dedup_counts counts = tamis_dedup_count(session);
+    tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
+    tamis_dedup_count(session, &counts);
     assert_int_equal(counts.fresh, fresh);
     assert_int_equal(counts.seen, NUMBERS - fresh);
     assert_int_equal(counts.unknown, 0);
@@ -77,7 +78,8 @@ static void full_and_fail(void **state) {
     assert_int_equal(err.status, TAMIS_E_FULL);
     assert_in_range(done, 1000, NUMBERS - 1);
     assert_int_equal(answers[done + 1], 0x77);
-    tamis_dedup_counts counts = tamis_dedup_count(session);
+    tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
+    tamis_dedup_count(session, &counts);
     assert_int_equal(counts.fresh + counts.seen, done);
     size_t again = 77;
     assert_int_equal(tamis_dedup_ask(session, keys + done, NUMBERS - done, answers, &again, &err),
@@ -113,7 +115,8 @@ static void full_and_pass(void **state) {
     }
     assert_in_range(fresh, 1000, 3000);
     assert_true(unknown > 0);
-    tamis_dedup_counts counts = tamis_dedup_count(session);
+    tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
+    tamis_dedup_count(session, &counts);
     assert_int_equal(counts.fresh, fresh);
     assert_int_equal(counts.unknown, unknown);
     assert_int_equal(counts.fresh + counts.seen + counts.unknown, NUMBERS);

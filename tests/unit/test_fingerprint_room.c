@@ -67,7 +67,7 @@ static void check_account(const table *t, const partition *in) {
     for (uint64_t line = 0; line < in->count; line++) {
         const uint8_t *bytes = line_at(in, line);
         for (line_walk w = walk_start(g, bytes); walk_next(&w); used++)
-            covered += in->unit * t->weight[slot_entry(g, bytes, w.slot, w.bucket).known];
+            covered += share(t, in, slot_entry(g, bytes, w.slot, w.bucket).known);
     }
     assert_int_equal(used, in->used);
     assert_true(covered <= in->covered * (1 + 1e-9) && covered >= in->covered * (1 - 1e-9));
@@ -102,7 +102,7 @@ static void fill(tamis_filter *filter, uint32_t narrow, int stops) {
             check_table(filter);
     }
     check_table(filter);
-    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(answers[i], TAMIS_SEEN);
 }
@@ -135,7 +135,7 @@ static void crowded_tables_keep_their_invariants(void **state) {
 static void growing_tables_keep_their_invariants(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof growing_bits; i++)
-        for (uint32_t narrow = 9; narrow <= 15; narrow += 3) {
+        for (uint32_t narrow = 8; narrow <= 10; narrow++) {
             tamis_filter *filter = make(growing_bits[i], true, narrow);
             const table *t = filter->body;
             enum { KEYS = 6000 };
@@ -153,8 +153,9 @@ static void growing_tables_keep_their_invariants(void **state) {
                 if (status != TAMIS_OK)
                     break;
             }
-            assert_true(done > 500);
-            assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done, answers, NULL), TAMIS_OK);
+            assert_true(done > 200);
+            assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done, answers, NULL, NULL),
+                             TAMIS_OK);
             for (size_t j = 0; j < done; j++)
                 assert_int_equal(answers[j], TAMIS_SEEN);
             tamis_filter_free(filter);

@@ -20,7 +20,9 @@ static const char secret[] = "sixteen bytes at the least, and more of them are w
 static tamis_hasher *hasher_of(tamis_scheme scheme, uint64_t seed, const void *bytes, size_t size) {
     tamis_hasher *hasher = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_hasher_create(&hasher, scheme, seed, bytes, size, NULL, &err) != TAMIS_OK)
+    if (tamis_hasher_create(
+            &hasher, &(tamis_hasher_options){sizeof(tamis_hasher_options), scheme, seed, bytes, size, NULL},
+            &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return hasher;
 }
@@ -71,7 +73,7 @@ static void digests_of_other_implementations(void **state) {
         tamis_hasher *hasher = hasher_of(scheme, strtoull(g.field[1], NULL, 10), secret_bytes, secret_size);
         tamis_key view = {key, size};
         tamis_hash hash;
-        tamis_hash_many(hasher, &view, 1, &hash);
+        tamis_hash_many(hasher, &view, 1, &hash, NULL);
         for (int i = 0; i < 2; i++)
             assert_true(hash.word[i] == strtoull(g.field[4 + i], NULL, 16));
         assert_true(hash.origin == strtoull(g.field[6], NULL, 16));
@@ -90,7 +92,7 @@ static void guava64_is_murmur3(void **state) {
         tamis_key view = {key, golden_key(g.field[0], g.field[1], key)};
         tamis_hash hash;
         uint64_t digest[2];
-        tamis_hash_many(hasher, &view, 1, &hash);
+        tamis_hash_many(hasher, &view, 1, &hash, NULL);
         tamis__murmur3_x64_128(view.data, view.size, 0, digest);
         assert_memory_equal(hash.word, digest, sizeof digest);
     }
@@ -111,13 +113,13 @@ static void many_are_hashed_like_one(void **state) {
         bool keyed = scheme == TAMIS_SCHEME_SIP;
         tamis_hasher *hasher = hasher_of((tamis_scheme)scheme, 0, secret, keyed ? sizeof secret : 0);
         assert_int_equal(tamis_hasher_scheme(hasher), scheme);
-        tamis_hash_many(hasher, keys, COUNT, many);
+        tamis_hash_many(hasher, keys, COUNT, many, NULL);
         for (int i = 0; i < COUNT; i++) {
-            tamis_hash_many(hasher, &keys[i], 1, &one);
+            tamis_hash_many(hasher, &keys[i], 1, &one, NULL);
             assert_memory_equal(&many[i], &one, sizeof one);
             assert_true(i == 0 || memcmp(many[i].word, many[i - 1].word, sizeof one.word) != 0);
         }
-        tamis_hash_many(hasher, NULL, 0, NULL);
+        tamis_hash_many(hasher, NULL, 0, NULL, NULL);
         tamis_hasher_free(hasher);
     }
 }
@@ -136,7 +138,7 @@ static uint64_t origin_of(tamis_scheme scheme, uint64_t seed, const void *bytes,
     tamis_hasher *hasher = hasher_of(scheme, seed, bytes, size);
     tamis_key key = {"", 0};
     tamis_hash hash;
-    tamis_hash_many(hasher, &key, 1, &hash);
+    tamis_hash_many(hasher, &key, 1, &hash, NULL);
     tamis_hasher_free(hasher);
     return hash.origin;
 }
@@ -159,7 +161,10 @@ static void refused(tamis_scheme scheme, uint64_t seed, size_t secret_size, cons
     static uint8_t bytes[TAMIS_SECRET_MAX + 1];
     tamis_hasher *hasher = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(tamis_hasher_create(&hasher, scheme, seed, bytes, secret_size, NULL, &err),
+    assert_int_equal(tamis_hasher_create(&hasher,
+                                         &(tamis_hasher_options){sizeof(tamis_hasher_options), scheme, seed,
+                                                                 bytes, secret_size, NULL},
+                                         &err),
                      TAMIS_E_INVALID);
     assert_null(hasher);
     if (!strstr(err.text, says))
@@ -207,8 +212,12 @@ static void no_key_is_left_in_memory(void **state) {
     (void)state;
     tamis_allocator keeping = {keeping_alloc, keeping_free, NULL};
     tamis_hasher *hasher = NULL;
-    assert_int_equal(tamis_hasher_create(&hasher, TAMIS_SCHEME_SIP, 0, secret, sizeof secret, &keeping, NULL),
-                     TAMIS_OK);
+    assert_int_equal(
+        tamis_hasher_create(&hasher,
+                            &(tamis_hasher_options){sizeof(tamis_hasher_options), TAMIS_SCHEME_SIP, 0, secret,
+                                                    sizeof secret, &keeping},
+                            NULL),
+        TAMIS_OK);
     size_t used = 0;
     for (size_t i = 0; i < kept_size; i++)
         used += kept[i] != 0;

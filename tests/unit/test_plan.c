@@ -18,7 +18,7 @@
 static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED, TAMIS_KIND_FINGERPRINT,
                                    TAMIS_KIND_EXACT};
 static const double rates[] = {0.5,  0.1,  0.03,  0.01,  1e-3,  1e-4, 1e-5,
-                               1e-6, 1e-9, 1e-12, 1e-17, 1e-20, 1e-30};
+                               1e-6, 1e-9, 1e-12, 1e-17, 1e-20, 1e-26};
 enum { RATES = sizeof rates / sizeof *rates };
 
 static tamis_want want_of(tamis_kind kind, uint64_t expect, double fpr, uint64_t memory) {
@@ -102,14 +102,14 @@ static void too_little_memory_is_refused_with_the_number(void **state) {
     for (size_t i = 0; i < 4; i++) {
         uint64_t needs = made(want_of(kinds[i], 100000, 0.001, 0)).memory;
         char number[32];
-        snprintf(number, sizeof number, " %" PRIu64 ";", needs);
+        snprintf(number, sizeof number, " %" PRIu64 " bytes;", needs);
         refused(want_of(kinds[i], 100000, 0.001, needs - 1), TAMIS_E_INVALID, number);
         refused(want_of(kinds[i], 100000, 0.001, 1), TAMIS_E_INVALID, number);
         assert_int_equal(made(want_of(kinds[i], 100000, 0.001, needs)).memory, needs);
         if (kinds[i] < TAMIS_KIND_FINGERPRINT)
             continue;
         needs = made(want_of(kinds[i], 0, 0.001, 0)).memory;
-        snprintf(number, sizeof number, " %" PRIu64 ";", needs);
+        snprintf(number, sizeof number, " %" PRIu64 " bytes;", needs);
         refused(want_of(kinds[i], 0, 0.001, needs - 1), TAMIS_E_INVALID, number);
         assert_int_equal(made(want_of(kinds[i], 0, 0.001, needs)).memory_limit, needs);
     }
@@ -127,7 +127,7 @@ static void defaults(void **state) {
     assert_true(plan.reason[0] != 0 && plan.reason[strlen(plan.reason) - 1] != '.');
 }
 
-/* Every kind, size and rate, up to 1e12 keys at 1e-30: consistent numbers, no overflow, the rate kept. */
+/* Every kind, size and rate, up to 1e12 keys at 1e-26: consistent numbers, no overflow, the rate kept. */
 static void check_plan(const tamis_plan *plan, uint64_t n, double p) {
     assert_int_equal(plan->capacity, n);
     assert_true(plan->memory >= 8 && plan->memory < UINT64_C(1) << 50);

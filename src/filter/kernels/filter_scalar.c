@@ -27,11 +27,11 @@ static inline uint64_t *line_of(const tamis__blocks *in, const tamis_hash *hash)
     return in->words + tamis__mulhi(hash->word[1], in->blocks) * BLOCK_WORDS;
 }
 
-/* w(j) of the picture above, with murmur3's multiplier. The shift before it matters: without, words of two j
+/* w(j) of the picture above, The shift before it matters: without, words of two j
  * differ by a constant, so keys that share 7 positions share the next 7, and the rate is a fifth higher. */
 static inline uint64_t position_word(uint64_t from, uint32_t j) {
     uint64_t x = from + j * TAMIS__GOLDEN;
-    x = (x ^ x >> 32) * UINT64_C(0xff51afd7ed558ccd);
+    x = (x ^ x >> 32) * TAMIS__MIX;
     return x ^ x >> 32;
 }
 

@@ -104,8 +104,8 @@ tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t
     return status;
 }
 
-tamis_dedup_counts tamis_dedup_count(const tamis_dedup *session) {
-    return session->counts;
+void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {
+    tamis__give_struct(counts, &session->counts, sizeof session->counts);
 }
 
 const tamis_filter *tamis_dedup_filter(const tamis_dedup *session) {

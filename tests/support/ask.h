@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_TESTS_SUPPORT_ASK_H
+#define TAMIS_TESTS_SUPPORT_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <tamis/filter.h>
+
+/* Whether a filter in memory answers that it has the key. */
+static inline bool ask_one(const tamis_filter *filter, const void *key, size_t size) {
+    tamis_answer answer = TAMIS_UNKNOWN;
+    return tamis_filter_contains(filter, key, size, &answer, NULL) == TAMIS_OK && answer == TAMIS_SEEN;
+}
+
+#endif
