@@ -59,6 +59,12 @@ typedef struct cli_conflict {
     const char *why; /* completes "--one: contradicts --other: ..." */
 } cli_conflict;
 
+/* A name and what there is to say of it. */
+typedef struct cli_entry {
+    const char *name; /* NULL ends a list */
+    const char *text;
+} cli_entry;
+
 typedef struct cli_example {
     const char *line; /* as typed into a shell; a test runs it */
     const char *what; /* what it does */
@@ -89,6 +95,11 @@ typedef struct cli_command {
     size_t conflict_count;
     const char *const *exits;    /* "0", "what it means", ..., NULL-ended */
     const cli_example *examples; /* ended by a NULL line */
+    /* For the manual alone; each NULL or ended by a NULL. */
+    const char *json_about;   /* a sentence before the fields */
+    const cli_entry *json;    /* fields of what --json prints */
+    const cli_entry *files;   /* names of files */
+    const char *const *notes; /* paragraphs */
     /* Runs with arguments that passed parsing. CLI_FAILED fills *err. */
     int (*run)(const cli_args *args, tamis_error *err);
 } cli_command;
@@ -98,8 +109,11 @@ extern const cli_command *const cli_commands[];
 
 /* The command of that name, or NULL. */
 const cli_command *cli_command_find(const char *name);
-/* The command whose name is nearest to what was typed; never NULL. */
-const cli_command *cli_command_closest(const char *typed);
+/*
+ * Refuses `typed`, which is no command (nor an option of tamis itself), with the name it is nearest to or,
+ * where none is near, with all there are. `before` stands between "tamis" and a command: "" or "help ".
+ */
+int cli_command_unknown(tamis_error *err, const char *typed, const char *before);
 
 extern const cli_command cmd_dedup;
 extern const cli_command cmd_gen;
@@ -110,6 +124,10 @@ extern const cli_command cmd_help;
 __attribute__((format(printf, 2, 3))) int cli_fail(tamis_error *err, const char *format, ...);
 /* Puts what to do here in place of what the library advises, which knows no options. */
 void cli_remedy(tamis_error *err, const char *remedy);
+/* Fills *err: standard output did not take data, for the reason `number` (an errno; 0: not known). */
+int cli_fail_output(tamis_error *err, int number);
+/* CLI_DONE if standard output is open for writing; else CLI_FAILED, before work is done in vain. */
+int cli_output_check(tamis_error *err);
 /* Writes "tamis: <sentence>\n" on standard error, control bytes shown as '?': always one line. */
 void cli_report(const char *sentence);
 /* strerror in the form of our sentences, which begin in lower case; 80 bytes are enough. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +24,24 @@ void cli_remedy(tamis_error *err, const char *remedy) {
     size_t used = end == NULL ? strlen(err->text) : (size_t)(end - err->text);
 
     snprintf(err->text + used, sizeof err->text - used, "; %s", remedy);
+}
+
+int cli_fail_output(tamis_error *err, int number) {
+    char why[80];
+
+    if (number == EBADF)
+        return cli_fail(err, "standard output: closed, or open for reading only; open it, or redirect it to "
+                             "a file");
+    return cli_fail(err, "standard output: %s; free space there, or write elsewhere",
+                    number != 0 ? cli_errno_text(why, sizeof why, number) : "not all could be written");
+}
+
+int cli_output_check(tamis_error *err) {
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return cli_fail_output(err, EBADF);
+    return CLI_DONE;
 }
 
 void cli_report(const char *sentence) {

@@ -183,9 +183,12 @@ cli_number cli_number_size(const char *text, uint64_t *value) {
     if (unit == 0)
         return CLI_NUMBER_MALFORMED;
     why = multiply_out(&number, unit, &result, &whole);
-    if (why == CLI_NUMBER_OK)
-        *value = result;
-    return why;
+    if (why != CLI_NUMBER_OK)
+        return why;
+    if (!whole && unit == 1)
+        return CLI_NUMBER_NOT_WHOLE;
+    *value = result;
+    return CLI_NUMBER_OK;
 }
 
 cli_number cli_number_seed(const char *text, uint64_t *value) {
@@ -227,6 +230,11 @@ cli_number cli_number_rate(const char *text, double *value) {
     return CLI_NUMBER_OK;
 }
 
+/* What a rate is to this option: a share of records is no rate. */
+static const char *rate_word(const cli_option *option) {
+    return option->value != NULL && strcmp(option->value, "SHARE") == 0 ? "share" : "rate";
+}
+
 /* "from 1 to 1e12, such as ...": what the option would take. */
 static void describe_bounds(const cli_option *option, char *text, size_t size) {
     char low[32], high[32];
@@ -243,8 +251,8 @@ static void describe_bounds(const cli_option *option, char *text, size_t size) {
         snprintf(text, size, "give a size from %s to %s, such as 512MiB, 2G or 1e9", low, high);
         break;
     case CLI_RATE:
-        snprintf(text, size, "give a rate from %g to %g, such as %s", option->rate_min, option->rate_max,
-                 option->rate_max < 1 ? "1e-9 or 0.1%" : "0.2 or 20%");
+        snprintf(text, size, "give a %s from %g to %g, such as %s", rate_word(option), option->rate_min,
+                 option->rate_max, option->rate_max < 1 ? "1e-9 or 0.1%" : "0.2 or 20%");
         break;
     default:
         snprintf(text, size, "give a whole number from 0 to %" PRIu64 ", in decimal or as 0x...", UINT64_MAX);
@@ -267,13 +275,14 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
 
 static const char *complaint(const cli_option *option, cli_number why, const cli_value *value) {
     if (why == CLI_NUMBER_NOT_WHOLE)
-        return "not a whole number";
+        return option->type == CLI_SIZE ? "not a whole number of bytes" : "not a whole number";
     if (why == CLI_NUMBER_TOO_LARGE)
         return "too large";
     if (why == CLI_NUMBER_MALFORMED)
-        return option->type == CLI_SIZE   ? "not a size"
-               : option->type == CLI_RATE ? "not a rate"
-                                          : "not a number";
+        return option->type == CLI_SIZE      ? "not a size"
+               : option->type != CLI_RATE    ? "not a number"
+               : rate_word(option)[0] == 's' ? "not a share"
+                                             : "not a rate";
     if (option->type == CLI_SEED)
         return NULL;
     if (option->type == CLI_RATE) {

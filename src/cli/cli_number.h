@@ -19,7 +19,7 @@ typedef enum cli_number {
 /* 10000000, 1e7, 1.5M: k (or K), M, G, T are powers of 1000; the result must be whole. */
 cli_number cli_number_count(const char *text, uint64_t *value);
 /* 1000, 1e9, 512MiB, 2G, 1.5GB: K and KiB are 1024, KB (kB) is 1000, up to E; B alone is 1. A fraction
- * of a byte is dropped. */
+ * of a byte is dropped where the unit is larger (0.1G), and refused where it is not (1.5). */
 cli_number cli_number_size(const char *text, uint64_t *value);
 /* Decimal or 0x hexadecimal, all 64 bits. */
 cli_number cli_number_seed(const char *text, uint64_t *value);

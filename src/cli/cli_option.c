@@ -85,29 +85,50 @@ static int take_option(const cli_option *option, const char *text, cli_value *va
     }
 }
 
-/* An unknown long option: how many rows begin like it, and which row is nearest. */
+/* Row `i` of the command's long options, --help the last; NULL past it. */
+static const char *long_name(const cli_command *command, size_t i) {
+    if (i < command->option_count)
+        return command->options[i].name;
+    return i == command->option_count ? cli_option_help.name : NULL;
+}
+
+/* Lists the long options that begin like `name`, as "--a, --b or --c", and answers how many there are. */
+static size_t list_beginning(const cli_command *command, const char *name, char *list, size_t size) {
+    const char *last = NULL, *candidate;
+    size_t count = 0, used = 0;
+
+    list[0] = '\0';
+    for (size_t i = 0; (candidate = long_name(command, i)) != NULL; i++) {
+        if (strncmp(candidate, name, strlen(name)) != 0)
+            continue;
+        if (last != NULL && used < size)
+            used += (size_t)snprintf(list + used, size - used, "%s--%s", count > 1 ? ", " : "", last);
+        last = candidate;
+        count++;
+    }
+    if (last != NULL && used < size)
+        snprintf(list + used, size - used, "%s--%s", count > 1 ? " or " : "", last);
+    return count;
+}
+
+/* An unknown long option: which rows begin like it, and which row is nearest. */
 static int refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
     size_t length = strcspn(typed, "=");
-    char name[64];
-    const char *closest = cli_option_help.name, *matches[2] = {NULL, NULL};
+    char name[64], list[400];
+    const char *closest = cli_option_help.name, *candidate;
     unsigned best;
-    size_t count = 0;
 
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
+    if (list_beginning(command, name, list, sizeof list) > 1)
+        return cli_fail(err, "--%s: could be %s; write the option in full", name, list);
     best = cli_text_distance(name, closest);
-    for (size_t i = 0; i < command->option_count; i++) {
-        const char *candidate = command->options[i].name;
+    for (size_t i = 0; (candidate = long_name(command, i)) != NULL; i++) {
         unsigned distance = cli_text_distance(name, candidate);
-        if (strncmp(candidate, name, strlen(name)) == 0 && count < 2)
-            matches[count++] = candidate;
         if (distance >= best)
             continue;
         best = distance;
         closest = candidate;
     }
-    if (count == 2)
-        return cli_fail(err, "--%s: could be --%s or --%s; write the option in full", name, matches[0],
-                        matches[1]);
     /* A third of the letters wrong is a slip; more is another word. */
     if (best > 1 + strlen(name) / 3)
         return cli_fail(err, "--%s: unknown option; see tamis %s --help", name, command->name);

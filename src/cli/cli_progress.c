@@ -2,7 +2,6 @@
 #include "cli/cli_progress.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -38,8 +37,11 @@ static size_t terminal_columns(int fd) {
     return window.ws_col;
 }
 
-/* "12.3 GB of 29.3 GB  147 MB/s  1:55 left  92.5 % unique": what is known of it. */
-static void facts(char *text, size_t size, const tamis_stream_stats *now, double rate, double elapsed) {
+enum { FACTS = 4, FACT_SIZE = 2 * CLI_TEXT_NUMBER + 8 };
+
+/* "12.3 GB of 29.3 GB", "147 MB/s", "1:55 left", "92.5 % unique": what is known, first things first. */
+static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now, double rate,
+                    double elapsed) {
     char done[CLI_TEXT_NUMBER], total[CLI_TEXT_NUMBER], speed[CLI_TEXT_NUMBER], time[CLI_TEXT_NUMBER];
     double unique = now->records > 0 ? 100.0 * (double)now->unique / (double)now->records : 0.0;
     bool known = now->bytes_total > 0;
@@ -50,45 +52,49 @@ static void facts(char *text, size_t size, const tamis_stream_stats *now, double
     if (known && rate > 0)
         elapsed = fmax(0.0, (double)now->bytes_total - (double)now->bytes_in) / rate;
     cli_text_duration(time, sizeof time, elapsed);
-    snprintf(text, size, "%s%s%s  %s/s  %s%s  %.1f %% unique", done, known ? " of " : "", known ? total : "",
-             speed, time, known && rate > 0 ? " left" : "", unique);
+    snprintf(facts[0], FACT_SIZE, "%s%s%s", done, known ? " of " : "", known ? total : "");
+    snprintf(facts[1], FACT_SIZE, "%s/s", speed);
+    snprintf(facts[2], FACT_SIZE, "%s%s", time, known && rate > 0 ? " left" : "");
+    snprintf(facts[3], FACT_SIZE, "%.1f %% unique", unique);
 }
 
-/* What is longer than the terminal is wide is cut. */
-__attribute__((format(printf, 3, 4))) static void put_line(char *text, size_t columns, const char *format,
-                                                           ...) {
-    va_list args;
+/* " 42%", and a bar where there is room for one beside the facts. True with a bar. */
+static bool put_share(char *text, size_t size, double share, size_t room) {
+    size_t cells = room < BAR_MAX ? room : BAR_MAX, filled = (size_t)(share * (double)cells);
+    unsigned percent = (unsigned)(100 * share);
 
-    va_start(args, format);
-    vsnprintf(text, columns + 1, format, args);
-    va_end(args);
+    if (cells < BAR_MIN) {
+        snprintf(text, size, "%3u%%", percent);
+        return false;
+    }
+    snprintf(text, size, "%3u%% [%.*s%.*s]", percent, (int)filled, "########################################",
+             (int)(cells - filled), "........................................");
+    return true;
 }
 
 void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stream_stats *now, double rate,
                        double elapsed) {
-    char tail[512];
-    double share = 0;
-    size_t room, cells = 0, filled;
+    char facts[FACTS][FACT_SIZE], head[2 * BAR_MAX + 16] = "";
+    size_t used = sizeof " 42% [] " - 1 + 2 * (FACTS - 1);
+    bool bar = false;
 
-    facts(tail, sizeof tail, now, rate, elapsed);
+    collect(facts, now, rate, elapsed);
     if (columns >= size)
         columns = size - 1;
-    if (now->bytes_total == 0) {
-        put_line(text, columns, "%s", tail);
-        return;
+    for (int i = 0; i < FACTS; i++)
+        used += strlen(facts[i]);
+    if (now->bytes_total > 0)
+        bar = put_share(head, sizeof head, fmin(1.0, (double)now->bytes_in / (double)now->bytes_total),
+                        columns > used ? columns - used : 0);
+    /* Where the terminal is too narrow whole facts are left out, the last ones first. */
+    used = strlen(head) <= columns ? strlen(head) : 0;
+    snprintf(text, size, "%.*s", (int)used, head);
+    for (int i = 0; i < FACTS; i++) {
+        const char *gap = used == 0 ? "" : i == 0 && bar ? " " : "  ";
+        if (used + strlen(gap) + strlen(facts[i]) > columns)
+            break;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", gap, facts[i]);
     }
-    share = fmin(1.0, (double)now->bytes_in / (double)now->bytes_total);
-    room = strlen(tail) + sizeof " 42%  []" - 1;
-    if (columns > room)
-        cells = columns - room < BAR_MAX ? columns - room : BAR_MAX;
-    if (cells < BAR_MIN) {
-        put_line(text, columns, "%3.0f%%  %s", floor(100 * share), tail);
-        return;
-    }
-    filled = (size_t)(share * (double)cells);
-    put_line(text, columns, "%3.0f%% [%.*s%.*s] %s", floor(100 * share), (int)filled,
-             "########################################", (int)(cells - filled),
-             "........................................", tail);
 }
 
 static void write_quietly(int fd, const char *text, size_t size) {

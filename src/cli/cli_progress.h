@@ -27,7 +27,7 @@ void cli_progress_step(void *context, const tamis_stream_stats *now);
 /* Clears the line. */
 void cli_progress_end(cli_progress *progress);
 
-/* The line itself, at most `columns` wide, NUL-terminated. */
+/* The line itself, at most `columns` wide, NUL-terminated; what does not fit is left out, not cut. */
 void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stream_stats *now, double rate,
                        double elapsed);
 

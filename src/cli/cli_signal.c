@@ -49,8 +49,8 @@ int cli_signals_begin(int *stop_fd, tamis_error *err) {
     return CLI_DONE;
 }
 
-int cli_signals_caught(void) {
-    return (int)caught_signal;
+int cli_signals_code(void) {
+    return 128 + (caught_signal != 0 ? (int)caught_signal : SIGTERM);
 }
 
 _Noreturn void cli_die_of_pipe(void) {

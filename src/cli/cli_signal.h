@@ -12,8 +12,8 @@
  * a shell's background job). CLI_DONE or CLI_FAILED.
  */
 int cli_signals_begin(int *stop_fd, tamis_error *err);
-/* The signal that came, 0 for none. */
-int cli_signals_caught(void);
+/* The exit status of a run that a signal ended: 130 for SIGINT, as a shell would say it. */
+int cli_signals_code(void);
 
 /* Dies of SIGPIPE, as a program does that takes no care of it: the shell sees 141. */
 _Noreturn void cli_die_of_pipe(void);

@@ -91,6 +91,20 @@ const char *cli_text_real(char *text, size_t size, double number) {
     return text;
 }
 
+const char *cli_text_expected(char *text, size_t size, double number) {
+    /* From 99.5 on two digits would be too few; what no integer holds stays as it is. */
+    if (number >= 99.5 && number < 1e18)
+        return cli_text_count(text, size, (uint64_t)llround(number));
+    return cli_text_real(text, size, number);
+}
+
+const char *cli_text_records(char *text, size_t size, uint64_t count) {
+    char digits[28]; /* all that a count can have, commas included */
+
+    snprintf(text, size, "%s record%s", cli_text_count(digits, sizeof digits, count), count == 1 ? "" : "s");
+    return text;
+}
+
 const char *cli_text_duration(char *text, size_t size, double seconds) {
     uint64_t whole;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +11,7 @@
 #include "cli/cli_secret.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_text.h"
+#include "cli/cli_want.h"
 #include "cli/dedup_config.h"
 #include "cli/dedup_report.h"
 
@@ -20,32 +21,57 @@ typedef struct dedup_run {
     dedup_report report;
 } dedup_run;
 
-static int create_filter(dedup_run *run, const dedup_config *config, tamis_error *err) {
+/* Refused before anything is created: who overwrites the secret loses it. */
+static int check_secret_kept(const cli_secret *secret, const dedup_config *config, tamis_error *err) {
+    const struct {
+        const char *path, *name; /* NULL: nowhere */
+    } outputs[] = {{config->output, "the file of --output"},
+                   {config->duplicates, "the file of --duplicates"},
+                   {config->count ? "-" : NULL, ""}};
+
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        const char *path = outputs[i].path;
+        if (path == NULL || !cli_secret_is_in(secret, path))
+            continue;
+        return cli_fail(err, "--secret-file '%.300s': is %s too; write to another file", config->secret_file,
+                        strcmp(path, "-") == 0 ? "standard output" : outputs[i].name);
+    }
+    return CLI_DONE;
+}
+
+/* CLI_DONE, CLI_FAILED or the status of a run that a signal ended. */
+static int create_filter(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
     cli_secret secret;
-    tamis_status status;
+    int code = CLI_DONE;
 
-    if (tamis_plan_make(&plan, &config->want, err) != TAMIS_OK)
+    if (tamis_plan_make(&plan, &config->want, err) != TAMIS_OK) {
+        cli_want_name_memory(&config->memory, err);
         return CLI_FAILED;
+    }
     filter_options.seed = config->seed;
     if (config->secret_file != NULL) {
-        if (cli_secret_read(&secret, config->secret_file, err) != CLI_DONE)
-            return CLI_FAILED;
+        code = cli_secret_read(&secret, config->secret_file, stop_fd, err);
+        if (code != CLI_DONE)
+            return code;
+        code = check_secret_kept(&secret, config, err);
         filter_options.secret = secret.bytes;
         filter_options.secret_size = secret.size;
     }
-    status = tamis_filter_create(&run->filter, &plan, &filter_options, err);
+    if (code == CLI_DONE && tamis_filter_create(&run->filter, &plan, &filter_options, err) != TAMIS_OK)
+        code = CLI_FAILED;
     if (config->secret_file != NULL)
         cli_secret_forget(&secret);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return code;
 }
 
-static int open_run(dedup_run *run, const dedup_config *config, tamis_error *err) {
+static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
+    int code = create_filter(run, config, stop_fd, err);
 
-    if (create_filter(run, config, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (code != CLI_DONE)
+        return code;
     session_options.when_full = config->when_full;
     return tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK ? CLI_DONE
                                                                                            : CLI_FAILED;
@@ -80,11 +106,10 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
 
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
     if (capacity > 0)
-        return cli_fail(
-            err,
-            "filter: full with the %s records it was made for, and record %s is another; give a larger "
-            "--expect, or --when-full pass to print what finds no room",
-            cli_text_count(size, sizeof size, capacity), record);
+        return cli_fail(err,
+                        "filter: full with the %s it was made for, and record %s is another; give a larger "
+                        "--expect, or --when-full pass to print what finds no room",
+                        cli_text_records(size, sizeof size, capacity), record);
     if (config->want.memory > 0)
         return cli_fail(
             err,
@@ -98,26 +123,43 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
         record);
 }
 
-static void summarize(dedup_run *run, const dedup_config *config) {
+/* What was passed on is no secret, but --json promises nothing but an object. */
+static void tell_unknown(const dedup_run *run, const dedup_config *config) {
+    uint64_t unknown = run->report.stats.unknown;
     char count[CLI_TEXT_NUMBER], sentence[200];
-    dedup_report *report = &run->report;
 
-    if (report->stats.unknown > 0 && !config->quiet && !config->json) {
-        snprintf(sentence, sizeof sentence,
-                 "filter: full, so %s records were passed on without being remembered; give a "
-                 "larger --expect or more --memory",
-                 cli_text_count(count, sizeof count, report->stats.unknown));
-        cli_report(sentence);
-    }
-    if (!config->stats)
+    if (unknown == 0 || config->quiet || config->json)
         return;
-    tamis_filter_info_get(run->filter, &report->info);
+    snprintf(sentence, sizeof sentence,
+             "filter: full, so %s %s passed on without being remembered%s; give a larger --expect or more "
+             "--memory",
+             cli_text_records(count, sizeof count, unknown), unknown == 1 ? "was" : "were",
+             config->count ? ", and counted each time" : "");
+    cli_report(sentence);
+}
+
+/* The summary, if one was asked for. A first error in *err is kept. */
+static int summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
+    dedup_report *report = &run->report;
+    char why[80];
+
+    if (!config->stats)
+        return CLI_DONE;
+    if (tamis_filter_info_get(run->filter, &report->info, report->failed ? NULL : err) != TAMIS_OK)
+        return CLI_FAILED;
     report->plan = tamis_filter_plan(run->filter);
     report->scheme = tamis_hasher_scheme(tamis_filter_hasher(run->filter));
+    errno = 0;
     if (config->json)
         dedup_report_json(stderr, report);
     else
         dedup_report_text(stderr, report);
+    if (fflush(stderr) == 0 && !ferror(stderr))
+        return CLI_DONE;
+    if (!report->failed)
+        cli_fail(err, "standard error: the summary cannot be written: %s; redirect it to a file",
+                 errno != 0 ? cli_errno_text(why, sizeof why, errno) : "not all was taken");
+    return CLI_FAILED;
 }
 
 /* The stream has removed what it wrote beside a regular file: that deserves a word. */
@@ -133,30 +175,49 @@ static void tell_removed(const char *path) {
     cli_report(sentence);
 }
 
-static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
-    if (status == TAMIS_E_PIPE)
-        return CLI_PIPE_GONE;
+/* Says in *err what the library knows, with what helps here. */
+static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
     if (status == TAMIS_E_TOO_LONG)
         cli_remedy(err, "give a larger --max-record, or check which byte ends the records");
-    if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED)
-        return CLI_FAILED;
-    run->report.interrupted = status == TAMIS_E_INTERRUPTED;
-    if (config->count)
-        printf("%" PRIu64 "\n", run->report.stats.unique);
-    summarize(run, config);
-    if (status == TAMIS_OK)
-        return CLI_DONE;
+    return CLI_FAILED;
+}
+
+static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    dedup_report *report = &run->report;
+    int code = CLI_DONE;
+
+    if (status == TAMIS_E_PIPE)
+        return CLI_PIPE_GONE;
+    report->interrupted = status == TAMIS_E_INTERRUPTED;
+    report->failed = status != TAMIS_OK && !report->interrupted;
+    if (report->failed) {
+        code = fail(run, config, status, err);
+        if (report->stats.records == 0)
+            return code; /* it has not begun */
+    } else {
+        if (config->count)
+            printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown);
+        tell_unknown(run, config);
+    }
+    if (summarize(run, config, err) != CLI_DONE)
+        code = CLI_FAILED;
+    if (!report->interrupted)
+        return code;
+    if (err->sys_errno != 0 && code == CLI_DONE)
+        cli_report(err->text); /* the last records found no reader */
     tell_removed(config->output);
     tell_removed(config->duplicates);
-    return 128 + (cli_signals_caught() != 0 ? cli_signals_caught() : SIGTERM);
+    return code == CLI_DONE ? cli_signals_code() : code;
 }
 
 static int run_dedup(const cli_args *args, tamis_error *err) {
     dedup_config config;
     dedup_run run = {
-        NULL, NULL, {TAMIS_STREAM_STATS_INIT, TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, 0, false}};
+        NULL,
+        NULL,
+        {TAMIS_STREAM_STATS_INIT, TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, 0, false, false}};
     double begun = cli_progress_now();
     int code, stop_fd = -1;
 
@@ -164,7 +225,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
         return CLI_FAILED;
     if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
-    code = open_run(&run, &config, err);
+    code = open_run(&run, &config, stop_fd, err);
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         run.report.seconds = cli_progress_now() - begun;
@@ -175,57 +236,20 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     return code;
 }
 
-static const char *const description[] = {
-    "Print each record the first time it is seen, in input order, in a few bytes of memory a record.",
-    "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given. A "
-    "record is "
-    "its bytes without the terminator (a carriage return before the newline is part of it), of any length up "
-    "to "
-    "--max-record. A last line without a newline is a record too, and is written as it is unless another "
-    "follows it.",
-    "Nothing but fingerprints of the records is kept, so a new record may be taken for one seen before and "
-    "dropped, "
-    "with the chance that --fpr states: by default one in 1e9. A record that was seen is never printed "
-    "again, unless "
-    "--when-full pass is given and the filter is full. With --exact the chance is n/2^128.",
-    "A record leaves as soon as it arrived: when input pauses, what was read is written, so tamis serves in "
-    "the "
-    "middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
-    "standard "
-    "output and the summary is printed; a file given to --output stays as it was.",
-    "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
-    "Counts: k, M, G "
-    "and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
-    NULL};
-
-static const char *const exits[] = {
-    "0",   "All records were read and answered.",
-    "2",   "Error: a bad option, a file that cannot be read or written, a full filter.",
-    "130", "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",
-    NULL};
-
-static const cli_example examples[] = {
-    {"tamis dedup clicks.log > unique.log", "Each line of clicks.log once."},
-    {"cat a.log b.log | tamis dedup -o once.log --duplicates again.log --stats",
-     "First occurrences in one file, the others in another, and a summary on standard error."},
-    {"tamis dedup --expect 1e7 --fpr 1e-12 clicks.log > unique.log",
-     "Room for ten million distinct lines from the start, and one wrong drop in 1e12."},
-    {"find . -print0 | tamis dedup -z --count",
-     "How many distinct records, each ended by a zero byte, there are."},
-    {"head -c 32 /dev/urandom > secret; tamis dedup --secret-file secret clicks.log > unique.log",
-     "With a keyed hash, for records that someone hostile may have written."},
-    {NULL, NULL}};
-
 const cli_command cmd_dedup = {
     .name = "dedup",
     .summary = "print each record the first time it is seen",
     .operands = "[FILE...]",
-    .description = description,
+    .description = dedup_description,
     .options = dedup_options,
     .option_count = DEDUP_OPTIONS,
     .conflicts = dedup_conflicts,
     .conflict_count = DEDUP_CONFLICTS,
-    .exits = exits,
-    .examples = examples,
+    .exits = dedup_exits,
+    .examples = dedup_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = dedup_json,
+    .files = dedup_files,
+    .notes = dedup_notes,
     .run = run_dedup,
 };

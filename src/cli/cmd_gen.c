@@ -65,8 +65,6 @@ static int configure(gen_config *config, const cli_args *args, tamis_error *err)
 }
 
 static int write_all(const char *data, size_t size, tamis_error *err) {
-    char why[80];
-
     while (size > 0) {
         ssize_t written = write(STDOUT_FILENO, data, size);
         if (written < 0 && errno == EINTR)
@@ -74,8 +72,7 @@ static int write_all(const char *data, size_t size, tamis_error *err) {
         if (written < 0 && errno == EPIPE)
             return CLI_PIPE_GONE;
         if (written < 0)
-            return cli_fail(err, "standard output: %s; free space there, or write elsewhere",
-                            cli_errno_text(why, sizeof why, errno));
+            return cli_fail_output(err, errno);
         data += written;
         size -= (size_t)written;
     }
@@ -133,7 +130,11 @@ static const char *const description[] = {
     "10M (k, M, G and T are powers of 1000).",
     NULL};
 
-static const char *const exits[] = {"0", "Done.", "2", "Error: nothing, or not all, was written.", NULL};
+static const char *const exits[] = {
+    "0",   "Done.",
+    "2",   "Error: nothing, or not all, was written.",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
 
 static const cli_example examples[] = {
     {"tamis gen words 1e6 --seed 7 | tamis dedup --count", "How many of a million words are distinct."},

@@ -13,8 +13,7 @@ static int run_help(const cli_args *args, tamis_error *err) {
         return cli_fail(err, "help: takes one command; leave out what follows it");
     command = cli_command_find(args->operands[0]);
     if (command == NULL)
-        return cli_fail(err, "%.60s: unknown command; did you mean tamis help %s? See tamis --help",
-                        args->operands[0], cli_command_closest(args->operands[0])->name);
+        return cli_command_unknown(err, args->operands[0], "help ");
     cli_help_command(stdout, command);
     return CLI_DONE;
 }
@@ -23,7 +22,11 @@ static const char *const description[] = {
     "Print what a command does, its options and examples of its use; without a command, the list of them.",
     NULL};
 
-static const char *const exits[] = {"0", "Done.", "2", "There is no such command.", NULL};
+static const char *const exits[] = {
+    "0",   "Done.",
+    "2",   "Error: there is no such command, or not all was written.",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
 
 static const cli_example examples[] = {
     {"tamis help dedup", "All about dedup, as tamis dedup --help prints it."}, {NULL, NULL}};

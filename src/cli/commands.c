@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of commands: here and not in main.c, because the documentation is made from it too. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -14,11 +15,48 @@ const cli_command *cli_command_find(const char *name) {
     return NULL;
 }
 
-const cli_command *cli_command_closest(const char *typed) {
-    const cli_command *closest = cli_commands[0];
+/* A slip of the finger: two letters at the most, and less than half of what was typed. */
+static bool is_near(const char *typed, const char *name, unsigned *best) {
+    unsigned distance = cli_text_distance(typed, name);
 
-    for (size_t i = 1; cli_commands[i] != NULL; i++)
-        if (cli_text_distance(typed, cli_commands[i]->name) < cli_text_distance(typed, closest->name))
-            closest = cli_commands[i];
-    return closest;
+    if (distance > 2 || 2 * distance >= strlen(typed) || distance >= *best)
+        return false;
+    *best = distance;
+    return true;
+}
+
+/* "dedup, gen, plan or help" */
+static void list_commands(char *list, size_t size) {
+    size_t used = 0;
+
+    for (size_t i = 0; cli_commands[i] != NULL && used < size; i++) {
+        const char *between = i == 0 ? "" : cli_commands[i + 1] == NULL ? " or " : ", ";
+        used += (size_t)snprintf(list + used, size - used, "%s%s", between, cli_commands[i]->name);
+    }
+}
+
+int cli_command_unknown(tamis_error *err, const char *typed, const char *before) {
+    static const char *const globals[] = {"help", "version"};
+    const char *word = typed + strspn(typed, "-"), *what = word == typed ? "command" : "option";
+    const char *name = *typed == '\0' ? "''" : typed, *guess = NULL, *head = "";
+    unsigned best = 3;
+    char list[160];
+
+    for (size_t i = 0; word == typed && cli_commands[i] != NULL; i++)
+        if (is_near(word, cli_commands[i]->name, &best)) {
+            guess = cli_commands[i]->name;
+            head = before;
+        }
+    for (size_t i = 0; i < sizeof globals / sizeof globals[0]; i++)
+        if (is_near(word, globals[i], &best)) {
+            guess = globals[i];
+            head = "--";
+        }
+    if (guess != NULL)
+        return cli_fail(err, "%.60s: unknown %s; did you mean tamis %s%s? See tamis --help", name, what, head,
+                        guess);
+    if (word != typed)
+        return cli_fail(err, "%.60s: unknown option; give --help, --version or a command", name);
+    list_commands(list, sizeof list);
+    return cli_fail(err, "%.60s: unknown command; give %s", name, list);
 }

@@ -4,18 +4,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cli_want.h"
+
 static bool is_standard(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+static int check_inputs(const dedup_config *config, tamis_error *err) {
+    for (size_t i = 0; i < config->input_count; i++)
+        if (*config->inputs[i] == '\0')
+            return cli_fail(err, "'': an empty name; name a file, or give - for standard input");
+    return CLI_DONE;
+}
+
+/* Before hours of work are done: records or a number need somewhere to go. */
+static int check_standard_output(const dedup_config *config, tamis_error *err) {
+    if (config->count || is_standard(config->output) || is_standard(config->duplicates))
+        return cli_output_check(err);
+    return CLI_DONE;
+}
+
 static int check_outputs(const dedup_config *config, tamis_error *err) {
     if (config->duplicates == NULL)
-        return CLI_DONE;
+        return check_standard_output(config, err);
     if (is_standard(config->duplicates) && config->count)
         return cli_fail(err, "--duplicates '-': contradicts --count: the number goes to standard output; "
                              "give --duplicates a file, or leave one of them out");
     if (config->output == NULL || strcmp(config->output, config->duplicates) != 0)
-        return CLI_DONE;
+        return check_standard_output(config, err);
     if (is_standard(config->output))
         return cli_fail(err, "--duplicates '-': the first occurrences go to standard output already; "
                              "send them elsewhere with --output FILE");
@@ -36,12 +52,15 @@ static int check_kind(dedup_config *config, const cli_args *args, tamis_error *e
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",
                         kind->text);
-    return CLI_DONE;
+    return cli_want_check_rate(kind, &args->values[DEDUP_FPR], err);
 }
 
 static int check_scheme(dedup_config *config, const cli_args *args, tamis_error *err) {
     bool secret = config->secret_file != NULL;
 
+    if (is_standard(config->secret_file))
+        return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
+                             "./- for a file of that name");
     config->want.scheme = (tamis_scheme)args->values[DEDUP_SCHEME].number;
     if (config->want.scheme == TAMIS_SCHEME_AUTO && secret)
         config->want.scheme = TAMIS_SCHEME_SIP;
@@ -87,6 +106,7 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->want.expect = values[DEDUP_EXPECT].number;
     config->want.fpr = values[DEDUP_FPR].rate;
     config->want.memory = values[DEDUP_MEMORY].number;
+    config->memory = values[DEDUP_MEMORY];
     config->when_full = (tamis_when_full)values[DEDUP_WHEN_FULL].number;
     config->seed = values[DEDUP_SEED].number;
     config->secret_file = values[DEDUP_SECRET].text;
@@ -94,7 +114,8 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->stats = values[DEDUP_STATS].given || config->json;
     config->quiet = values[DEDUP_QUIET].given;
     configure_progress(config, args);
-    if (check_outputs(config, err) != CLI_DONE || check_kind(config, args, err) != CLI_DONE)
+    if (check_inputs(config, err) != CLI_DONE || check_outputs(config, err) != CLI_DONE ||
+        check_kind(config, args, err) != CLI_DONE)
         return CLI_FAILED;
     return check_scheme(config, args, err);
 }

@@ -30,10 +30,15 @@ enum {
     DEDUP_OPTIONS
 };
 
-enum { DEDUP_CONFLICTS = 3 };
+enum { DEDUP_CONFLICTS = 4 };
 
 extern const cli_option dedup_options[DEDUP_OPTIONS];
 extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
+
+/* What help and manual say besides: dedup_manual.c. */
+extern const char *const dedup_description[], *const dedup_exits[], *const dedup_notes[];
+extern const cli_example dedup_examples[];
+extern const cli_entry dedup_json[], dedup_files[];
 
 /* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
 typedef struct dedup_config {
@@ -47,6 +52,7 @@ typedef struct dedup_config {
     tamis_when_full when_full;
     uint64_t seed;
     const char *secret_file; /* NULL: none */
+    cli_value memory;        /* as typed */
     bool count;
     bool stats;
     bool json;

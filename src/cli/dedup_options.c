@@ -23,7 +23,9 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                               "With - they go to standard output, and the first ones need --output FILE."},
     [DEDUP_COUNT] = {.name = "count",
                      .type = CLI_FLAG,
-                     .help = "Write no records, only the number of unique ones, on standard output."},
+                     .help = "Write no records, only how many would have been written, on standard output.",
+                     .more = "That is the unique ones and, with --when-full pass, those that were passed on: "
+                             "the lines that the same run without --count prints."},
     [DEDUP_ZERO] = {.name = "zero-terminated",
                     .letter = 'z',
                     .type = CLI_FLAG,
@@ -95,13 +97,17 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .type = CLI_FILE,
          .value = "FILE",
          .help = "Key the hash with the bytes of FILE (16 to 4096), so that nobody can aim records at it.",
-         .more = "Every byte of the file counts, a newline at its end too."},
+         .more = "Every byte of the file counts, a newline at its end too. Standard input is "
+                 "/dev/stdin here, not -. The file may not be an output."},
     [DEDUP_STATS] = {.name = "stats",
                      .type = CLI_FLAG,
-                     .help = "Print a summary on standard error at the end."},
+                     .help = "Print a summary on standard error at the end.",
+                     .more = "It is printed too when a run fails after records were answered, and says so; "
+                             "the error follows it. A summary that cannot be written is an error."},
     [DEDUP_JSON] = {.name = "json",
                     .type = CLI_FLAG,
-                    .help = "Print the summary as one JSON object; implies --stats."},
+                    .help = "Print the summary as one JSON object; implies --stats.",
+                    .more = "Its fields are listed below."},
     [DEDUP_PROGRESS] = {.name = "progress",
                         .type = CLI_FLAG,
                         .help = "Show progress even where standard error is no terminal: a line a second.",
@@ -117,6 +123,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
 
 const cli_conflict dedup_conflicts[DEDUP_CONFLICTS] = {
     {DEDUP_COUNT, DEDUP_OUTPUT, "no records are written"},
+    {DEDUP_EXACT, DEDUP_FPR, "exact accepts no rate"},
     {DEDUP_PROGRESS, DEDUP_NO_PROGRESS, "one shows what the other hides"},
     {DEDUP_PROGRESS, DEDUP_QUIET, "one shows what the other hides"},
 };

@@ -32,8 +32,10 @@ static void print_speed(FILE *out, const dedup_report *report) {
     char text[CLI_TEXT_NUMBER], more[CLI_TEXT_NUMBER];
     double seconds = seconds_of(report);
 
-    fprintf(out, "%-22s %15s  %s\n", "bytes", cli_text_count(text, sizeof text, report->stats.bytes_in),
-            cli_text_volume(more, sizeof more, (double)report->stats.bytes_in));
+    fprintf(out, "%-22s %15s", "bytes", cli_text_count(text, sizeof text, report->stats.bytes_in));
+    if (report->stats.bytes_in >= 1000) /* else it would say the same again */
+        fprintf(out, "  %s", cli_text_volume(more, sizeof more, (double)report->stats.bytes_in));
+    fputc('\n', out);
     fprintf(out, "%-22s %15.3f\n", "seconds", report->seconds);
     cli_text_metric(text, sizeof text, (double)report->stats.records / seconds);
     cli_text_volume(more, sizeof more, (double)report->stats.bytes_in / seconds);
@@ -51,7 +53,7 @@ static void print_filter(FILE *out, const dedup_report *report) {
     fprintf(out, "\n%-22s %15s  scheme %s, rate %s now\n", "kind", tamis_kind_name(report->info.kind),
             tamis_scheme_name(report->scheme), cli_text_real(text, sizeof text, report->info.fpr_live));
     fprintf(out, "%-22s %15s  records taken for duplicates wrongly\n", "estimated false drops",
-            cli_text_real(text, sizeof text, report->info.false_fresh));
+            cli_text_expected(text, sizeof text, report->info.false_fresh));
 }
 
 void dedup_report_text(FILE *out, const dedup_report *report) {
@@ -64,8 +66,9 @@ void dedup_report_text(FILE *out, const dedup_report *report) {
         print_share(out, "passed on unasked", stats->unknown, stats->records);
     print_speed(out, report);
     print_filter(out, report);
-    if (report->interrupted)
-        fprintf(out, "%-22s %15s  what is above was answered until then\n", "interrupted", "yes");
+    if (report->interrupted || report->failed)
+        fprintf(out, "%-22s %15s  what is above was answered until then\n",
+                report->failed ? "failed" : "interrupted", "yes");
 }
 
 void dedup_report_json(FILE *out, const dedup_report *report) {
@@ -93,6 +96,7 @@ void dedup_report_json(FILE *out, const dedup_report *report) {
     cli_json_real(object, "false_drops", info->false_fresh);
     cli_json_bool(object, "saturated", info->saturated);
     cli_json_bool(object, "interrupted", report->interrupted);
-    if (!cli_json_write(object, 20, out, 0))
+    cli_json_bool(object, "failed", report->failed);
+    if (!cli_json_write(object, 21, out, 0))
         fputs("{}\n", out);
 }

@@ -15,6 +15,7 @@ typedef struct dedup_report {
     tamis_scheme scheme;    /* in use: never AUTO */
     double seconds;
     bool interrupted;
+    bool failed;
 } dedup_report;
 
 /* The summary for a person: aligned lines. */

@@ -71,6 +71,7 @@ void docs_completion_bash(FILE *out, const cli_command *none) {
           "_tamis_files() { compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$1\"); }\n"
           "_tamis() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+          "    local i ended=''\n"
           "    COMPREPLY=()\n"
           "    if ((COMP_CWORD == 1)); then _tamis_words '",
           out);
@@ -79,11 +80,15 @@ void docs_completion_bash(FILE *out, const cli_command *none) {
           "    # Readline takes \"--kind=x\" for three words.\n"
           "    if [[ $cur == = ]]; then cur=''\n"
           "    elif [[ $before == = ]] && ((COMP_CWORD > 2)); then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+          "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+          "        if [[ ${COMP_WORDS[i]} == -- ]]; then ended=/ before=--; fi\n"
+          "    done\n"
           "    case \"$verb $before\" in\n",
           out);
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         put_values(out, cli_commands[i]);
-    fputs("    esac\n    case \"$verb:$cur\" in\n", out);
+    /* After "--" nothing is an option: then the slash keeps a dash from being seen. */
+    fputs("    esac\n    case \"$verb:$ended$cur\" in\n", out);
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         fprintf(out, "        %s:-*) _tamis_words '", cli_commands[i]->name);
         put_options(out, cli_commands[i]);

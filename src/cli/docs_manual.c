@@ -102,6 +102,30 @@ static void put_exits(FILE *out, const char *const *exits) {
     fputs(".El\n", out);
 }
 
+/* A list of names and what they are, under a title. */
+static void put_entries(FILE *out, const char *title, const char *about, const cli_entry *entries) {
+    if (entries == NULL)
+        return;
+    fprintf(out, ".Sh %s\n", title);
+    if (about != NULL)
+        put_text(out, about);
+    fputs(".Bl -tag -width Ds\n", out);
+    for (; entries->name != NULL; entries++) {
+        fputs(".It Li ", out);
+        put_code(out, entries->name);
+        put_text(out, entries->text);
+    }
+    fputs(".El\n", out);
+}
+
+static void put_paragraphs(FILE *out, const char *const *paragraphs) {
+    for (size_t i = 0; paragraphs[i] != NULL; i++) {
+        if (i > 0)
+            fputs(".Pp\n", out);
+        put_text(out, paragraphs[i]);
+    }
+}
+
 static void put_examples(FILE *out, const cli_example *examples) {
     fputs(".Sh EXAMPLES\n", out);
     for (; examples->line != NULL; examples++) {
@@ -155,16 +179,18 @@ void docs_manual_command(FILE *out, const cli_command *command) {
     fprintf(out, ".Sh SYNOPSIS\n.Nm tamis %s\n.Op Ar OPTION ...\n", command->name);
     put_operands(out, command->operands);
     fputs(".Sh DESCRIPTION\n", out);
-    for (size_t i = 0; command->description[i] != NULL; i++) {
-        if (i > 0)
-            fputs(".Pp\n", out);
-        put_text(out, command->description[i]);
-    }
+    put_paragraphs(out, command->description);
     fputs(".Pp\nThe options are as follows:\n.Bl -tag -width Ds\n", out);
     for (size_t i = 0; i < command->option_count; i++)
         put_option(out, &command->options[i]);
     put_option(out, &cli_option_help);
     fputs(".El\n", out);
+    put_entries(out, "JSON", command->json_about, command->json);
+    if (command->notes != NULL) {
+        fputs(".Sh NOTES\n", out);
+        put_paragraphs(out, command->notes);
+    }
+    put_entries(out, "FILES", NULL, command->files);
     put_exits(out, command->exits);
     put_examples(out, command->examples);
     put_see_also(out, command->name);
@@ -175,6 +201,7 @@ static const char *const main_exits[] = {
     "1",   "The negative answer of a command that answers a question.",
     "2",   "Error: one line on standard error says what, why and what to do.",
     "130", "Ended by SIGINT, in order (143: by SIGTERM).",
+    "141", "Ended by SIGPIPE, without a word: the reader of the output has gone (a closed pipe).",
     NULL};
 
 void docs_manual_main(FILE *out, const cli_command *none) {
@@ -183,10 +210,12 @@ void docs_manual_main(FILE *out, const cli_command *none) {
     fputs(".Sh SYNOPSIS\n.Nm\n.Ar COMMAND\n.Op Ar OPTION ...\n.Op Ar OPERAND ...\n"
           ".Nm\n.Fl \\-version | \\-help\n.Sh DESCRIPTION\n",
           out);
-    put_text(out,
-             "tamis keeps sets of records in a few bytes each, and answers whether a record was met before. "
-             "Data goes to standard output, everything else to standard error; - names a standard stream "
-             "wherever a file is taken.");
+    put_text(
+        out,
+        "tamis keeps sets of records in a few bytes each, and answers whether a record was met before. "
+        "Data goes to standard output, everything else to standard error; - names a standard stream "
+        "wherever records are read from a file or written to one (not in --secret-file). Long options may "
+        "be abbreviated as long as they stay unique.");
     fputs(".Pp\nThe commands, each with a page of its own, are:\n.Bl -tag -width 14n\n", out);
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         fprintf(out, ".It Xr tamis-%s 1\n", cli_commands[i]->name);

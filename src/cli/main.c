@@ -23,31 +23,35 @@ static int run_command(const cli_command *command, int argc, char **argv, tamis_
     return CLI_DONE;
 }
 
+/* Whether --name or its beginning was typed, as the options of the commands may be shortened too. */
+static bool is_option(const char *typed, const char *name) {
+    size_t length = strlen(typed);
+
+    return length > 2 && strncmp(typed, "--", 2) == 0 && strncmp(typed + 2, name, length - 2) == 0;
+}
+
 static int run(int argc, char **argv, tamis_error *err) {
     const char *verb = argc > 1 ? argv[1] : NULL;
     const cli_command *command;
 
     if (verb == NULL)
         return cli_fail(err, "command: missing; give one, such as tamis dedup FILE, or see tamis --help");
-    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
+    if (is_option(verb, "help") || strcmp(verb, "-h") == 0) {
         cli_help_all(stdout);
         return CLI_DONE;
     }
-    if (strcmp(verb, "--version") == 0 || strcmp(verb, "-V") == 0) {
+    if (is_option(verb, "version") || strcmp(verb, "-V") == 0) {
         cli_help_version(stdout);
         return CLI_DONE;
     }
     command = cli_command_find(verb);
     if (command != NULL)
         return run_command(command, argc - 1, argv + 1, err);
-    return cli_fail(err, "%.60s: unknown %s; did you mean tamis %s? See tamis --help", verb,
-                    verb[0] == '-' ? "option" : "command",
-                    verb[0] == '-' ? "--help" : cli_command_closest(verb)->name);
+    return cli_command_unknown(err, verb, "");
 }
 
 /* Data that did not arrive is an error, whatever the command said. */
 static int finish_output(int code, tamis_error *err) {
-    char why[80];
     int failed = ferror(stdout);
 
     errno = 0;
@@ -57,8 +61,7 @@ static int finish_output(int code, tamis_error *err) {
         return CLI_PIPE_GONE;
     if (code == CLI_FAILED)
         return code;
-    return cli_fail(err, "standard output: %s; free space there, or write elsewhere",
-                    errno != 0 ? cli_errno_text(why, sizeof why, errno) : "not all could be written");
+    return cli_fail_output(err, errno);
 }
 
 int main(int argc, char **argv) {

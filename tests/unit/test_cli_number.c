@@ -16,6 +16,8 @@ static const cli_option count_option = {.name = "expect", .type = CLI_COUNT, .mi
 static const cli_option size_option = {
     .name = "memory", .type = CLI_SIZE, .min = 1, .max = (uint64_t)1 << 60};
 static const cli_option rate_option = {.name = "fpr", .type = CLI_RATE, .rate_min = 1e-30, .rate_max = 0.5};
+static const cli_option share_option = {
+    .name = "duplicates", .type = CLI_RATE, .value = "SHARE", .rate_max = 1};
 static const cli_option seed_option = {.name = "seed", .type = CLI_SEED};
 
 typedef cli_number reader(const char *text, uint64_t *value);
@@ -113,6 +115,8 @@ static void sizes_know_both_units(void **state) {
         expect_number(cli_number_size, good[i].text, good[i].value);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         expect_refusal(cli_number_size, bad[i], CLI_NUMBER_MALFORMED);
+    expect_refusal(cli_number_size, "1.5", CLI_NUMBER_NOT_WHOLE);
+    expect_refusal(cli_number_size, "1e-1B", CLI_NUMBER_NOT_WHOLE);
     expect_refusal(cli_number_size, "16E", CLI_NUMBER_TOO_LARGE);
     expect_refusal(cli_number_size, "1e30", CLI_NUMBER_TOO_LARGE);
 }
@@ -178,6 +182,13 @@ static void sentences_name_value_and_bounds(void **state) {
                     "10000000, 1e7 or 10M");
     expect_sentence(&size_option, "2EiB",
                     "--memory '2EiB': too large; give a size from 1 byte to 1EiB, such as 512MiB, 2G or 1e9");
+    expect_sentence(&size_option, "1.5",
+                    "--memory '1.5': not a whole number of bytes; give a size from 1 byte to 1EiB, such as "
+                    "512MiB, 2G or 1e9");
+    expect_sentence(&share_option, "x",
+                    "--duplicates 'x': not a share; give a share from 0 to 1, such as 0.2 or 20%");
+    expect_sentence(&share_option, "2",
+                    "--duplicates '2': too large; give a share from 0 to 1, such as 0.2 or 20%");
     expect_sentence(&rate_option, "1",
                     "--fpr '1': too large; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
     expect_sentence(&rate_option, "nan",

@@ -86,6 +86,8 @@ static void abbreviates_and_repeats_flags(void **state) {
     assert_int_equal(args.values[OPT_EXPECT].number, 5);
     assert_int_equal(parse("try -h --nonsense", &args, &err), CLI_DONE);
     assert_true(args.help);
+    assert_int_equal(parse("try --he", &args, &err), CLI_DONE);
+    assert_true(args.help);
     assert_int_equal(parse("try --help", &args, &err), CLI_DONE);
     assert_true(args.help);
 }

@@ -22,6 +22,9 @@ static void counts(void **state) {
     assert_string_equal(cli_text_count(text, sizeof text, 9253177), "9,253,177");
     assert_string_equal(cli_text_count(text, sizeof text, UINT64_MAX), "18,446,744,073,709,551,615");
     assert_string_equal(cli_text_count(text, 4, 1234567), "1,2");
+    assert_string_equal(cli_text_records(text, sizeof text, 0), "0 records");
+    assert_string_equal(cli_text_records(text, sizeof text, 1), "1 record");
+    assert_string_equal(cli_text_records(text, sizeof text, 1000), "1,000 records");
     assert_string_equal(cli_text_count_short(text, sizeof text, 0), "0");
     assert_string_equal(cli_text_count_short(text, sizeof text, 1000), "1000");
     assert_string_equal(cli_text_count_short(text, sizeof text, 1000000), "1e6");
@@ -48,6 +51,12 @@ static void units(void **state) {
     assert_string_equal(cli_text_real(text, sizeof text, 1e100), "1e100");
     assert_string_equal(cli_text_real(text, sizeof text, 0.001), "0.001");
     assert_string_equal(cli_text_real(text, sizeof text, 0), "0");
+    assert_string_equal(cli_text_expected(text, sizeof text, 0), "0");
+    assert_string_equal(cli_text_expected(text, sizeof text, 1.25e-4), "0.00013");
+    assert_string_equal(cli_text_expected(text, sizeof text, 99.4), "99");
+    assert_string_equal(cli_text_expected(text, sizeof text, 99.5), "100");
+    assert_string_equal(cli_text_expected(text, sizeof text, 7200.4), "7,200");
+    assert_string_equal(cli_text_expected(text, sizeof text, 2e18), "2e18");
     assert_string_equal(cli_text_duration(text, sizeof text, 0), "0:00");
     assert_string_equal(cli_text_duration(text, sizeof text, 61.9), "1:01");
     assert_string_equal(cli_text_duration(text, sizeof text, 3671), "1:01:11");
@@ -93,6 +102,15 @@ static void progress_lines(void **state) {
                         " 50% [########.........] 1.23 GB of 2.46 GB  147 MB/s  0:08 left  92.5 % unique");
     cli_progress_line(line, sizeof line, 60, &now, 147e6, 8);
     assert_string_equal(line, " 50%  1.23 GB of 2.46 GB  147 MB/s  0:08 left  92.5 % unique");
+    /* Whole facts or none. */
+    cli_progress_line(line, sizeof line, 59, &now, 147e6, 8);
+    assert_string_equal(line, " 50%  1.23 GB of 2.46 GB  147 MB/s  0:08 left");
+    cli_progress_line(line, sizeof line, 30, &now, 147e6, 8);
+    assert_string_equal(line, " 50%  1.23 GB of 2.46 GB");
+    cli_progress_line(line, sizeof line, 23, &now, 147e6, 8);
+    assert_string_equal(line, " 50%");
+    cli_progress_line(line, sizeof line, 3, &now, 147e6, 8);
+    assert_string_equal(line, "");
     for (size_t columns = 1; columns < 300; columns++) {
         cli_progress_line(line, sizeof line, columns, &now, 147e6, 8);
         assert_true(strlen(line) <= columns);

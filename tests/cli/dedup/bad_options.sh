@@ -29,4 +29,5 @@ try --count=5
 try --exepct 5
 try -x
 try --ex
+try --s
 ls -A

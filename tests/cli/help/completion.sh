@@ -22,3 +22,7 @@ try tamis dedup -o cl
 try tamis gen ''
 try tamis plan --f
 try tamis help p
+touch -- --odd
+try tamis dedup -- --
+try tamis dedup -- cl
+try tamis gen -- -

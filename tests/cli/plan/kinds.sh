@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --kind plans the one asked for.
-for kind in classic blocked fingerprint exact; do
+# Each kind can be asked for by name; exact accepts no rate.
+for kind in classic blocked fingerprint; do
     tamis plan --expect 10M --fpr 0.1% --kind $kind | grep -oE '^(\* |choice +)[a-z]+'
 done
+tamis plan --expect 10M --kind exact | grep -oE '^(\* |choice +)[a-z]+'
+tamis plan --expect 10M --kind exact --fpr 0.1%

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What help and manual of dedup say besides its options. */
+#include "cli/dedup_config.h"
+
+const char *const dedup_description[] = {
+    "Print each record the first time it is seen, in input order, in a few bytes of memory a record.",
+    "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given. A "
+    "record is "
+    "its bytes without the terminator (a carriage return before the newline is part of it), of any length up "
+    "to "
+    "--max-record. A last line without a newline is a record too, and is written as it is unless another "
+    "follows it.",
+    "Nothing but fingerprints of the records is kept, so a new record may be taken for one seen before and "
+    "dropped, "
+    "with the chance that --fpr states: by default one in 1e9. A record that was seen is never printed "
+    "again, unless "
+    "--when-full pass is given and the filter is full. With --exact the chance is n/2^128.",
+    "A record leaves as soon as it arrived: when input pauses, what was read is written, so tamis serves in "
+    "the "
+    "middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
+    "standard "
+    "output and the summary is printed; a file given to --output stays as it was.",
+    "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
+    "Counts: k, M, G "
+    "and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
+    NULL};
+
+const char *const dedup_exits[] = {
+    "0",
+    "All records were read and answered.",
+    "2",
+    "Error: a bad option, a file that cannot be read or written, a full filter, a summary that cannot be "
+    "written.",
+    "130",
+    "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",
+    "141",
+    "The reader of an output has gone (a closed pipe): ended by SIGPIPE, without a word and without a "
+    "summary.",
+    NULL};
+
+const cli_example dedup_examples[] = {
+    {"tamis dedup clicks.log > unique.log", "Each line of clicks.log once."},
+    {"cat a.log b.log | tamis dedup -o once.log --duplicates again.log --stats",
+     "First occurrences in one file, the others in another, and a summary on standard error."},
+    {"tamis dedup --expect 1e7 --fpr 1e-12 clicks.log > unique.log",
+     "Room for ten million distinct lines from the start, and one wrong drop in 1e12."},
+    {"find . -print0 | tamis dedup -z --count",
+     "How many distinct records, each ended by a zero byte, there are."},
+    {"head -c 32 /dev/urandom > secret; tamis dedup --secret-file secret clicks.log > unique.log",
+     "With a keyed hash, for records that someone hostile may have written."},
+    {NULL, NULL}};
+
+/* In the order in which they are printed. */
+const cli_entry dedup_json[] = {
+    {"records", "Records read and answered."},
+    {"unique", "Of these, the ones seen for the first time."},
+    {"duplicates", "Of these, the ones taken for a repetition."},
+    {"unknown", "Of these, the ones passed on without being asked, the filter being full; 0 = none."},
+    {"bytes_in", "Bytes of the answered records, terminators included."},
+    {"bytes_out", "Bytes written to --output and --duplicates; 0 = none, as with --count."},
+    {"seconds", "Duration of the run, in seconds."},
+    {"records_per_second", "Records divided by seconds."},
+    {"bytes_per_second", "Bytes read divided by seconds."},
+    {"memory", "Bytes that the filter holds at the end."},
+    {"memory_peak", "Bytes, the most that it held at any moment, growth included."},
+    {"bits_per_key", "Bits of memory_peak for each record kept; 0 = none was kept."},
+    {"kind", "Kind of filter in use: classic, blocked, fingerprint or exact."},
+    {"scheme", "Hash in use: xxh3, sip or guava64."},
+    {"capacity", "Records that the filter was made for; 0 = no limit, it grows."},
+    {"fpr", "Chance, 0 to 1, that was promised for a new record to be taken for a duplicate."},
+    {"fpr_live", "The same chance with what is in the filter at the end; 0 = it is empty."},
+    {"false_drops", "New records estimated to have been taken for duplicates: an expected value, with a "
+                    "fraction."},
+    {"saturated", "true: a new record found no room in the filter."},
+    {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
+    {"failed", "true: an error ended the run, likewise; its line follows."},
+    {NULL, NULL}};
+
+const cli_entry dedup_files[] = {
+    {".NAME.tamis-PID-RANDOM",
+     "What becomes the regular file NAME of --output or --duplicates: written in the same folder and renamed "
+     "at the end. It is removed when the run fails or is interrupted, but SIGKILL and SIGQUIT (and a crash "
+     "of "
+     "the machine) can leave it behind; it may be removed when no process PID is there."},
+    {NULL, NULL}};
+
+const char *const dedup_notes[] = {
+    "A file that is replaced passes its owner and permissions on where the system allows it. Its hard links "
+    "are not kept: the other names stay with the old content. A symbolic link is followed.",
+    "A filter that grows (no --expect) has slots of 32 bits at the least, so an --fpr larger than about 5e-8 "
+    "does not make it smaller.",
+    "Without a secret the hash is known to everybody: a hostile sender can aim records at the filter, to "
+    "make "
+    "it drop records of others or to make it grow or fill up early. --secret-file is the answer to that.",
+    NULL};
