@@ -16,7 +16,7 @@ enum { TAMIS__LINE = 64 }; /* bytes of a cache line: the unit every kind is laid
  * table that was outgrown goes back to the system at once and peak memory is what the plan says;
  * smaller ones come from the C library.
  */
-#define TAMIS__MAP_FROM ((size_t)128 << 10)
+#define TAMIS__MAP_FROM ((size_t)32 << 10)
 TAMIS_PRIVATE_API tamis_allocator tamis__allocator_resolve(const tamis_allocator *given);
 
 /* Zeroed memory or NULL; NULL too for sizes past PTRDIFF_MAX. */

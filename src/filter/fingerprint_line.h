@@ -144,6 +144,9 @@ static inline tamis__u128 line_tail(const line_geometry *g, const uint8_t *line,
         return (line_load_tails(g, line) >> (g->tails_low + slot * g->tail_bits)) & bit_mask(0, g->tail_bits);
     uint32_t bytes = g->tail_bits / 8u;
     const uint8_t *at = line + g->tails_at + slot * bytes;
+    if (bytes > 8) /* two loads that overlap, of which the second drops what the first has */
+        return (tamis__u128)(tamis__load64le(at + bytes - 8) >> (8 * (16 - bytes))) << 64 |
+               tamis__load64le(at);
     tamis__u128 tail = 0;
     for (uint32_t i = bytes; i-- > 0;)
         tail = tail << 8 | at[i];
@@ -201,9 +204,15 @@ static inline void line_put_slot(const line_geometry *g, uint8_t *line, uint32_t
         line_store_tails(g, line, others | (value & bit_mask(0, g->tail_bits)) << low);
         return;
     }
-    uint32_t bytes = g->tail_bits / 8u;
-    for (uint32_t i = 0; i < bytes; i++, value >>= 8)
-        line[g->tails_at + slot * bytes + i] = (uint8_t)value;
+    uint32_t bytes = g->tail_bits / 8u, done = 0;
+    uint8_t *at = line + g->tails_at + slot * bytes;
+    if (bytes > 8) {
+        tamis__store64le(at, (uint64_t)value);
+        value >>= 64;
+        done = 8;
+    }
+    for (; done < bytes; done++, value >>= 8)
+        at[done] = (uint8_t)value;
 }
 
 /* Adds an entry to a bucket, in the order of values. The line is not full. */
