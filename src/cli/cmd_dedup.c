@@ -105,22 +105,22 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
     uint64_t capacity = tamis_filter_plan(run->filter)->capacity;
 
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
-    if (capacity > 0)
+    if (capacity > 0 && strstr(err->text, "it was made for") != NULL)
         return cli_fail(err,
                         "filter: full with the %s it was made for, and record %s is another; give a larger "
                         "--expect, or --when-full pass to print what finds no room",
                         cli_text_records(size, sizeof size, capacity), record);
-    if (config->want.memory > 0)
+    if (config->want.memory > 0 && strstr(err->text, "bytes allowed") != NULL)
         return cli_fail(
             err,
             "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
             "--fpr, or --when-full pass to print what finds no room",
             record, cli_text_bytes(size, sizeof size, config->want.memory));
-    return cli_fail(
-        err,
-        "filter: full at record %s; give a larger --fpr, --exact, or --when-full pass to print what "
-        "finds no room",
-        record);
+    /* Any other reason is rare and the library's sentence the best there is: it needs the option only. */
+    cli_remedy(err, strstr(err->text, "crowd") != NULL
+                        ? "give --secret-file, so that nobody can choose hashes, or --when-full pass"
+                        : "give another --fpr, --exact, or --when-full pass");
+    return CLI_FAILED;
 }
 
 /* What was passed on is no secret, but --json promises nothing but an object. */

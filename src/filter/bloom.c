@@ -229,12 +229,14 @@ static void unite(tamis_filter *into, const tamis_filter *from) {
     double mistaken = false_fresh(into) + false_fresh(from);
     for (uint64_t i = 0; i < to->bits / 64; i++)
         to->words[i] |= other->words[i];
-    /* Keys in both are counted once: what the bits say, but at least what either held. */
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     into->ops->estimate(into, &info);
+    /* Keys in both are counted once: the bits say how many were offered, at most all; less those of them that one
+     * filter would have taken for seen, and at least what either held. */
     uint64_t most = into->added > from->added ? into->added : from->added;
-    uint64_t sum = into->added + from->added;
-    into->added = (uint64_t)fmin(fmax(info.cardinality, (double)most), (double)sum);
+    double sum = (double)into->added + (double)from->added;
+    double offered = fmin(info.cardinality, sum + mistaken);
+    into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)most), sum);
     to->united_added = into->added;
     to->united_false = mistaken;
     into->saturated = into->saturated || from->saturated || into->added > to->most_fresh;

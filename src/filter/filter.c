@@ -54,6 +54,11 @@ tamis_status tamis__filter_full(tamis_filter *filter, tamis__full why, tamis_err
                            "filter: full, after %" PRIu64
                            " keys its rate would pass %g; ask for a larger rate",
                            filter->added, plan->fpr);
+    case TAMIS__FULL_LINES:
+        return tamis__fail(err, TAMIS_E_FULL, 0,
+                           "filter: full, after %" PRIu64
+                           " keys it cannot grow further; ask for a smaller rate, which takes wider slots",
+                           filter->added);
     case TAMIS__FULL_CROWDED:
         return tamis__fail(
             err, TAMIS_E_FULL, 0,

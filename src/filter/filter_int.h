@@ -57,6 +57,7 @@ typedef enum tamis__full {
     TAMIS__FULL_CAPACITY, /* as many keys as it was made for */
     TAMIS__FULL_MEMORY,   /* growing would pass plan.memory_limit */
     TAMIS__FULL_RATE,     /* one more would pass plan.fpr */
+    TAMIS__FULL_LINES,    /* its slots are too narrow for more lines */
     TAMIS__FULL_CROWDED   /* the keys crowd in one place as chance does not make them */
 } tamis__full;
 

@@ -486,18 +486,20 @@ static bool rewrite(const table *t, const partition *from, partition *to) {
     return room;
 }
 
-/* Chance does not leave a key without room in a partition that is not half full: keys that crowd were chosen to, or
- * are hashed badly, and lines without end would not part them. */
-static bool is_crowded(const table *t, const partition *in) {
-    return (double)in->used < t->load / 2 * (double)(in->count * t->geometry.slots);
+/* Chance does not leave a key without room among `count` lines that are not half full: keys that crowd were chosen
+ * to, or are hashed badly, and lines without end would not part them. */
+static bool is_crowded(const table *t, const partition *in, uint64_t count) {
+    return (double)in->used < t->load / 2 * (double)(count * t->geometry.slots);
 }
 
 static tamis_status partition_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     uint64_t count = in->count, limit = filter->plan.memory_limit;
     for (;;) {
-        count += count < SMALL_LINES ? count : count / 4;
-        if (is_crowded(t, in) || count > t->line_limit)
+        if (is_crowded(t, in, count)) /* the lines there are, or those tried last, and found wanting */
             return tamis__filter_full(filter, TAMIS__FULL_CROWDED, err);
+        count += count < SMALL_LINES ? count : count / 4;
+        if (count > t->line_limit)
+            return tamis__filter_full(filter, TAMIS__FULL_LINES, err);
         if (limit && filter->tally.memory + count * LINE_BYTES > limit)
             return tamis__filter_full(filter, TAMIS__FULL_MEMORY, err);
         partition larger;

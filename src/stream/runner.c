@@ -208,6 +208,8 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
         if (tamis__writer_direct(&r->writers[i]))
             (void)tamis__writer_flush(&r->writers[i], stopped ? err : NULL);
     }
+    if (stopped && err)
+        err->status = status;
 }
 
 static tamis_status go(run *r, tamis_error *err) {

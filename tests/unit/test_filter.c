@@ -188,6 +188,30 @@ static void refuse_union(tamis_filter *one, tamis_filter *other, tamis_status st
     tamis_filter_free(other);
 }
 
+/* Two halves below the capacity are not too much together, and what is left of it can still be added. */
+static void union_below_the_capacity_has_room(void **state) {
+    (void)state;
+    enum { CAPACITY = 20000, HALF = 9800, LEFT = 300 };
+    static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED};
+    static const double rates[] = {0.1, 0.01};
+    for (int i = 0; i < 4; i++) {
+        tamis_filter *one = plain_filter(kinds[i / 2], CAPACITY, rates[i % 2]);
+        tamis_filter *other = plain_filter(kinds[i / 2], CAPACITY, rates[i % 2]);
+        for (uint32_t key = 0; key < 2 * HALF; key++)
+            assert_int_equal(tamis_filter_add(key % 2 ? one : other, &key, sizeof key, NULL, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
+        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+        assert_int_equal(tamis_filter_info_get(one, &info, NULL), TAMIS_OK);
+        assert_false(info.saturated);
+        for (uint32_t key = 2 * HALF; key < 2 * HALF + LEFT; key++)
+            assert_int_equal(tamis_filter_add(one, &key, sizeof key, NULL, NULL), TAMIS_OK);
+        for (uint32_t key = 0; key < 2 * HALF + LEFT; key++)
+            assert_true(ask_one(one, &key, sizeof key));
+        tamis_filter_free(one);
+        tamis_filter_free(other);
+    }
+}
+
 static void union_names_the_difference(void **state) {
     (void)state;
     const tamis_kind classic = TAMIS_KIND_CLASSIC, blocked = TAMIS_KIND_BLOCKED;
@@ -307,6 +331,7 @@ int main(void) {
         cmocka_unit_test(an_empty_batch_is_fine),
         cmocka_unit_test(hashes_of_others_are_refused),
         cmocka_unit_test(union_names_the_difference),
+        cmocka_unit_test(union_below_the_capacity_has_room),
         cmocka_unit_test(union_of_unequal_probes_is_refused),
         cmocka_unit_test(a_filter_united_with_itself_stays),
         cmocka_unit_test(filters_of_guava_bit_for_bit),

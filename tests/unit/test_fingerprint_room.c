@@ -162,11 +162,36 @@ static void growing_tables_keep_their_invariants(void **state) {
         }
 }
 
+/* Keys that fill a line on each side of a boundary between lines, which growth moves, and ordinary keys around them:
+ * no number of lines parts them, and that has to be said before memory is gone. */
+static void crowds_do_not_grow_without_end(void **state) {
+    (void)state;
+    tamis_filter *filter = make(120, true, 5);
+    filter->plan.memory_limit = 0;
+    const table *t = filter->body;
+    uint32_t bits = t->position_bits;
+    uint64_t boundary = least_of(t, &t->partitions[0], 21);
+    tamis_status status = TAMIS_OK;
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (int i = 0; i < 5000 && status == TAMIS_OK; i++) {
+        uint64_t first = random_word() >> 8;
+        if (i < 16)
+            first = (boundary - (uint64_t)(i & 1)) << (64 - 8 - bits);
+        tamis_hash hash = {{random_word(), first}, filter->hasher->origin};
+        status = tamis_filter_add_hashes(filter, &hash, 1, NULL, NULL, &err);
+    }
+    assert_int_equal(status, TAMIS_E_FULL);
+    assert_non_null(strstr(err.text, "crowd"));
+    assert_true(filter->tally.memory_peak < 4 << 20);
+    tamis_filter_free(filter);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_tables_keep_their_invariants),
         cmocka_unit_test(crowded_tables_keep_their_invariants),
         cmocka_unit_test(growing_tables_keep_their_invariants),
+        cmocka_unit_test(crowds_do_not_grow_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
