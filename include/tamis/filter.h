@@ -29,10 +29,13 @@ typedef struct tamis_filter_options {
     const void *secret;               /* for scheme sip: copied in hashed form only */
     size_t secret_size;               /* TAMIS_SECRET_MIN..TAMIS_SECRET_MAX, or 0 */
     const tamis_allocator *allocator; /* NULL: the default */
+    bool
+        overfill; /* classic, blocked: take keys past the capacity too, while the rate rises and info.saturated
+                      says so, instead of TAMIS_E_FULL. No key is forgotten either way */
 } tamis_filter_options;
 
 /* clang-format off */
-#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL}
+#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL, false}
 /* clang-format on */
 
 /*
@@ -86,27 +89,60 @@ TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err
  * secret: TAMIS_E_MISMATCH names the difference, TAMIS_E_UNSUPPORTED the kind. */
 TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
+/* Another filter that holds what `filter` holds, with its plan, options and allocator; then each goes its own way.
+ * *copy is owned by the caller. TAMIS_E_NOMEM. O(memory). */
+TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
+
+/* Whether one may be united with the other: kind, bits, probes, scheme, seed and secret are the same, and the kind has
+ * union. */
+TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
+
+/* Whether two filters are compatible and every bit is the same: they then answer alike for every key. */
+TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
+
 /* What a kind can do, asked beforehand. */
 typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_REMOVE = 2, TAMIS_CAN_GROW = 3 } tamis_ability;
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);
 
+/* Why a fresh key found no place (TAMIS_E_FULL). */
+typedef enum tamis_full {
+    TAMIS_FULL_NOT = 0,      /* none was refused */
+    TAMIS_FULL_CAPACITY = 1, /* it holds as many keys as it was made for */
+    TAMIS_FULL_MEMORY = 2,   /* growing would pass plan.memory_limit */
+    TAMIS_FULL_RATE = 3,     /* one more would pass plan.fpr */
+    TAMIS_FULL_LINES = 4,    /* its slots are too narrow for more lines: a smaller rate takes wider ones */
+    TAMIS_FULL_CROWDED = 5   /* the keys crowd in one place as if chosen to: scheme sip spreads them */
+} tamis_full;
+
+/*
+ * Two limits of the estimates, both of classic under schemes of other programs (docs/MATH.md):
+ * (1) Positions are taken to be even. Those of guava32 and bkdr31 are not in filters of more than about 2^28 bits: the
+ *     rate is up to a few times fpr_live near 2^31.
+ * (2) Positions of guava64, guava32 and redisbloom repeat. fpr_live counts that; false_fresh, and the number of keys at
+ *     which the filter is full, leave it out.
+ */
 typedef struct tamis_filter_info {
     uint32_t struct_size;
     tamis_kind kind;
     tamis_scheme scheme;
-    uint64_t added;       /* adds that were answered TAMIS_FRESH; after a union, estimated for both */
-    double cardinality;   /* distinct keys added, estimated */
-    double fpr_live;      /* rate of a lookup now, from what is in the filter: about plan.fpr when full */
-    double false_fresh;   /* adds expected to have been answered TAMIS_SEEN though fresh */
+    uint64_t added;     /* adds that were answered TAMIS_FRESH; after a union, estimated for both */
+    double cardinality; /* distinct keys added, estimated; (1) */
+    double
+        fpr_live; /* rate of a lookup now, from what is in the filter: about plan.fpr_predicted when full; (1) */
+    double false_fresh;   /* adds expected to have been answered TAMIS_SEEN though fresh; (1), (2) */
     uint64_t memory;      /* bytes held now */
     uint64_t memory_peak; /* the most held at any moment, growth included */
     uint64_t capacity;    /* as planned; 0: grows */
-    bool saturated; /* a fresh key was refused (TAMIS_E_FULL), or a union put in more than the capacity */
+    bool
+        saturated; /* a fresh key was refused (TAMIS_E_FULL), or overfill or a union put in more than the capacity */
+    uint64_t ones;   /* classic, blocked: bits that are set; 0 for the others */
+    tamis_full full; /* why the last fresh key that was refused found no place */
 } tamis_filter_info;
 
 /* clang-format off */
 #define TAMIS_FILTER_INFO_INIT \
-    {sizeof(tamis_filter_info), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, false}
+    {sizeof(tamis_filter_info), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, false, 0, \
+     TAMIS_FULL_NOT}
 /* clang-format on */
 
 /* Fills *info, which starts from TAMIS_FILTER_INFO_INIT (TAMIS_E_INVALID without struct_size). O(bits) for classic

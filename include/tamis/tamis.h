@@ -7,6 +7,8 @@
 #include <tamis/alloc.h>
 #include <tamis/dedup.h>
 #include <tamis/filter.h>
+#include <tamis/funnel.h>
+#include <tamis/guava.h>
 #include <tamis/hash.h>
 #include <tamis/key.h>
 #include <tamis/plan.h>

@@ -27,6 +27,11 @@ tamis_status tamis__take_struct(void *to, size_t size, const void *given, const 
     return TAMIS_OK;
 }
 
+tamis_status tamis__take_options(void *to, size_t size, const void *given, const char *init,
+                                 tamis_error *err) {
+    return given ? tamis__take_struct(to, size, given, init, err) : TAMIS_OK;
+}
+
 void tamis__give_struct(void *to, const void *from, size_t size) {
     uint32_t known = size_of(to);
     if (known)

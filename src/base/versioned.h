@@ -17,6 +17,10 @@
 TAMIS_PRIVATE_API tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
                                                   tamis_error *err);
 
+/* The same for options, where NULL means the defaults. */
+TAMIS_PRIVATE_API tamis_status tamis__take_options(void *to, size_t size, const void *given, const char *init,
+                                                   tamis_error *err);
+
 /* Fills the caller's *to from *from (of `size` bytes); struct_size stays the caller's. Nothing happens where `to` is
  * NULL or has no struct_size. */
 TAMIS_PRIVATE_API void tamis__give_struct(void *to, const void *from, size_t size);

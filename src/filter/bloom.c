@@ -8,20 +8,21 @@
  *   blocked: in one block of 512, a cache line (kernels/filter_scalar.c). Blocks get unequal numbers of
  *            keys, Poisson distributed, which costs bits: the plan accounts for it (docs/MATH.md).
  */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "filter/filter_int.h"
 #include "hash/positions.h"
+#include "plan/plan_int.h"
 
-enum { BLOCK_WORDS = 8, BATCH = 64 };
+enum { BLOCK_WORDS = 8, BATCH = 64, POSITIONS = 1024 /* that classic keeps at once: 8 KiB of stack */ };
 
 typedef struct bloom {
     uint64_t *words;
-    size_t bytes;
-    uint64_t bits;
+    size_t bytes;  /* whole words */
+    uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
     uint32_t probes;
-    bool guava;            /* positions of scheme guava64 */
     uint64_t most_fresh;   /* "fresh" answers after which it is full */
     uint64_t united_added; /* filter->added after the last union, */
     double united_false;   /* and the false "seen" of both until then */
@@ -64,18 +65,32 @@ static uint64_t most_fresh(const bloom *b, uint64_t capacity) {
     return most < (double)capacity ? (uint64_t)most : capacity;
 }
 
+/* Some plans are made by hand, to match another program's filter. */
+static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
+    bool blocked = plan->kind == TAMIS_KIND_BLOCKED;
+    if (plan->bits < 1 || plan->bits > TAMIS_BITS_MAX || plan->probes < 1 ||
+        plan->probes > TAMIS_PROBES_MAX || (blocked && plan->bits % (64 * BLOCK_WORDS)))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "plan: %" PRIu64 " bits and %" PRIu32
+                           " probes are none of kind %s; call tamis_plan_make first",
+                           plan->bits, plan->probes, tamis_kind_name(plan->kind));
+    return TAMIS_OK;
+}
+
 static tamis_status create(tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
+    tamis_status status = check_plan(plan, err);
+    if (status != TAMIS_OK)
+        return status;
     bloom *b = tamis__alloc(&filter->allocator, sizeof *b, _Alignof(bloom));
     if (!b)
         return tamis__fail_nomem(err, "filter", sizeof *b);
     filter->body = b;
     b->bits = plan->bits;
     b->probes = plan->probes;
-    b->guava = tamis_hasher_scheme(filter->hasher) == TAMIS_SCHEME_GUAVA64;
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
     b->most_fresh = most_fresh(b, plan->capacity);
-    b->bytes = (size_t)(plan->bits / 8);
+    b->bytes = (size_t)((plan->bits + 63) / 64 * 8);
     b->words = tamis__filter_alloc(filter, b->bytes);
     return b->words ? TAMIS_OK : tamis__fail_nomem(err, "filter", b->bytes);
 }
@@ -97,6 +112,37 @@ static void clear(tamis_filter *filter) {
     b->united_false = 0;
 }
 
+static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+    (void)err; /* all its memory was taken when it was created */
+    bloom *mine = to->body;
+    const bloom *other = from->body;
+    memcpy(mine->words, other->words, mine->bytes);
+    mine->united_added = other->united_added;
+    mine->united_false = other->united_false;
+    return TAMIS_OK;
+}
+
+const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
+    const bloom *b = filter->body;
+    *count = b->bytes / 8;
+    return b->words;
+}
+
+/* "Fresh" answers that may still be given. */
+static uint64_t room_left(const tamis_filter *filter) {
+    const bloom *b = filter->body;
+    if (filter->overfill)
+        return UINT64_MAX;
+    return b->most_fresh > filter->added ? b->most_fresh - filter->added : 0;
+}
+
+/* Takes note of `fresh` answers more. */
+static void count_fresh(tamis_filter *filter, uint64_t fresh) {
+    const bloom *b = filter->body;
+    filter->added += fresh;
+    filter->saturated = filter->saturated || filter->added > b->most_fresh;
+}
+
 static bool test_bit(const uint64_t *words, uint64_t position) {
     return words[position >> 6] >> (position & 63) & 1;
 }
@@ -107,63 +153,98 @@ static void set_bit(uint64_t *words, uint64_t position) {
 
 /* ---- classic ---- */
 
-static inline uint64_t classic_position(const bloom *b, tamis__probe *probe) {
-    return b->guava ? tamis__probe_guava64(probe, b->bits) : tamis__probe_shift(probe, b->bits);
+/* Keys as they are asked: hashed, or, where the scheme has no digest, themselves. */
+typedef struct asked {
+    const tamis_hash *hashes; /* NULL: keys */
+    const tamis_key *keys;
+} asked;
+
+static size_t classic_batch(const bloom *b) {
+    size_t most = POSITIONS / b->probes;
+    return most < BATCH ? most : BATCH;
 }
 
-/* Every BATCH keys, prefetches the words of the BATCH from key i on. */
-static inline void classic_prefetch_batch(const bloom *b, const tamis_hash *hashes, size_t i, size_t count) {
-    if (i % BATCH)
-        return;
-    for (size_t j = i; j < count && j < i + BATCH; j++) {
-        tamis__probe probe = tamis__probe_first(&hashes[j]);
+/* Positions of `count` keys from key `from` on, at most a batch; their words are prefetched. */
+static void classic_locate(const tamis_filter *filter, asked what, size_t from, size_t count,
+                           uint64_t positions[POSITIONS]) {
+    const bloom *b = filter->body;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *at = positions + i * b->probes;
+        if (what.hashes)
+            tamis__positions(filter->hasher->scheme, what.hashes[from + i].word, b->bits, b->probes, at);
+        else
+            tamis__hasher_positions(filter->hasher, &what.keys[from + i], b->bits, b->probes, at);
         for (uint32_t k = 0; k < b->probes; k++)
-            tamis__prefetch(&b->words[classic_position(b, &probe) >> 6]);
+            tamis__prefetch(&b->words[at[k] >> 6]);
     }
 }
 
-static bool classic_find(const bloom *b, const tamis_hash *hash) {
-    tamis__probe probe = tamis__probe_first(hash);
+static bool classic_find(const bloom *b, const uint64_t *positions) {
     for (uint32_t i = 0; i < b->probes; i++)
-        if (!test_bit(b->words, classic_position(b, &probe)))
+        if (!test_bit(b->words, positions[i]))
             return false;
     return true;
 }
 
-static void classic_set(bloom *b, const tamis_hash *hash) {
-    tamis__probe probe = tamis__probe_first(hash);
-    for (uint32_t i = 0; i < b->probes; i++)
-        set_bit(b->words, classic_position(b, &probe));
+static tamis_status classic_add_asked(tamis_filter *filter, asked what, size_t count, tamis_answer *answers,
+                                      size_t *done, tamis_error *err) {
+    bloom *b = filter->body;
+    uint64_t positions[POSITIONS], room = room_left(filter), fresh = 0;
+    size_t batch = classic_batch(b), from = 0, i = 0;
+    for (; from < count; from = i) {
+        size_t end = count - from < batch ? count : from + batch;
+        classic_locate(filter, what, from, end - from, positions);
+        for (; i < end; i++) {
+            const uint64_t *at = positions + (i - from) * b->probes;
+            if (classic_find(b, at)) {
+                answers[i] = TAMIS_SEEN;
+                continue;
+            }
+            if (fresh >= room)
+                goto full; /* its answer stays untouched */
+            answers[i] = TAMIS_FRESH;
+            for (uint32_t k = 0; k < b->probes; k++)
+                set_bit(b->words, at[k]);
+            fresh++;
+        }
+    }
+full:
+    count_fresh(filter, fresh);
+    *done = i;
+    return i == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
+}
+
+static void classic_contains_asked(const tamis_filter *filter, asked what, size_t count,
+                                   tamis_answer *answers) {
+    const bloom *b = filter->body;
+    uint64_t positions[POSITIONS];
+    size_t batch = classic_batch(b);
+    for (size_t from = 0; from < count; from += batch) {
+        size_t some = count - from < batch ? count - from : batch;
+        classic_locate(filter, what, from, some, positions);
+        for (size_t i = 0; i < some; i++)
+            answers[from + i] = classic_find(b, positions + i * b->probes) ? TAMIS_SEEN : TAMIS_FRESH;
+    }
 }
 
 static tamis_status classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
-    bloom *b = filter->body;
-    for (size_t i = 0; i < count; i++) {
-        classic_prefetch_batch(b, hashes, i, count);
-        if (classic_find(b, &hashes[i])) {
-            answers[i] = TAMIS_SEEN;
-            continue;
-        }
-        if (filter->added >= b->most_fresh) {
-            *done = i; /* its answer stays untouched */
-            return tamis__filter_full(filter, TAMIS__FULL_CAPACITY, err);
-        }
-        answers[i] = TAMIS_FRESH;
-        classic_set(b, &hashes[i]);
-        filter->added++;
-    }
-    *done = count;
-    return TAMIS_OK;
+    return classic_add_asked(filter, (asked){hashes, NULL}, count, answers, done, err);
 }
 
 static void classic_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers) {
-    const bloom *b = filter->body;
-    for (size_t i = 0; i < count; i++) {
-        classic_prefetch_batch(b, hashes, i, count);
-        answers[i] = classic_find(b, &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
-    }
+    classic_contains_asked(filter, (asked){hashes, NULL}, count, answers);
+}
+
+static tamis_status classic_add_keys(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                     tamis_answer *answers, size_t *done, tamis_error *err) {
+    return classic_add_asked(filter, (asked){NULL, keys}, count, answers, done, err);
+}
+
+static void classic_contains_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                  tamis_answer *answers) {
+    classic_contains_asked(filter, (asked){NULL, keys}, count, answers);
 }
 
 /* ---- blocked ---- */
@@ -174,12 +255,11 @@ static tamis__blocks blocks_of(const bloom *b) {
 
 static tamis_status blocked_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
-    const bloom *b = filter->body;
-    tamis__blocks blocks = blocks_of(b);
-    uint64_t room = b->most_fresh > filter->added ? b->most_fresh - filter->added : 0, before = room;
+    tamis__blocks blocks = blocks_of(filter->body);
+    uint64_t before = room_left(filter), room = before;
     *done = filter->kernels->blocked_add(&blocks, hashes, count, &room, answers);
-    filter->added += before - room;
-    return *done == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS__FULL_CAPACITY, err);
+    count_fresh(filter, before - room);
+    return *done == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
 }
 
 static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
@@ -199,10 +279,11 @@ static uint64_t line_ones(const uint64_t *words) {
 
 static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const bloom *b = filter->body;
-    double m = (double)b->bits, k = b->probes, ones = 0;
-    for (uint64_t i = 0; i < b->bits / 64; i++)
-        ones += (double)__builtin_popcountll(b->words[i]);
-    info->fpr_live = pow(ones / m, k);
+    for (uint64_t i = 0; i < b->bytes / 8; i++)
+        info->ones += (uint64_t)__builtin_popcountll(b->words[i]);
+    double m = (double)b->bits, k = b->probes, ones = (double)info->ones;
+    double repeats = tamis__scheme_repeats(filter->plan.scheme, ones / m, m, k);
+    info->fpr_live = fmin(pow(ones / m, k) + repeats, 1);
     info->cardinality = tamis_bloom_cardinality(ones, m, k);
     info->false_fresh = false_fresh(filter);
 }
@@ -217,6 +298,7 @@ static void blocked_estimate(const tamis_filter *filter, tamis_filter_info *info
         histogram[line_ones(b->words + i * BLOCK_WORDS)]++;
     for (int ones = 1; ones <= 64 * BLOCK_WORDS; ones++) {
         double some = (double)histogram[ones];
+        info->ones += histogram[ones] * (uint64_t)ones;
         info->fpr_live += some * pow(ones / m, k) / (double)blocks;
         info->cardinality += some * tamis_bloom_cardinality(fmin(ones, m - 1), m, k);
     }
@@ -227,7 +309,7 @@ static void unite(tamis_filter *into, const tamis_filter *from) {
     bloom *to = into->body;
     const bloom *other = from->body;
     double mistaken = false_fresh(into) + false_fresh(from);
-    for (uint64_t i = 0; i < to->bits / 64; i++)
+    for (uint64_t i = 0; i < to->bytes / 8; i++)
         to->words[i] |= other->words[i];
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     into->ops->estimate(into, &info);
@@ -247,8 +329,11 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .destroy = destroy,
     .add = classic_add,
     .contains = classic_contains,
+    .add_keys = classic_add_keys,
+    .contains_keys = classic_contains_keys,
     .estimate = classic_estimate,
     .clear = clear,
+    .copy = copy,
     .unite = unite,
 };
 
@@ -259,5 +344,6 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .contains = blocked_contains,
     .estimate = blocked_estimate,
     .clear = clear,
+    .copy = copy,
     .unite = unite,
 };

@@ -25,9 +25,16 @@ struct tamis__filter_ops {
                         size_t *done, tamis_error *err);
     void (*contains)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                      tamis_answer *answers);
-    /* Fills cardinality, fpr_live and false_fresh; filter.c fills the rest. */
+    /* The same from the keys themselves, for schemes without a digest; NULL where the kind needs one. */
+    tamis_status (*add_keys)(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err);
+    void (*contains_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                          tamis_answer *answers);
+    /* Fills cardinality, fpr_live, false_fresh and ones; filter.c fills the rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
+    /* Into one just created from the same plan: it is destroyed on failure. */
+    tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, tamis_error *err);
     /* NULL where a kind has none. filter.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
 };
@@ -40,6 +47,8 @@ struct tamis_filter {
     tamis_hasher *hasher;
     uint64_t added; /* keys answered fresh */
     bool saturated;
+    tamis_full full; /* why the last fresh key was refused */
+    bool overfill;   /* as in tamis_filter_options */
     tamis__tally tally;
     void *body; /* the kind's own */
 };
@@ -48,20 +57,14 @@ extern const struct tamis__filter_ops tamis__classic_ops;
 extern const struct tamis__filter_ops tamis__blocked_ops;
 extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
 
+/* The bits of a classic or blocked filter, bit i being bit i & 63 of word i >> 6. */
+const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
+
 /* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are aligned to 64 bytes. NULL when there is none. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 
-/* Why a fresh key finds no place. */
-typedef enum tamis__full {
-    TAMIS__FULL_CAPACITY, /* as many keys as it was made for */
-    TAMIS__FULL_MEMORY,   /* growing would pass plan.memory_limit */
-    TAMIS__FULL_RATE,     /* one more would pass plan.fpr */
-    TAMIS__FULL_LINES,    /* its slots are too narrow for more lines */
-    TAMIS__FULL_CROWDED   /* the keys crowd in one place as chance does not make them */
-} tamis__full;
-
-/* Marks the filter saturated and says what to do. */
-tamis_status tamis__filter_full(tamis_filter *filter, tamis__full why, tamis_error *err);
+/* Marks the filter saturated and full, and says what to do. */
+tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err);
 
 #endif

@@ -496,12 +496,12 @@ static tamis_status partition_grow(table *t, tamis_filter *filter, partition *in
     uint64_t count = in->count, limit = filter->plan.memory_limit;
     for (;;) {
         if (is_crowded(t, in, count)) /* the lines there are, or those tried last, and found wanting */
-            return tamis__filter_full(filter, TAMIS__FULL_CROWDED, err);
+            return tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         count += count < SMALL_LINES ? count : count / 4;
         if (count > t->line_limit)
-            return tamis__filter_full(filter, TAMIS__FULL_LINES, err);
+            return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
         if (limit && filter->tally.memory + count * LINE_BYTES > limit)
-            return tamis__filter_full(filter, TAMIS__FULL_MEMORY, err);
+            return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
         partition larger;
         if (!partition_make(t, filter, &larger, count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
@@ -544,7 +544,7 @@ static bool wants_growth(const table *t, const partition *in) {
 /* Adds a key that is not there. */
 static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
     if (spent(t, filter))
-        return tamis__filter_full(filter, t->grows ? TAMIS__FULL_RATE : TAMIS__FULL_CAPACITY, err);
+        return tamis__filter_full(filter, t->grows ? TAMIS_FULL_RATE : TAMIS_FULL_CAPACITY, err);
     double rate = t->covered;
     for (;;) {
         place at = place_of(t, hash);
@@ -555,7 +555,7 @@ static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *
         tamis_status status = TAMIS_OK;
         if (!done)
             status = t->grows ? partition_grow(t, filter, at.in, err)
-                              : tamis__filter_full(filter, TAMIS__FULL_CROWDED, err);
+                              : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         t->covered += (at.in->covered - before) / partition_count(t);
         if (status != TAMIS_OK)
             return status;
@@ -726,6 +726,28 @@ static void clear(tamis_filter *filter) {
     t->false_fresh = 0;
 }
 
+static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+    table *mine = to->body;
+    const table *other = from->body;
+    for (uint32_t i = 0; i < partition_count(mine); i++) {
+        partition *in = &mine->partitions[i];
+        const partition *theirs = &other->partitions[i];
+        if (in->count != theirs->count) { /* it has grown */
+            partition_release(to, in);
+            if (!partition_make(mine, to, in, theirs->count))
+                return tamis__fail_nomem(err, "filter", theirs->count * LINE_BYTES);
+        }
+        uint8_t *lines = in->lines;
+        memcpy(lines, theirs->lines, (size_t)theirs->count * LINE_BYTES);
+        *in = *theirs;
+        in->lines = lines;
+    }
+    mine->growths = other->growths;
+    mine->covered = other->covered;
+    mine->false_fresh = other->false_fresh;
+    return TAMIS_OK;
+}
+
 const struct tamis__filter_ops tamis__fingerprint_ops = {
     .create = create,
     .destroy = destroy,
@@ -733,4 +755,5 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .contains = contains,
     .estimate = estimate,
     .clear = clear,
+    .copy = copy,
 };

@@ -8,7 +8,11 @@
 
 #include "base/bytes.h"
 #include "base/versioned.h"
+#include "hash/bkdr.h"
+#include "hash/fnv.h"
 #include "hash/murmur3.h"
+#include "hash/murmur64a.h"
+#include "hash/positions.h"
 
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");
 _Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "its long result has 128 bits");
@@ -16,13 +20,19 @@ _Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "its long result has 128
 /* One row a scheme; the row's number is the scheme's. */
 static const struct scheme_row {
     const char *name;
+    uint32_t digest_bits;
     bool seeded;
     bool keyed;
 } scheme_rows[] = {
-    [TAMIS_SCHEME_AUTO] = {"auto", true, true},
-    [TAMIS_SCHEME_XXH3] = {"xxh3", true, false},
-    [TAMIS_SCHEME_SIP] = {"sip", false, true},
-    [TAMIS_SCHEME_GUAVA64] = {"guava64", false, false},
+    [TAMIS_SCHEME_AUTO] = {"auto", 128, true, true},
+    [TAMIS_SCHEME_XXH3] = {"xxh3", 128, true, false},
+    [TAMIS_SCHEME_SIP] = {"sip", 128, false, true},
+    [TAMIS_SCHEME_GUAVA64] = {"guava64", 128, false, false},
+    [TAMIS_SCHEME_GUAVA32] = {"guava32", 128, false, false},
+    [TAMIS_SCHEME_BKDR31] = {"bkdr31", 0, false, false},
+    [TAMIS_SCHEME_BKDR63] = {"bkdr63", 0, false, false},
+    [TAMIS_SCHEME_REDISBLOOM] = {"redisbloom", 128, false, false},
+    [TAMIS_SCHEME_FNV_DCSO] = {"fnv-dcso", 64, false, false},
 };
 enum { SCHEME_COUNT = sizeof scheme_rows / sizeof *scheme_rows };
 
@@ -37,8 +47,15 @@ tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_er
             return TAMIS_OK;
         }
     }
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%.100s: no such scheme; use auto, xxh3, sip or guava64",
-                       name);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%.100s: no such scheme; use auto, xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom "
+        "or fnv-dcso",
+        name);
+}
+
+uint32_t tamis_scheme_digest_bits(tamis_scheme scheme) {
+    return (unsigned)scheme < SCHEME_COUNT ? scheme_rows[scheme].digest_bits : 0;
 }
 
 /* The secret is hashed twice under two names, so that the fingerprint, which goes into files, tells
@@ -84,9 +101,8 @@ static uint64_t origin_of(const tamis_hasher *hasher) {
 
 tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_options *given, tamis_error *err) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
-    tamis_status status = TAMIS_OK;
-    if (given)
-        status = tamis__take_struct(&options, sizeof options, given, "TAMIS_HASHER_OPTIONS_INIT", err);
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_HASHER_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     tamis_scheme scheme = options.scheme;
@@ -117,6 +133,15 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
     return TAMIS_OK;
 }
 
+tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher, tamis_error *err) {
+    tamis_hasher *made = tamis__alloc(&hasher->allocator, sizeof *made, _Alignof(tamis_hasher));
+    if (!made)
+        return tamis__fail_nomem(err, "hasher", sizeof *made);
+    *made = *hasher;
+    *copy = made;
+    return TAMIS_OK;
+}
+
 void tamis_hasher_free(tamis_hasher *hasher) {
     if (!hasher)
         return;
@@ -142,23 +167,97 @@ static void hash_sip(const tamis_hasher *hasher, const tamis_key *key, uint64_t 
     word[1] = tamis__load64le(digest + 8);
 }
 
+static void hash_redisbloom(const tamis_key *key, uint64_t word[2]) {
+    word[0] = tamis__murmur64a(key->data, key->size, TAMIS__REDISBLOOM_SEED);
+    word[1] = tamis__murmur64a(key->data, key->size, word[0]);
+}
+
+/* The scheme has a digest. */
+static void digest(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
+    switch (hasher->scheme) {
+    case TAMIS_SCHEME_SIP:
+        hash_sip(hasher, key, word);
+        break;
+    case TAMIS_SCHEME_GUAVA64:
+    case TAMIS_SCHEME_GUAVA32:
+        tamis__murmur3_x64_128(key->data, key->size, 0, word);
+        break;
+    case TAMIS_SCHEME_REDISBLOOM:
+        hash_redisbloom(key, word);
+        break;
+    case TAMIS_SCHEME_FNV_DCSO:
+        word[0] = tamis__fnv1_64(key->data, key->size);
+        word[1] = 0;
+        break;
+    default:
+        hash_xxh3(hasher, key, word);
+    }
+}
+
 tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
                              tamis_hash *hashes, tamis_error *err) {
-    (void)err; /* every scheme there is has a digest */
+    if (!scheme_rows[hasher->scheme].digest_bits)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "scheme %s: has no digest, it hashes a key once for each probe; use tamis_hash_series()",
+            scheme_rows[hasher->scheme].name);
     for (size_t i = 0; i < count; i++) {
-        switch (hasher->scheme) {
-        case TAMIS_SCHEME_SIP:
-            hash_sip(hasher, &keys[i], hashes[i].word);
-            break;
-        case TAMIS_SCHEME_GUAVA64:
-            tamis__murmur3_x64_128(keys[i].data, keys[i].size, 0, hashes[i].word);
-            break;
-        default:
-            hash_xxh3(hasher, &keys[i], hashes[i].word);
-        }
+        digest(hasher, &keys[i], hashes[i].word);
         hashes[i].origin = hasher->origin;
     }
     return TAMIS_OK;
+}
+
+/* ---- positions ---- */
+
+static void series(const tamis_hasher *hasher, const tamis_key *key, uint32_t probes, uint64_t *values) {
+    uint64_t mask = hasher->scheme == TAMIS_SCHEME_BKDR31 ? TAMIS__BKDR31_MASK : TAMIS__BKDR63_MASK;
+    tamis__bkdr(key->data, key->size, mask, probes, values);
+}
+
+static tamis_status check_probes(uint32_t probes, tamis_error *err) {
+    if (probes >= 1 && probes <= TAMIS_PROBES_MAX)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_RANGE, 0, "probes %" PRIu32 ": not between 1 and %d; choose one within",
+                       probes, TAMIS_PROBES_MAX);
+}
+
+tamis_status tamis_hash_series(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
+                               uint32_t probes, uint64_t *values, tamis_error *err) {
+    if (scheme_rows[hasher->scheme].digest_bits)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "scheme %s: has a digest and no hash of its own for each probe; use tamis_hash_many()",
+            scheme_rows[hasher->scheme].name);
+    tamis_status status = check_probes(probes, err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        series(hasher, &keys[i], probes, values + i * probes);
+    return status;
+}
+
+void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, uint64_t bits, uint32_t probes,
+                             uint64_t *positions) {
+    if (scheme_rows[hasher->scheme].digest_bits) {
+        uint64_t word[2];
+        digest(hasher, key, word);
+        tamis__positions(hasher->scheme, word, bits, probes, positions);
+        return;
+    }
+    series(hasher, key, probes, positions);
+    for (uint32_t i = 0; i < probes; i++)
+        positions[i] %= bits;
+}
+
+tamis_status tamis_hash_positions(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
+                                  uint64_t bits, uint32_t probes, uint64_t *positions, tamis_error *err) {
+    if (bits < 1 || bits > TAMIS_BITS_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "bits %" PRIu64 ": not between 1 and %" PRIu64 "; choose a size within", bits,
+                           TAMIS_BITS_MAX);
+    tamis_status status = check_probes(probes, err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        tamis__hasher_positions(hasher, &keys[i], bits, probes, positions + i * probes);
+    return status;
 }
 
 tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,

@@ -15,6 +15,13 @@ struct tamis_hasher {
     uint8_t sip_key[16];   /* what the secret was hashed to */
 };
 
+/* The same scheme, seed and secret; *copy is the caller's until tamis_hasher_free. */
+tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher, tamis_error *err);
+
+/* Positions of one key, with bits and probes in their ranges; see tamis_hash_positions. */
+void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, uint64_t bits, uint32_t probes,
+                             uint64_t *positions);
+
 /* TAMIS_E_MISMATCH names the first hash that another scheme, seed or secret made. */
 tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,
                                  tamis_error *err);

@@ -7,38 +7,27 @@
 #include <tamis/hash.h>
 
 /*
- * Probe positions of a digest in m bits, one call a probe: tamis__probe_first, then _next.
+ * Probe positions of a digest in m bits, in the order in which the schemes make them. x and y are the two words of the
+ * digest, arithmetic is modulo 2^64 where nothing else is said:
  *
- * guava64 (Guava BloomFilterStrategies.MURMUR128_MITZ_64):
- *     c = h1; position = (c & (2^63 - 1)) % m; c += h2
- * the others:
- *     x = word[0], y = word[1] | 1; position = floor(mix(x) * m / 2^64); x += y
- *     mix(x) = (x ^ x >> 32) * c mod 2^64
- * Without mix, two keys would share all positions whenever both x and both y agree in their first log2(m)
- * bits or so, which sets a floor of about n / (k m^2) to the rate: many times 1e-6 in a filter of a hundred
- * keys. Mixed, positions depend on all bits, and keys share them all only where 127 bits agree.
+ *   xxh3, sip     y |= 1; k times: floor(mix(x) m / 2^64); x += y;  mix(x) = (x ^ x >> 32) c
+ *   guava64       k times: (x & (2^63 - 1)) mod m; x += y       (Guava BloomFilterStrategies.MURMUR128_MITZ_64)
+ *   guava32       a, b = low and high half of x; for i = 1..k: c = a + i b modulo 2^32; c = ~c if its highest bit is
+ *                 set; c mod m                                  (the same, MURMUR128_MITZ_32)
+ *   redisbloom    k times: x mod m; x += y                      (RedisBloom deps/bloom/bloom.c)
+ *   fnv-dcso      x mod= P; k times: x = x G mod P; x mod m;  P = 2^64 - 59, G = 2^64 - 1469
+ *                 (DCSO bloom.go)
+ *
+ * Without mix, a key whose y is near a multiple of 2^64 / q comes back to its positions after q steps, and two keys
+ * share all of theirs where both x and both y agree in their first log2(m) bits or so. The first is what guava64,
+ * guava32 and redisbloom have, modulo m: it adds about 5 / (k m) to the rate, many times 1e-6 in a filter of a hundred
+ * keys (docs/MATH.md). Mixed, positions depend on all bits, and keys share them all only where 127 bits agree.
  */
-typedef struct tamis__probe {
-    uint64_t x, y;
-} tamis__probe;
-
 #define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio, odd */
 #define TAMIS__MIX    UINT64_C(0xff51afd7ed558ccd) /* a multiplier of murmur3's finish */
 
-static inline tamis__probe tamis__probe_first(const tamis_hash *hash) {
-    return (tamis__probe){hash->word[0], hash->word[1]};
-}
-
-static inline uint64_t tamis__probe_guava64(tamis__probe *probe, uint64_t m) {
-    uint64_t position = (probe->x & INT64_MAX) % m;
-    probe->x += probe->y;
-    return position;
-}
-
-static inline uint64_t tamis__probe_shift(tamis__probe *probe, uint64_t m) {
-    uint64_t mixed = (probe->x ^ probe->x >> 32) * TAMIS__MIX;
-    probe->x += probe->y | 1;
-    return tamis__mulhi(mixed, m);
-}
+/* Positions of one digest; `scheme` is one that has digests. */
+void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits, uint32_t probes,
+                      uint64_t *positions);
 
 #endif

@@ -10,8 +10,7 @@
 #include "plan/plan_int.h"
 
 #define LN2                      0.693147180559945309417
-#define BLOCK_BITS               512.0
-#define BLOCKED_PROBES_MAX       32
+#define BLOCK_BITS               ((double)TAMIS__BLOCK_BITS)
 #define BLOCKED_BITS_PER_KEY_MAX 512.0
 
 /* Share of m bits that are set after `throws` throws at random positions. */
@@ -56,6 +55,52 @@ double tamis_bloom_capacity(double m, double k, double p) {
     return log1p(-pow(p, 1.0 / k)) / (k * log1p(-1.0 / m));
 }
 
+double tamis_bloom_best_fpr(double n, double m) {
+    if (!(n >= 0) || !(m > 0))
+        return NAN;
+    return exp(-m / n * (LN2 * LN2));
+}
+
+double tamis_bloom_best_capacity(double m, double p) {
+    if (!(m > 0) || !is_rate(p))
+        return NAN;
+    return -m * (LN2 * LN2) / log(p);
+}
+
+uint32_t tamis_bloom_probes_for_fpr(double p) {
+    if (!is_rate(p))
+        return 0;
+    return (uint32_t)fmax(1, floor(-log(p) / LN2 + 0.5)); /* at most 1074: the least double is 2^-1074 */
+}
+
+uint32_t tamis_bloom_fewest_probes(double n, double m, double p) {
+    if (!is_rate(p))
+        return 0;
+    /* The rate falls until m/n ln 2 probes and rises past them, so the first that keeps p is the fewest. */
+    for (uint32_t k = 1; k <= TAMIS_PROBES_MAX; k++)
+        if (tamis_bloom_fpr(n, m, k) <= p)
+            return k;
+    return 0;
+}
+
+double tamis_bloom_half_full_keys(double m, double k) {
+    if (!(m > 0) || !(k >= 1))
+        return NAN;
+    return m / k * LN2;
+}
+
+double tamis_bloom_half_full_bits(double n, double k) {
+    if (!(n >= 0) || !(k >= 1))
+        return NAN;
+    return n * k / LN2;
+}
+
+double tamis_bloom_overfill(double t, double k) {
+    if (!(t >= 0) || !(k > 0))
+        return NAN;
+    return pow(-expm1(-t * LN2), k);
+}
+
 double tamis_bloom_cardinality(double ones, double m, double k) {
     if (!(ones >= 0) || !(m >= 1) || !(k >= 1))
         return NAN;
@@ -66,7 +111,8 @@ double tamis_bloom_cardinality(double ones, double m, double k) {
 
 /*
  * Rate of b bits after t throws, for k probes: E[X^k], X the share of set bits. (E X)^k alone is too small where
- * b is small, by a tenth at b = 512 and k = 20, so the second term of the expansion around E X is added. With
+ * b is small, by a tenth at b = 512 and k = 20, so two more terms of the expansion around E X are added, the last as if X
+ * were normal and k large; what is left is below half a per cent, on the safe side in blocks. With
  * a = 1 - 1/b and c = 1 - 2/b, the variance of the number of empty bits is b(b-1)c^t + b a^t - b^2 a^2t
  * (occupancy); it is computed as b^2 (c^t - a^2t) + b (a^t - c^t), where c/a^2 = 1 - 1/(b-1)^2, so that nothing
  * cancels at large b.
@@ -78,11 +124,51 @@ double tamis__bits_fpr(double b, double t, double k) {
     double c = exp(t * log1p(-2 / b));
     double variance = a * a * expm1(t * log1p(-1 / ((b - 1) * (b - 1)))) + (a - c) / b;
     double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
-    return fmin(pow(mean, k) * (1 + spread), 1);
+    return fmin(pow(mean, k) * (1 + spread + spread * spread / 2), 1);
+}
+
+/*
+ * A value of `values` equally likely ones modulo m: with values = q m + r, r positions have q + 1 of them and
+ * m - r have q. The share that a probe finds set is the mean over the values, of which the positions with more
+ * have more; beside it an even filter's share, whose rate tamis__bits_fpr knows better for few bits.
+ */
+double tamis__uneven_fpr(double values, double m, double t, double k) {
+    double even = tamis__bits_fpr(m, t, k), q = floor(values / m), r = values - q * m;
+    if (!(t > 0))
+        return even;
+    double often = (q + 1) / values, seldom = q / values;
+    double set = r * often * -expm1(t * log1p(-often)) + (m - r) * seldom * -expm1(t * log1p(-seldom));
+    return fmin(even * pow(set / fill_after(t, m), k), 1);
+}
+
+/* Measured by ./dev bench repeats; docs/MATH.md has what is behind them. */
+#define REPEATS_SHARE 1.6 /* of the sum over few places, what the keys present add included */
+#define REPEATS_CROWD 0.5 /* what keys of the same few places add where bits are few */
+
+static double odd_part(double m) {
+    uint64_t bits = (uint64_t)m;
+    return bits ? (double)(bits >> __builtin_ctzll(bits)) : 1;
+}
+
+double tamis__repeats_fpr(double fill, double m, double k, uint32_t places) {
+    if (!(fill > 0) || !(fill < 1) || !(k > 1) || !(m >= 1))
+        return 0;
+    double all = pow(fill, k), once = 1 - 1 / k, empty = 1 - fill;
+    double sum = REPEATS_SHARE / places * once * once * (1 + REPEATS_CROWD * k * k / m) * fill * (1 + fill) /
+                 (empty * empty * k);
+    /* Steps that are multiples of m / (odd d), d a power of two, stay within that many places, wraps and all. */
+    double odd = odd_part(m), steps = 1;
+    for (double order = odd * places; order < k; order *= 2) {
+        sum += odd * steps * (pow(fill, order) - all);
+        steps = order / (odd * places);
+    }
+    return fmin(sum / m, 1 - all);
 }
 
 /* Sum over the Poisson distributed load i of a block with `load` keys on average. */
 static double blocked_fpr_at(double load, double k) {
+    if (load > 128 * BLOCK_BITS)
+        return 1; /* not a bit is left unset */
     double reach = 12 * sqrt(load) + 40, p = 0;
     double first = floor(load - reach > 0 ? load - reach : 0);
     int sign; /* lgamma() would write to a global variable: many threads may ask at once */
@@ -115,9 +201,11 @@ static double blocked_load(double p, double k) {
     return low;
 }
 
-bool tamis__blocked_size(double n, double p, double *m, uint32_t *k) {
+double tamis__blocked_load(double p, uint32_t *k) {
+    if (*k)
+        return blocked_load(p, *k);
     double best = 0;
-    for (uint32_t probes = 1; probes <= BLOCKED_PROBES_MAX; probes++) {
+    for (uint32_t probes = 1; probes <= TAMIS__BLOCKED_PROBES_MAX; probes++) {
         double load = blocked_load(p, probes);
         if (load > best) {
             best = load;
@@ -126,8 +214,27 @@ bool tamis__blocked_size(double n, double p, double *m, uint32_t *k) {
             break; /* one maximum: fewer probes are too coarse, more fill the block */
         }
     }
-    if (best <= 0)
+    return best;
+}
+
+bool tamis__blocked_size(double n, double p, double *m, uint32_t *k) {
+    double load = tamis__blocked_load(p, k);
+    if (load <= 0)
         return false;
-    *m = ceil(n / best) * BLOCK_BITS;
+    *m = ceil(n / load) * BLOCK_BITS;
     return true;
+}
+
+double tamis__blocked_best_fpr(double n, double m, uint32_t *k) {
+    if (*k)
+        return tamis_blocked_fpr(n, m, *k);
+    double best = INFINITY;
+    for (uint32_t probes = 1; probes <= TAMIS__BLOCKED_PROBES_MAX; probes++) {
+        double rate = tamis_blocked_fpr(n, m, probes);
+        if (rate >= best)
+            break; /* one minimum */
+        best = rate;
+        *k = probes;
+    }
+    return best;
 }

@@ -14,7 +14,9 @@ enum {
     TAMIS__EXACT_LEAST_LINES =
         512,                     /* the same with 120-bit slots: 9 bits of line and 119 of a guest are 128 */
     TAMIS__FINGERPRINT_ROW = 64, /* bytes that each takes beside its lines */
-    TAMIS__FINGERPRINT_GROWN_LOG2 = 40 /* growing tables are planned to keep their rate up to 2^40 keys */
+    TAMIS__FINGERPRINT_GROWN_LOG2 = 40, /* growing tables are planned to keep their rate up to 2^40 keys */
+    TAMIS__BLOCK_BITS = 512,            /* a block of kind blocked */
+    TAMIS__BLOCKED_PROBES_MAX = 32      /* most probes that are chosen for it; more can be asked for */
 };
 
 /* Lines a growing table's partition i starts with: 64 to 79, so that the 256 reach their next size (a
@@ -47,7 +49,64 @@ const tamis__line_shape *tamis__line_shape_of(uint32_t slot_bits, bool grows);
  * out, a tenth of the rate where there are few keys. */
 double tamis__bits_fpr(double b, double t, double k);
 
-/* Blocked: m and k of least memory for n keys at rate p; false where p is out of reach. */
+/* The same of m bits, a position being one of `values` equally likely numbers modulo m. */
+double tamis__uneven_fpr(double values, double m, double t, double k);
+
+/* What is to be added to the rate of m bits where positions are a progression modulo m that comes back to where it
+ * was, `fill` being the share of bits set. `places`: 1, or 2 where each has a mirror image (guava32). */
+double tamis__repeats_fpr(double fill, double m, double k, uint32_t places);
+
+/* Blocked: most keys a block, on average, at rate p, with *k probes, or with the best k, which it fills in, where
+ * *k is 0. 0 where p is out of reach. */
+double tamis__blocked_load(double p, uint32_t *k);
+/* The m of least memory for n keys at rate p; false where p is out of reach. *k as above. */
 bool tamis__blocked_size(double n, double p, double *m, uint32_t *k);
+/* The least rate of n keys in m bits. *k as above. */
+double tamis__blocked_best_fpr(double n, double m, uint32_t *k);
+
+/* ---- one kind, plan_kind.c; `want` is checked: expect and probes may be 0, fpr is given ---- */
+
+bool tamis__kind_is_bloom(tamis_kind kind);
+/* Bits of a digest of the scheme; AUTO is xxh3 or sip. */
+uint32_t tamis__plan_digest_bits(tamis_scheme scheme);
+/* TAMIS_E_UNSUPPORTED where the kind needs more of a digest than the scheme has. */
+tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tamis_error *err);
+/* Whether a plan of that scheme has the sizes and the rate that another program gives it. */
+bool tamis__scheme_has_own_sizes(tamis_scheme scheme);
+/* The most bits that a classic filter of that scheme can use. */
+uint64_t tamis__scheme_bits_max(tamis_scheme scheme);
+/* The least rate that can be asked of that kind and number of keys. */
+double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind);
+
+/* What the scheme's positions add to the rate of a classic filter by coming back to where they were; 0 for most. */
+double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double k);
+/* The rate of a classic filter of that scheme with n keys. */
+double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
+
+/* The size of that kind, whatever the memory. `reason` is left empty. */
+tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err);
+/* Gives a plan of kind classic or blocked these bits and probes, and what follows from them. */
+void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
+
+/* ---- the choice, plan.c ---- */
+
+/* What a kind may weigh more than another, or of which it may have a larger rate or fewer keys in the same memory, and
+ * still be chosen for touching fewer lines. */
+#define TAMIS__FEWER_LINES_ALLOWANCE 1.25
+
+#define TAMIS__REASON_CLASSIC_ONLY "the only kind for a scheme without a digest of 128 bits"
+
+/* 1e-09 -> "1e-9": four digits, the exponent as people write it. */
+enum { TAMIS__PLAN_NUMBER = 16 };
+const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number);
+
+bool tamis__plan_fits(const tamis_plan *plan);
+/* Fills plan->reason, and adds what there is to say of its scheme. */
+void tamis__plan_explain(tamis_plan *plan, const char *reason);
+/* Fills *want from the caller's; TAMIS_E_INVALID where either struct has no struct_size. */
+tamis_status tamis__plan_take(tamis_want *want, const tamis_want *given, const tamis_plan *plan,
+                              tamis_error *err);
+/* Numbers within their bounds, and names that exist. */
+tamis_status tamis__plan_check(const tamis_want *want, tamis_error *err);
 
 #endif

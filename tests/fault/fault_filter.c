@@ -248,6 +248,38 @@ static void every_map_that_fails(void **state) {
     fault_remove();
 }
 
+static void a_copy_without_memory(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        tamis_plan plan = case_plan(&filter_cases[i], 1000, 0);
+        fault_memory memory = {0};
+        tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_filter *filter = plan_filter(&plan, &allocator), *copy = NULL;
+        if (filter_cases[i].grows) /* past the first size of some partitions */
+            model_add_range(filter, 0, 300000, 1, NULL);
+        else
+            model_add_range(filter, 0, 1000, 1, NULL);
+        uint64_t blocks = memory.live_blocks;
+        for (bool reached = true; reached;) {
+            uint64_t before = memory.refused;
+            memory.fail_at = memory.fail_at ? memory.fail_at + 1 : 1;
+            memory.requests = 0;
+            tamis_error err = TAMIS_ERROR_INIT;
+            tamis_status status = tamis_filter_copy(&copy, filter, &err);
+            reached = memory.refused > before;
+            if (reached) {
+                check_nomem(status, &err);
+                assert_null(copy);
+                assert_int_equal(memory.live_blocks, blocks);
+            }
+        }
+        assert_int_equal(filter_info(copy).added, filter_info(filter).added);
+        tamis_filter_free(filter);
+        tamis_filter_free(copy);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
 static void creation_when_map_fails(void **state) {
     (void)state;
     fault_install();
@@ -297,10 +329,10 @@ static void what_needs_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creation_without_memory),     cmocka_unit_test(a_hasher_without_memory),
-        cmocka_unit_test(every_growth_without_memory), cmocka_unit_test(memory_that_stays_short),
-        cmocka_unit_test(every_map_that_fails),        cmocka_unit_test(creation_when_map_fails),
-        cmocka_unit_test(what_needs_no_memory),
+        cmocka_unit_test(creation_without_memory), cmocka_unit_test(a_hasher_without_memory),
+        cmocka_unit_test(a_copy_without_memory),   cmocka_unit_test(every_growth_without_memory),
+        cmocka_unit_test(memory_that_stays_short), cmocka_unit_test(every_map_that_fails),
+        cmocka_unit_test(creation_when_map_fails), cmocka_unit_test(what_needs_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes hash_vectors.tsv with implementations that are not ours: XXH3 by the Python module xxhash, BLAKE2b
-by hashlib, SipHash-2-4-128 by the command openssl (3.0 or later). Needs: pip install xxhash.
+by hashlib, SipHash-2-4-128 by the command openssl (3.0 or later), MurmurHash64A by libstdc++ (std::_Hash_bytes is
+it), FNV-1 by Go's hash/fnv. Needs: pip install xxhash; g++; go.
 
 Usage: make_hash_vectors.py > hash_vectors.tsv
 """
@@ -9,10 +10,61 @@ import hashlib
 import random
 import struct
 import subprocess
+import tempfile
 
 import xxhash
 
-NUMBER_OF = {"xxh3": 1, "sip": 2}
+NUMBER_OF = {"xxh3": 1, "sip": 2, "redisbloom": 7, "fnv-dcso": 8}
+
+# Each reads lines of a key in hexadecimal and writes a line of two words in hexadecimal for each.
+MURMUR64A = r"""
+#include <bits/hash_bytes.h>
+#include <cstdio>
+#include <iostream>
+#include <string>
+int main() {
+    for (std::string hex; std::getline(std::cin, hex);) {
+        std::string key;
+        for (std::size_t i = 0; i < hex.size(); i += 2)
+            key += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+        std::size_t a = std::_Hash_bytes(key.data(), key.size(), 0xc6a4a7935bd1e995u);
+        std::printf("%016zx %016zx\n", a, std::_Hash_bytes(key.data(), key.size(), a));
+    }
+}
+"""
+FNV1 = r"""
+package main
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"os"
+)
+
+func main() {
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		key, _ := hex.DecodeString(lines.Text())
+		h := fnv.New64()
+		h.Write(key)
+		fmt.Printf("%016x %016x\n", h.Sum64(), 0)
+	}
+}
+"""
+
+
+def others(scheme, source, name, build, keys):
+    """Rows of a scheme by a program in another language."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/{name}", "w") as file:
+            file.write(source)
+        subprocess.run(build + [f"{folder}/{name}"], cwd=folder, check=True)
+        lines = "".join(key.hex() + "\n" for key in keys)
+        answers = subprocess.run([f"{folder}/program"], input=lines, text=True, capture_output=True, check=True).stdout
+    for key, answer in zip(keys, answers.splitlines(), strict=True):
+        low, high = (int(word, 16) for word in answer.split())
+        row(scheme, 0, b"", key, low, high)
 
 
 def words(low, high):
@@ -58,6 +110,10 @@ def main():
     for secret in (bytes(range(16)), b"\xff" * 17, rng.randbytes(64), rng.randbytes(65), rng.randbytes(4096)):
         for length in list(range(0, 18)) + [31, 32, 33, 63, 64, 100, 257]:
             sip(secret, rng.randbytes(length))
+    keys = [rng.randbytes(length) for length in list(range(0, 41)) + [63, 64, 65, 1000]]
+    keys += [bytes(128 + rng.randrange(128) for _ in range(length)) for length in range(1, 25)]
+    others("redisbloom", MURMUR64A, "murmur.cpp", ["g++", "-o", "program"], keys)
+    others("fnv-dcso", FNV1, "fnv.go", ["go", "build", "-o", "program"], keys)
 
 
 main()

@@ -66,11 +66,27 @@ static const filter_case filter_cases[] = {
     {"fingerprint guava64, growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, true, 1e-6},
     {"exact sip", TAMIS_KIND_EXACT, TAMIS_SCHEME_SIP, false, 0},
     {"exact xxh3, growing", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, true, 0},
+    {"classic guava32", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, false, 0.01},
+    {"classic bkdr31", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, false, 0.03},
+    {"classic bkdr63", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, false, 1e-3},
+    {"classic redisbloom", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_REDISBLOOM, false, 0.01},
+    {"classic fnv-dcso", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_FNV_DCSO, false, 1e-4},
+    {"fingerprint redisbloom, growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_REDISBLOOM, true, 1e-6},
 };
 enum { FILTER_CASES = sizeof filter_cases / sizeof *filter_cases };
 
 static inline bool case_is_bloom(const filter_case *c) {
     return c->kind == TAMIS_KIND_CLASSIC || c->kind == TAMIS_KIND_BLOCKED;
+}
+
+/* Whether the keys have hashes of their own: bkdr31 and bkdr63 hash them once a probe, and poorly. */
+static inline bool case_has_digest(const filter_case *c) {
+    return tamis_scheme_digest_bits(c->scheme) > 0;
+}
+
+/* Whether positions are those of another program, which collapse at some small sizes and are its own affair there. */
+static inline bool case_is_foreign(const filter_case *c) {
+    return c->kind == TAMIS_KIND_CLASSIC && c->scheme >= TAMIS_SCHEME_GUAVA64;
 }
 
 static inline tamis_plan case_plan(const filter_case *c, uint64_t n, uint64_t memory) {

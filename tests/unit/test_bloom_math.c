@@ -55,6 +55,32 @@ static void bad_arguments_are_not_numbers(void **state) {
     assert_true(tamis_bloom_cardinality(0, 100, 3) == 0);
 }
 
+static void bad_arguments_of_inverses_are_not_numbers(void **state) {
+    (void)state;
+    static const double no_rates[] = {0, 1, -0.1, 2, NAN, INFINITY};
+    for (size_t i = 0; i < sizeof no_rates / sizeof *no_rates; i++) {
+        assert_true(isnan(tamis_bloom_best_capacity(100, no_rates[i])));
+        assert_int_equal(tamis_bloom_probes_for_fpr(no_rates[i]), 0);
+        assert_int_equal(tamis_bloom_fewest_probes(10, 100, no_rates[i]), 0);
+    }
+    assert_true(isnan(tamis_bloom_best_fpr(-1, 100)));
+    assert_true(isnan(tamis_bloom_best_fpr(10, 0)));
+    assert_true(isnan(tamis_bloom_best_fpr(NAN, 100)));
+    assert_true(tamis_bloom_best_fpr(0, 100) == 0);
+    assert_true(isnan(tamis_bloom_best_capacity(0, 0.1)));
+    assert_int_equal(tamis_bloom_fewest_probes(-1, 100, 0.1), 0);
+    assert_int_equal(tamis_bloom_fewest_probes(10, 0, 0.1), 0);
+    assert_int_equal(tamis_bloom_fewest_probes(10, 10, 0.1), 0); /* none reaches it */
+    assert_int_equal(tamis_bloom_fewest_probes(0, 100, 0.1), 1);
+    assert_true(isnan(tamis_bloom_half_full_keys(0, 3)));
+    assert_true(isnan(tamis_bloom_half_full_keys(100, 0)));
+    assert_true(isnan(tamis_bloom_half_full_bits(-1, 3)));
+    assert_true(isnan(tamis_bloom_half_full_bits(10, NAN)));
+    assert_true(isnan(tamis_bloom_overfill(-1, 3)));
+    assert_true(isnan(tamis_bloom_overfill(1, 0)));
+    assert_true(tamis_bloom_overfill(0, 3) == 0);
+}
+
 /* (1 - (1 - 1/m)^(kn))^k as it stands, in long double, where that has the digits for it. */
 static void fpr_is_the_plain_formula(void **state) {
     (void)state;
@@ -65,6 +91,35 @@ static void fpr_is_the_plain_formula(void **state) {
                 long double m = bits * counts[i], zero = powl(1 - 1 / m, k * (long double)counts[i]);
                 assert_near(tamis_bloom_fpr(counts[i], (double)m, k), (double)powl(1 - zero, k), 1e-9);
             }
+}
+
+/* What other places have published. */
+static void published_values(void **state) {
+    (void)state;
+    assert_near(tamis_bloom_best_fpr(1, 8), 0.0214, 2e-3); /* "about 2 % at 8 bits a key" */
+    assert_near(tamis_bloom_bits(1, 0.1), 4.792, 2e-4);    /* cut, not rounded */
+    assert_near(tamis_bloom_bits(1, 0.01), 9.585, 1e-4);
+    assert_near(tamis_bloom_bits(1, 0.001), 14.377, 1e-4);
+    /* 7e6 and 1e9 keys, m/n 30 and 50, 8 and 16 probes */
+    static const double counts[] = {7e6, 1e9};
+    for (size_t i = 0; i < 2; i++) {
+        assert_near(tamis_bloom_fpr(counts[i], 30 * counts[i], 8), 9.01e-6, 1e-3);
+        assert_near(tamis_bloom_fpr(counts[i], 30 * counts[i], 16), 7.26e-7, 1e-3);
+        assert_near(tamis_bloom_fpr(counts[i], 50 * counts[i], 8), 2.28e-7, 2e-3);
+        assert_near(tamis_bloom_fpr(counts[i], 50 * counts[i], 16), 1e-9, 0.06);
+    }
+    /* Twofold overfill of 10, 1, 0.1 %: 40, 15, 5 % to the published digit; (1 - 1/4)^log2(1/p) */
+    assert_near(tamis_bloom_overfill(2, -log2(0.1)), 0.3845, 1e-3);
+    assert_near(tamis_bloom_overfill(2, -log2(0.01)), 0.1479, 1e-3);
+    assert_near(tamis_bloom_overfill(2, -log2(0.001)), 0.0569, 1e-3);
+    /* Guava's two rules differ at n = 1 */
+    assert_int_equal(tamis_bloom_probes_for_fpr(0.01), 7);
+    assert_int_equal(tamis_bloom_probes(1, 9), 6);
+    assert_int_equal(tamis_bloom_probes_for_fpr(1e-6), 20);
+    assert_int_equal(tamis_bloom_probes(1, 28), 19);
+    assert_int_equal(tamis_bloom_probes_for_fpr(0.03), 5);
+    assert_int_equal(tamis_bloom_probes_for_fpr(0.999), 1);
+    assert_int_equal(tamis_bloom_probes_for_fpr(1e-30), 100);
 }
 
 /* Each inverse undoes the formula, for n from 1 to 1e12. */
@@ -83,6 +138,71 @@ static void inverses_come_back(void **state) {
             assert_true(tamis_bloom_fpr(n, m * 1.01 + 1, k) < p);
         }
     }
+}
+
+/* And those of the best that any k can do, of half a filter, and of the number of probes. */
+static void best_and_half_full_come_back(void **state) {
+    (void)state;
+    for (double n = 1; n <= 1e12; n *= 10) {
+        for (int i = 0; i < RATES; i++) {
+            double p = rates[i], m = tamis_bloom_bits(n, p);
+            assert_near(tamis_bloom_best_fpr(n, m), p, 1e-12);
+            assert_near(tamis_bloom_best_capacity(m, p), n, 1e-12);
+        }
+        for (uint32_t k = 1; k <= TAMIS_PROBES_MAX; k += 3) {
+            double m = tamis_bloom_half_full_bits(n, k);
+            assert_near(tamis_bloom_half_full_keys(m, k), n, 1e-12);
+            /* Half of the bits: 2^-k, to within 1/m for each of k probes */
+            assert_near(tamis_bloom_fpr(n, m, k), ldexp(1, -(int)k), 1e-9 + k / m);
+            assert_near(tamis_bloom_best_fpr(n, m), ldexp(1, -(int)k), 1e-9);
+            assert_near(tamis_bloom_overfill(1, k), ldexp(1, -(int)k), 1e-12);
+            /* and past it both ways of the curve agree; at t keys of 1000 on */
+            if (n >= 1000)
+                assert_near(tamis_bloom_overfill(3, k), tamis_bloom_fpr(3 * n, m, k), 1e-2);
+        }
+    }
+}
+
+static void fewest_probes_are_enough_and_one_less_is_not(void **state) {
+    (void)state;
+    for (double n = 1; n <= 1e12; n *= 100)
+        for (double bits = 2; bits <= 200; bits *= 1.3)
+            for (int i = 0; i < RATES; i++) {
+                uint32_t k = tamis_bloom_fewest_probes(n, bits * n, rates[i]);
+                if (k == 0) {
+                    double best = fmax(1, round(bits * log(2)));
+                    assert_true(tamis_bloom_fpr(n, bits * n, best) > rates[i]);
+                    continue;
+                }
+                assert_true(tamis_bloom_fpr(n, bits * n, k) <= rates[i]);
+                assert_true(k == 1 || tamis_bloom_fpr(n, bits * n, k - 1) > rates[i]);
+            }
+}
+
+/* The share of 31-bit values that hit a set position, counted in a filter of which each position is set at random
+ * as often as its values ask for. */
+static void uneven_positions_are_counted(void **state) {
+    (void)state;
+    enum { VALUES = 1 << 12, TRIALS = 400 };
+    static const double sizes[] = {4096, 4095, 4000, 3000, 2049, 2048, 1500, 700};
+    uint64_t random = test_seed(31);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t m = (uint64_t)sizes[i], throws = m * 7 / 10;
+        double sum = 0;
+        for (int trial = 0; trial < TRIALS; trial++) {
+            uint8_t set[VALUES] = {0};
+            for (uint64_t t = 0; t < throws; t++)
+                set[test_below(&random, VALUES) % m] = 1;
+            for (uint64_t v = 0; v < VALUES; v++)
+                sum += set[v % m];
+        }
+        double share = sum / VALUES / TRIALS;
+        assert_near(tamis__uneven_fpr(VALUES, sizes[i], (double)throws, 1), share, 5e-3);
+    }
+    assert_near(tamis__uneven_fpr(0x1p31, 1e6, 7e5, 10), tamis__bits_fpr(1e6, 7e5, 10), 1e-5);
+    assert_true(tamis__uneven_fpr(0x1p31, 1.5 * 0x1p30, 0x1p30, 10) >
+                1.3 * tamis__bits_fpr(1.5 * 0x1p30, 0x1p30, 10));
+    assert_true(tamis__uneven_fpr(0x1p31, 1000, 0, 10) == 0);
 }
 
 /* ---- blocked ---- */
@@ -136,12 +256,46 @@ static void blocked_fpr_is_what_a_simulation_gives(void **state) {
     }
 }
 
+/* The sum over the Poisson distributed loads, with the exact distribution of the ones of a block, throw by throw. */
+static double exact_blocked_fpr(double load, uint32_t k) {
+    enum { BITS = 512 };
+    double share[BITS + 1] = {1}, rate = 0, most = load + 12 * sqrt(load) + 40;
+    for (double keys = 0; keys <= most; keys++) {
+        double seen = 0;
+        for (int x = 0; x <= BITS; x++)
+            seen += share[x] * pow((double)x / BITS, k);
+        rate += exp(keys * log(load) - load - lgamma(keys + 1)) * seen;
+        for (uint32_t i = 0; i < k; i++) {
+            for (int x = BITS; x > 0; x--)
+                share[x] = share[x] * x / BITS + share[x - 1] * (BITS - x + 1) / BITS;
+            share[0] = 0;
+        }
+    }
+    return rate;
+}
+
+static void blocked_fpr_is_exact_down_to_tiny_rates(void **state) {
+    (void)state;
+    static const struct {
+        double bits;
+        uint32_t k;
+    } rows[] = {{9.9, 6}, {22, 12}, {38.8, 16}, {80.1, 22}, {150, 26}, {300, 30}}; /* 1e-2 to 1e-15 */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double exact = exact_blocked_fpr(512 / rows[i].bits, rows[i].k);
+        double got = tamis_blocked_fpr(1e6, 1e6 * rows[i].bits, rows[i].k);
+        if (!(got >= exact * (1 - 1e-6) && got <= 1.004 * exact))
+            fail_msg("%g bits a key: exact %g, computed %g", rows[i].bits, exact, got);
+    }
+    assert_true(tamis_blocked_fpr(1e12, 512, 7) == 1); /* at once, not after 1e6 terms a standard deviation */
+    assert_true(tamis_blocked_fpr(1e300, 512, 1) == 1);
+}
+
 static void blocked_size_keeps_the_rate_and_no_more(void **state) {
     (void)state;
     for (double n = 1000; n <= 1e12; n *= 1000) {
         for (int i = 0; i < RATES; i++) {
             double m = 0;
-            uint32_t k = 0;
+            uint32_t k = 0; /* the best */
             if (!tamis__blocked_size(n, rates[i], &m, &k)) {
                 assert_true(rates[i] < 1e-7);
                 assert_true(m == 0 && k == 0);
@@ -164,14 +318,39 @@ static void tiny_rates_are_out_of_a_blocks_reach(void **state) {
     assert_false(tamis__blocked_size(1e6, 1e-30, &m, &k));
 }
 
+/* With just these probes: never less memory than with the best, and the rate kept. */
+static void blocked_takes_the_probes_given(void **state) {
+    (void)state;
+    double best = 0;
+    uint32_t k = 0;
+    assert_true(tamis__blocked_size(1e6, 1e-3, &best, &k));
+    for (uint32_t probes = 3; probes <= 40; probes++) {
+        double m = 0;
+        uint32_t given = probes;
+        assert_true(tamis__blocked_size(1e6, 1e-3, &m, &given));
+        assert_int_equal(given, probes);
+        assert_true(m >= best && tamis_blocked_fpr(1e6, m, probes) <= 1e-3);
+        given = 0;
+        assert_true(tamis__blocked_best_fpr(1e6, m, &given) <= tamis_blocked_fpr(1e6, m, probes));
+        assert_true(given >= 1 && given <= TAMIS__BLOCKED_PROBES_MAX);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values),
         cmocka_unit_test(bad_arguments_are_not_numbers),
+        cmocka_unit_test(bad_arguments_of_inverses_are_not_numbers),
+        cmocka_unit_test(published_values),
         cmocka_unit_test(fpr_is_the_plain_formula),
         cmocka_unit_test(inverses_come_back),
+        cmocka_unit_test(best_and_half_full_come_back),
+        cmocka_unit_test(fewest_probes_are_enough_and_one_less_is_not),
+        cmocka_unit_test(uneven_positions_are_counted),
         cmocka_unit_test(blocked_fpr_is_what_a_simulation_gives),
+        cmocka_unit_test(blocked_fpr_is_exact_down_to_tiny_rates),
         cmocka_unit_test(blocked_size_keeps_the_rate_and_no_more),
+        cmocka_unit_test(blocked_takes_the_probes_given),
         cmocka_unit_test(tiny_rates_are_out_of_a_blocks_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

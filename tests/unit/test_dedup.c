@@ -32,6 +32,33 @@ static void make_keys(uint64_t seed, uint64_t distinct) {
     err = (tamis_error)TAMIS_ERROR_INIT;
 }
 
+/* Two keys of one hash would be taken for one another, in half as many bits far too often. */
+static void schemes_of_few_bits_are_refused(void **state) {
+    (void)state;
+    static const tamis_scheme schemes[] = {TAMIS_SCHEME_BKDR31, TAMIS_SCHEME_BKDR63, TAMIS_SCHEME_FNV_DCSO};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        tamis_filter *filter = NULL;
+        tamis_dedup *session = NULL;
+        want.kind = TAMIS_KIND_CLASSIC;
+        want.scheme = schemes[i];
+        want.expect = 1000;
+        want.fpr = 0.01;
+        assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
+        assert_int_equal(tamis_dedup_open(&session, filter, NULL, &err), TAMIS_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, tamis_scheme_name(schemes[i])));
+        assert_null(session);
+        plan.kind = TAMIS_KIND_FINGERPRINT;
+        tamis_filter *other = NULL;
+        assert_int_equal(tamis_filter_create(&other, &plan, NULL, &err), TAMIS_E_UNSUPPORTED);
+        assert_non_null(strstr(err.text, "digest of 128 bits"));
+        assert_null(other);
+        tamis_filter_free(filter);
+    }
+}
+
 static void a_session_tells_fresh_from_seen(void **state) {
     (void)state;
     static bool came[NUMBERS];
@@ -161,6 +188,7 @@ static void out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_tells_fresh_from_seen),
+        cmocka_unit_test(schemes_of_few_bits_are_refused),
         cmocka_unit_test(no_keys_are_no_work),
         cmocka_unit_test(full_and_fail),
         cmocka_unit_test(full_and_pass),

@@ -116,6 +116,8 @@ static void any_bytes_are_a_key(void **state) {
     (void)state;
     static const uint8_t zeros[8] = {0};
     for (int i = 0; i < FILTER_CASES; i++) {
+        if (!case_has_digest(&filter_cases[i]))
+            continue; /* to bkdr, zeros are as good as nothing */
         tamis_filter *filter = case_filter(&filter_cases[i], 1000);
         tamis_answer answer = 9;
         assert_false(ask_one(filter, NULL, 0));
@@ -312,7 +314,10 @@ static void filters_of_guava_bit_for_bit(void **state) {
         /* expectedFpp() and approximateElementCount() are made of the set bits, as ours are. */
         tamis_filter_info info = filter_info(filter);
         double fpp = strtod(g.field[7], NULL);
-        assert_true(fabs(info.fpr_live - fpp) <= 1e-12 * fpp);
+        const tamis_plan *plan = tamis_filter_plan(filter);
+        double filled = pow((double)info.ones / (double)plan->bits, plan->probes);
+        assert_true(fabs(filled - fpp) <= 1e-12 * fpp);
+        assert_true(info.fpr_live > filled); /* positions repeat, which Guava leaves out */
         assert_int_equal((long long)floor(info.cardinality + 0.5), atoll(g.field[8]));
         tamis_filter_free(filter);
         filters++;

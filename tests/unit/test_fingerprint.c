@@ -62,6 +62,7 @@ static void a_crowd_overflows_into_guest_lines(void **state) {
             assert_int_equal(status, done < CROWD ? TAMIS_E_FULL : TAMIS_OK);
             if (done < CROWD)
                 assert_non_null(strstr(err.text, "full"));
+            assert_int_equal(filter_info(filter).full, done < CROWD ? TAMIS_FULL_CROWDED : TAMIS_FULL_NOT);
             if (same == 3)
                 assert_int_equal(done, CROWD);
             assert_true(done > 20);
@@ -178,6 +179,7 @@ static void a_rate_that_runs_out_is_full(void **state) {
     assert_int_equal(err.status, TAMIS_E_FULL);
     assert_non_null(strstr(err.text, "its rate would pass 1e-10"));
     tamis_filter_info info = filter_info(filter);
+    assert_int_equal(info.full, TAMIS_FULL_RATE);
     assert_true(info.saturated && info.fpr_live < 1.001e-10 && info.fpr_live > 0.999e-10);
     check_all_seen(filter, hashes, done);
     tamis_filter_free(filter);
@@ -239,6 +241,9 @@ static void full_says_what_to_do(void **state) {
         }
         assert_int_equal(status, TAMIS_E_FULL);
         assert_non_null(strstr(err.text, limited ? "allow more memory" : "1000 keys it was made for"));
+        assert_int_equal(filter_info(filter).full, limited ? TAMIS_FULL_MEMORY : TAMIS_FULL_CAPACITY);
+        assert_int_equal(tamis_filter_clear(filter, NULL), TAMIS_OK);
+        assert_int_equal(filter_info(filter).full, TAMIS_FULL_NOT);
         tamis_filter_free(filter);
     }
 }

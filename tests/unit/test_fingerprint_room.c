@@ -182,6 +182,7 @@ static void crowds_do_not_grow_without_end(void **state) {
     }
     assert_int_equal(status, TAMIS_E_FULL);
     assert_non_null(strstr(err.text, "crowd"));
+    assert_int_equal(filter->full, TAMIS_FULL_CROWDED);
     assert_true(filter->tally.memory_peak < 4 << 20);
     tamis_filter_free(filter);
 }

@@ -14,6 +14,7 @@
 
 #include "filter/fingerprint_line.h"
 #include "plan/plan_int.h"
+#include "support/scratch.h"
 
 static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED, TAMIS_KIND_FINGERPRINT,
                                    TAMIS_KIND_EXACT};
@@ -268,6 +269,411 @@ static void shapes_are_those_of_the_lines(void **state) {
         }
 }
 
+static tamis_want want_scheme(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr) {
+    tamis_want want = want_of(kind, expect, fpr, 0);
+    want.scheme = scheme;
+    return want;
+}
+
+/* RedisBloom's and DCSO's sizes, of live filters, and Guava's under the 32-bit strategy. */
+static void foreign_sizes_are_theirs(void **state) {
+    (void)state;
+    static const struct {
+        tamis_scheme scheme;
+        uint64_t n;
+        double p;
+        uint64_t bits;
+        uint32_t probes;
+        uint64_t memory;
+    } rows[] = {
+        {TAMIS_SCHEME_REDISBLOOM, 100, 0.005, 1152, 8, 144}, /* BF.ADD's default: the first of 1 % */
+        {TAMIS_SCHEME_REDISBLOOM, 3, 0.01, 64, 7, 8},
+        {TAMIS_SCHEME_FNV_DCSO, 10, 0.01, 95, 7, 16},
+        {TAMIS_SCHEME_FNV_DCSO, 1, 0.5, 1, 1, 8},
+        {TAMIS_SCHEME_GUAVA32, 10, 0.01, 128, 7, 16},
+        {TAMIS_SCHEME_GUAVA32, 1, 1e-6, 64, 19, 8},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p));
+        assert_int_equal(plan.bits, rows[i].bits);
+        assert_int_equal(plan.probes, rows[i].probes);
+        assert_int_equal(plan.memory, rows[i].memory);
+        assert_true(isfinite(plan.lines_touched) && plan.lines_touched >= 1);
+    }
+}
+
+static void schemes_without_digest_are_for_classic(void **state) {
+    (void)state;
+    static const tamis_scheme poor[] = {TAMIS_SCHEME_BKDR31, TAMIS_SCHEME_BKDR63, TAMIS_SCHEME_FNV_DCSO};
+    for (size_t i = 0; i < 3; i++) {
+        const char *has = poor[i] == TAMIS_SCHEME_FNV_DCSO ? "has 64; use kind classic" : "has none; use";
+        for (size_t j = 1; j < 4; j++)
+            refused(want_scheme(kinds[j], poor[i], 1000, 0.01), TAMIS_E_UNSUPPORTED, has);
+        tamis_plan plan = made(want_scheme(TAMIS_KIND_AUTO, poor[i], 1000, 0.01));
+        assert_int_equal(plan.kind, TAMIS_KIND_CLASSIC);
+        assert_non_null(strstr(plan.reason, "128 bits"));
+        assert_int_equal(strstr(plan.reason, "not the one got") != NULL, i < 2);
+        assert_true(strlen(plan.reason) < sizeof plan.reason - 1);
+        refused(want_scheme(TAMIS_KIND_AUTO, poor[i], 0, 0.01), TAMIS_E_INVALID, "cannot grow");
+    }
+}
+
+static void rates_below_that_of_the_hash_are_refused(void **state) {
+    (void)state;
+    refused(want_of(TAMIS_KIND_AUTO, 1000000000000, 1e-27, 0), TAMIS_E_RANGE, "128-bit hashes");
+    refused(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_FNV_DCSO, 1000000, 1e-14), TAMIS_E_RANGE,
+            "64-bit hashes");
+    refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 1000000, 1e-13), TAMIS_E_RANGE,
+            "63-bit hashes");
+    made(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_FNV_DCSO, 1000000, 1e-13));
+    made(want_scheme(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA32, 1000000, 1e-13));
+    made(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 1e-30)); /* no digest: k hashes */
+}
+
+/* Positions of 31 bits: more than 2^31 bits are of no use, and near it some are hit twice as often. */
+static void positions_of_31_bits_are_accounted_for(void **state) {
+    (void)state;
+    refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 300000000, 0.01), TAMIS_E_RANGE,
+            "use scheme guava64");
+    refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 300000000, 0.01), TAMIS_E_RANGE,
+            "use scheme bkdr63");
+    tamis_plan even = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 170000000, 0.01));
+    tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 170000000, 0.01));
+    assert_int_equal(plan.bits, even.bits); /* 1.5 * 2^30: half of the positions have two values */
+    assert_true(plan.fpr_predicted > 1.3 * even.fpr_predicted && plan.fpr_predicted < 3 * even.fpr_predicted);
+    plan = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000, 0.01));
+    even = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, 100000, 0.01));
+    assert_true(fabs(plan.fpr_predicted - even.fpr_predicted) < 1e-5 * even.fpr_predicted);
+}
+
+/* Rates counted with a hundred million random digests, unmixed progressions and nothing else (docs/MATH.md). */
+static void repeated_positions_are_accounted_for(void **state) {
+    (void)state;
+    static const struct {
+        tamis_scheme scheme;
+        uint64_t n;
+        double p, rate;
+    } rows[] = {
+        {TAMIS_SCHEME_GUAVA64, 10, 1e-5, 5.4e-3},    {TAMIS_SCHEME_GUAVA64, 10, 1e-9, 8.8e-4},
+        {TAMIS_SCHEME_GUAVA64, 100, 1e-3, 1.25e-3},  {TAMIS_SCHEME_GUAVA64, 100, 1e-6, 8.4e-5},
+        {TAMIS_SCHEME_REDISBLOOM, 100, 1e-9, 4e-5},  {TAMIS_SCHEME_GUAVA64, 1000, 1e-9, 3.5e-6},
+        {TAMIS_SCHEME_GUAVA32, 10, 1e-5, 1.42e-3},   {TAMIS_SCHEME_GUAVA32, 100, 1e-6, 4.6e-5},
+        {TAMIS_SCHEME_GUAVA32, 1000, 1e-9, 1.75e-6}, {TAMIS_SCHEME_GUAVA64, 1000000, 0.01, 0.01},
+        {TAMIS_SCHEME_FNV_DCSO, 100, 1e-6, 1e-6},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p));
+        double times = plan.fpr_predicted / rows[i].rate;
+        if (!(times > 1 / 1.5 && times < 1.5))
+            fail_msg("row %zu: predicted %g, counted %g", i, plan.fpr_predicted, rows[i].rate);
+        bool above = rows[i].rate > 1.1 * rows[i].p;
+        assert_int_equal(strstr(plan.reason, "positions of this scheme repeat") != NULL, above);
+    }
+    /* One probe has nothing to repeat, and a filter that is nearly full says "seen" anyway. */
+    assert_true(tamis__repeats_fpr(0.5, 256, 1, 1) == 0);
+    for (double fill = 0; fill <= 1; fill += 1.0 / 64)
+        for (double k = 1; k < 256; k *= 2) {
+            double more = tamis__repeats_fpr(fill, 192, k, 1);
+            assert_true(more >= 0 && more <= 1 - pow(fill, k));
+        }
+}
+
+/* ---- probes given ---- */
+
+static void given_probes_are_kept(void **state) {
+    (void)state;
+    for (uint32_t probes = 1; probes <= TAMIS_PROBES_MAX; probes = probes * 2 + 1)
+        for (uint64_t n = 10; n <= TAMIS_EXPECT_MAX; n *= 1000)
+            for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_GUAVA64; scheme += 2) {
+                tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, (tamis_scheme)scheme, n, 0.001);
+                tamis_plan free = made(want);
+                want.probes = probes;
+                tamis_plan plan = made(want);
+                assert_int_equal(plan.probes, probes);
+                assert_true(plan.fpr_predicted <= 0.001);
+                assert_true((double)plan.bits >= 0.97 * (double)free.bits);
+                want.kind = TAMIS_KIND_BLOCKED;
+                tamis_plan blocked = TAMIS_PLAN_INIT;
+                if (tamis_plan_make(&blocked, &want, NULL) != TAMIS_OK)
+                    continue;
+                assert_int_equal(blocked.probes, probes);
+                assert_true(blocked.fpr_predicted <= 0.001);
+            }
+}
+
+/* Where the largest numbers have no bits left for a word, and where the positions are uneven or repeat. */
+static void given_probes_keep_the_rate_everywhere(void **state) {
+    (void)state;
+    static const struct {
+        tamis_scheme scheme;
+        uint64_t n;
+        double p;
+        uint32_t probes;
+    } rows[] = {
+        {TAMIS_SCHEME_XXH3, 1, 8.1069826167076832e-19, 1}, {TAMIS_SCHEME_XXH3, 47, 3.2455253888852892e-17, 1},
+        {TAMIS_SCHEME_GUAVA32, 100000000, 1e-4, 13},       {TAMIS_SCHEME_BKDR31, 100000000, 1e-4, 13},
+        {TAMIS_SCHEME_REDISBLOOM, 1000, 1e-9, 30},         {TAMIS_SCHEME_GUAVA64, 10, 1e-5, 200},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p);
+        want.probes = rows[i].probes;
+        tamis_plan plan = made(want);
+        if (plan.fpr_predicted > rows[i].p)
+            fail_msg("row %zu: predicted %g of %g", i, plan.fpr_predicted, rows[i].p);
+        if (plan.bits < UINT64_C(1) << 36)
+            assert_true(tamis__classic_fpr(plan.scheme, (double)plan.capacity, (double)plan.bits - 64,
+                                           plan.probes) > rows[i].p);
+    }
+    tamis_want want = want_of(TAMIS_KIND_AUTO, 0, 3.3e-30, UINT64_C(400000000000000000));
+    want.probes = 2;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    assert_int_equal(tamis_plan_fit(&plan, &want, NULL), TAMIS_OK);
+    want = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 130000000, 1e-6);
+    want.probes = 13;
+    refused(want, TAMIS_E_RANGE, "more than 2^31 bits");
+}
+
+static void given_probes_choose_a_bloom_filter(void **state) {
+    (void)state;
+    tamis_want want = want_of(TAMIS_KIND_AUTO, 1000000, 0.01, 0);
+    want.probes = 6;
+    assert_int_equal(made(want).kind, TAMIS_KIND_BLOCKED);
+    want.fpr = 1e-6;
+    want.probes = 20;
+    assert_int_equal(made(want).kind, TAMIS_KIND_CLASSIC);
+    want.kind = TAMIS_KIND_FINGERPRINT;
+    refused(want, TAMIS_E_INVALID, "has no probes");
+    want.kind = TAMIS_KIND_EXACT;
+    refused(want, TAMIS_E_INVALID, "has no probes");
+    want = want_of(TAMIS_KIND_AUTO, 0, 0.01, 0);
+    want.probes = 6;
+    refused(want, TAMIS_E_INVALID, "cannot grow");
+    want = want_of(TAMIS_KIND_AUTO, 1000, 0.01, 0);
+    want.probes = TAMIS_PROBES_MAX + 1;
+    refused(want, TAMIS_E_RANGE, "probes 256");
+    want = want_of(TAMIS_KIND_CLASSIC, 1000000000000, 1e-26, 0);
+    want.probes = 1;
+    refused(want, TAMIS_E_RANGE, "other probes");
+    want = want_of(TAMIS_KIND_BLOCKED, 1000, 1e-6, 0);
+    want.probes = 1;
+    refused(want, TAMIS_E_RANGE, "with the probes given");
+}
+
+/* ---- the most that fits ---- */
+
+static tamis_plan fitted(tamis_want want) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_plan_fit(&plan, &want, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_true(plan.memory <= want.memory);
+    assert_true(plan.memory_limit == want.memory);
+    assert_true(plan.reason[0] != 0 && strlen(plan.reason) < sizeof plan.reason - 1);
+    return plan;
+}
+
+static void fit_refused(tamis_want want, tamis_status status, const char *says) {
+    tamis_plan plan, untouched;
+    tamis_error err = TAMIS_ERROR_INIT;
+    memset(&plan, 0x5a, sizeof plan);
+    untouched = plan;
+    assert_int_equal(tamis_plan_fit(&plan, &want, &err), status);
+    assert_memory_equal(&plan, &untouched, sizeof plan);
+    if (!strstr(err.text, says))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
+    assert_true(strlen(err.text) < sizeof err.text - 1);
+}
+
+static void fit_wants_memory_and_one_of_two(void **state) {
+    (void)state;
+    fit_refused(want_of(TAMIS_KIND_AUTO, 10, 0, 0), TAMIS_E_INVALID, "memory");
+    fit_refused(want_of(TAMIS_KIND_AUTO, 10, 0.01, 1000), TAMIS_E_INVALID, "both given");
+    fit_refused(want_of(TAMIS_KIND_AUTO, 0, 0, 1000), TAMIS_E_INVALID, "neither given");
+    fit_refused(want_of(TAMIS_KIND_AUTO, 0, 0.7, 1000), TAMIS_E_RANGE, "false-positive rate");
+    fit_refused(want_of(TAMIS_KIND_AUTO, TAMIS_EXPECT_MAX + 1, 0, 1000), TAMIS_E_RANGE, "1000000000001");
+    tamis_want want = want_of(TAMIS_KIND_AUTO, 10, 0, 1000);
+    want.struct_size = 0;
+    fit_refused(want, TAMIS_E_INVALID, "TAMIS_WANT_INIT");
+    for (size_t j = 0; j < 4; j++) {
+        fit_refused(want_of(kinds[j], 1000000, 0, 10), TAMIS_E_INVALID, "too little for 1000000 keys");
+        fit_refused(want_of(kinds[j], 0, 0.01, 7), TAMIS_E_INVALID, "too little for 1 key ");
+    }
+    want = want_of(TAMIS_KIND_EXACT, 10, 0, 1000);
+    want.probes = 3;
+    fit_refused(want, TAMIS_E_INVALID, "has no probes");
+}
+
+/* One key more does not fit, by the plans themselves. */
+static void fit_finds_the_most_keys(void **state) {
+    (void)state;
+    static const uint64_t sizes[] = {100000, 1 << 20, UINT64_C(1) << 30, UINT64_C(1000000000000)};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int r = 0; r < RATES && rates[r] >= 1e-6; r++)
+            for (int j = 0; j < 4; j++) {
+                tamis_plan plan = fitted(want_of(kinds[j], 0, rates[r], sizes[i]));
+                assert_int_equal(plan.kind, kinds[j]);
+                if (plan.capacity == TAMIS_EXPECT_MAX)
+                    continue;
+                tamis_plan more = made(want_of(kinds[j], plan.capacity + 1, rates[r], 0));
+                assert_true(more.memory > sizes[i]);
+                tamis_plan same = made(want_of(kinds[j], plan.capacity, rates[r], sizes[i]));
+                assert_int_equal(same.memory, plan.memory);
+                assert_true(same.fpr_predicted == plan.fpr_predicted);
+            }
+}
+
+/* The rate found is kept by a plan that asks for it, in that memory or (tables) exactly that; and no plan of a rate a
+ * little smaller fits, but for tables, which know only so many. */
+static void fit_finds_the_least_rate(void **state) {
+    (void)state;
+    static const double bits[] = {3, 8, 10.5, 20, 29, 40, 70, 150, 500};
+    for (uint64_t n = 1000; n <= TAMIS_EXPECT_MAX; n *= 1000)
+        for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+            for (int j = 0; j < 4; j++) {
+                uint64_t memory = (uint64_t)(bits[i] * (double)n / 8);
+                tamis_want want = want_of(kinds[j], n, 0, memory);
+                tamis_plan plan = TAMIS_PLAN_INIT;
+                if (tamis_plan_fit(&plan, &want, NULL) != TAMIS_OK) {
+                    assert_true(bits[i] < 30 || (kinds[j] == TAMIS_KIND_EXACT && bits[i] < 200));
+                    continue;
+                }
+                assert_true(plan.memory <= memory && plan.capacity == n);
+                assert_true(plan.fpr_predicted <= TAMIS_FPR_MAX);
+                if (kinds[j] == TAMIS_KIND_EXACT)
+                    continue;
+                double p = plan.fpr;
+                bool is_least = p <= fmax(TAMIS_FPR_MIN, ldexp((double)n, -128));
+                assert_true(is_least || plan.fpr_predicted == p);
+                if (kinds[j] == TAMIS_KIND_BLOCKED && p < 1e-7)
+                    continue; /* past what a plan of a given rate reaches */
+                /* a plan rounds the probes from other bits, and may take the second best number */
+                uint64_t again = made(want_of(kinds[j], n, p, 0)).memory;
+                if ((double)again > 1.005 * (double)memory + 64)
+                    fail_msg("%s, n = %" PRIu64 ", p = %g: %" PRIu64 " and not %" PRIu64 " bytes",
+                             tamis_kind_name(plan.kind), n, p, again, memory);
+                if (!is_least && kinds[j] != TAMIS_KIND_FINGERPRINT)
+                    assert_true((double)made(want_of(kinds[j], n, p * 0.95, 0)).memory >
+                                0.98 * (double)memory);
+                if (kinds[j] == TAMIS_KIND_FINGERPRINT && p > 1e-15)
+                    assert_true(made(want_of(kinds[j], n, p * 0.99, 0)).memory > memory);
+            }
+}
+
+/* What another program makes of the rate found, by its own rule, are these bits. */
+static void fit_finds_rates_to_ask_others_for(void **state) {
+    (void)state;
+    static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_GUAVA32,
+                                           TAMIS_SCHEME_REDISBLOOM, TAMIS_SCHEME_FNV_DCSO};
+    for (size_t i = 0; i < 4; i++)
+        for (uint64_t n = 1; n <= 100000000; n *= 10)
+            for (double bits = 2.5; bits < 20; bits *= 1.7) {
+                tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, 0);
+                want.memory = 8 + (uint64_t)(bits * (double)n / 8);
+                tamis_plan plan = fitted(want);
+                tamis_plan again = made(want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, plan.fpr));
+                assert_int_equal(again.bits, plan.bits);
+                assert_int_equal(again.probes, plan.probes);
+                assert_true(plan.memory + 16 > want.memory);
+            }
+    tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000000, 0);
+    want.memory = UINT64_C(1) << 40;
+    assert_int_equal(fitted(want).bits, UINT64_C(1) << 31); /* more cannot be used */
+}
+
+static void fit_keeps_the_probes_given(void **state) {
+    (void)state;
+    for (int j = 0; j < 2; j++)
+        for (uint32_t probes = 1; probes <= 31; probes += 6) {
+            tamis_want want = want_of(kinds[j], 1000000, 0, 2000000);
+            want.probes = probes;
+            tamis_plan rate = fitted(want);
+            assert_int_equal(rate.probes, probes);
+            want.expect = 0;
+            want.fpr = rate.fpr * 1.000001;
+            tamis_plan keys = fitted(want);
+            assert_int_equal(keys.probes, probes);
+            assert_true(keys.capacity > 999000 && keys.capacity < 1001000);
+        }
+}
+
+static double test_real(uint64_t *random) {
+    return (double)test_below(random, UINT64_C(1) << 53) / 0x1p53;
+}
+
+/* Whatever is asked, of every size, kind and scheme: a plan whose numbers are numbers, or a sentence. */
+static void whatever_is_asked_is_answered(void **state) {
+    (void)state;
+    uint64_t random = test_seed(4), runs = test_scale(10000, 1000, 1000);
+    uint64_t answered = 0;
+    for (uint64_t i = 0; i < runs; i++) {
+        tamis_want want = TAMIS_WANT_INIT;
+        want.kind = (tamis_kind)test_below(&random, 5);
+        want.scheme = (tamis_scheme)test_below(&random, 9);
+        want.expect = test_below(&random, 3) ? (uint64_t)exp2(40 * test_real(&random)) : 0;
+        want.fpr = test_below(&random, 3) ? exp2(-1 - 98 * test_real(&random)) : 0;
+        want.memory = test_below(&random, 3) ? (uint64_t)exp2(63.9 * test_real(&random)) : 0;
+        want.probes = test_below(&random, 2) ? 0 : (uint32_t)test_below(&random, TAMIS_PROBES_MAX + 1);
+        bool fit = test_below(&random, 2);
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        if ((fit ? tamis_plan_fit : tamis_plan_make)(&plan, &want, &err) != TAMIS_OK) {
+            assert_true(strchr(err.text, ':') && strchr(err.text, ';'));
+            assert_true(strlen(err.text) < sizeof err.text - 1);
+            continue;
+        }
+        answered++;
+        assert_true(plan.memory > 0 && (want.memory == 0 || plan.memory <= want.memory));
+        assert_true(plan.fpr_predicted >= 0 && plan.fpr_predicted <= 1 && plan.fpr > 0);
+        assert_true(isfinite(plan.bits_per_key) && plan.bits_per_key > 0);
+        assert_true(isfinite(plan.lines_touched) && plan.lines_touched >= 1 - 1e-9);
+        assert_true(want.expect == 0 || plan.capacity == want.expect);
+        assert_true(!fit || plan.capacity > 0);
+        assert_true(want.probes == 0 || plan.probes == want.probes);
+        assert_true(plan.reason[0] != 0 && strlen(plan.reason) < sizeof plan.reason - 1);
+        assert_int_equal((plan.bits + 63) / 64 * 8 == plan.memory, plan.bits > 0);
+    }
+    assert_true(answered > runs / 5);
+}
+
+static void fit_chooses_few_lines(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t expect;
+        double fpr;
+        uint64_t memory;
+        tamis_kind kind;
+    } rows[] = {
+        {0, 0.01, 1 << 20, TAMIS_KIND_BLOCKED},           {0, 1e-9, 1 << 20, TAMIS_KIND_FINGERPRINT},
+        {1000000, 0, 1250000, TAMIS_KIND_BLOCKED},        {1000000, 0, 5000000, TAMIS_KIND_FINGERPRINT},
+        {1000000, 0, 50000000, TAMIS_KIND_FINGERPRINT},   {1000000, 0, 400000, TAMIS_KIND_BLOCKED},
+        {0, 3e-5, UINT64_C(1) << 34, TAMIS_KIND_BLOCKED}, {0, 1e-30, 1 << 20, TAMIS_KIND_FINGERPRINT},
+    };
+    /* The best of the three, or close to it. */
+    for (double bits = 2; bits < 100; bits *= 1.1)
+        for (uint64_t n = 0; n <= 5000000; n += 5000000) {
+            uint64_t memory = (uint64_t)(bits * 5e6 / 8);
+            tamis_plan plan = fitted(want_of(TAMIS_KIND_AUTO, n, n ? 0 : exp2(-bits / 2), memory));
+            for (int j = 0; j < 3; j++) {
+                tamis_plan other = TAMIS_PLAN_INIT;
+                tamis_want want = want_of(kinds[j], n, n ? 0 : exp2(-bits / 2), memory);
+                if (tamis_plan_fit(&other, &want, NULL) != TAMIS_OK)
+                    continue;
+                assert_true(plan.fpr_predicted <= 1.25 * other.fpr_predicted || n == 0);
+                assert_true((double)plan.capacity >= (double)other.capacity / 1.2500001);
+            }
+        }
+    assert_int_equal(fitted(want_of(TAMIS_KIND_AUTO, 5000000, 0, 15000000)).kind, TAMIS_KIND_FINGERPRINT);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tamis_plan plan = fitted(want_of(TAMIS_KIND_AUTO, rows[i].expect, rows[i].fpr, rows[i].memory));
+        if (plan.kind != rows[i].kind)
+            fail_msg("row %zu: %s (%s)", i, tamis_kind_name(plan.kind), plan.reason);
+    }
+    tamis_want want = want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 0);
+    want.memory = 1000000;
+    assert_int_equal(fitted(want).kind, TAMIS_KIND_CLASSIC);
+    fit_refused(want_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_INVALID, "kind classic needs");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_have_names),
@@ -278,6 +684,21 @@ int main(void) {
         cmocka_unit_test(every_plan_is_consistent),
         cmocka_unit_test(memory_is_monotonic),
         cmocka_unit_test(guava64_sizes_are_guavas),
+        cmocka_unit_test(foreign_sizes_are_theirs),
+        cmocka_unit_test(schemes_without_digest_are_for_classic),
+        cmocka_unit_test(rates_below_that_of_the_hash_are_refused),
+        cmocka_unit_test(positions_of_31_bits_are_accounted_for),
+        cmocka_unit_test(repeated_positions_are_accounted_for),
+        cmocka_unit_test(given_probes_are_kept),
+        cmocka_unit_test(given_probes_keep_the_rate_everywhere),
+        cmocka_unit_test(given_probes_choose_a_bloom_filter),
+        cmocka_unit_test(fit_wants_memory_and_one_of_two),
+        cmocka_unit_test(fit_finds_the_most_keys),
+        cmocka_unit_test(fit_finds_the_least_rate),
+        cmocka_unit_test(fit_finds_rates_to_ask_others_for),
+        cmocka_unit_test(fit_keeps_the_probes_given),
+        cmocka_unit_test(fit_chooses_few_lines),
+        cmocka_unit_test(whatever_is_asked_is_answered),
         cmocka_unit_test(auto_takes_the_fewest_lines_at_the_least_memory),
         cmocka_unit_test(auto_obeys_the_memory),
         cmocka_unit_test(shapes_are_those_of_the_lines),

@@ -14,9 +14,11 @@
 #include "hash/positions.h"
 #include "support/scratch.h"
 
-static tamis_hash hash_of(uint64_t low, uint64_t high) {
-    return (tamis_hash){{low, high}, 0};
-}
+enum { MOST = 100 };
+
+typedef struct digest {
+    uint64_t word[2];
+} digest;
 
 /* Guava's loop, written as in BloomFilterStrategies.java: c += h2 as a signed number that wraps. */
 static void guava64_is_guavas_loop(void **state) {
@@ -25,32 +27,34 @@ static void guava64_is_guavas_loop(void **state) {
     uint64_t random = test_seed(11);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         for (int round = 0; round < 1000; round++) {
-            tamis_hash hash = hash_of(test_random(&random), test_random(&random));
-            tamis__probe probe = tamis__probe_first(&hash);
-            uint64_t combined = hash.word[0];
-            for (int k = 0; k < 40; k++, combined += hash.word[1]) {
-                uint64_t want = (combined & UINT64_C(0x7fffffffffffffff)) % sizes[i];
-                assert_true(tamis__probe_guava64(&probe, sizes[i]) == want);
-            }
+            digest hash = {{test_random(&random), test_random(&random)}};
+            uint64_t at[40], combined = hash.word[0];
+            tamis__positions(TAMIS_SCHEME_GUAVA64, hash.word, sizes[i], 40, at);
+            for (int k = 0; k < 40; k++, combined += hash.word[1])
+                assert_true(at[k] == (combined & UINT64_C(0x7fffffffffffffff)) % sizes[i]);
         }
     }
 }
 
-/* Guava 31.1, n = 10, p = 0.01, 7 probes in 128 bits: the words of the filter that holds "foo" and "bar". */
-static void guava64_of_foo_and_bar(void **state) {
-    (void)state;
+/* Guava 31.1, n = 10, p = 0.01, 7 probes in 128 bits: the words of the filter that holds "foo" and "bar",
+ * by either strategy. */
+static void foo_and_bar(tamis_scheme scheme, uint64_t low, uint64_t high) {
     static const char *const keys[] = {"foo", "bar"};
     uint64_t words[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
-        tamis_hash hash = hash_of(0, 0);
-        tamis__murmur3_x64_128(keys[i], 3, 0, hash.word);
-        tamis__probe probe = tamis__probe_first(&hash);
-        for (int k = 0; k < 7; k++) {
-            uint64_t position = tamis__probe_guava64(&probe, 128);
-            words[position >> 6] |= UINT64_C(1) << (position & 63);
-        }
+        uint64_t word[2], at[7];
+        tamis__murmur3_x64_128(keys[i], 3, 0, word);
+        tamis__positions(scheme, word, 128, 7, at);
+        for (int k = 0; k < 7; k++)
+            words[at[k] >> 6] |= UINT64_C(1) << (at[k] & 63);
     }
-    assert_true(words[0] == UINT64_C(0x0810) && words[1] == UINT64_C(0x2040810200000010));
+    assert_true(words[0] == low && words[1] == high);
+}
+
+static void guava_filters_of_foo_and_bar(void **state) {
+    (void)state;
+    foo_and_bar(TAMIS_SCHEME_GUAVA64, UINT64_C(0x0810), UINT64_C(0x2040810200000010));
+    foo_and_bar(TAMIS_SCHEME_GUAVA32, UINT64_C(0x0410004102100000), UINT64_C(0x40010c0000000084));
 }
 
 static void positions_are_below_m(void **state) {
@@ -59,11 +63,37 @@ static void positions_are_below_m(void **state) {
     static const uint64_t words[] = {0, 1, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int j = 0; j < 25; j++) {
-            tamis_hash hash = hash_of(words[j % 5], words[j / 5]);
-            tamis__probe probe = tamis__probe_first(&hash);
-            for (int k = 0; k < 100; k++)
-                assert_true(tamis__probe_shift(&probe, sizes[i]) < sizes[i]);
+            digest hash = {{words[j % 5], words[j / 5]}};
+            uint64_t at[MOST];
+            for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_FNV_DCSO; scheme++) {
+                if (!tamis_scheme_digest_bits((tamis_scheme)scheme))
+                    continue;
+                tamis__positions((tamis_scheme)scheme, hash.word, sizes[i], MOST, at);
+                for (int k = 0; k < MOST; k++)
+                    assert_true(at[k] < sizes[i]);
+            }
         }
+}
+
+static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, const uint64_t *want,
+                             uint32_t count) {
+    tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+    tamis_hasher *hasher;
+    tamis_key view = {key, strlen(key)};
+    uint64_t at[MOST];
+    options.scheme = scheme;
+    assert_int_equal(tamis_hasher_create(&hasher, &options, NULL), TAMIS_OK);
+    assert_int_equal(tamis_hash_positions(hasher, &view, 1, m, count, at, NULL), TAMIS_OK);
+    assert_memory_equal(at, want, count * sizeof *want);
+    tamis_hasher_free(hasher);
+}
+
+/* RedisBloom's own BF.DEBUG and the program of DCSO on these keys. */
+static void positions_of_other_programs(void **state) {
+    (void)state;
+    assert_positions(TAMIS_SCHEME_REDISBLOOM, "foo", 1152, (uint64_t[]){269, 847, 145, 723, 21, 599, 25, 475},
+                     8);
+    assert_positions(TAMIS_SCHEME_FNV_DCSO, "foo", 95, (uint64_t[]){29, 15, 29, 66, 70, 8, 72}, 7);
 }
 
 /* chi square of `cells` counts that should be equal: its mean is cells - 1, its deviation sqrt(2 (cells - 1)) */
@@ -83,10 +113,11 @@ static void each_probe_is_even(void **state) {
     uint64_t random = test_seed(12);
     memset(counts, 0, sizeof counts);
     for (int i = 0; i < KEYS; i++) {
-        tamis_hash hash = hash_of(test_random(&random), test_random(&random));
-        tamis__probe probe = tamis__probe_first(&hash);
+        digest hash = {{test_random(&random), test_random(&random)}};
+        uint64_t at[PROBES];
+        tamis__positions(TAMIS_SCHEME_XXH3, hash.word, CELLS, PROBES, at);
         for (int k = 0; k < PROBES; k++)
-            counts[k][tamis__probe_shift(&probe, CELLS)]++;
+            counts[k][at[k]]++;
     }
     for (int k = 0; k < PROBES; k++)
         assert_even(counts[k], CELLS, KEYS, "probe", k);
@@ -102,11 +133,9 @@ static void probes_are_independent(void **state) {
     for (int first = 0; first < 8; first++) {
         memset(counts, 0, sizeof counts);
         for (int i = 0; i < KEYS; i++) {
-            tamis_hash hash = hash_of(test_random(&random), test_random(&random));
-            tamis__probe probe = tamis__probe_first(&hash);
+            digest hash = {{test_random(&random), test_random(&random)}};
             uint64_t at[PROBES];
-            for (int k = 0; k < PROBES; k++)
-                at[k] = tamis__probe_shift(&probe, M);
+            tamis__positions(TAMIS_SCHEME_XXH3, hash.word, M, PROBES, at);
             counts[(at[first] * M + at[first + 1]) * M + at[first + 2 + first % 2]]++;
         }
         assert_even(counts, TRIPLES, KEYS, "triple from probe", first);
@@ -115,9 +144,9 @@ static void probes_are_independent(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(guava64_is_guavas_loop), cmocka_unit_test(guava64_of_foo_and_bar),
-        cmocka_unit_test(positions_are_below_m),  cmocka_unit_test(each_probe_is_even),
-        cmocka_unit_test(probes_are_independent),
+        cmocka_unit_test(guava64_is_guavas_loop),      cmocka_unit_test(guava_filters_of_foo_and_bar),
+        cmocka_unit_test(positions_of_other_programs), cmocka_unit_test(positions_are_below_m),
+        cmocka_unit_test(each_probe_is_even),          cmocka_unit_test(probes_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,8 @@ static void *ask_all(void *context) {
 static void questions_from_many_threads(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
+        if (!case_has_digest(&filter_cases[i]))
+            continue;
         tamis_filter *filter = case_filter(&filter_cases[i], KEYS);
         model_add_range(filter, 0, KEYS, 7, NULL);
         shared s = {filter, model_count_seen(filter, KEYS, 2 * KEYS, 7)};

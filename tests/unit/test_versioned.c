@@ -55,6 +55,7 @@ static void test_without_size_is_refused(void **state) {
         assert_non_null(strstr(err.text, "TAMIS_X_INIT"));
     }
     assert_int_equal(tamis__take_struct(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis__take_options(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_OK);
     assert_int_equal(taken.first, 1);
     assert_int_equal(taken.second, 2);
 }

@@ -4,6 +4,8 @@
  * which every answer passes once and in order: that is where a log of fresh keys is appended to, so that
  * no answer leaves the session before it is remembered. Today it counts.
  */
+#include <inttypes.h>
+
 #include <tamis/dedup.h>
 
 #include "base/memory.h"
@@ -16,17 +18,35 @@ struct tamis_dedup {
     tamis_allocator memory;
 };
 
+/* A record taken for another is lost, so what it is known by must be its own. */
+static tamis_status check_scheme(tamis_scheme scheme, tamis_error *err) {
+    uint32_t bits = tamis_scheme_digest_bits(scheme);
+    if (bits >= 128)
+        return TAMIS_OK;
+    if (bits == 0)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "scheme %s: has no digest to know a record by, only a poor hash for each probe; use another "
+            "scheme, such as xxh3",
+            tamis_scheme_name(scheme));
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "scheme %s: its digest has %" PRIu32
+                       " bits, and two of some billion records share one; use another scheme, such as xxh3",
+                       tamis_scheme_name(scheme), bits);
+}
+
 tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const tamis_dedup_options *options,
                               tamis_error *err) {
     tamis_dedup_options asked = TAMIS_DEDUP_OPTIONS_INIT;
-    tamis_status status = TAMIS_OK;
-    if (options)
-        status = tamis__take_struct(&asked, sizeof asked, options, "TAMIS_DEDUP_OPTIONS_INIT", err);
+    tamis_status status = tamis__take_options(&asked, sizeof asked, options, "TAMIS_DEDUP_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: no filter, or no place for the session; give both");
+    status = check_scheme(tamis_hasher_scheme(tamis_filter_hasher(filter)), err);
+    if (status != TAMIS_OK)
+        return status;
     if (asked.when_full != TAMIS_WHEN_FULL_FAIL && asked.when_full != TAMIS_WHEN_FULL_PASS)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: when_full is %d; use TAMIS_WHEN_FULL_FAIL or TAMIS_WHEN_FULL_PASS",

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keys made of values. All bytes of all keys stand one behind the other in one buffer, and of each key only its size
+ * is kept, because the buffer moves when it grows; the views are made when they are asked for:
+ *
+ *     bytes   | key 0 | key 1 | ... | the key being made | room |
+ *                                   ^ begun              ^ size
+ *
+ * Text is decoded by iconv(3), to UCS-4LE and not to UTF-16LE: glibc has the former built in and loads the latter at
+ * run time from a folder that a static program or a small container may lack. What it leaves open is done here: code
+ * points past U+10FFFF, which glibc lets through, and surrogate pairs.
+ */
+#include <tamis/funnel.h>
+
+#include <errno.h>
+#include <iconv.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+
+enum {
+    ROOM_MIN = 4096, /* bytes a buffer has at first */
+    CHUNK = 256      /* characters decoded at a time */
+};
+
+struct tamis_sink {
+    tamis_allocator allocator;
+    uint8_t *bytes;
+    size_t size, room;    /* bytes in use, allocated */
+    size_t begun;         /* where the key being made begins */
+    tamis_key *keys;      /* sizes; their data are set by tamis_sink_keys */
+    size_t count, places; /* keys ended, allocated */
+    iconv_t decoder;
+    bool decodes;        /* decoder is open: from the first text on */
+    tamis_error trouble; /* the first since the last clear; TAMIS_OK: none */
+};
+
+tamis_status tamis_sink_create(tamis_sink **sink, const tamis_allocator *allocator, tamis_error *err) {
+    tamis_allocator memory = tamis__allocator_resolve(allocator);
+    tamis_sink *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_sink));
+    if (!made)
+        return tamis__fail_nomem(err, "sink", sizeof *made);
+    made->allocator = memory;
+    made->trouble = (tamis_error)TAMIS_ERROR_INIT;
+    *sink = made;
+    return TAMIS_OK;
+}
+
+void tamis_sink_free(tamis_sink *sink) {
+    if (!sink)
+        return;
+    tamis_allocator memory = sink->allocator;
+    if (sink->decodes)
+        iconv_close(sink->decoder);
+    tamis__free(&memory, sink->bytes, sink->room);
+    tamis__free(&memory, sink->keys, sink->places * sizeof *sink->keys);
+    tamis__free(&memory, sink, sizeof *sink);
+}
+
+static bool troubled(const tamis_sink *sink) {
+    return sink->trouble.status != TAMIS_OK;
+}
+
+static void fail_nomem(tamis_sink *sink, size_t bytes) {
+    tamis__fail(&sink->trouble, TAMIS_E_NOMEM, ENOMEM,
+                "key %zu: out of memory, %zu bytes were refused; free memory, or make fewer keys at a time",
+                sink->count, bytes);
+}
+
+/* `block` of *room bytes, `used` of them in use, with room for `more`: doubled, so that appending costs O(1) a byte.
+ * NULL, with the trouble noted and the block as it was, where there is no memory. */
+static void *grow(tamis_sink *sink, void *block, size_t used, size_t *room, size_t more) {
+    size_t wanted = *room ? *room : ROOM_MIN;
+    if (more > SIZE_MAX / 2 - used) {
+        fail_nomem(sink, more);
+        return NULL;
+    }
+    while (wanted < used + more)
+        wanted *= 2;
+    void *grown = tamis__alloc(&sink->allocator, wanted, _Alignof(max_align_t));
+    if (!grown) {
+        fail_nomem(sink, wanted);
+        return NULL;
+    }
+    if (used)
+        memcpy(grown, block, used);
+    tamis__free(&sink->allocator, block, *room);
+    *room = wanted;
+    return grown;
+}
+
+void tamis_sink_put_bytes(tamis_sink *sink, const void *bytes, size_t size) {
+    if (troubled(sink) || !size)
+        return;
+    if (size > sink->room - sink->size) {
+        uint8_t *grown = grow(sink, sink->bytes, sink->size, &sink->room, size);
+        if (!grown)
+            return;
+        sink->bytes = grown;
+    }
+    memcpy(sink->bytes + sink->size, bytes, size);
+    sink->size += size;
+}
+
+void tamis_sink_put_byte(tamis_sink *sink, uint8_t value) {
+    tamis_sink_put_bytes(sink, &value, 1);
+}
+
+void tamis_sink_put_bool(tamis_sink *sink, bool value) {
+    tamis_sink_put_byte(sink, value ? 1 : 0);
+}
+
+static uint8_t *store16le(uint8_t *to, uint32_t value) {
+    to[0] = (uint8_t)value;
+    to[1] = (uint8_t)(value >> 8);
+    return to + 2;
+}
+
+static void put_32(tamis_sink *sink, uint32_t value) {
+    uint8_t bytes[4];
+    tamis__store32le(bytes, value);
+    tamis_sink_put_bytes(sink, bytes, sizeof bytes);
+}
+
+static void put_64(tamis_sink *sink, uint64_t value) {
+    uint8_t bytes[8];
+    tamis__store64le(bytes, value);
+    tamis_sink_put_bytes(sink, bytes, sizeof bytes);
+}
+
+void tamis_sink_put_int16(tamis_sink *sink, int16_t value) {
+    uint8_t bytes[2];
+    store16le(bytes, (uint16_t)value);
+    tamis_sink_put_bytes(sink, bytes, sizeof bytes);
+}
+
+void tamis_sink_put_int32(tamis_sink *sink, int32_t value) {
+    put_32(sink, (uint32_t)value);
+}
+
+void tamis_sink_put_int64(tamis_sink *sink, int64_t value) {
+    put_64(sink, (uint64_t)value);
+}
+
+/* Bits as they are, of a NaN too: Guava takes floatToRawIntBits. */
+void tamis_sink_put_float(tamis_sink *sink, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_32(sink, bits);
+}
+
+void tamis_sink_put_double(tamis_sink *sink, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_64(sink, bits);
+}
+
+void tamis_sink_put_utf16(tamis_sink *sink, const uint16_t *units, size_t count) {
+    uint8_t bytes[2 * CHUNK];
+    while (count > 0 && !troubled(sink)) {
+        size_t some = count < CHUNK ? count : CHUNK;
+        uint8_t *end = bytes;
+        for (size_t i = 0; i < some; i++)
+            end = store16le(end, units[i]);
+        tamis_sink_put_bytes(sink, bytes, (size_t)(end - bytes));
+        units += some;
+        count -= some;
+    }
+}
+
+/* ---- text ---- */
+
+static bool open_decoder(tamis_sink *sink) {
+    if (sink->decodes)
+        return true;
+    sink->decoder = iconv_open("UCS-4LE", "UTF-8");
+    sink->decodes = sink->decoder != (iconv_t)-1;
+    if (!sink->decodes)
+        tamis__fail(&sink->trouble, errno == ENOMEM ? TAMIS_E_NOMEM : TAMIS_E_SYSTEM, errno,
+                    "key %zu: the C library cannot decode UTF-8 now: %s; free memory, or pass bytes",
+                    sink->count, strerror(errno));
+    return sink->decodes;
+}
+
+static void refuse_text(tamis_sink *sink, const char *text, const char *at, bool breaks_off) {
+    tamis__fail(&sink->trouble, TAMIS_E_INVALID, 0,
+                "key %zu: %s at offset %zu (byte 0x%02X); pass UTF-8, or bytes", sink->count,
+                breaks_off ? "UTF-8 that breaks off in the character" : "not UTF-8", (size_t)(at - text),
+                (unsigned)(unsigned char)*at);
+}
+
+/* Where character `n` (from 0) begins in text of well-formed sequences. */
+static const char *find_character(const char *text, size_t n) {
+    while (n-- > 0)
+        do
+            text++;
+        while (((unsigned char)*text & 0xc0) == 0x80);
+    return text;
+}
+
+/* The first of `count` code points that is none; `count` where all are. */
+static size_t find_too_large(const uint8_t *points, size_t count) {
+    size_t i = 0;
+    while (i < count && tamis__load32le(points + 4 * i) <= 0x10ffff)
+        i++;
+    return i;
+}
+
+static void put_points(tamis_sink *sink, const uint8_t *points, size_t count) {
+    uint8_t bytes[4 * CHUNK], *end = bytes;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t point = tamis__load32le(points + 4 * i);
+        if (point >= 0x10000) {
+            end = store16le(end, 0xd800 + ((point - 0x10000) >> 10));
+            point = 0xdc00 + ((point - 0x10000) & 0x3ff);
+        }
+        end = store16le(end, point);
+    }
+    tamis_sink_put_bytes(sink, bytes, (size_t)(end - bytes));
+}
+
+/* Checks the text, and puts it as UTF-16LE where `put` says so. Whether it is UTF-8. */
+static bool decode(tamis_sink *sink, const char *text, size_t size, bool put) {
+    uint8_t points[4 * CHUNK];
+    char *from = (char *)text; /* iconv has it so and writes nothing there */
+
+    if (troubled(sink) || !size || !open_decoder(sink))
+        return !troubled(sink);
+    while (size > 0) {
+        const char *begun = from;
+        char *to = (char *)points;
+        size_t room = sizeof points;
+        int why = iconv(sink->decoder, &from, &size, &to, &room) == (size_t)-1 ? errno : 0;
+        size_t count = (sizeof points - room) / 4, good = find_too_large(points, count);
+        if (good < count)
+            refuse_text(sink, text, find_character(begun, good), false);
+        else if (why != 0 && why != E2BIG)
+            refuse_text(sink, text, from, why == EINVAL);
+        if (troubled(sink)) {
+            iconv(sink->decoder, NULL, NULL, NULL, NULL); /* forgets the character it stands in */
+            return false;
+        }
+        if (put)
+            put_points(sink, points, count);
+    }
+    return true;
+}
+
+void tamis_sink_put_utf8(tamis_sink *sink, const char *text, size_t size) {
+    if (decode(sink, text, size, false))
+        tamis_sink_put_bytes(sink, text, size);
+}
+
+void tamis_sink_put_text(tamis_sink *sink, const char *text, size_t size) {
+    decode(sink, text, size, true);
+}
+
+/* ---- keys ---- */
+
+void tamis_sink_end_key(tamis_sink *sink) {
+    if (troubled(sink))
+        return;
+    if (sink->count == sink->places) {
+        size_t used = sink->count * sizeof *sink->keys, room = used;
+        tamis_key *grown = grow(sink, sink->keys, used, &room, sizeof *grown);
+        if (!grown)
+            return;
+        sink->keys = grown;
+        sink->places = room / sizeof *grown;
+    }
+    sink->keys[sink->count++].size = sink->size - sink->begun;
+    sink->begun = sink->size;
+}
+
+tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *count, tamis_error *err) {
+    if (troubled(sink))
+        return tamis__fail(err, sink->trouble.status, sink->trouble.sys_errno, "%s", sink->trouble.text);
+    const uint8_t *at = sink->bytes;
+    for (size_t i = 0; i < sink->count; i++) {
+        sink->keys[i].data = at;
+        if (sink->keys[i].size) /* all may be empty, and `at` NULL then */
+            at += sink->keys[i].size;
+    }
+    *keys = sink->keys;
+    *count = sink->count;
+    return TAMIS_OK;
+}
+
+void tamis_sink_clear(tamis_sink *sink) {
+    sink->size = sink->begun = sink->count = 0;
+    sink->trouble.status = TAMIS_OK;
+}
+
+/* ---- funnels ---- */
+
+void tamis_funnel_many(tamis_sink *sink, tamis_funnel funnel, void *context, const void *objects,
+                       size_t stride, size_t count) {
+    const char *object = objects;
+    for (size_t i = 0; i < count && !troubled(sink); i++, object += stride) {
+        funnel(sink, object, context);
+        tamis_sink_end_key(sink);
+    }
+}
+
+void tamis_funnel_int32(tamis_sink *sink, const void *object, void *context) {
+    (void)context;
+    int32_t value;
+    memcpy(&value, object, sizeof value);
+    tamis_sink_put_int32(sink, value);
+}
+
+void tamis_funnel_int64(tamis_sink *sink, const void *object, void *context) {
+    (void)context;
+    int64_t value;
+    memcpy(&value, object, sizeof value);
+    tamis_sink_put_int64(sink, value);
+}
+
+void tamis_funnel_bytes(tamis_sink *sink, const void *object, void *context) {
+    (void)context;
+    const tamis_key *key = object;
+    tamis_sink_put_bytes(sink, key->data, key->size);
+}
+
+void tamis_funnel_utf8(tamis_sink *sink, const void *object, void *context) {
+    (void)context;
+    const tamis_key *key = object;
+    tamis_sink_put_utf8(sink, key->data, key->size);
+}
+
+void tamis_funnel_utf16(tamis_sink *sink, const void *object, void *context) {
+    (void)context;
+    const tamis_key *key = object;
+    tamis_sink_put_text(sink, key->data, key->size);
+}

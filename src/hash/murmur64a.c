@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hash/murmur64a.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+#define MULTIPLIER UINT64_C(0xc6a4a7935bd1e995)
+#define SHIFT      47
+
+uint64_t tamis__murmur64a(const void *data, size_t size, uint64_t seed) {
+    const uint8_t *at = data;
+    uint64_t h = seed ^ (uint64_t)size * MULTIPLIER;
+    size_t left = size;
+    for (; left >= 8; left -= 8, at += 8) {
+        uint64_t word = tamis__load64le(at) * MULTIPLIER;
+        word ^= word >> SHIFT;
+        h = (h ^ word * MULTIPLIER) * MULTIPLIER;
+    }
+    if (left) {
+        uint8_t tail[8] = {0};
+        memcpy(tail, at, left);
+        h = (h ^ tamis__load64le(tail)) * MULTIPLIER;
+    }
+    h ^= h >> SHIFT;
+    h *= MULTIPLIER;
+    return h ^ h >> SHIFT;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The most that fits a given memory: for so many keys the least rate, or at a rate the most keys. Where the formula
+ * allows it the size is set directly; the most keys are searched for, since they follow from plans, whose rounding
+ * has no inverse.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "base/versioned.h"
+#include "plan/plan_int.h"
+
+static tamis_status refuse(const tamis_plan *least, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "memory %" PRIu64 " bytes: too little for %" PRIu64
+                       " key%s at any rate, kind %s needs %" PRIu64 " bytes; allow that much%s",
+                       least->memory_limit, least->capacity, least->capacity == 1 ? "" : "s",
+                       tamis_kind_name(least->kind), least->memory,
+                       least->capacity == 1 ? "" : ", or expect fewer keys");
+}
+
+/* ---- the least rate ---- */
+
+/* Ours: all the memory in whole words, and the better of the two numbers of probes beside m/n ln 2. */
+static void fit_classic(tamis_plan *plan, uint32_t probes, uint64_t bits) {
+    double best = (double)bits * log(2) / (double)plan->capacity;
+    uint32_t low = (uint32_t)fmin(fmax(floor(best), 1), TAMIS_PROBES_MAX);
+    uint32_t high = (uint32_t)fmin(low + 1, TAMIS_PROBES_MAX);
+    tamis__plan_set_bits(plan, bits, probes ? probes : high);
+    tamis_plan other = *plan;
+    tamis__plan_set_bits(&other, bits, probes ? probes : low);
+    if (other.fpr_predicted <= plan->fpr_predicted)
+        *plan = other;
+}
+
+static tamis_status fit_classic_rate(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+    uint64_t most = tamis__scheme_bits_max(want->scheme) / 64, words = want->memory / 8;
+    uint64_t bits = 64 * (words < most ? words : most);
+    if (want->probes || !tamis__scheme_has_own_sizes(want->scheme)) {
+        fit_classic(plan, want->probes, bits);
+        plan->fpr = plan->fpr_predicted;
+        return TAMIS_OK;
+    }
+    /* The rate to ask the other program for: its rule then gives these bits, or a word more after rounding. */
+    tamis_want mine = *want;
+    tamis_status status = TAMIS_OK;
+    for (int spare = 0; spare < 2; spare++) {
+        mine.fpr = tamis_bloom_best_fpr((double)want->expect, (double)bits - 64 * spare);
+        status = tamis__plan_kind(plan, &mine, TAMIS_KIND_CLASSIC, err);
+        if (status != TAMIS_OK || tamis__plan_fits(plan))
+            break;
+    }
+    return status;
+}
+
+static void fit_blocked_rate(tamis_plan *plan, const tamis_want *want) {
+    uint64_t most = TAMIS_BITS_MAX / TAMIS__BLOCK_BITS, blocks = want->memory / TAMIS__LINE;
+    uint64_t bits = TAMIS__BLOCK_BITS * (blocks < most ? blocks : most);
+    uint32_t probes = want->probes;
+    tamis__blocked_best_fpr((double)want->expect, (double)bits, &probes);
+    tamis__plan_set_bits(plan, bits, probes);
+    plan->fpr = plan->fpr_predicted;
+}
+
+/* The widest slots that fit; the narrowest are known to. */
+static void fit_table_rate(tamis_plan *plan, const tamis_want *want, double least) {
+    const tamis__line_shape *shape = tamis__line_shape_for(least, false);
+    tamis_want mine = *want;
+    do {
+        shape--;
+        mine.fpr = ldexp(shape->rate, 1 - shape->slot_bits);
+        tamis__plan_kind(plan, &mine, TAMIS_KIND_FINGERPRINT, NULL);
+    } while (!tamis__plan_fits(plan) && shape != tamis__line_shape_for(1, false));
+}
+
+static tamis_status fit_rate(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
+    tamis_want mine = *want;
+    mine.fpr = TAMIS_FPR_MAX;
+    tamis_status status = tamis__plan_kind(plan, &mine, kind, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!tamis__plan_fits(plan))
+        return refuse(plan, err);
+    /* More memory than the least rate takes would be of no use. */
+    tamis_plan best;
+    mine.fpr = tamis__plan_least_fpr(want, kind);
+    if (tamis__plan_kind(&best, &mine, kind, NULL) == TAMIS_OK && tamis__plan_fits(&best)) {
+        *plan = best;
+        return TAMIS_OK;
+    }
+    if (kind == TAMIS_KIND_CLASSIC)
+        return fit_classic_rate(plan, want, err);
+    if (kind == TAMIS_KIND_BLOCKED)
+        fit_blocked_rate(plan, want);
+    else
+        fit_table_rate(plan, want, mine.fpr);
+    return TAMIS_OK;
+}
+
+/* ---- the most keys ---- */
+
+static tamis_status fit_keys(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
+    tamis_want mine = *want;
+    mine.expect = 1;
+    tamis_status status = tamis__plan_kind(plan, &mine, kind, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!tamis__plan_fits(plan))
+        return refuse(plan, err);
+    uint64_t low = 1, high = TAMIS_EXPECT_MAX; /* low fits; more than high need not be asked for */
+    if (kind == TAMIS_KIND_BLOCKED) {
+        /* A plan is dear here, but but for rounding there is an inverse. */
+        uint32_t probes = want->probes;
+        double load = tamis__blocked_load(want->fpr, &probes);
+        double keys = floor(load * (double)(want->memory / TAMIS__LINE));
+        high = (uint64_t)fmin(fmax(keys + 1, 1), (double)TAMIS_EXPECT_MAX);
+        low = high > 3 ? high - 2 : 1;
+    }
+    while (low < high) {
+        tamis_plan more;
+        mine.expect = low + (high - low + 1) / 2;
+        /* What is past the reach of the kind or the hash does not fit either. */
+        if (tamis__plan_kind(&more, &mine, kind, NULL) == TAMIS_OK && tamis__plan_fits(&more))
+            low = mine.expect;
+        else
+            high = mine.expect - 1;
+    }
+    mine.expect = low;
+    return tamis__plan_kind(plan, &mine, kind, err);
+}
+
+/* ---- the choice ---- */
+
+static tamis_status fit_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
+    return want->expect ? fit_rate(plan, want, kind, err) : fit_keys(plan, want, kind, err);
+}
+
+/* How much more the one makes of the memory: 2 where it has half of the other's rate, or twice its keys. */
+static double gain(const tamis_want *want, const tamis_plan *one, const tamis_plan *other) {
+    return want->expect ? other->fpr_predicted / one->fpr_predicted
+                        : (double)one->capacity / (double)other->capacity;
+}
+
+/* The kind that makes the most of the memory, or nearly that and touches fewer lines. */
+static tamis_status fit_auto(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+    static const struct {
+        tamis_kind kind;
+        const char *lines;
+    } rows[] = {
+        {TAMIS_KIND_BLOCKED, "one cache line a key, and "},
+        {TAMIS_KIND_FINGERPRINT, "one or two cache lines a key, and "},
+        {TAMIS_KIND_CLASSIC, ""},
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+    tamis_plan plans[ROWS];
+    bool fits[ROWS];
+    tamis_status status = TAMIS_OK;
+    int best = -1, chosen = 0;
+    for (int i = 0; i < ROWS; i++) {
+        status = fit_kind(&plans[i], want, rows[i].kind, err);
+        fits[i] = status == TAMIS_OK;
+        if (fits[i] && (best < 0 || gain(want, &plans[i], &plans[best]) > 1))
+            best = i;
+    }
+    if (best < 0)
+        return status; /* classic's, which takes the least */
+    while (!fits[chosen] || gain(want, &plans[best], &plans[chosen]) > TAMIS__FEWER_LINES_ALLOWANCE)
+        chosen++;
+    *plan = plans[chosen];
+    char reason[sizeof plan->reason];
+    snprintf(reason, sizeof reason, "%s%s the %s that fit%s", rows[chosen].lines,
+             chosen == best ? "of all kinds" : "within a quarter of",
+             want->expect ? "least rate" : "most keys", want->expect ? "s" : "");
+    tamis__plan_explain(plan, reason);
+    return TAMIS_OK;
+}
+
+static tamis_status fit(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+    bool classic_only = tamis__plan_digest_bits(want->scheme) < 128;
+    if (want->kind == TAMIS_KIND_AUTO && !classic_only)
+        return fit_auto(plan, want, err);
+    tamis_kind kind = want->kind == TAMIS_KIND_AUTO ? TAMIS_KIND_CLASSIC : want->kind;
+    tamis_status status = fit_kind(plan, want, kind, err);
+    if (status == TAMIS_OK)
+        tamis__plan_explain(plan,
+                            want->kind == TAMIS_KIND_AUTO ? TAMIS__REASON_CLASSIC_ONLY : "asked for by name");
+    return status;
+}
+
+tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan made;
+    tamis_status status = tamis__plan_take(&want, given, plan, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (want.memory == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "memory: not given, and nothing to fit; give it (--memory)");
+    if ((want.expect != 0) == (want.fpr != 0))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "expected keys and false-positive rate: %s; give one of them, and the other follows "
+            "from the memory",
+            want.expect ? "both given" : "neither given");
+    if (want.expect)
+        want.fpr = TAMIS_FPR_MAX; /* to pass the check */
+    status = tamis__plan_check(&want, err);
+    if (status == TAMIS_OK)
+        status = fit(&made, &want, err);
+    if (status == TAMIS_OK)
+        tamis__give_struct(plan, &made, sizeof made);
+    return status;
+}

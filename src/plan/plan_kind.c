@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The size of one kind of filter: from n keys and rate p, with k probes where they are given, to what it takes.
+ * docs/MATH.md derives the formulas and names the programs whose sizes the schemes follow.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/memory.h"
+#include "plan/plan_int.h"
+
+#define EXACT_BITS   128
+#define BITS_MAX_31  ((uint64_t)1 << 31) /* positions of guava32 and bkdr31 lie below */
+#define GUAVA32_BITS 63 /* of its digest decide on the positions: hashes (a, b) and (~a, -b) share them all */
+
+/* ---- shapes of a line ---- */
+
+/* Fewest bits first. The last row of each holds all of the hash: its rate is that of the hash. */
+/* clang-format off */
+static const tamis__line_shape fixed_shapes[] = {
+    { 16, 4, 29, 0.930, 3.13, 0.54},
+    { 20, 4, 23, 0.930, 2.73, 0.58},
+    { 24, 4, 19, 0.930, 2.44, 0.61},
+    { 32, 4, 15, 0.925, 2.08, 0.63},
+    { 40, 4, 12, 0.920, 1.80, 0.65},
+    { 48, 4, 10, 0.910, 1.57, 0.65},
+    { 64, 4,  7, 0.880, 1.17, 0.62},
+    {120, 4,  4, 0.820, 0.74, 0.58},
+};
+/* Rates grow by about a constant a doubling: 5.1, 5.3, 3.7, 2.8 (times 2^(1 - slot_bits)), measured from
+ * 2^20 to 2^24 keys and continued to 2^40. */
+static const tamis__line_shape growing_shapes[] = {
+    { 32, 4, 15, 0.95, 115, 0.42},
+    { 38, 2, 13, 0.94, 130, 0.42},
+    { 48, 4, 10, 0.94,  90, 0.47},
+    { 64, 4,  7, 0.92,  70, 0.50},
+    {120, 4,  4, 0.90,  70, 0.57},
+};
+/* clang-format on */
+
+static const tamis__line_shape *shape_find(double p, uint32_t slot_bits, bool grows) {
+    const tamis__line_shape *row = grows ? growing_shapes : fixed_shapes;
+    for (; row->slot_bits != 120; row++)
+        if (slot_bits ? row->slot_bits == slot_bits : ldexp(row->rate, 1 - row->slot_bits) <= p)
+            break;
+    return row;
+}
+
+const tamis__line_shape *tamis__line_shape_for(double p, bool grows) {
+    return shape_find(p, 0, grows);
+}
+
+const tamis__line_shape *tamis__line_shape_of(uint32_t slot_bits, bool grows) {
+    return shape_find(0, slot_bits, grows);
+}
+
+/* Bits a key of a growing table, averaged over the sizes a partition goes through. Each is a quarter
+ * larger than the one before, so at load L when it grows and with the keys spread evenly over the
+ * logarithm of a step, the average of 1/load is (1.25 - 1) / ln(1.25) / L. */
+static double growing_bits(const tamis__line_shape *shape) {
+    return 8.0 * TAMIS__LINE / shape->slots * (0.25 / log(1.25)) / shape->load;
+}
+
+/* ---- what schemes can do ---- */
+
+bool tamis__kind_is_bloom(tamis_kind kind) {
+    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
+}
+
+uint32_t tamis__plan_digest_bits(tamis_scheme scheme) {
+    return tamis_scheme_digest_bits(scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : scheme);
+}
+
+bool tamis__scheme_has_own_sizes(tamis_scheme scheme) {
+    return scheme == TAMIS_SCHEME_GUAVA64 || scheme == TAMIS_SCHEME_GUAVA32 ||
+           scheme == TAMIS_SCHEME_REDISBLOOM || scheme == TAMIS_SCHEME_FNV_DCSO;
+}
+
+static bool has_31_bits(tamis_scheme scheme) {
+    return scheme == TAMIS_SCHEME_GUAVA32 || scheme == TAMIS_SCHEME_BKDR31;
+}
+
+uint64_t tamis__scheme_bits_max(tamis_scheme scheme) {
+    return has_31_bits(scheme) ? BITS_MAX_31 : TAMIS_BITS_MAX;
+}
+
+/* Bits of a hash that tell keys apart; 0 where each probe has a hash of its own. */
+static uint32_t telling_bits(tamis_scheme scheme, tamis_kind kind) {
+    return scheme == TAMIS_SCHEME_GUAVA32 && kind == TAMIS_KIND_CLASSIC ? GUAVA32_BITS
+                                                                        : tamis__plan_digest_bits(scheme);
+}
+
+static double keys_of(const tamis_want *want) {
+    return want->expect ? (double)want->expect : ldexp(1, TAMIS__FINGERPRINT_GROWN_LOG2);
+}
+
+double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind) {
+    uint32_t bits = telling_bits(want->scheme, kind);
+    return bits ? fmax(TAMIS_FPR_MIN, ldexp(keys_of(want), -(int)bits)) : TAMIS_FPR_MIN;
+}
+
+/* Two keys with one hash are one to every kind: for n keys and b bits no rate below n/2^b can be had. */
+static tamis_status check_hash(const tamis_want *want, tamis_kind kind, tamis_error *err) {
+    double least = tamis__plan_least_fpr(want, kind);
+    if (kind == TAMIS_KIND_EXACT || want->fpr >= least)
+        return TAMIS_OK;
+    uint32_t bits = telling_bits(want->scheme, kind);
+    char rate[TAMIS__PLAN_NUMBER], limit[TAMIS__PLAN_NUMBER], keys[TAMIS__PLAN_NUMBER];
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "false-positive rate %s: below %s, the rate of %" PRIu32
+                       "-bit hashes with %s keys; ask for "
+                       "that or more%s",
+                       tamis__plan_number(rate, want->fpr), tamis__plan_number(limit, least), bits,
+                       tamis__plan_number(keys, keys_of(want)),
+                       bits < EXACT_BITS ? ", or for a scheme of 128 bits"
+                       : want->probes    ? ""
+                                         : ", or for kind exact");
+}
+
+tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tamis_error *err) {
+    uint32_t bits = tamis__plan_digest_bits(scheme);
+    if (bits >= EXACT_BITS || kind == TAMIS_KIND_CLASSIC)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_UNSUPPORTED, 0,
+        "kind %s: needs a digest of 128 bits, scheme %s has %s; use kind classic or another scheme",
+        tamis_kind_name(kind), tamis_scheme_name(scheme), bits ? "64" : "none");
+}
+
+static tamis_status check_kind(const tamis_want *want, tamis_kind kind, tamis_error *err) {
+    bool can_be_table = tamis__plan_digest_bits(want->scheme) >= EXACT_BITS && !want->probes;
+    tamis_status status = tamis__plan_check_scheme(kind, want->scheme, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (want->probes && !tamis__kind_is_bloom(kind))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "kind %s: has no probes; leave them out, or use kind classic or blocked",
+                           tamis_kind_name(kind));
+    if (tamis__kind_is_bloom(kind) && !want->expect)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "kind %s: cannot grow, and the number of keys was not given; give it (--expect)%s",
+                           tamis_kind_name(kind), can_be_table ? ", or use kind fingerprint" : "");
+    return check_hash(want, kind, err);
+}
+
+/* ---- classic and blocked ---- */
+
+double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double k) {
+    switch (scheme) {
+    case TAMIS_SCHEME_GUAVA64:
+    case TAMIS_SCHEME_REDISBLOOM:
+        return tamis__repeats_fpr(fill, m, k, 1);
+    case TAMIS_SCHEME_GUAVA32:
+        return tamis__repeats_fpr(fill, m, k, 2);
+    default:
+        return 0;
+    }
+}
+
+double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k) {
+    double rate = has_31_bits(scheme) ? tamis__uneven_fpr((double)BITS_MAX_31, m, k * n, k)
+                                      : tamis__bits_fpr(m, k * n, k);
+    return fmin(rate + tamis__scheme_repeats(scheme, -expm1(k * n * log1p(-1 / m)), m, k), 1);
+}
+
+void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes) {
+    double n = (double)plan->capacity, m = (double)bits, k = probes;
+    plan->bits = bits;
+    plan->probes = probes;
+    plan->memory = 8 * (bits / 64 + (bits % 64 != 0));
+    plan->bits_per_key = 8 * (double)plan->memory / n;
+    plan->lines_touched = 1;
+    if (plan->kind == TAMIS_KIND_BLOCKED) {
+        plan->fpr_predicted = tamis_blocked_fpr(n, m, k);
+        return;
+    }
+    plan->fpr_predicted = tamis__classic_fpr(plan->scheme, n, m, k);
+    /* An absent key is found out at the first zero bit; half of them are set at capacity. */
+    double fill = pow(plan->fpr_predicted, 1 / k);
+    plan->lines_touched = fill < 1 ? (1 - pow(fill, k)) / (1 - fill) : k;
+}
+
+/* The sizes that other programs give their filters, bit for bit: they keep them, and a rate up to a few per cent
+ * above the one asked for where k was rounded far. */
+static void foreign_size(tamis_scheme scheme, double n, double p, double *m, double *k) {
+    double bits = floor(tamis_bloom_bits(n, p)), bits_per_entry;
+    switch (scheme) {
+    case TAMIS_SCHEME_REDISBLOOM: /* with its constants */
+        bits_per_entry = -log(p) / 0.480453013918201;
+        *m = 64 * fmax(1, ceil(floor(n * bits_per_entry) / 64));
+        *k = ceil(0.693147180559945 * bits_per_entry);
+        return;
+    case TAMIS_SCHEME_FNV_DCSO:
+        *m = fmax(1, bits);
+        *k = ceil(log(2) * *m / n);
+        return;
+    default: /* Guava */
+        *k = tamis_bloom_probes(n, fmax(bits, 1));
+        *m = 64 * fmax(1, ceil(bits / 64));
+    }
+}
+
+/* Our own: at least m bits and what just these probes need, and as many more as it takes to keep p: for few keys the
+ * spread of the fill asks for some, for other programs' positions their unevenness and repeats do. Past `most` the
+ * result says only that it is not enough. */
+static double own_size(tamis_scheme scheme, double n, double p, double m, double k, double most) {
+    m = 64 * fmax(1, ceil(fmax(m, ceil(tamis_bloom_bits_for_probes(n, p, k))) / 64));
+    double low = m, step = 64;
+    while (m <= most && tamis__classic_fpr(scheme, n, m, k) > p) {
+        low = m;
+        m += fmax(step, 64 * ceil(m / 0x1p36)); /* fewer would be lost in rounding */
+        step *= 2;
+    }
+    double word = 64 * ceil(m / 0x1p36);
+    while (m - low > 1.5 * word) { /* m keeps p, or is past the most; low does not */
+        double middle = low + word * fmax(1, floor((m - low) / (2 * word)));
+        if (middle <= most && tamis__classic_fpr(scheme, n, middle, k) > p)
+            low = middle;
+        else
+            m = middle;
+    }
+    return m;
+}
+
+static tamis_status plan_classic(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+    double n = (double)want->expect, p = want->fpr, m = 0, k = want->probes;
+    double most = (double)tamis__scheme_bits_max(want->scheme);
+    const char *larger = p < TAMIS_FPR_MAX ? "ask for a larger rate, " : "";
+    char number[TAMIS__PLAN_NUMBER];
+    if (k == 0 && tamis__scheme_has_own_sizes(want->scheme)) {
+        foreign_size(want->scheme, n, p, &m, &k);
+    } else {
+        if (k == 0) {
+            m = floor(tamis_bloom_bits(n, p));
+            k = tamis_bloom_probes(n, fmax(m, 1));
+        }
+        m = own_size(want->scheme, n, p, m, k, most);
+    }
+    if (m > (double)TAMIS_BITS_MAX || k > TAMIS_PROBES_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "kind classic: %s bits and %g probes are past what it can do (2^62 bits, %d "
+                           "probes); %sexpect fewer keys, or use %s",
+                           tamis__plan_number(number, m), k, TAMIS_PROBES_MAX, larger,
+                           want->probes ? "other probes" : "another kind");
+    if (m > most)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "kind classic: needs more than 2^31 bits, and scheme %s reaches only so many; %sexpect fewer "
+            "keys, or use scheme %s",
+            tamis_scheme_name(want->scheme), larger,
+            want->scheme == TAMIS_SCHEME_GUAVA32 ? "guava64" : "bkdr63");
+    tamis__plan_set_bits(plan, (uint64_t)m, (uint32_t)k);
+    return TAMIS_OK;
+}
+
+static tamis_status plan_blocked(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+    double m;
+    uint32_t k = want->probes;
+    char rate[TAMIS__PLAN_NUMBER];
+    if (!tamis__blocked_size((double)want->expect, want->fpr, &m, &k))
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "kind blocked: cannot reach a rate of %s in its 512-bit blocks%s; ask for %s%s",
+                           tamis__plan_number(rate, want->fpr), want->probes ? " with the probes given" : "",
+                           want->fpr < TAMIS_FPR_MAX ? "a larger rate or " : "",
+                           want->probes ? "other probes" : "kind fingerprint");
+    tamis__plan_set_bits(plan, (uint64_t)m, k);
+    return TAMIS_OK;
+}
+
+/* ---- tables ---- */
+
+static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
+    uint64_t lines = 0;
+    for (uint32_t i = 0; i < 1u << TAMIS__FINGERPRINT_PARTITION_BITS; i++)
+        lines += tamis__fingerprint_first_lines(i);
+    plan->memory =
+        lines * TAMIS__LINE + ((uint64_t)TAMIS__FINGERPRINT_ROW << TAMIS__FINGERPRINT_PARTITION_BITS);
+    plan->bits_per_key = growing_bits(shape);
+}
+
+static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
+    bool grows = want->expect == 0;
+    const tamis__line_shape *shape = tamis__line_shape_for(exact ? 0 : want->fpr, grows);
+    plan->slot_bits = shape->slot_bits;
+    plan->home_bits = shape->home_bits;
+    double keys = keys_of(want);
+    bool whole_hash = shape->slot_bits == 120;
+    plan->fpr_predicted = whole_hash ? ldexp(keys, -EXACT_BITS) : ldexp(shape->rate, 1 - shape->slot_bits);
+    plan->lines_touched = 1 + shape->second;
+    if (exact)
+        plan->fpr = plan->fpr_predicted;
+    if (grows) {
+        plan_growing(plan, shape);
+        return;
+    }
+    double lines = ceil(keys / (shape->load * shape->slots));
+    /* The share of guests, and with it the rate, varies most in small tables. */
+    lines = ceil(lines * (1 + 2 / sqrt(keys)));
+    plan->lines =
+        (uint64_t)fmax(lines, whole_hash ? TAMIS__EXACT_LEAST_LINES : TAMIS__FINGERPRINT_LEAST_LINES);
+    plan->memory = plan->lines * TAMIS__LINE + TAMIS__FINGERPRINT_ROW;
+    plan->bits_per_key = 8 * (double)plan->memory / keys;
+}
+
+tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
+    *plan = (tamis_plan)TAMIS_PLAN_INIT;
+    plan->kind = kind;
+    plan->scheme = want->scheme;
+    plan->capacity = want->expect;
+    plan->fpr = want->fpr;
+    plan->memory_limit = want->memory;
+    tamis_status status = check_kind(want, kind, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (kind == TAMIS_KIND_CLASSIC)
+        return plan_classic(plan, want, err);
+    if (kind == TAMIS_KIND_BLOCKED)
+        return plan_blocked(plan, want, err);
+    plan_table(plan, want, kind == TAMIS_KIND_EXACT);
+    return TAMIS_OK;
+}
