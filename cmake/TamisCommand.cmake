@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The command `tamis`, linked with the static libraries so that one file is enough to carry it elsewhere,
-# and `tamis-docs`, which writes the manual pages and the completion from the same option tables.
+# and `tamis-docs`, which writes the manual pages and the completions from the same option tables.
 
 pkg_check_modules(TAMIS_JANSSON REQUIRED IMPORTED_TARGET jansson)
 
@@ -31,8 +31,10 @@ add_custom_command(OUTPUT "${docs_dir}/stamp"
   COMMAND ${CMAKE_COMMAND} -E make_directory "${docs_dir}/man"
   COMMAND tamis_docs man "${docs_dir}/man"
   COMMAND tamis_docs bash "${docs_dir}/tamis.bash"
+  COMMAND tamis_docs fish "${docs_dir}/tamis.fish"
+  COMMAND tamis_docs zsh "${docs_dir}/_tamis"
   COMMAND ${CMAKE_COMMAND} -E touch "${docs_dir}/stamp"
   DEPENDS tamis_docs
-  COMMENT "Writing manual pages and completion"
+  COMMENT "Writing manual pages and completions"
   VERBATIM)
 add_custom_target(tamis_documents ALL DEPENDS "${docs_dir}/stamp")

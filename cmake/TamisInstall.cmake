@@ -44,4 +44,8 @@ if(TARGET tamis_command)
   install(DIRECTORY "${PROJECT_BINARY_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
   install(FILES "${PROJECT_BINARY_DIR}/docs/tamis.bash"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME tamis)
+  install(FILES "${PROJECT_BINARY_DIR}/docs/tamis.fish"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+  install(FILES "${PROJECT_BINARY_DIR}/docs/_tamis"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 endif()

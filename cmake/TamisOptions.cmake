@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Every switch of the build. What only developers of tamis need is off when it is a part of another project.
 
-option(TAMIS_BUILD_CLI "Build the command, its manual pages and its completion" ${PROJECT_IS_TOP_LEVEL})
+option(TAMIS_BUILD_CLI "Build the command, its manual pages and its completions" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_BUILD_BENCH "Define the target `bench`" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_INSTALL "Define the install rules" ${PROJECT_IS_TOP_LEVEL})

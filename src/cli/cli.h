@@ -28,6 +28,7 @@ typedef enum cli_type {
     CLI_COUNT, /* whole number: 10000000, 1e7, 10M (k M G T, powers of 1000) */
     CLI_SIZE,  /* bytes: 512MiB, 2G, 1e9 (K and KiB are 1024, KB is 1000) */
     CLI_RATE,  /* 1e-9, 0.1% */
+    CLI_REAL,  /* 10, 9.6 */
     CLI_SEED,  /* any 64-bit number, decimal or 0x */
     CLI_CHOICE /* one of a list */
 } cli_type;
@@ -40,7 +41,7 @@ typedef struct cli_option {
     const char *fallback;       /* the default, as the help shows it; NULL: none worth a word */
     const char *const *choices; /* CLI_CHOICE: NULL-ended */
     uint64_t min, max;          /* CLI_COUNT, CLI_SIZE */
-    double rate_min, rate_max;  /* CLI_RATE */
+    double rate_min, rate_max;  /* CLI_RATE, CLI_REAL */
     const char *help;           /* one sentence: --help and the manual */
     const char *more;           /* further sentences for the manual alone; NULL: none */
 } cli_option;
@@ -50,7 +51,7 @@ typedef struct cli_value {
     bool given;
     const char *text; /* as typed; NULL for a flag */
     uint64_t number;  /* CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
-    double rate;      /* CLI_RATE */
+    double rate;      /* CLI_RATE, CLI_REAL */
 } cli_value;
 
 /* Two options that may not meet, by their numbers in the table. */
@@ -87,12 +88,13 @@ typedef struct cli_command {
     const char *name;
     const char *summary;              /* one line, no full stop */
     const char *operands;             /* as the usage line shows them; "" for none */
-    const char *const *operand_words; /* completion of the first operand, NULL-ended; NULL: files */
+    const char *const *operand_words; /* of the first operand, to complete; NULL-ended; NULL: files */
     const char *const *description;   /* paragraphs, NULL-ended */
     const cli_option *options;
     size_t option_count;
     const cli_conflict *conflicts;
     size_t conflict_count;
+    const cli_entry *schemes;    /* a list of help and manual; NULL: none */
     const char *const *exits;    /* "0", "what it means", ..., NULL-ended */
     const cli_example *examples; /* ended by a NULL line */
     /* For the manual alone; each NULL or ended by a NULL. */
@@ -117,6 +119,7 @@ int cli_command_unknown(tamis_error *err, const char *typed, const char *before)
 
 extern const cli_command cmd_dedup;
 extern const cli_command cmd_gen;
+extern const cli_command cmd_hash;
 extern const cli_command cmd_plan;
 extern const cli_command cmd_help;
 
@@ -128,6 +131,8 @@ void cli_remedy(tamis_error *err, const char *remedy);
 int cli_fail_output(tamis_error *err, int number);
 /* CLI_DONE if standard output is open for writing; else CLI_FAILED, before work is done in vain. */
 int cli_output_check(tamis_error *err);
+/* Writes all of it on standard output, past stdio: CLI_DONE, CLI_FAILED or CLI_PIPE_GONE. */
+int cli_output_write(const char *data, size_t size, tamis_error *err);
 /* Writes "tamis: <sentence>\n" on standard error, control bytes shown as '?': always one line. */
 void cli_report(const char *sentence);
 /* strerror in the form of our sentences, which begin in lower case; 80 bytes are enough. */

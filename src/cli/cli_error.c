@@ -44,6 +44,21 @@ int cli_output_check(tamis_error *err) {
     return CLI_DONE;
 }
 
+int cli_output_write(const char *data, size_t size, tamis_error *err) {
+    while (size > 0) {
+        ssize_t written = write(STDOUT_FILENO, data, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0 && errno == EPIPE)
+            return CLI_PIPE_GONE;
+        if (written < 0)
+            return cli_fail_output(err, errno);
+        data += written;
+        size -= (size_t)written;
+    }
+    return CLI_DONE;
+}
+
 void cli_report(const char *sentence) {
     char line[sizeof(((tamis_error *)NULL)->text) + 16];
     size_t length = (size_t)snprintf(line, sizeof line - 1, "tamis: %s", sentence);

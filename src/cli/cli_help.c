@@ -10,7 +10,7 @@
 #include "cli/cli_option.h"
 #include "cli/cli_text.h"
 
-enum { WIDTH = 80, OPTION_COLUMN = 27 };
+enum { WIDTH = 80, OPTION_COLUMN = 27, SCHEME_COLUMN = 14 };
 
 void cli_help_all(FILE *out) {
     fputs("usage: tamis COMMAND [OPTION...] [OPERAND...]\n\n", out);
@@ -44,6 +44,16 @@ static void print_option(FILE *out, const cli_option *option) {
     cli_text_wrap(out, help, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
 }
 
+static void print_schemes(FILE *out, const cli_entry *schemes) {
+    if (schemes == NULL)
+        return;
+    fputs("\nSchemes:\n", out);
+    for (; schemes->name != NULL; schemes++) {
+        fprintf(out, "  %-*s", SCHEME_COLUMN - 2, schemes->name);
+        cli_text_wrap(out, schemes->text, SCHEME_COLUMN, SCHEME_COLUMN, WIDTH);
+    }
+}
+
 void cli_help_command(FILE *out, const cli_command *command) {
     fprintf(out, "usage: tamis %s [OPTION...]%s%s\n\n", command->name, *command->operands ? " " : "",
             command->operands);
@@ -52,6 +62,7 @@ void cli_help_command(FILE *out, const cli_command *command) {
     for (size_t i = 0; i < command->option_count; i++)
         print_option(out, &command->options[i]);
     print_option(out, &cli_option_help);
+    print_schemes(out, command->schemes);
     if (command->examples != NULL && command->examples->line != NULL)
         fputs("\nExamples:\n", out);
     for (const cli_example *example = command->examples; example != NULL && example->line != NULL;

@@ -230,6 +230,10 @@ cli_number cli_number_rate(const char *text, double *value) {
     return CLI_NUMBER_OK;
 }
 
+cli_number cli_number_real(const char *text, double *value) {
+    return strchr(text, '%') != NULL ? CLI_NUMBER_MALFORMED : cli_number_rate(text, value);
+}
+
 /* What a rate is to this option: a share of records is no rate. */
 static const char *rate_word(const cli_option *option) {
     return option->value != NULL && strcmp(option->value, "SHARE") == 0 ? "share" : "rate";
@@ -237,13 +241,14 @@ static const char *rate_word(const cli_option *option) {
 
 /* "from 1 to 1e12, such as ...": what the option would take. */
 static void describe_bounds(const cli_option *option, char *text, size_t size) {
-    char low[32], high[32];
+    char low[CLI_TEXT_NUMBER], high[CLI_TEXT_NUMBER];
 
     switch (option->type) {
     case CLI_COUNT:
         cli_text_count_short(low, sizeof low, option->min);
         cli_text_count_short(high, sizeof high, option->max);
-        snprintf(text, size, "give a whole number from %s to %s, such as 10000000, 1e7 or 10M", low, high);
+        snprintf(text, size, "give a whole number from %s to %s%s", low, high,
+                 option->max >= 10000000 ? ", such as 10000000, 1e7 or 10M" : "");
         break;
     case CLI_SIZE:
         cli_text_bytes_exact(low, sizeof low, option->min);
@@ -251,8 +256,15 @@ static void describe_bounds(const cli_option *option, char *text, size_t size) {
         snprintf(text, size, "give a size from %s to %s, such as 512MiB, 2G or 1e9", low, high);
         break;
     case CLI_RATE:
-        snprintf(text, size, "give a %s from %g to %g, such as %s", rate_word(option), option->rate_min,
-                 option->rate_max, option->rate_max < 1 ? "1e-9 or 0.1%" : "0.2 or 20%");
+        snprintf(text, size, "give a %s from %s to %s, such as %s", rate_word(option),
+                 cli_text_real(low, sizeof low, option->rate_min),
+                 cli_text_real(high, sizeof high, option->rate_max),
+                 option->rate_max < 1 ? "1e-9 or 0.1%" : "0.2 or 20%");
+        break;
+    case CLI_REAL:
+        snprintf(text, size, "give a number from %s to %s, such as 10 or 9.6",
+                 cli_text_real(low, sizeof low, option->rate_min),
+                 cli_text_real(high, sizeof high, option->rate_max));
         break;
     default:
         snprintf(text, size, "give a whole number from 0 to %" PRIu64 ", in decimal or as 0x...", UINT64_MAX);
@@ -268,6 +280,8 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
         return cli_number_size(text, &value->number);
     case CLI_RATE:
         return cli_number_rate(text, &value->rate);
+    case CLI_REAL:
+        return cli_number_real(text, &value->rate);
     default:
         return cli_number_seed(text, &value->number);
     }
@@ -285,7 +299,7 @@ static const char *complaint(const cli_option *option, cli_number why, const cli
                                              : "not a rate";
     if (option->type == CLI_SEED)
         return NULL;
-    if (option->type == CLI_RATE) {
+    if (option->type == CLI_RATE || option->type == CLI_REAL) {
         if (value->rate < option->rate_min)
             return "too small";
         return value->rate > option->rate_max ? "too large" : NULL;
@@ -300,6 +314,10 @@ int cli_number_read(const cli_option *option, const char *what, const char *text
     char bounds[160];
     cli_value got = *value;
     const char *wrong = complaint(option, read_within(option, text, &got), &got);
+    cli_value unsigned_value;
+
+    if (wrong != NULL && text[0] == '-' && read_within(option, text + 1, &unsigned_value) == CLI_NUMBER_OK)
+        wrong = "negative";
 
     if (wrong == NULL) {
         *value = got;

@@ -25,6 +25,8 @@ cli_number cli_number_size(const char *text, uint64_t *value);
 cli_number cli_number_seed(const char *text, uint64_t *value);
 /* 1e-9, 0.001, 0.1%. What is too small for a double is 0. */
 cli_number cli_number_rate(const char *text, double *value);
+/* 10, 9.6, 1e2: the same without a percent sign. */
+cli_number cli_number_real(const char *text, double *value);
 
 /* Reads `text` as `option` wants it, within its bounds. `what` names it in the error ("--expect"). */
 int cli_number_read(const cli_option *option, const char *what, const char *text, cli_value *value,

@@ -149,6 +149,8 @@ static int refuse(const cli_command *command, int answer, char **argv, tamis_err
         const char *name = option != NULL ? option->name : cli_option_help.name;
         return cli_fail(err, "--%s: takes no value; leave out what follows the '='", name);
     }
+    if (optopt >= '0' && optopt <= '9' && *command->operands != '\0')
+        return cli_fail(err, "-%c: is no option; if a number below zero is meant, give -- before it", optopt);
     if (optopt != 0)
         return cli_fail(err, "-%c: unknown option; see tamis %s --help", optopt, command->name);
     return refuse_long(command, argv[optind - 1] + 2, err);

@@ -99,28 +99,34 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     return status;
 }
 
-/* The library knows that it is full; which option helps is known here. */
+/* The library knows why it is full; which option helps is known here. */
 static int fail_full(const dedup_run *run, const dedup_config *config, tamis_error *err) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     char record[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
-    uint64_t capacity = tamis_filter_plan(run->filter)->capacity;
 
+    if (tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK)
+        return CLI_FAILED; /* the library's own sentence stands in *err */
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
-    if (capacity > 0 && strstr(err->text, "it was made for") != NULL)
+    switch (info.full) {
+    case TAMIS_FULL_CAPACITY:
         return cli_fail(err,
                         "filter: full with the %s it was made for, and record %s is another; give a larger "
                         "--expect, or --when-full pass to print what finds no room",
-                        cli_text_records(size, sizeof size, capacity), record);
-    if (config->want.memory > 0 && strstr(err->text, "bytes allowed") != NULL)
+                        cli_text_records(size, sizeof size, info.capacity), record);
+    case TAMIS_FULL_MEMORY:
         return cli_fail(
             err,
             "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
             "--fpr, or --when-full pass to print what finds no room",
             record, cli_text_bytes(size, sizeof size, config->want.memory));
     /* Any other reason is rare and the library's sentence the best there is: it needs the option only. */
-    cli_remedy(err, strstr(err->text, "crowd") != NULL
-                        ? "give --secret-file, so that nobody can choose hashes, or --when-full pass"
-                        : "give another --fpr, --exact, or --when-full pass");
-    return CLI_FAILED;
+    case TAMIS_FULL_CROWDED:
+        cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --when-full pass");
+        return CLI_FAILED;
+    default:
+        cli_remedy(err, "give another --fpr, --exact, or --when-full pass");
+        return CLI_FAILED;
+    }
 }
 
 /* What was passed on is no secret, but --json promises nothing but an object. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/cli_number.h"
@@ -64,21 +62,6 @@ static int configure(gen_config *config, const cli_args *args, tamis_error *err)
     return CLI_DONE;
 }
 
-static int write_all(const char *data, size_t size, tamis_error *err) {
-    while (size > 0) {
-        ssize_t written = write(STDOUT_FILENO, data, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0 && errno == EPIPE)
-            return CLI_PIPE_GONE;
-        if (written < 0)
-            return cli_fail_output(err, errno);
-        data += written;
-        size -= (size_t)written;
-    }
-    return CLI_DONE;
-}
-
 static int generate(const gen_config *config, const gen_source *source, char *buffer, tamis_error *err) {
     char *at = buffer, *const full = buffer + BUFFER_SIZE - GEN_RECORD_MAX;
 
@@ -86,12 +69,12 @@ static int generate(const gen_config *config, const gen_source *source, char *bu
         at = config->make(source, i, at);
         if (at <= full)
             continue;
-        int code = write_all(buffer, (size_t)(at - buffer), err);
+        int code = cli_output_write(buffer, (size_t)(at - buffer), err);
         if (code != CLI_DONE)
             return code;
         at = buffer;
     }
-    return write_all(buffer, (size_t)(at - buffer), err);
+    return cli_output_write(buffer, (size_t)(at - buffer), err);
 }
 
 static int run_gen(const cli_args *args, tamis_error *err) {

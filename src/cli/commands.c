@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/cli_text.h"
 
-const cli_command *const cli_commands[] = {&cmd_dedup, &cmd_gen, &cmd_plan, &cmd_help, NULL};
+const cli_command *const cli_commands[] = {&cmd_dedup, &cmd_gen, &cmd_plan, &cmd_hash, &cmd_help, NULL};
 
 const cli_command *cli_command_find(const char *name) {
     for (size_t i = 0; cli_commands[i] != NULL; i++)

@@ -71,7 +71,19 @@ static int check_scheme(dedup_config *config, const cli_args *args, tamis_error 
         return cli_fail(
             err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
             args->values[DEDUP_SCHEME].text);
-    if (config->seed != 0 && config->want.scheme > TAMIS_SCHEME_XXH3)
+    if (tamis_scheme_digest_bits(config->want.scheme) == 0)
+        return cli_fail(err,
+                        "--scheme '%s': has no digest to know a record by, only a poor hash for each probe; "
+                        "give another, "
+                        "such as xxh3",
+                        args->values[DEDUP_SCHEME].text);
+    if (tamis_scheme_digest_bits(config->want.scheme) < 128)
+        return cli_fail(
+            err,
+            "--scheme '%s': its digest has %d bits, and two of some billion records share one; give another, "
+            "such as xxh3",
+            args->values[DEDUP_SCHEME].text, (int)tamis_scheme_digest_bits(config->want.scheme));
+    if (args->values[DEDUP_SEED].given && config->want.scheme > TAMIS_SCHEME_XXH3)
         return cli_fail(err, "--seed: contradicts scheme %s, which takes no seed; leave --seed out",
                         tamis_scheme_name(config->want.scheme));
     return CLI_DONE;

@@ -65,7 +65,7 @@ const cli_entry dedup_json[] = {
     {"memory_peak", "Bytes, the most that it held at any moment, growth included."},
     {"bits_per_key", "Bits of memory_peak for each record kept; 0 = none was kept."},
     {"kind", "Kind of filter in use: classic, blocked, fingerprint or exact."},
-    {"scheme", "Hash in use: xxh3, sip or guava64."},
+    {"scheme", "Hash in use, as --scheme names it."},
     {"capacity", "Records that the filter was made for; 0 = no limit, it grows."},
     {"fpr", "Chance, 0 to 1, that was promised for a new record to be taken for a duplicate."},
     {"fpr_live", "The same chance with what is in the filter at the end; 0 = it is empty."},

@@ -80,13 +80,16 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                      .help = "The same as --kind exact: keep 128 bits of each record.",
                      .more =
                          "With n records kept, a new one is taken for a duplicate with a chance of n/2^128."},
-    [DEDUP_SCHEME] = {.name = "scheme",
-                      .type = CLI_CHOICE,
-                      .value = "SCHEME",
-                      .fallback = "auto",
-                      .choices = cli_schemes,
-                      .help = "Hash: xxh3, sip (keyed) or guava64; auto takes xxh3, or sip "
-                              "where a secret is given."},
+    [DEDUP_SCHEME] =
+        {.name = "scheme",
+         .type = CLI_CHOICE,
+         .value = "SCHEME",
+         .fallback = "auto",
+         .choices = cli_schemes,
+         .help = "Hash: xxh3, sip (keyed), or another program's, see tamis-hash(1); auto takes xxh3, "
+                 "or sip where a secret is given.",
+         .more = "bkdr31, bkdr63 and fnv-dcso are refused: their hashes are too short or too poor to tell "
+                 "records apart."},
     [DEDUP_SEED] = {.name = "seed",
                     .type = CLI_SEED,
                     .value = "SEED",

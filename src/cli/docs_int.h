@@ -10,5 +10,7 @@
 void docs_manual_main(FILE *out, const cli_command *none);
 void docs_manual_command(FILE *out, const cli_command *command);
 void docs_completion_bash(FILE *out, const cli_command *none);
+void docs_completion_fish(FILE *out, const cli_command *none);
+void docs_completion_zsh(FILE *out, const cli_command *none);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tamis-docs: writes manual pages (mdoc) and bash completion from the tables that parse the options. */
+/* tamis-docs: writes manual pages (mdoc) and shell completions from the tables that parse the options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,11 +36,18 @@ static int write_manual(const char *directory) {
     return failed;
 }
 
+static const struct {
+    const char *shell;
+    void (*write)(FILE *, const cli_command *);
+} completions[] = {
+    {"bash", docs_completion_bash}, {"fish", docs_completion_fish}, {"zsh", docs_completion_zsh}};
+
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "man") == 0)
         return write_manual(argv[2]);
-    if (argc == 3 && strcmp(argv[1], "bash") == 0)
-        return write_file(argv[2], docs_completion_bash, NULL);
-    fputs("usage: tamis-docs man DIRECTORY\n       tamis-docs bash FILE\n", stderr);
+    for (size_t i = 0; argc == 3 && i < sizeof completions / sizeof completions[0]; i++)
+        if (strcmp(argv[1], completions[i].shell) == 0)
+            return write_file(argv[2], completions[i].write, NULL);
+    fputs("usage: tamis-docs man DIRECTORY\n       tamis-docs bash|fish|zsh FILE\n", stderr);
     return 2;
 }

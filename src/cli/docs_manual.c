@@ -138,12 +138,12 @@ static void put_examples(FILE *out, const cli_example *examples) {
     }
 }
 
-/* "words|urls|clicks N" and "[FILE...]" as mdoc has them. */
+/* "words|urls|clicks N", "[COMMAND]" and "[FILE...]" as mdoc has them. */
 static void put_operands(FILE *out, const char *operands) {
-    if (strcmp(operands, "[FILE...]") == 0)
-        fputs(".Op Ar FILE ...\n", out);
-    else if (*operands == '[')
-        fprintf(out, ".Op Ar %.*s\n", (int)strlen(operands) - 2, operands + 1);
+    int length = (int)strcspn(operands + (*operands == '['), ".]");
+
+    if (*operands == '[')
+        fprintf(out, ".Op Ar %.*s%s\n", length, operands + 1, operands[1 + length] == '.' ? " ..." : "");
     else if (*operands != '\0')
         fprintf(out, ".Ar %s\n", operands);
 }
@@ -185,6 +185,7 @@ void docs_manual_command(FILE *out, const cli_command *command) {
         put_option(out, &command->options[i]);
     put_option(out, &cli_option_help);
     fputs(".El\n", out);
+    put_entries(out, "SCHEMES", NULL, command->schemes);
     put_entries(out, "JSON", command->json_about, command->json);
     if (command->notes != NULL) {
         fputs(".Sh NOTES\n", out);

@@ -12,13 +12,25 @@ static bool is_bloom(tamis_kind kind) {
     return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
 }
 
+/* Below so many records a plain hash set does as well, at so many bytes for each (docs/MATH.md). */
+#define HASH_SET_RECORDS 1e6
+#define HASH_SET_BYTES   80.0
+
+static bool grows(const plan_ask *ask) {
+    return ask->want.expect == 0 && !ask->fit;
+}
+
 /* The library's sentence is for one kind alone; in a table the first reason is enough. */
-static void explain(plan_row *row, const tamis_want *want, const tamis_error *err) {
+static void explain(plan_row *row, const plan_ask *ask, const tamis_error *err) {
     size_t length = strcspn(err->text, ";");
     const char *why = strchr(err->text, ':');
 
-    if (is_bloom(row->kind) && want->expect == 0) {
+    if (is_bloom(row->kind) && grows(ask)) {
         snprintf(row->note, sizeof row->note, "cannot grow: needs --expect");
+        return;
+    }
+    if (ask->fit && strncmp(err->text, "memory ", strlen("memory ")) == 0) {
+        snprintf(row->note, sizeof row->note, "too little memory, at any rate");
         return;
     }
     why = why == NULL || why[1] == '\0' ? err->text : why + 2;
@@ -27,35 +39,58 @@ static void explain(plan_row *row, const tamis_want *want, const tamis_error *er
              (int)(length < sizeof row->note ? length : sizeof row->note - 1), why);
 }
 
-static void make_row(plan_row *row, tamis_kind kind, const tamis_want *want) {
-    tamis_want mine = *want;
+static void make_row(plan_row *row, tamis_kind kind, const plan_ask *ask) {
+    plan_ask mine = *ask;
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_plan limited = TAMIS_PLAN_INIT;
 
     row->kind = kind;
     row->plan = (tamis_plan)TAMIS_PLAN_INIT;
     row->note[0] = '\0';
-    mine.kind = kind;
-    mine.memory = 0; /* what it would take is worth knowing even if it is too much */
-    row->possible = tamis_plan_make(&row->plan, &mine, &err) == TAMIS_OK;
+    if (!ask->fit)
+        mine.want.memory = 0; /* what it would take is worth knowing even if it is too much */
+    row->possible = plan_ask_plan(&row->plan, &mine, kind, &err) == TAMIS_OK;
     if (!row->possible)
-        explain(row, want, &err);
-    mine.memory = want->memory;
-    row->fits = row->possible && tamis_plan_make(&limited, &mine, NULL) == TAMIS_OK;
+        explain(row, ask, &err);
+    row->fits = row->possible && (ask->want.memory == 0 || row->plan.memory <= ask->want.memory);
     if (row->possible && !row->fits)
-        snprintf(row->note, sizeof row->note, "more than --memory");
+        snprintf(row->note, sizeof row->note, "more than --%s",
+                 plan_number_names[ask->bits_decide ? PLAN_BITS : PLAN_MEMORY]);
 }
 
-tamis_status plan_table_make(plan_table *table, const tamis_want *want, tamis_error *err) {
+/* About how many records a filter that grows holds in the memory in which the most were asked for. */
+static double growth_within(const plan_ask *ask) {
+    tamis_want want = ask->want;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+
+    if (!ask->fit || want.expect > 0 || want.probes > 0 || is_bloom(want.kind))
+        return 0;
+    if (tamis_plan_make(&plan, &want, NULL) != TAMIS_OK || plan.capacity != 0)
+        return 0;
+    return 8 * (double)want.memory / plan.bits_per_key;
+}
+
+/* A plain hash set instead: where it would fit, and no other program has to read the filter. */
+static double hash_set_bytes(const plan_table *table) {
+    double records = table->decided ? (double)table->chosen.capacity : 0, bytes = HASH_SET_BYTES * records;
+    tamis_scheme scheme = table->ask.want.scheme;
+    bool ours = scheme == TAMIS_SCHEME_AUTO || scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP;
+    bool fits = table->ask.want.memory == 0 || bytes <= (double)table->ask.want.memory;
+
+    return ours && fits && records > 0 && records < HASH_SET_RECORDS ? bytes : 0;
+}
+
+tamis_status plan_table_make(plan_table *table, const plan_ask *ask, tamis_error *err) {
     tamis_status status;
 
     memset(table, 0, sizeof *table);
-    table->want = *want;
+    table->ask = *ask;
     table->chosen = (tamis_plan)TAMIS_PLAN_INIT;
     for (int i = 0; i < PLAN_ROWS; i++)
-        make_row(&table->rows[i], (tamis_kind)(TAMIS_KIND_CLASSIC + i), want);
-    status = tamis_plan_make(&table->chosen, want, err);
+        make_row(&table->rows[i], (tamis_kind)(TAMIS_KIND_CLASSIC + i), ask);
+    status = plan_ask_plan(&table->chosen, ask, ask->want.kind, err);
     table->decided = status == TAMIS_OK;
+    table->grows_to = growth_within(ask);
+    table->hash_set = hash_set_bytes(table);
     return status;
 }
 
@@ -63,14 +98,59 @@ static bool is_chosen(const plan_table *table, const plan_row *row) {
     return table->decided && table->chosen.kind == row->kind;
 }
 
-static void print_head(FILE *out, const plan_table *table) {
-    char count[CLI_TEXT_NUMBER], memory[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
-    double fpr = table->want.fpr > 0 ? table->want.fpr : table->decided ? table->chosen.fpr : 1e-9;
+/* The rate that was asked for or, where it follows from the memory, found; 0 where none was. */
+static double rate_of(const plan_table *table) {
+    bool asked = table->ask.want.fpr > 0 && table->ask.want.kind != TAMIS_KIND_EXACT;
 
-    if (table->want.expect > 0)
-        fprintf(out, "records   %s distinct\n", cli_text_count(count, sizeof count, table->want.expect));
-    else
+    return asked ? table->ask.want.fpr : table->decided ? table->chosen.fpr : 0;
+}
+
+/* Whether another kind makes a little more of the memory than the one that was chosen for its fewer lines. */
+static bool is_nearly(const plan_table *table) {
+    if (table->ask.want.kind != TAMIS_KIND_AUTO || !table->decided || !table->ask.fit)
+        return false;
+    for (int i = 0; i < PLAN_ROWS; i++) {
+        const tamis_plan *plan = &table->rows[i].plan;
+        if (!table->rows[i].possible || plan->kind == TAMIS_KIND_EXACT)
+            continue;
+        if (table->ask.want.expect > 0 ? plan->fpr_predicted < table->chosen.fpr_predicted
+                                       : plan->capacity > table->chosen.capacity)
+            return true;
+    }
+    return false;
+}
+
+static void print_records(FILE *out, const plan_table *table) {
+    const plan_ask *ask = &table->ask;
+    char count[CLI_TEXT_NUMBER];
+
+    if (grows(ask))
         fputs("records   number not given: the filter must grow\n", out);
+    else if (ask->want.expect > 0)
+        fprintf(out, "records   %s distinct%s\n", cli_text_count(count, sizeof count, ask->want.expect),
+                ask->sources[PLAN_EXPECT] == PLAN_DERIVED ? ", from --memory and --bits-per-key" : "");
+    else if (table->decided)
+        fprintf(out, "records   %s distinct, %sthe most that fit\n",
+                cli_text_count(count, sizeof count, table->chosen.capacity),
+                is_nearly(table) ? "nearly " : "");
+    else
+        fputs("records   none fit\n", out);
+}
+
+static void print_rate(FILE *out, const plan_table *table) {
+    const plan_ask *ask = &table->ask;
+    char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+    double fpr = rate_of(table);
+    const char *from = ask->want.kind == TAMIS_KIND_EXACT       ? ", that of 128-bit hashes"
+                       : ask->sources[PLAN_FPR] != PLAN_DERIVED ? ""
+                       : ask->want.fpr > 0 ? ", of these probes with half of the bits set"
+                       : is_nearly(table)  ? ", nearly the least that fits"
+                                           : ", the least that fits";
+
+    if (fpr == 0) {
+        fputs("rate      none fits\n", out);
+        return;
+    }
     cli_text_real(rate, sizeof rate, fpr);
     if (fpr < 1e-6)
         cli_text_real(count, sizeof count, 1 / fpr);
@@ -78,17 +158,33 @@ static void print_head(FILE *out, const plan_table *table) {
         cli_text_count(count, sizeof count, (uint64_t)llround(1 / fpr));
     else
         snprintf(count, sizeof count, "%.3g", 1 / fpr);
-    fprintf(out, "rate      %s: of %s records that are new, one is taken for seen\n", rate, count);
-    if (table->want.memory > 0)
-        fprintf(out, "memory    at most %s\n", cli_text_bytes(memory, sizeof memory, table->want.memory));
+    fprintf(out, "rate      %s%s: of %s records that are new, one is taken for seen\n", rate, from, count);
+}
+
+static void print_head(FILE *out, const plan_table *table) {
+    const plan_ask *ask = &table->ask;
+    char memory[CLI_TEXT_NUMBER];
+
+    print_records(out, table);
+    print_rate(out, table);
+    if (ask->want.memory > 0)
+        fprintf(out, "memory    at most %s%s\n", cli_text_bytes(memory, sizeof memory, ask->want.memory),
+                ask->bits_decide && ask->sources[PLAN_EXPECT] == PLAN_GIVEN ? ", from --bits-per-key" : "");
+    if (ask->want.probes > 0)
+        fprintf(out, "probes    %" PRIu32 "\n", ask->want.probes);
     if (table->decided)
         fprintf(out, "choice    %s: %s\n", tamis_kind_name(table->chosen.kind), table->chosen.reason);
     else
         fputs("choice    none\n", out);
 }
 
+/* Whether the kinds differ in how many records they hold, and not in memory. */
+static bool lists_records(const plan_table *table) {
+    return table->ask.fit && table->ask.want.expect == 0;
+}
+
 static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
-    char memory[CLI_TEXT_NUMBER], shape[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+    char size[CLI_TEXT_NUMBER], shape[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
     const tamis_plan *plan = &row->plan;
     const char *note = is_chosen(table, row) ? "chosen" : row->note;
 
@@ -101,25 +197,55 @@ static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
         snprintf(shape, sizeof shape, "%3" PRIu32 " probe%s", plan->probes, plan->probes == 1 ? "" : "s");
     else
         snprintf(shape, sizeof shape, "%3" PRIu32 "-bit slot", plan->slot_bits);
-    cli_text_bytes(memory, sizeof memory, plan->memory);
-    fprintf(out, " %8.1f  %10s  %-13s %6.2f  %9s%s%s\n", plan->bits_per_key, memory, shape,
-            plan->lines_touched, cli_text_real(rate, sizeof rate, plan->fpr_predicted), *note ? "  " : "",
-            note);
+    if (lists_records(table))
+        cli_text_metric(size, sizeof size, (double)plan->capacity);
+    else
+        cli_text_bytes(size, sizeof size, plan->memory);
+    fprintf(out, " %8.1f  %10s  %-13s %6.2f  %9s%s%s\n", plan->bits_per_key, size, shape, plan->lines_touched,
+            cli_text_real(rate, sizeof rate, plan->fpr_predicted), *note ? "  " : "", note);
+}
+
+static bool has_poor_hashes(tamis_scheme scheme) {
+    return scheme == TAMIS_SCHEME_BKDR31 || scheme == TAMIS_SCHEME_BKDR63;
+}
+
+/* Below the table: what its columns mean, and what else there is to say. */
+static void print_notes(FILE *out, const plan_table *table) {
+    char number[CLI_TEXT_NUMBER];
+
+    if (grows(&table->ask))
+        fputs("\nbits/key is the average while it grows; rate is predicted for 2^40 records.\n"
+              "lines: cache lines of 64 bytes that a lookup reads.\n",
+              out);
+    else
+        fprintf(out,
+                "\n%s; lines: cache lines of 64 bytes that a lookup reads; rate: "
+                "predicted when full.\n",
+                lists_records(table) ? "records: how many fit the memory" : "memory is the peak");
+    if (table->grows_to >= 1)
+        fprintf(out, "A filter that grows (dedup without --expect) holds about %s records in that memory.\n",
+                cli_text_metric(number, sizeof number, table->grows_to));
+    if (table->hash_set > 0)
+        fprintf(out,
+                "Below about a million records a plain hash set does as well, without wrong answers: some %s "
+                "here.\n",
+                cli_text_bytes(number, sizeof number, (uint64_t)table->hash_set));
+    if (has_poor_hashes(table->ask.want.scheme))
+        fprintf(out,
+                "The hashes of scheme %s are poor: the promised rate does not hold; --measure shows what "
+                "does.\n",
+                tamis_scheme_name(table->ask.want.scheme));
 }
 
 void plan_table_text(FILE *out, const plan_table *table) {
-    bool grows = table->want.expect == 0;
+    const char *size = grows(&table->ask) ? "at start" : lists_records(table) ? "records" : "memory";
 
     print_head(out, table);
-    fprintf(out, "\n  %-12s %8s  %10s  %-13s %6s  %9s\n", "kind", "bits/key", grows ? "at start" : "memory",
-            "  per key", "lines", "rate");
+    fprintf(out, "\n  %-12s %8s  %10s  %-13s %6s  %9s\n", "kind", "bits/key", size, "  per key", "lines",
+            "rate");
     for (int i = 0; i < PLAN_ROWS; i++)
         print_row(out, table, &table->rows[i]);
-    fprintf(out, "\n%s\n",
-            grows ? "bits/key is the average while it grows; rate is predicted for 2^40 records.\n"
-                    "lines: cache lines of 64 bytes that a lookup reads."
-                  : "memory is the peak; lines: cache lines of 64 bytes that a lookup reads; rate: "
-                    "predicted when full.");
+    print_notes(out, table);
 }
 
 static json_t *row_object(const plan_table *table, const plan_row *row) {
@@ -149,13 +275,34 @@ static json_t *row_object(const plan_table *table, const plan_row *row) {
     return object;
 }
 
-bool plan_table_json(FILE *out, const plan_table *table) {
-    json_t *object = json_object(), *kinds = json_array();
-    double fpr = table->want.fpr > 0 ? table->want.fpr : table->decided ? table->chosen.fpr : 1e-9;
+/* Names of the numbers that come from there. */
+static json_t *numbers_from(const plan_table *table, plan_source source) {
+    json_t *names = json_array();
 
-    cli_json_count(object, "expect", table->want.expect);
-    cli_json_real(object, "fpr", fpr);
-    cli_json_count(object, "memory_limit", table->want.memory);
+    for (int i = 0; i < PLAN_NUMBERS; i++)
+        if (table->ask.sources[i] == source)
+            json_array_append_new(names, json_string(plan_number_names[i]));
+    return names;
+}
+
+static void add_numbers(json_t *object, const plan_table *table) {
+    const plan_ask *ask = &table->ask;
+    uint64_t capacity = table->decided ? table->chosen.capacity : 0;
+
+    json_object_set_new(object, "given", numbers_from(table, PLAN_GIVEN));
+    json_object_set_new(object, "derived", numbers_from(table, PLAN_DERIVED));
+    cli_json_count(object, "expect", ask->want.expect > 0 ? ask->want.expect : capacity);
+    cli_json_real(object, "fpr", table->decided || ask->want.fpr > 0 ? rate_of(table) : NAN);
+    cli_json_count(object, "memory_limit", ask->want.memory);
+    cli_json_real(object, "bits_per_key_limit", ask->bits);
+    cli_json_count(object, "probes", ask->want.probes);
+}
+
+bool plan_table_json(FILE *out, const plan_table *table) {
+    enum { MEMBERS = 12 };
+    json_t *object = json_object(), *kinds = json_array();
+
+    add_numbers(object, table);
     if (table->decided) {
         cli_json_text(object, "chosen", tamis_kind_name(table->chosen.kind));
         cli_json_text(object, "reason", table->chosen.reason);
@@ -163,6 +310,11 @@ bool plan_table_json(FILE *out, const plan_table *table) {
         cli_json_null(object, "chosen");
         cli_json_null(object, "reason");
     }
+    cli_json_count(object, "grows_to", (uint64_t)table->grows_to);
+    if (table->hash_set > 0)
+        cli_json_text(object, "hint", "a plain hash set does as well for so few");
+    else
+        cli_json_null(object, "hint");
     for (int i = 0; i < PLAN_ROWS; i++)
         json_array_append_new(kinds, row_object(table, &table->rows[i]));
     /* Without all of its rows the member is left out, and the object is seen not to be whole. */
@@ -170,5 +322,5 @@ bool plan_table_json(FILE *out, const plan_table *table) {
         json_object_set_new(object, "kinds", kinds);
     else
         json_decref(kinds);
-    return cli_json_write(object, 6, out, 2);
+    return cli_json_write(object, MEMBERS, out, 2);
 }

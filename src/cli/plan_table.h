@@ -7,6 +7,8 @@
 
 #include <tamis/plan.h>
 
+#include "cli/plan_ask.h"
+
 enum { PLAN_ROWS = 4 }; /* every kind but auto */
 
 /* What one kind would cost. */
@@ -19,14 +21,16 @@ typedef struct plan_row {
 } plan_row;
 
 typedef struct plan_table {
-    tamis_want want; /* as asked */
-    bool decided;    /* chosen is filled */
+    plan_ask ask;
+    bool decided; /* chosen is filled */
     tamis_plan chosen;
+    double grows_to; /* records that a growing filter holds in the memory given; 0: not asked for, or none */
+    double hash_set; /* bytes of a plain hash set, where it would do as well; 0: where not */
     plan_row rows[PLAN_ROWS];
 } plan_table;
 
 /* Fills the table. The status of the choice: not TAMIS_OK leaves `decided` false and *err filled. */
-tamis_status plan_table_make(plan_table *table, const tamis_want *want, tamis_error *err);
+tamis_status plan_table_make(plan_table *table, const plan_ask *ask, tamis_error *err);
 void plan_table_text(FILE *out, const plan_table *table);
 /* As one JSON object; false if there was no memory for it. */
 bool plan_table_json(FILE *out, const plan_table *table);

@@ -21,6 +21,10 @@ mkdir "$work/empty"
         bash "$case_script" </dev/null >"$work/out" 2>"$work/err"
 )
 status=$?
+if [ "$status" = 77 ]; then
+    cat "$work/err"
+    exit 77 # ctest: skipped
+fi
 
 failed=0
 complain() {

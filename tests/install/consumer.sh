@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# consumer.sh BUILD_DIR CC CMAKE VERSION: installs the build into an empty place and uses it from there, as a
-# user would: through pkg-config, through find_package and from the shell.
-set -eu
-build=$1 cc=$2 cmake=$3 version=$4
+# consumer.sh BUILD_DIR CC CXX CMAKE VERSION: installs the build into an empty place and uses it from there, as a
+# user would: the examples through pkg-config and through find_package, and the command from the shell.
+set -euo pipefail
+build=$1 cc=$2 cxx=$3 cmake=$4 version=$5
 here=$(dirname "$(realpath "$0")")
+examples=$here/../../docs/examples
 work=$(mktemp -d "${TMPDIR:-/tmp}/tamis-install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
@@ -14,46 +15,129 @@ fail() {
     exit 1
 }
 step() { echo "install: $*"; }
+# quietly COMMAND...: what it says is shown if it fails.
+quietly() { "$@" >"$work/log" 2>&1 || fail "$* failed: $(cat "$work/log")"; }
 
 step "cmake --install"
 # A DESTDIR of the caller would put it elsewhere.
-env -u DESTDIR "$cmake" --install "$build" --prefix "$prefix" >"$work/log" || fail "$(cat "$work/log")"
+quietly env -u DESTDIR "$cmake" --install "$build" --prefix "$prefix"
 lib=$(dirname "$(find "$prefix" -name libtamis.a)")
-
-# check_programs DIR SUFFIX: both programs of this form do what they should.
-check_programs() {
-    "$1/consumer_core$2" >"$work/out" || fail "consumer_core$2 failed"
-    grep -q "^tamis $version, " "$work/out" || fail "consumer_core$2 printed: $(cat "$work/out")"
-    [ "$(printf 'a\nb\na\n' | "$1/consumer_stream$2")" = "$(printf 'a\nb')" ] || fail "consumer_stream$2 failed"
-}
-
 export PKG_CONFIG_PATH=$lib/pkgconfig
+
+# ---- the examples ----------------------------------------------------------------------------------------
+
+printf 'b\na\nb\n\na\n\nlast' >"$work/lines"
+awk '!seen[$0]++' "$work/lines" >"$work/unique"
+seq 100000 | sed p >"$work/many" # more than a batch and more than a buffer
+seq 100000 >"$work/many_unique"
+printf 'mallory\neve\n' >"$work/blocked"
+
+# check_examples DIR: each does what it should.
+check_examples() {
+    "$1/dedup" <"$work/lines" | cmp - "$work/unique" || fail "$1/dedup: wrong lines"
+    "$1/dedup" <"$work/many" | cmp - "$work/many_unique" || fail "$1/dedup: wrong lines of many"
+    # It writes the last line as it came, without a newline.
+    "$1/dedup_stream" "$work/lines" 2>"$work/err" | cmp - <(head -c -1 "$work/unique") ||
+        fail "$1/dedup_stream: wrong lines"
+    [ "$(cat "$work/err")" = "4 of 7 lines" ] || fail "$1/dedup_stream said: $(cat "$work/err")"
+    [ "$(printf 'alice\neve\nmallory\n' | "$1/share_with_guava" "$work/blocked" | tr -s ' \n' ' ')" = \
+        "no alice perhaps eve perhaps mallory " ] || fail "$1/share_with_guava: wrong answers"
+    status=0
+    "$1/share_with_guava" "$work/absent" >"$work/out" 2>&1 || status=$?
+    [ "$status $(cat "$work/out")" = "2 share_with_guava: $work/absent: cannot be read" ] ||
+        fail "$1/share_with_guava: status $status: $(cat "$work/out")"
+}
+# needs PROGRAM LIBRARY: whether the loader is asked for it.
+needs() { readelf -dW "$1" | grep "NEEDED.*\[$2\]" >/dev/null; }
+soname=libtamis.so.${version%%.*}
+
+# The compiler's line at the head of an example.
+line_of() { grep -m 1 -oE '(cc|c\+\+) .*\$\(pkg-config [^)]*\)' "$examples/$1"; }
+# typed FILE OUTPUT FLAG...: runs that line, as it stands, with these words added.
+typed() {
+    local line
+    line=$(line_of "$1") || fail "$1: its head names no compiler line"
+    case $line in
+        "cc "*) line="$cc ${line#cc }" ;;
+        "c++ "*) line="$cxx ${line#c++ }" ;;
+    esac
+    shift
+    (cd "$examples" && quietly eval "$line -o $*")
+}
+mkdir "$work/pc" "$work/pc_static"
+for file in dedup.c dedup_stream.c share_with_guava.cpp; do
+    step "pkg-config: $(line_of $file)"
+    typed $file "$work/pc/${file%.*}" -Wall -Wextra -Wpedantic -Werror "-Wl,-rpath,$lib"
+    needs "$work/pc/${file%.*}" "$soname" || fail "the shared ${file%.*} does not need $soname"
+done
+check_examples "$work/pc"
+
+step "pkg-config --static"
+pkg-config() { command pkg-config --static "$@"; }
+for file in dedup.c dedup_stream.c share_with_guava.cpp; do
+    typed $file "$work/pc_static/${file%.*}" -static
+    ! needs "$work/pc_static/${file%.*}" '.*' || fail "the static ${file%.*} needs a shared library"
+done
+unset -f pkg-config
+check_examples "$work/pc_static"
+
+# with_cmake PREFIX DIR OPTION...: the examples by find_package
+with_cmake() {
+    local prefix=$1 dir=$2
+    shift 2
+    quietly "$cmake" -S "$examples" -B "$dir" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" "$@"
+    quietly "$cmake" --build "$dir"
+    check_examples "$dir"
+}
+step "find_package(Tamis), shared and static"
+with_cmake "$prefix" "$work/cmake"
+needs "$work/cmake/dedup" "$soname" || fail "the shared dedup does not need $soname"
+with_cmake "$prefix" "$work/cmake_static" -DSTATIC_TAMIS=ON
+! needs "$work/cmake_static/dedup" "$soname" || fail "the static dedup needs $soname"
+
+step "moved to a place with spaces in its name"
+moved="$work/an other place"
+cp -r "$prefix" "$moved"
+mv "$prefix" "$prefix.away"
+mkdir "$work/pc_moved"
+moved_lib=$moved${lib#"$prefix"}
+for file in dedup.c dedup_stream.c share_with_guava.cpp; do
+    compile=("$cc")
+    # shellcheck disable=SC2034 # eval reads it
+    [ "${file##*.}" = c ] || compile=("$cxx" -std=c++17)
+    package=tamis
+    [ $file != dedup_stream.c ] || package=tamis-stream
+    # pkg-config escapes the spaces for a shell that reads its words once more.
+    quietly eval "\"\${compile[@]}\" \"\$examples/$file\" -o \"\$work/pc_moved/${file%.*}\" \"-Wl,-rpath,\$moved_lib\" \
+        $(PKG_CONFIG_PATH=$moved_lib/pkgconfig pkg-config --cflags --libs $package)"
+done
+check_examples "$work/pc_moved"
+with_cmake "$moved" "$work/cmake_moved"
+mv "$prefix.away" "$prefix"
+
+step "versions"
 for package in tamis tamis-stream; do
     [ "$(pkg-config --modversion $package)" = "$version" ] || fail "$package.pc has another version than $version"
+    ! pkg-config --exists "$package >= ${version%%.*}.9999" || fail "$package.pc passes for a later version"
 done
-mkdir "$work/pc"
-for name in core stream; do
-    package=tamis
-    [ $name = core ] || package=tamis-stream
-    step "pkg-config $package, shared and static"
-    # shellcheck disable=SC2046
-    "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$here/consumer_$name.c" -o "$work/pc/consumer_$name" \
-        $(pkg-config --cflags --libs $package) -Wl,-rpath,"$lib"
-    # shellcheck disable=SC2046
-    "$cc" -static -std=c11 "$here/consumer_$name.c" -o "$work/pc/consumer_${name}_static" \
-        $(pkg-config --cflags --static --libs $package)
+# find VERSION: whether a program that asks for it gets it.
+mkdir "$work/find"
+cat >"$work/find/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(find LANGUAGES C)
+find_package(Tamis ${WANTED} REQUIRED)
+END
+find_version() {
+    "$cmake" -S "$work/find" -B "$work/find/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_C_COMPILER="$cc" -DWANTED="$1" >"$work/log" 2>&1
+}
+IFS=. read -r major minor patch <<<"$version"
+find_version "$version" || fail "find_package(Tamis $version) fails: $(cat "$work/log")"
+for wrong in $((major + 1)).0 "$major.$((minor + 1))" "$major.$minor.$((patch + 1))"; do
+    ! find_version "$wrong" || fail "find_package(Tamis $wrong) takes $version"
+    grep -q "$version" "$work/log" || fail "the refusal of $wrong does not name $version: $(cat "$work/log")"
 done
-check_programs "$work/pc" ""
-check_programs "$work/pc" _static
-readelf -dW "$work/pc/consumer_core" | grep -q "NEEDED.*\[libtamis\.so\.${version%%.*}\]" ||
-    fail "the shared program does not need libtamis.so.${version%%.*}"
-
-step "find_package(Tamis)"
-"$cmake" -S "$here" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
-    >"$work/log" 2>&1 || fail "$(cat "$work/log")"
-"$cmake" --build "$work/cmake" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
-check_programs "$work/cmake" ""
-check_programs "$work/cmake" _static
 
 step "as a part of another project, without the developers' extras"
 mkdir "$work/parent"
@@ -66,25 +150,27 @@ foreach(extra CLI TESTS BENCH)
     message(FATAL_ERROR "TAMIS_BUILD_\${extra} is on in a subproject")
   endif()
 endforeach()
-add_executable(parent "$here/consumer_core.c")
+add_executable(parent "$examples/dedup.c")
 target_link_libraries(parent PRIVATE Tamis::tamis)
 EOF
-"$cmake" -S "$work/parent" -B "$work/parent/build" -G Ninja -DCMAKE_C_COMPILER="$cc" >"$work/log" 2>&1 ||
-    fail "$(cat "$work/log")"
+quietly "$cmake" -S "$work/parent" -B "$work/parent/build" -G Ninja -DCMAKE_C_COMPILER="$cc"
 
-step "the command, its pages and its completion"
+# ---- the command -----------------------------------------------------------------------------------------
+
+step "the command, its pages and its completions"
 "$prefix/bin/tamis" --version >"$work/out" || fail "tamis --version failed"
 grep -qF "$version" "$work/out" || fail "tamis --version printed: $(cat "$work/out")"
-[ "$(printf 'a\nb\na\n' | "$prefix/bin/tamis" dedup)" = "$(printf 'a\nb')" ] || fail "tamis dedup failed"
+"$prefix/bin/tamis" dedup <"$work/many" | cmp - "$work/many_unique" || fail "tamis dedup failed"
 
 pages=("$prefix"/share/man/man1/*.1)
 [ -e "$prefix/share/man/man1/tamis.1" ] || fail "no tamis.1"
 [ -e "$prefix/share/man/man1/tamis-dedup.1" ] || fail "no tamis-dedup.1"
-mandoc -Tlint -W error "${pages[@]}" || fail "mandoc finds errors in the manual pages"
-completion=$prefix/share/bash-completion/completions/tamis
-[ -s "$completion" ] || fail "no completion"
-bash -n "$completion" || fail "the completion is no bash"
-bash -c '. "$1"; complete -p tamis' - "$completion" >/dev/null || fail "the completion does not complete tamis"
+mandoc -Tlint -W warning "${pages[@]}" || fail "mandoc finds fault with the manual pages"
+for completion in bash-completion/completions/tamis fish/vendor_completions.d/tamis.fish zsh/site-functions/_tamis; do
+    [ -s "$prefix/share/$completion" ] || fail "no $completion"
+done
+bash -c '. "$1"; complete -p tamis' - "$prefix/share/bash-completion/completions/tamis" >/dev/null ||
+    fail "the completion for bash does not complete tamis"
 
 for file in "$prefix"/share/doc/tamis/LICENSE "$prefix"/include/tamis/tamis.h; do
     [ -s "$file" ] || fail "no $file"

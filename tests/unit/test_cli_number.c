@@ -16,6 +16,8 @@ static const cli_option count_option = {.name = "expect", .type = CLI_COUNT, .mi
 static const cli_option size_option = {
     .name = "memory", .type = CLI_SIZE, .min = 1, .max = (uint64_t)1 << 60};
 static const cli_option rate_option = {.name = "fpr", .type = CLI_RATE, .rate_min = 1e-30, .rate_max = 0.5};
+static const cli_option real_option = {
+    .name = "bits-per-key", .type = CLI_REAL, .rate_min = 0.01, .rate_max = 1e6};
 static const cli_option share_option = {
     .name = "duplicates", .type = CLI_RATE, .value = "SHARE", .rate_max = 1};
 static const cli_option seed_option = {.name = "seed", .type = CLI_SEED};
@@ -189,6 +191,10 @@ static void sentences_name_value_and_bounds(void **state) {
                     "--duplicates 'x': not a share; give a share from 0 to 1, such as 0.2 or 20%");
     expect_sentence(&share_option, "2",
                     "--duplicates '2': too large; give a share from 0 to 1, such as 0.2 or 20%");
+    expect_sentence(&real_option, "10%",
+                    "--bits-per-key '10%': not a number; give a number from 0.01 to 1e6, such as 10 or 9.6");
+    expect_sentence(&real_option, "1e7",
+                    "--bits-per-key '1e7': too large; give a number from 0.01 to 1e6, such as 10 or 9.6");
     expect_sentence(&rate_option, "1",
                     "--fpr '1': too large; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
     expect_sentence(&rate_option, "nan",
@@ -196,7 +202,7 @@ static void sentences_name_value_and_bounds(void **state) {
     expect_sentence(&rate_option, "1e-999",
                     "--fpr '1e-999': too small; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
     expect_sentence(&seed_option, "-1",
-                    "--seed '-1': not a number; give a whole number from 0 to 18446744073709551615, in "
+                    "--seed '-1': negative; give a whole number from 0 to 18446744073709551615, in "
                     "decimal or as 0x...");
     assert_int_equal(cli_number_read(&count_option, "--expect", "1e12", &value, NULL), CLI_DONE);
     assert_int_equal(value.number, 1000000000000);

@@ -18,6 +18,9 @@ try --when-full burst
 try --scheme sip
 try --scheme xxh3 --secret-file x
 try --seed 1 --scheme guava64
+try --seed 0 --scheme redisbloom
+try --scheme bkdr63
+try --scheme fnv-dcso --kind classic --expect 5
 try --seed 1 --secret-file x
 try --progress --no-progress
 try --progress -q

@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The manual pages have no errors, and say what the tables say.
+. "$TAMIS_SOURCE_DIR/tests/cli/help.bash"
+needs mandoc
 docs=$(dirname "$(command -v tamis)")/tamis-docs
 mkdir man
 "$docs" man man
-ls man
-command -v mandoc > /dev/null || exit 0
+{ echo tamis.1; verbs | sed 's/.*/tamis-&.1/'; } | sort | diff - <(cd man && printf '%s\n' *)
 mandoc -Tlint -W warning man/*.1
-mandoc -Tutf8 man/tamis-dedup.1 | sed 's,.\x08,,g' | grep -cE '^ {5}(-[a-z], )?--[a-z-]+'
+# Every option and every example, as the help has them.
+text() { mandoc -Tutf8 "man/tamis-$1.1" | sed 's,.\x08,,g'; }
+plain() { text "$1" | sed -n "/^$2/,/^[A-Z]/p"; }
+for verb in $(verbs); do
+    options "$verb" | grep -oE '^--[a-z-]+' |
+        diff - <(plain "$verb" "     The options are as follows" | grep -oE '^ {5}(-[a-zA-Z], )?--[a-z-]+' | grep -oE -e '--.*' | sort)
+    examples "$verb" | diff - <(text "$verb" | sed -n '/^EXAMPLES/,/^SEE/s/^ \{11\}\([^ ]\)/\1/p')
+done
 # Every field of --json is in the manual, and no other.
-plain() { mandoc -Tutf8 "man/tamis-$1.1" | sed 's,.\x08,,g' | sed -n "/^$2/,/^[A-Z]/p"; }
 fields() { grep -oE '"[a-z_]+":' | tr -d '":' | sort -u; }
 documented() { plain "$1" JSON | grep -oE '^ {5}[a-z_]+( |$)' | tr -d ' ' | sort -u; }
 tamis gen words 5 | tamis dedup --json 2>&1 > /dev/null | fields | diff - <(documented dedup)
 tamis plan --json | fields > fields
-tamis plan --expect 1e6 --json | fields | sort -u - fields | diff - <(documented plan)
+tamis plan --expect 1e6 --json | fields >> fields
+tamis plan --bits-per-key 10 --json | fields >> fields
+tamis plan --table --json | fields >> fields
+tamis plan --measure --expect 1000 --fpr 10% --json | fields >> fields
+sort -u fields | diff - <(documented plan)
+# Every scheme there is has its line in the manual of hash.
+plain hash SCHEMES | grep -oE '^ {5}[a-z][a-z0-9-]*( |$)' | tr -d ' ' > schemes
+tamis hash --scheme '' 2>&1 | sed 's/.*auto, //; s/, \| or /\n/g' | diff - schemes && wc -l < schemes
 plain dedup FILES | grep -oE 'NAME.tamis-PID-RANDOM|SIGKILL and SIGQUIT'
 plain dedup NOTES | tr -s ' \n' ' ' | grep -oE 'hard links are not kept|larger than about 5e-8|aim records at the filter'
-for page in man/*.1; do mandoc -Tutf8 "$page" | sed 's,.\x08,,g' | grep -cE '^ {5}141 '; done
+for page in man/*.1; do mandoc -Tutf8 "$page" | sed 's,.\x08,,g' | grep -qE '^ {5}141 ' || echo "$page: no 141"; done

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/hash_config.h"
+
+#include <string.h>
+
+#include "cli/cli_choice.h"
+
+const cli_option hash_options[HASH_OPTIONS] = {
+    [HASH_SCHEME] = {.name = "scheme",
+                     .type = CLI_CHOICE,
+                     .value = "SCHEME",
+                     .fallback = "auto",
+                     .choices = cli_schemes,
+                     .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom or "
+                             "fnv-dcso; auto takes xxh3, or sip where a secret is given."},
+    [HASH_TYPE] = {.name = "type",
+                   .type = CLI_CHOICE,
+                   .value = "TYPE",
+                   .fallback = "bytes",
+                   .choices = hash_types,
+                   .help = "What a KEY is: bytes, utf8, utf16, int32 or int64.",
+                   .more = "bytes are hashed as they are. utf8 is the same for text, and refuses what is no "
+                           "UTF-8. utf16 is UTF-8 too, hashed as UTF-16LE, which is what a String of Java "
+                           "holds. int32 and int64 are numbers in decimal, hashed as 4 or 8 bytes in "
+                           "little-endian order. These are the bytes of Guava's byteArrayFunnel, "
+                           "stringFunnel(UTF_8), unencodedCharsFunnel, integerFunnel and longFunnel."},
+    [HASH_HEX] = {.name = "hex",
+                  .type = CLI_FLAG,
+                  .help = "KEYs are hexadecimal digits, two for each byte of the key or of its text."},
+    [HASH_BITS] = {.name = "bits",
+                   .type = CLI_COUNT,
+                   .value = "M",
+                   .min = 1,
+                   .max = TAMIS_BITS_MAX,
+                   .help = "Print positions in a filter of M bits; needs --probes.",
+                   .more = "M is taken as it is: a filter of Guava or RedisBloom has a multiple of 64."},
+    [HASH_PROBES] = {.name = "probes",
+                     .type = CLI_COUNT,
+                     .value = "K",
+                     .min = 1,
+                     .max = TAMIS_PROBES_MAX,
+                     .help = "Positions of a key; for bkdr31 and bkdr63 its hashes too."},
+    [HASH_SEED] = {.name = "seed",
+                   .type = CLI_SEED,
+                   .value = "SEED",
+                   .fallback = "0",
+                   .help = "Seed of scheme xxh3, decimal or 0x...; the others have none to choose."},
+    [HASH_SECRET] = {.name = "secret-file",
+                     .type = CLI_FILE,
+                     .value = "FILE",
+                     .help = "Key scheme sip with the bytes of FILE (16 to 4096).",
+                     .more = "Every byte of the file counts, a newline at its end too. Standard input is "
+                             "/dev/stdin here, not -."},
+};
+
+static int check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {
+    bool secret = config->secret_file != NULL;
+
+    if (secret && strcmp(config->secret_file, "-") == 0)
+        return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
+                             "./- for a file of that name");
+    if (config->scheme == TAMIS_SCHEME_SIP && !secret)
+        return cli_fail(err, "--scheme 'sip': needs a secret; give --secret-file FILE of %d to %d bytes",
+                        TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    if (config->scheme != TAMIS_SCHEME_SIP && secret)
+        return cli_fail(
+            err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
+            args->values[HASH_SCHEME].text);
+    if (config->scheme != TAMIS_SCHEME_XXH3 && args->values[HASH_SEED].given)
+        return cli_fail(err, "--seed '%.60s': contradicts scheme %s, which takes no seed; leave --seed out",
+                        args->values[HASH_SEED].text, tamis_scheme_name(config->scheme));
+    return CLI_DONE;
+}
+
+static int check_positions(const hash_config *config, const cli_args *args, tamis_error *err) {
+    const char *name = tamis_scheme_name(config->scheme);
+
+    if (config->bits > 0 && config->probes == 0)
+        return cli_fail(err, "--bits '%.60s': needs the number of positions too; give --probes K",
+                        args->values[HASH_BITS].text);
+    if (tamis_scheme_digest_bits(config->scheme) == 0) {
+        if (config->probes == 0)
+            return cli_fail(err, "--scheme '%s': has no digest, but a hash for each probe; give --probes K",
+                            name);
+    } else if (config->probes > 0 && config->bits == 0) {
+        return cli_fail(err, "--probes '%.60s': needs the size of the filter too; give --bits M",
+                        args->values[HASH_PROBES].text);
+    }
+    return CLI_DONE;
+}
+
+int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+
+    memset(config, 0, sizeof *config);
+    config->secret_file = values[HASH_SECRET].text;
+    config->scheme = (tamis_scheme)values[HASH_SCHEME].number;
+    if (config->scheme == TAMIS_SCHEME_AUTO)
+        config->scheme = config->secret_file != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
+    config->type = (hash_type)values[HASH_TYPE].number;
+    config->hex = values[HASH_HEX].given;
+    config->bits = values[HASH_BITS].number;
+    config->probes = (uint32_t)values[HASH_PROBES].number;
+    config->seed = values[HASH_SEED].number;
+    if (config->hex && (config->type == HASH_INT32 || config->type == HASH_INT64))
+        return cli_fail(err,
+                        "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
+                        values[HASH_TYPE].text);
+    if (check_scheme(config, args, err) != CLI_DONE)
+        return CLI_FAILED;
+    return check_positions(config, args, err);
+}

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What the help says there is, so that a test need not list it: source "$TAMIS_SOURCE_DIR/tests/cli/help.bash".
+
+# The commands, one a line.
+verbs() { tamis --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p'; }
+
+# options VERB: its options, short and long, one a line, sorted, each followed by what is said of it.
+options() {
+    tamis "$1" --help | awk '
+        /^[A-Z]/ { on = /^Options:/; next }
+        on && /^(  -.,|     ) --/ {
+            row++
+            letter[row] = $1 ~ /^-.,$/ ? substr($1, 1, 2) : ""
+            long[row] = letter[row] ? $2 : $1
+            if (length($0) <= 27) next
+        }
+        on && NF { text[row] = text[row] (text[row] ? " " : "") substr($0, 28) }
+        END {
+            for (i = 1; i <= row; i++) {
+                sub(/ \(default: [^)]*\)$/, "", text[i])
+                if (letter[i]) print letter[i], text[i]
+                print long[i], text[i]
+            }
+        }' | sort
+}
+
+# examples VERB: the lines to type, one a line.
+examples() { tamis "$1" --help | sed -n '/^Examples:/,$s/^  \$ //p'; }
+
+# needs COMMAND: without it the case is skipped, which ctest says by its name.
+needs() {
+    command -v "$1" > /dev/null && return
+    echo "skipped: no $1 here" >&2
+    exit 77
+}
