@@ -36,5 +36,5 @@ tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_st
 
 if(TARGET tamis_command AND TAMIS_INSTALL)
   tamis_check(install bash "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer.sh"
-    "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}" "${CMAKE_COMMAND}" "${PROJECT_VERSION}")
+    "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}" "${CMAKE_COMMAND}" "${PROJECT_VERSION}")
 endif()

@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# bkdr31 and bkdr63 beside PHP itself, on random keys: seeds that are integers, floats (from the 19th on) and infinite
+# (from the 309th on, past what --probes takes), every length from none to 40, any bytes.
+set -u
+command -v php >/dev/null || { echo "php: not installed (php-cli)"; exit 77; }
+here=$TAMIS_SOURCE_DIR/tests/interop
+tamis=$TAMIS_BUILD_DIR/bin/tamis
+seed=${TAMIS_TEST_SEED-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
+echo "seed: TAMIS_TEST_SEED=$seed"
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+
+# side_by_side BITS KEYS PROBES SIZE
+side_by_side() {
+    php "$here/bkdr.php" "$1" "$seed" "$2" "$3" "$4" >"$work/php" || exit 1
+    cut -f 1 "$work/php" | "$tamis" hash --scheme "bkdr$1" --hex --probes "$3" --bits "$4" - >"$work/tamis" || exit 1
+    cut -f 2- "$work/php" | cmp - "$work/tamis" || { echo "bkdr$1 differs, with $3 probes in $4 bits"; exit 1; }
+    [ "$(wc -l <"$work/tamis")" = "$2" ] || { echo "bkdr$1: not $2 lines"; exit 1; }
+}
+for bits in 31 63; do
+    side_by_side $bits 3000 24 350000000
+    side_by_side $bits 200 255 21895
+done
+# One bit of one hash changed must not pass.
+sed '1,100s/\t1/\t2/' "$work/php" | cut -f 2- | cmp -s - "$work/tamis" && { echo "a mistake is not noticed"; exit 1; }
+exit 0
