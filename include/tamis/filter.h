@@ -100,6 +100,27 @@ TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_f
 /* Whether two filters are compatible and every bit is the same: they then answer alike for every key. */
 TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
 
+/* How two filters differ. */
+typedef struct tamis_difference {
+    uint32_t struct_size;
+    bool same_hash;  /* scheme, seed and secret are the same: a hash made for one can be asked of the other */
+    bool same_shape; /* kind, bits and probes, or slots and lines, are the same */
+    bool same_body;  /* the above, and every byte: they answer alike for every key */
+    uint64_t
+        one; /* classic, blocked of the same hash and shape, else 0: bits that are set in the one alone, */
+    uint64_t other; /* in the other alone */
+    uint64_t both;  /* and in both */
+} tamis_difference;
+
+/* clang-format off */
+#define TAMIS_DIFFERENCE_INIT {sizeof(tamis_difference), false, false, false, 0, 0, 0}
+/* clang-format on */
+
+/* Fills *difference, which starts from TAMIS_DIFFERENCE_INIT. Filters of any kinds may be compared. TAMIS_E_DAMAGED
+ * where one is an opened file and a block of it is damaged. O(memory). */
+TAMIS_API tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *other,
+                                            tamis_difference *difference, tamis_error *err);
+
 /* What a kind can do, asked beforehand. */
 typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_REMOVE = 2, TAMIS_CAN_GROW = 3 } tamis_ability;
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);

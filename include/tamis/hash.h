@@ -85,6 +85,8 @@ TAMIS_API tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_ha
 TAMIS_API void tamis_hasher_free(tamis_hasher *hasher);
 
 TAMIS_API tamis_scheme tamis_hasher_scheme(const tamis_hasher *hasher);
+/* The seed of xxh3; 0 for the others. */
+TAMIS_API uint64_t tamis_hasher_seed(const tamis_hasher *hasher);
 
 /* Hashes `count` keys. TAMIS_E_UNSUPPORTED for a scheme without a digest (tamis_scheme_digest_bits 0); hashes is
  * untouched then. O(total key bytes). */

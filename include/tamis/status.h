@@ -26,7 +26,10 @@ extern "C" {
     X(TAMIS_E_PIPE, -8, "the reader of the output has gone")                                                 \
     X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                                             \
     X(TAMIS_E_INTERRUPTED, -10, "stopped on request")                                                        \
-    X(TAMIS_E_SYSTEM, -11, "the operating system refused a service")
+    X(TAMIS_E_SYSTEM, -11, "the operating system refused a service")                                         \
+    X(TAMIS_E_FORMAT, -12, "the bytes are no filter of a known format")                                      \
+    X(TAMIS_E_DAMAGED, -13, "the bytes of a filter are incomplete or changed")                               \
+    X(TAMIS_E_BUSY, -14, "another process holds the file")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

@@ -11,6 +11,7 @@
 
 #include <tamis/alloc.h>
 #include <tamis/dedup.h>
+#include <tamis/key.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
@@ -19,11 +20,32 @@ extern "C" {
 
 #define TAMIS_MAX_RECORD_DEFAULT ((uint64_t)1 << 30) /* 1 GiB */
 
+/*
+ * What a run asks of its records: anything that answers batches of keys. Called from the thread of the run alone.
+ */
+typedef struct tamis_stream_service {
+    uint32_t struct_size;
+    void *context; /* given to each of these */
+    /* Answers `count` keys, at least one, in order, as tamis_dedup_ask does: on failure the first *done are answered,
+     * and *err says why. It is called again for no key it has answered. */
+    tamis_status (*ask)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err);
+    /* NULL, or: bytes that are written before record `i` of the batch last asked. They are the service's, until it is
+     * called again. */
+    tamis_key (*mark)(void *context, size_t i);
+    /* NULL, or: whether the run is to end here, and well, though input is left. Called after each batch. */
+    bool (*enough)(void *context);
+} tamis_stream_service;
+
+/* clang-format off */
+#define TAMIS_STREAM_SERVICE_INIT {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL}
+/* clang-format on */
+
 /* How far a run has come, or has got. */
 typedef struct tamis_stream_stats {
     uint32_t struct_size;
     uint64_t records;     /* read and answered */
-    uint64_t unique;      /* fresh: written to output */
+    uint64_t unique;      /* fresh: written to output, if given */
     uint64_t duplicates;  /* seen: written to duplicates, if given */
     uint64_t unknown;     /* passed on unasked because the filter was full: written to output too */
     uint64_t bytes_in;    /* of the answered records, terminators included */
@@ -40,24 +62,27 @@ typedef struct tamis_stream_options {
     uint8_t terminator;        /* ends a record: '\n', or 0 for `-z` */
     const char *const *inputs; /* paths, "-" is standard input */
     size_t input_count;        /* 0: standard input alone */
-    const char *output;        /* path of the first occurrences; "-" standard output; NULL: nowhere */
-    const char *duplicates;    /* path of the others; "-" standard output; NULL: nowhere */
-    uint64_t max_record;       /* most bytes of a record without terminator; 0: the default */
-    int stop_fd;               /* becomes readable when the run is to stop early (a pipe that a signal
+    const char *output; /* path of the records answered TAMIS_FRESH (or TAMIS_UNKNOWN): of dedup, the first
+                                  occurrences; "-" standard output; NULL: nowhere */
+    const char *duplicates; /* path of those answered TAMIS_SEEN; "-" standard output; NULL: nowhere */
+    uint64_t max_record;    /* most bytes of a record without terminator; 0: the default */
+    int stop_fd;            /* becomes readable when the run is to stop early (a pipe that a signal
                                     handler writes to); -1: none */
     void (*progress)(void *context, const tamis_stream_stats *now); /* NULL: none; called about every
                                     100 ms from the calling thread, while waiting for input too */
     void *progress_context;
     const tamis_allocator *allocator; /* NULL: the default */
+    bool follow;                      /* the last input has no end: see tamis_stream_run */
+    bool durable;                     /* what is written is to outlive a power loss: see there too */
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
-    {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL}
+    {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false}
 /* clang-format on */
 
 /*
- * Reads the inputs in order, asks `session` of each record's key (the record without its terminator)
+ * Reads the inputs in order, asks `service` of each record's key (the record without its terminator)
  * and writes each record, terminator included, to where its answer says, in input order.
  *
  * - A record holds any bytes but its terminator; an empty one is a record; a CR before LF is part of it.
@@ -76,11 +101,25 @@ typedef struct tamis_stream_options {
  * - stop_fd readable: the batch in hand is finished and written to standard output or a device, then
  *   TAMIS_E_INTERRUPTED; aside files are removed as on any failure. A reader of the output that takes
  *   nothing for a second is not waited for.
+ * - With follow, a regular file that is the last input is read on as it grows, until the run is stopped (stop_fd) or
+ *   the service has enough. A file that takes its name (a log that is rotated) is read from its start when the old one
+ *   is at its end; so is the file itself when it was made shorter. A record that has not got its terminator waits for
+ *   it, unless its file ends so. Inputs that are no regular file end as they do without follow.
+ * - With durable, outputs that are regular files are on the disk before this returns TAMIS_OK, open descriptors too, and
+ *   so is the folder of one that was written aside, which has to be readable for that: whoever then saves that these
+ *   records were seen loses none. A file that cannot be synced is TAMIS_E_IO, and of those written aside none gets its
+ *   name; where it is the folder that cannot, they have their names and keep them. Pipes, terminals and devices have
+ *   nothing to be synced.
  * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).
  * - A record longer than max_record: TAMIS_E_TOO_LONG names input, record and byte.
  *
  * *stats (may be NULL) is filled on failure too: what was answered until then.
  */
+TAMIS_API tamis_status tamis_stream_run(const tamis_stream_service *service,
+                                        const tamis_stream_options *options, tamis_stream_stats *stats,
+                                        tamis_error *err);
+
+/* The same, asking a dedup session. */
 TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
                                           tamis_stream_stats *stats, tamis_error *err);
 

@@ -6,6 +6,7 @@
 
 #include <tamis/alloc.h>
 #include <tamis/dedup.h>
+#include <tamis/file.h>
 #include <tamis/filter.h>
 #include <tamis/funnel.h>
 #include <tamis/guava.h>

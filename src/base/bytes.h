@@ -41,6 +41,23 @@ static inline void tamis__store32le(void *to, uint32_t value) {
     memcpy(to, &value, sizeof value);
 }
 
+/* Big-endian, for the files of programs that write so. */
+static inline uint64_t tamis__load64be(const void *from) {
+    return __builtin_bswap64(tamis__load64le(from));
+}
+
+static inline void tamis__store64be(void *to, uint64_t value) {
+    tamis__store64le(to, __builtin_bswap64(value));
+}
+
+static inline uint32_t tamis__load32be(const void *from) {
+    return __builtin_bswap32(tamis__load32le(from));
+}
+
+static inline void tamis__store32be(void *to, uint32_t value) {
+    tamis__store32le(to, __builtin_bswap32(value));
+}
+
 /* High word of the 128-bit product: maps x, uniform over 64 bits, to 0..n-1 without a division
  * (multiply-shift). The result is below n because x < 2^64. */
 static inline uint64_t tamis__mulhi(uint64_t x, uint64_t n) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,8 +31,25 @@ static int system_exchange(const char *one, const char *other) {
 #endif
 }
 
+/* Not posix_fallocate: where the file system cannot, that writes to every block instead. */
+static int system_reserve(int fd, off_t size) {
+#ifdef __linux__
+    return fallocate(fd, 0, 0, size);
+#else
+    (void)fd;
+    (void)size;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
 static void *system_map(size_t size) {
     void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return block == MAP_FAILED ? NULL : block;
+}
+
+static void *system_map_file(int fd, size_t size) {
+    void *block = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
     return block == MAP_FAILED ? NULL : block;
 }
 
@@ -40,9 +58,15 @@ struct tamis__system tamis__sys = {
     .close = close,
     .read = read,
     .write = write,
+    .pread = pread,
+    .pwrite = pwrite,
+    .seek = lseek,
     .fstat = system_fstat,
     .stat = system_stat,
     .readlink = readlink,
+    .sync = fsync,
+    .reserve = system_reserve,
+    .lock = flock,
     .fchmod = fchmod,
     .fchown = fchown,
     .rename = rename,
@@ -50,6 +74,8 @@ struct tamis__system tamis__sys = {
     .unlink = unlink,
     .poll = poll,
     .map = system_map,
+    .map_file = system_map_file,
+    .advise = madvise,
     .unmap = munmap,
 };
 
@@ -57,4 +83,8 @@ uint64_t tamis__now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int64_t tamis__now_unix(void) {
+    return (int64_t)time(NULL);
 }

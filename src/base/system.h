@@ -21,9 +21,16 @@ struct tamis__system {
     int (*close)(int fd);
     ssize_t (*read)(int fd, void *buffer, size_t size);
     ssize_t (*write)(int fd, const void *buffer, size_t size);
+    ssize_t (*pread)(int fd, void *buffer, size_t size, off_t at);
+    ssize_t (*pwrite)(int fd, const void *buffer, size_t size, off_t at);
+    off_t (*seek)(int fd, off_t at, int from); /* lseek */
     int (*fstat)(int fd, struct stat *out);
     int (*stat)(const char *path, struct stat *out);
     ssize_t (*readlink)(const char *path, char *buffer, size_t size);
+    int (*sync)(int fd);                /* fsync */
+    int (*reserve)(int fd, off_t size); /* space on the disk for so many bytes; EOPNOTSUPP, ENOSYS or EINVAL
+                                           where system or file system cannot */
+    int (*lock)(int fd, int operation); /* flock */
     int (*fchmod)(int fd, mode_t mode);
     int (*fchown)(int fd, uid_t owner, gid_t group);
     int (*rename)(const char *from, const char *to);
@@ -32,6 +39,9 @@ struct tamis__system {
     int (*unlink)(const char *path);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
     void *(*map)(size_t size); /* zeroed private memory; NULL on failure (errno set) */
+    void *(*map_file)(int fd,
+                      size_t size); /* the file's bytes, shared, to read; NULL on failure (errno set) */
+    int (*advise)(void *block, size_t size, int advice); /* madvise */
     int (*unmap)(void *block, size_t size);
 };
 
@@ -39,5 +49,8 @@ extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
 
 /* Monotonic time in nanoseconds; never fails, only differences mean anything. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);
+
+/* Seconds since 1970 UTC. */
+TAMIS_PRIVATE_API int64_t tamis__now_unix(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "filter/filter_int.h"
+#include "filter/guard.h"
 #include "hash/positions.h"
 #include "plan/plan_int.h"
 
@@ -23,6 +24,7 @@ typedef struct bloom {
     size_t bytes;  /* whole words */
     uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
     uint32_t probes;
+    bool borrowed;         /* the words are those of an image, and only read */
     uint64_t most_fresh;   /* "fresh" answers after which it is full */
     uint64_t united_added; /* filter->added after the last union, */
     double united_false;   /* and the false "seen" of both until then */
@@ -77,7 +79,8 @@ static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status create(tamis_filter *filter, tamis_error *err) {
+/* All but the words. */
+static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     tamis_status status = check_plan(plan, err);
     if (status != TAMIS_OK)
@@ -91,6 +94,15 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
     b->most_fresh = most_fresh(b, plan->capacity);
     b->bytes = (size_t)((plan->bits + 63) / 64 * 8);
+    *made = b;
+    return TAMIS_OK;
+}
+
+static tamis_status create(tamis_filter *filter, tamis_error *err) {
+    bloom *b = NULL;
+    tamis_status status = create_empty(filter, &b, err);
+    if (status != TAMIS_OK)
+        return status;
     b->words = tamis__filter_alloc(filter, b->bytes);
     return b->words ? TAMIS_OK : tamis__fail_nomem(err, "filter", b->bytes);
 }
@@ -99,7 +111,7 @@ static void destroy(tamis_filter *filter) {
     bloom *b = filter->body;
     if (!b)
         return;
-    if (b->words)
+    if (b->words && !b->borrowed)
         tamis__filter_release(filter, b->words, b->bytes);
     tamis__free(&filter->allocator, b, sizeof *b);
     filter->body = NULL;
@@ -126,6 +138,76 @@ const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
     const bloom *b = filter->body;
     *count = b->bytes / 8;
     return b->words;
+}
+
+static bool part(const tamis_filter *filter, size_t i, tamis__part *out) {
+    const bloom *b = filter->body;
+    if (i > 0)
+        return false;
+    *out = (tamis__part){(const uint8_t *)b->words, b->bytes, 0, 0};
+    return true;
+}
+
+/* The body of an image is the words, and zeros to a whole line. */
+static tamis_status restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
+    bloom *b = NULL;
+    tamis_status status = create_empty(filter, &b, err);
+    if (status != TAMIS_OK)
+        return status;
+    uint64_t needed = (b->bytes + TAMIS__LINE - 1) / TAMIS__LINE * TAMIS__LINE;
+    if (image->body_size != needed)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: body_size is %" PRIu64 ", not the %" PRIu64 " that %" PRIu64
+                           " bits take; restore the file from a copy, or build it anew",
+                           image->name, image->body_size, needed, b->bits);
+    b->borrowed = true;
+    b->words = (uint64_t *)(uintptr_t)image->body; /* only read */
+    b->united_added = image->united_added;
+    b->united_false = image->united_false;
+    return TAMIS_OK;
+}
+
+bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size) {
+    const bloom *b = context;
+    const uint8_t *end = (const uint8_t *)b->words + b->bytes;
+    if (bytes + size < end)
+        return true;
+    uint64_t last = b->words[b->bytes / 8 - 1], used = b->bits % 64;
+    if (used && last >> used)
+        return false;
+    for (const uint8_t *at = end; at < bytes + size; at++)
+        if (*at)
+            return false;
+    return true;
+}
+
+double tamis__bloom_united(const tamis_filter *filter, uint64_t *added) {
+    const bloom *b = filter->body;
+    *added = b->united_added;
+    return b->united_false;
+}
+
+uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count) {
+    const bloom *b = filter->body;
+    *count = b->bytes / 8;
+    return b->words;
+}
+
+/* Keys that were answered fresh, by what is set: those offered but for the ones taken for seen. All bits set tell no
+ * number; that counts as one bit left. */
+static uint64_t fresh_by_bits(const tamis_filter *filter) {
+    const bloom *b = filter->body;
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    filter->ops->estimate(filter, &info);
+    double most = tamis_bloom_cardinality((double)(b->bits - 1), (double)b->bits, b->probes);
+    double offered = fmin(info.cardinality, most);
+    return (uint64_t)fmax(round(offered - rate_area(b, offered)), info.ones > 0);
+}
+
+void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
+    const bloom *b = filter->body;
+    filter->added = added == TAMIS__ADDED_BY_BITS ? fresh_by_bits(filter) : added;
+    filter->saturated = filter->added > b->most_fresh;
 }
 
 /* "Fresh" answers that may still be given. */
@@ -177,6 +259,23 @@ static void classic_locate(const tamis_filter *filter, asked what, size_t from, 
         for (uint32_t k = 0; k < b->probes; k++)
             tamis__prefetch(&b->words[at[k] >> 6]);
     }
+}
+
+static tamis_status classic_touch_asked(const tamis_filter *filter, asked what, size_t count,
+                                        tamis_error *err) {
+    const bloom *b = filter->body;
+    uint64_t positions[POSITIONS];
+    size_t batch = classic_batch(b);
+    for (size_t from = 0; from < count; from += batch) {
+        size_t some = count - from < batch ? count - from : batch;
+        classic_locate(filter, what, from, some, positions);
+        for (size_t i = 0; i < some * b->probes; i++) {
+            tamis_status status = tamis__guard_touch(filter->guard, &b->words[positions[i] >> 6], err);
+            if (status != TAMIS_OK)
+                return status;
+        }
+    }
+    return TAMIS_OK;
 }
 
 static bool classic_find(const bloom *b, const uint64_t *positions) {
@@ -247,6 +346,16 @@ static void classic_contains_keys(const tamis_filter *filter, const tamis_key *k
     classic_contains_asked(filter, (asked){NULL, keys}, count, answers);
 }
 
+static tamis_status classic_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                  tamis_error *err) {
+    return classic_touch_asked(filter, (asked){hashes, NULL}, count, err);
+}
+
+static tamis_status classic_touch_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                       tamis_error *err) {
+    return classic_touch_asked(filter, (asked){NULL, keys}, count, err);
+}
+
 /* ---- blocked ---- */
 
 static tamis__blocks blocks_of(const bloom *b) {
@@ -266,6 +375,15 @@ static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashe
                              tamis_answer *answers) {
     tamis__blocks blocks = blocks_of(filter->body);
     filter->kernels->blocked_contains(&blocks, hashes, count, answers);
+}
+
+static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                  tamis_error *err) {
+    tamis__blocks blocks = blocks_of(filter->body);
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        status = tamis__guard_touch(filter->guard, tamis__block_of(&blocks, &hashes[i]), err);
+    return status;
 }
 
 /* ---- estimates ---- */
@@ -331,9 +449,13 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .contains = classic_contains,
     .add_keys = classic_add_keys,
     .contains_keys = classic_contains_keys,
+    .touch = classic_touch,
+    .touch_keys = classic_touch_keys,
     .estimate = classic_estimate,
     .clear = clear,
     .copy = copy,
+    .part = part,
+    .restore = restore,
     .unite = unite,
 };
 
@@ -342,8 +464,11 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .destroy = destroy,
     .add = blocked_add,
     .contains = blocked_contains,
+    .touch = blocked_touch,
     .estimate = blocked_estimate,
     .clear = clear,
     .copy = copy,
+    .part = part,
+    .restore = restore,
     .unite = unite,
 };

@@ -7,7 +7,9 @@
 
 #include "base/isa.h"
 #include "base/versioned.h"
+#include "filter/about.h"
 #include "filter/filter_int.h"
+#include "filter/guard.h"
 #include "plan/plan_int.h"
 
 enum { KEYS_AT_ONCE = 64 }; /* keys hashed together; two lots of hashes stay within 4 KiB of stack */
@@ -124,15 +126,103 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     return TAMIS_OK;
 }
 
-tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err) {
+tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *image, tamis_hasher *hasher,
+                                   const tamis_allocator *allocator, tamis_error *err) {
+    const struct tamis__filter_ops *ops = ops_of(image->plan.kind);
+    tamis_allocator memory = tamis__allocator_resolve(allocator);
+    tamis_filter *made = tamis__alloc(&memory, sizeof *made, TAMIS__LINE);
+    tamis__isa isa;
+    if (!made) {
+        tamis_hasher_free(hasher);
+        return tamis__fail_nomem(err, "filter", sizeof *made);
+    }
+    made->ops = ops;
+    made->allocator = memory;
+    made->plan = image->plan;
+    made->hasher = hasher;
+    made->added = image->added;
+    made->saturated = image->saturated;
+    made->overfill = image->overfill;
+    tamis_status status = tamis__isa_get(&isa, err);
+    if (status == TAMIS_OK)
+        status = tamis__plan_check_scheme(image->plan.kind, image->plan.scheme, err);
+    if (status == TAMIS_OK) {
+        made->kernels = tamis__filter_kernels_of(isa);
+        status = ops->restore(made, image, err);
+    }
+    if (status == TAMIS_OK) {
+        bool table = ops == &tamis__fingerprint_ops;
+        tamis__guarded body = {image->body, image->body_size,
+                               image->sums, image->body_at,
+                               image->name, table ? tamis__fingerprint_valid : tamis__bloom_valid,
+                               made->body};
+        made->guard = tamis__guard_create(&body, &memory);
+        if (!made->guard)
+            status = tamis__fail_nomem(err, "filter", tamis__block_count(image->body_size) / 8);
+    }
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    made->tally.memory += image->body_size;
+    made->tally.memory_peak = made->tally.memory;
+    *filter = made;
+    return TAMIS_OK;
+}
+
+/* A filter that stands in an image is only read. */
+static tamis_status check_writable(const tamis_filter *filter, const char *what, tamis_error *err) {
+    if (!filter->guard && !filter->opened)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "%s: the filter is an opened file and only read; open it writable, or change a copy",
+                       what);
+}
+
+static bool must_touch(const tamis_filter *filter) {
+    return filter->guard && !tamis__guard_done(filter->guard);
+}
+
+/* A block is verified once: what is written into its file later must not become an answer. */
+static tamis_status check_same(const tamis_filter *filter, tamis_error *err) {
+    if (!filter->backing.release || filter->backing.is_same(&filter->backing))
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "%s: was written in place while it was open; put filters in place by rename, and open it anew",
+        tamis__guard_name(filter->guard));
+}
+
+static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = must_touch(filter) ? tamis__guard_touch_all(filter->guard, err) : TAMIS_OK;
+    return status == TAMIS_OK ? check_same(filter, err) : status;
+}
+
+tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
+    tamis__filter_keep(filter);
+    tamis_status status = verify(filter, err);
+    tamis__filter_let_go(filter);
+    return status;
+}
+
+static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = verify(filter, err);
+    if (status != TAMIS_OK)
+        return status;
     tamis_filter *made = tamis__alloc(&filter->allocator, sizeof *made, TAMIS__LINE);
     if (!made)
         return tamis__fail_nomem(err, "filter", sizeof *made);
     *made = *filter;
     made->hasher = NULL;
     made->body = NULL;
+    made->guard = NULL;
+    made->backing = (tamis__backing){0};
+    made->opened = NULL;
+    made->about = (tamis__about){0};
     made->tally = (tamis__tally){0, 0};
-    tamis_status status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
+    status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
+    if (status == TAMIS_OK)
+        status = tamis__about_copy(made, filter, err);
     if (status == TAMIS_OK)
         status = made->ops->create(made, err);
     if (status == TAMIS_OK)
@@ -141,17 +231,44 @@ tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, 
         tamis_filter_free(made);
         return status;
     }
-    *copy = made;
+    *copied = made;
     return TAMIS_OK;
+}
+
+tamis_status tamis_filter_copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    tamis__filter_keep(filter);
+    tamis_status status = copy(copied, filter, err);
+    tamis__filter_let_go(filter);
+    return status;
 }
 
 void tamis_filter_free(tamis_filter *filter) {
     if (!filter)
         return;
+    tamis__opened *opened = filter->opened;
+    tamis__backing backing = filter->backing;
     filter->ops->destroy(filter);
+    tamis__guard_free(filter->guard);
+    tamis__about_clear(filter);
     tamis_hasher_free(filter->hasher);
     tamis_allocator allocator = filter->allocator;
     tamis__free(&allocator, filter, sizeof *filter);
+    if (backing.release)
+        backing.release(&backing);
+    if (opened)
+        opened->release(opened);
+}
+
+void tamis__filter_swap(tamis_filter *filter, tamis_filter *with) {
+    enum { SWAPPED = offsetof(tamis_filter, opened) };
+    unsigned char old[SWAPPED];
+    pthread_rwlock_wrlock(&filter->opened->kept);
+    pthread_rwlock_wrlock(&filter->opened->turn);
+    memcpy(old, filter, SWAPPED);
+    memcpy(filter, with, SWAPPED);
+    memcpy(with, old, SWAPPED);
+    pthread_rwlock_unlock(&filter->opened->turn);
+    pthread_rwlock_unlock(&filter->opened->kept);
 }
 
 static bool has_digest(const tamis_filter *filter) {
@@ -191,7 +308,7 @@ static tamis_status add_some(tamis_filter *filter, const tamis_key *keys, size_t
 
 tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
+    tamis_status status = check_writable(filter, "add", err);
     size_t from = 0;
     while (from < count && status == TAMIS_OK) {
         size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE, in = 0;
@@ -203,23 +320,55 @@ tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, 
     return status;
 }
 
+static tamis_status contains_hashed(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                    tamis_answer *answers, tamis_error *err) {
+    tamis_status status = must_touch(filter) ? filter->ops->touch(filter, hashes, count, err) : TAMIS_OK;
+    if (status == TAMIS_OK && !filter->backing.release)
+        filter->ops->contains(filter, hashes, count, answers);
+    for (size_t from = 0; from < count && status == TAMIS_OK && filter->backing.release;) {
+        tamis_answer held[KEYS_AT_ONCE]; /* until the file is known not to have changed under them */
+        size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE;
+        filter->ops->contains(filter, hashes + from, some, held);
+        status = check_same(filter, err);
+        if (status == TAMIS_OK)
+            memcpy(answers + from, held, some * sizeof *held);
+        from += some;
+    }
+    return status;
+}
+
+static tamis_status contains_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                  tamis_answer *answers, tamis_error *err) {
+    tamis_answer held[KEYS_AT_ONCE];
+    tamis_status status = must_touch(filter) ? filter->ops->touch_keys(filter, keys, count, err) : TAMIS_OK;
+    if (status == TAMIS_OK) {
+        filter->ops->contains_keys(filter, keys, count, held);
+        status = check_same(filter, err);
+    }
+    if (status == TAMIS_OK)
+        memcpy(answers, held, count * sizeof *held);
+    return status;
+}
+
 tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                         tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_hash hashes[KEYS_AT_ONCE];
     tamis_status status = TAMIS_OK;
     size_t from = 0;
-    if (!has_digest(filter)) {
-        filter->ops->contains_keys(filter, keys, count, answers);
-        from = count;
-    }
+    tamis__filter_enter(filter);
+    bool by_hash = has_digest(filter);
     while (from < count) {
         size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE;
-        status = tamis_hash_many(filter->hasher, keys + from, some, hashes, err);
+        if (by_hash)
+            status = tamis_hash_many(filter->hasher, keys + from, some, hashes, err);
+        if (status == TAMIS_OK)
+            status = by_hash ? contains_hashed(filter, hashes, some, answers + from, err)
+                             : contains_keys(filter, keys + from, some, answers + from, err);
         if (status != TAMIS_OK)
             break;
-        filter->ops->contains(filter, hashes, some, answers + from);
         from += some;
     }
+    tamis__filter_leave(filter);
     if (done)
         *done = from;
     return status;
@@ -230,6 +379,8 @@ tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *has
     size_t in = 0;
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
     if (status == TAMIS_OK)
+        status = check_writable(filter, "add", err);
+    if (status == TAMIS_OK)
         status = add_hashed(filter, hashes, count, answers, &in, err);
     if (done)
         *done = in;
@@ -238,9 +389,11 @@ tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *has
 
 tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                           tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis__filter_enter(filter);
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
     if (status == TAMIS_OK)
-        filter->ops->contains(filter, hashes, count, answers);
+        status = contains_hashed(filter, hashes, count, answers, err);
+    tamis__filter_leave(filter);
     if (done)
         *done = status == TAMIS_OK ? count : 0;
     return status;
@@ -259,7 +412,10 @@ tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, 
 }
 
 const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter) {
-    return filter->hasher;
+    tamis__filter_enter(filter);
+    const tamis_hasher *hasher = filter->hasher;
+    tamis__filter_leave(filter);
+    return hasher;
 }
 
 const tamis_plan *tamis_filter_plan(const tamis_filter *filter) {
@@ -267,7 +423,9 @@ const tamis_plan *tamis_filter_plan(const tamis_filter *filter) {
 }
 
 tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
-    (void)err; /* memory needs no help to be zeroed */
+    tamis_status status = check_writable(filter, "clear", err);
+    if (status != TAMIS_OK)
+        return status;
     filter->ops->clear(filter);
     filter->added = 0;
     filter->saturated = false;
@@ -283,7 +441,8 @@ static tamis_status mismatch(tamis_error *err, const char *what, uint64_t into, 
 
 static tamis_status check_union(const tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     if (!into->ops->unite || !from->ops->unite)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "union: kind %s has none; use classic or blocked",
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "union: kind %s cannot be united; use classic or blocked",
                            tamis_kind_name(into->ops->unite ? from->plan.kind : into->plan.kind));
     if (into->plan.kind != from->plan.kind)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
@@ -305,25 +464,45 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
 }
 
 tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    tamis__filter_keep(into);
+    tamis__filter_keep(from);
     tamis_status status = check_union(into, from, err);
     if (status == TAMIS_OK)
+        status = check_writable(into, "union", err);
+    if (status == TAMIS_OK)
+        status = verify(from, err);
+    if (status == TAMIS_OK)
         into->ops->unite(into, from);
+    tamis__filter_let_go(from);
+    tamis__filter_let_go(into);
     return status;
 }
 
 bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other) {
-    return check_union(one, other, NULL) == TAMIS_OK;
+    tamis__filter_keep(one);
+    tamis__filter_keep(other);
+    bool compatible = check_union(one, other, NULL) == TAMIS_OK;
+    tamis__filter_let_go(other);
+    tamis__filter_let_go(one);
+    return compatible;
 }
 
-bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
-    if (!tamis_filter_is_compatible(one, other))
-        return false;
+static bool same_words(const tamis_filter *one, const tamis_filter *other) {
     size_t count, same_count;
     const uint64_t *words = tamis__bloom_words(one, &count), *others = tamis__bloom_words(other, &same_count);
     return memcmp(words, others, count * sizeof *words) == 0;
 }
 
-bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
+bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
+    tamis__filter_keep(one);
+    tamis__filter_keep(other);
+    bool equal = check_union(one, other, NULL) == TAMIS_OK && same_words(one, other);
+    tamis__filter_let_go(other);
+    tamis__filter_let_go(one);
+    return equal;
+}
+
+static bool can(const tamis_filter *filter, tamis_ability ability) {
     switch (ability) {
     case TAMIS_CAN_UNION:
         return filter->ops->unite != NULL;
@@ -335,6 +514,13 @@ bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
     return false;
 }
 
+bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
+    tamis__filter_keep(filter);
+    bool answer = can(filter, ability);
+    tamis__filter_let_go(filter);
+    return answer;
+}
+
 tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     tamis_filter_info made = TAMIS_FILTER_INFO_INIT;
     /* Taken to be refused where it has no struct_size and could not be filled. */
@@ -342,6 +528,7 @@ tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info
     if (status != TAMIS_OK)
         return status;
     made = (tamis_filter_info)TAMIS_FILTER_INFO_INIT;
+    tamis__filter_keep(filter);
     made.kind = filter->plan.kind;
     made.scheme = filter->plan.scheme;
     made.added = filter->added;
@@ -351,6 +538,7 @@ tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info
     made.saturated = filter->saturated;
     made.full = filter->full;
     filter->ops->estimate(filter, &made);
+    tamis__filter_let_go(filter);
     tamis__give_struct(info, &made, sizeof made);
     return TAMIS_OK;
 }

@@ -2,6 +2,10 @@
 #ifndef TAMIS_FILTER_FILTER_INT_H
 #define TAMIS_FILTER_FILTER_INT_H
 
+#include <pthread.h>
+#include <time.h>
+
+#include <tamis/file.h>
 #include <tamis/filter.h>
 
 #include "base/memory.h"
@@ -13,6 +17,64 @@ typedef struct tamis__tally {
     uint64_t memory;      /* bytes held now */
     uint64_t memory_peak; /* the most held at any moment */
 } tamis__tally;
+
+/* A stretch of a filter's body, in order: all of the bits of classic and blocked, a partition of a table. */
+typedef struct tamis__part {
+    const uint8_t *bytes;
+    uint64_t size;
+    uint64_t entries; /* tables alone, as the next */
+    double covered;
+} tamis__part;
+
+/* A filter as its file has it. The body stays where it is and is only read. */
+typedef struct tamis__image {
+    const char *name; /* for sentences */
+    tamis_plan plan;
+    const uint8_t *body;
+    uint64_t body_size;
+    const uint8_t *sums; /* of its blocks, see guard.h */
+    uint64_t body_at;    /* where the body is in its file */
+    uint64_t added;
+    double false_fresh;
+    double covered; /* tables: share of all hashes that entries cover */
+    uint64_t united_added;
+    double united_false;
+    bool saturated, overfill;
+    const tamis__part *parts; /* tables: `bytes` is not used */
+    size_t part_count;
+} tamis__image;
+
+/* The bytes that a filter's image stands in, where they are to go with the filter. */
+typedef struct tamis__backing {
+    void (*release)(
+        const struct tamis__backing *backing); /* after ops->destroy; NULL: they are not the filter's */
+    /* Whether they are what they were: a file may be written in place under its mapping. Where release is set. */
+    bool (*is_same)(const struct tamis__backing *backing);
+    void *bytes;
+    size_t size;
+    int fd;                   /* of the file mapped, */
+    struct timespec modified; /* and when it was written */
+} tamis__backing;
+
+/*
+ * What a filter that may be taken anew from its file has beside. It stays when all the rest is swapped, for which both
+ * locks are held alone, `kept` first. A batch of questions shares `turn`, so that one file answers it; a swap that waits
+ * for the turn comes before questions that do, or it might wait for ever. What takes long (verify, copy, encode) shares
+ * `kept` instead, so that questions never wait for it; there readers come first, and may share it twice.
+ * Filters in memory have none of it and pay nothing.
+ */
+typedef struct tamis__opened {
+    pthread_rwlock_t turn;
+    pthread_rwlock_t kept;
+    void (*release)(struct tamis__opened *opened); /* by tamis_filter_free, last */
+} tamis__opened;
+
+/* What a filter says of itself, beside the plan and its counts (tamis_about). */
+typedef struct tamis__about {
+    tamis_about told; /* pointers into the block, or NULL */
+    void *block;      /* labels, strings and data in one */
+    size_t block_size;
+} tamis__about;
 
 /* The operations of a kind. `hashes` are of this filter's hasher: filter.c has checked. */
 struct tamis__filter_ops {
@@ -35,6 +97,16 @@ struct tamis__filter_ops {
     void (*clear)(tamis_filter *filter);
     /* Into one just created from the same plan: it is destroyed on failure. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, tamis_error *err);
+    /* The i-th stretch of the body; false past the last. */
+    bool (*part)(const tamis_filter *filter, size_t i, tamis__part *part);
+    /* Makes filter->body from an image whose plan filter->plan is, checking what the kind's parameters have to do with
+     * each other and with body_size: TAMIS_E_DAMAGED. destroy() is called on failure too. */
+    tamis_status (*restore)(tamis_filter *filter, const tamis__image *image, tamis_error *err);
+    /* Verifies the blocks that asking these hashes reads. */
+    tamis_status (*touch)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                          tamis_error *err);
+    tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                               tamis_error *err);
     /* NULL where a kind has none. filter.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
 };
@@ -50,8 +122,43 @@ struct tamis_filter {
     tamis_full full; /* why the last fresh key was refused */
     bool overfill;   /* as in tamis_filter_options */
     tamis__tally tally;
+    struct tamis__guard
+        *guard; /* NULL: its memory is its own; else it stands in an image, and is only read */
+    tamis__about about;
     void *body; /* the kind's own */
+    tamis__backing backing;
+    tamis__opened *opened; /* NULL: never taken anew. Last: what stands before it is swapped */
 };
+
+/* A filter that stands in an image, which has to outlive it. The hasher becomes the filter's, also on failure.
+ * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED, TAMIS_E_NOMEM. */
+tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *image, tamis_hasher *hasher,
+                                   const tamis_allocator *allocator, tamis_error *err);
+
+/* Around a batch. Not to be nested, and keep is taken before it. */
+static inline void tamis__filter_enter(const tamis_filter *filter) {
+    if (filter->opened)
+        pthread_rwlock_rdlock(&filter->opened->turn);
+}
+
+static inline void tamis__filter_leave(const tamis_filter *filter) {
+    if (filter->opened)
+        pthread_rwlock_unlock(&filter->opened->turn);
+}
+
+/* Around all else that looks at what is swapped. */
+static inline void tamis__filter_keep(const tamis_filter *filter) {
+    if (filter->opened)
+        pthread_rwlock_rdlock(&filter->opened->kept);
+}
+
+static inline void tamis__filter_let_go(const tamis_filter *filter) {
+    if (filter->opened)
+        pthread_rwlock_unlock(&filter->opened->kept);
+}
+
+/* Swaps all but `opened`, while nobody asks `filter`. */
+void tamis__filter_swap(tamis_filter *filter, tamis_filter *with);
 
 extern const struct tamis__filter_ops tamis__classic_ops;
 extern const struct tamis__filter_ops tamis__blocked_ops;
@@ -59,6 +166,19 @@ extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
 
 /* The bits of a classic or blocked filter, bit i being bit i & 63 of word i >> 6. */
 const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
+/* The same of a filter just made, for who has its bits from elsewhere; bits past the last stay zero. Then call
+ * tamis__bloom_filled with the keys that were answered fresh, or TAMIS__ADDED_BY_BITS to have them estimated. */
+uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count);
+#define TAMIS__ADDED_BY_BITS UINT64_MAX
+void tamis__bloom_filled(tamis_filter *filter, uint64_t added);
+
+/* Whether the lines of a block make sense to the table `context`: see tamis__guarded. */
+bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
+/* The same of classic and blocked: past m there are zeros. */
+bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
+
+/* Of classic or blocked: filter->added after the last union, and the false "seen" of both until then. */
+double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
 
 /* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are aligned to 64 bytes. NULL when there is none. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);

@@ -133,6 +133,27 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
     return TAMIS_OK;
 }
 
+tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
+                                         const tamis_allocator *allocator, tamis_error *err) {
+    tamis_allocator memory = tamis__allocator_resolve(allocator);
+    tamis_hasher *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_hasher));
+    if (!made)
+        return tamis__fail_nomem(err, "hasher", sizeof *made);
+    *made = (tamis_hasher){
+        .allocator = memory, .scheme = TAMIS_SCHEME_SIP, .secret_print = secret_print, .locked = true};
+    made->origin = origin_of(made);
+    *hasher = made;
+    return TAMIS_OK;
+}
+
+static tamis_status check_locked(const tamis_hasher *hasher, tamis_error *err) {
+    if (!hasher->locked)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_MISMATCH, 0,
+        "filter: keyed with a secret, which was not given; open it with its secret to ask for keys");
+}
+
 tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher, tamis_error *err) {
     tamis_hasher *made = tamis__alloc(&hasher->allocator, sizeof *made, _Alignof(tamis_hasher));
     if (!made)
@@ -152,6 +173,10 @@ void tamis_hasher_free(tamis_hasher *hasher) {
 
 tamis_scheme tamis_hasher_scheme(const tamis_hasher *hasher) {
     return hasher->scheme;
+}
+
+uint64_t tamis_hasher_seed(const tamis_hasher *hasher) {
+    return hasher->seed;
 }
 
 static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
@@ -201,6 +226,9 @@ tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, 
             err, TAMIS_E_UNSUPPORTED, 0,
             "scheme %s: has no digest, it hashes a key once for each probe; use tamis_hash_series()",
             scheme_rows[hasher->scheme].name);
+    tamis_status status = check_locked(hasher, err);
+    if (status != TAMIS_OK)
+        return status;
     for (size_t i = 0; i < count; i++) {
         digest(hasher, &keys[i], hashes[i].word);
         hashes[i].origin = hasher->origin;
@@ -255,6 +283,8 @@ tamis_status tamis_hash_positions(const tamis_hasher *hasher, const tamis_key *k
                            "bits %" PRIu64 ": not between 1 and %" PRIu64 "; choose a size within", bits,
                            TAMIS_BITS_MAX);
     tamis_status status = check_probes(probes, err);
+    if (status == TAMIS_OK)
+        status = check_locked(hasher, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         tamis__hasher_positions(hasher, &keys[i], bits, probes, positions + i * probes);
     return status;

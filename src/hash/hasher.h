@@ -13,10 +13,15 @@ struct tamis_hasher {
     uint64_t secret_print; /* fingerprint of the secret, 0 without one: what a file may record */
     uint64_t origin;       /* see tamis_hash */
     uint8_t sip_key[16];   /* what the secret was hashed to */
+    bool locked;           /* the secret is not known: it hashes nothing, but tells whose hashes fit */
 };
 
 /* The same scheme, seed and secret; *copy is the caller's until tamis_hasher_free. */
 tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher, tamis_error *err);
+
+/* Of scheme sip and a secret of that fingerprint, which is not known. */
+tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
+                                         const tamis_allocator *allocator, tamis_error *err);
 
 /* Positions of one key, with bits and probes in their ranges; see tamis_hash_positions. */
 void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, uint64_t bits, uint32_t probes,

@@ -14,6 +14,8 @@
  * R4  An input that may block is read only after poll said so. That is also what makes an inherited
  *     blocking pipe and a FIFO whose writer has not come (opened without waiting for one: a read of it
  *     would look like its end) the same case.
+ * R5  A file that is followed is left only after a read that found its end and came after another file
+ *     was seen to have its name: what was appended before the change of names is not missed.
  */
 #include "stream/reader.h"
 
@@ -24,9 +26,10 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "stream/place.h"
+#include "store/place.h"
+#include "store/trouble.h"
+#include "stream/ends.h"
 #include "stream/split.h"
-#include "stream/trouble.h"
 
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
                                 const tamis_allocator *memory, tamis_error *err) {
@@ -61,6 +64,8 @@ void tamis__reader_release(tamis__reader *reader) {
     tamis__free(&reader->memory, reader->buffer, reader->capacity);
 }
 
+enum { FOLLOW_MS = 100 }; /* between two looks whether a followed file has grown */
+
 static size_t inputs_of(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
 }
@@ -74,6 +79,9 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->next_input++;
     reader->borrowed = tamis__descriptor_named(path, 0) >= 0;
     reader->may_block = !S_ISREG(about.st_mode);
+    reader->replaced = false;
+    reader->device = about.st_dev;
+    reader->inode = about.st_ino;
     reader->name = tamis__input_name(path);
     reader->file_offset = 0;
     reader->file_records = 0;
@@ -172,6 +180,48 @@ static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_
     return TAMIS_OK;
 }
 
+/* ---- following ---- */
+
+static bool is_followed(const tamis__reader *reader) {
+    return reader->setup.follow && !reader->may_block && reader->next_input == inputs_of(reader);
+}
+
+/* Begins the followed file anew. One that came as a descriptor is the same one, else the name tells. */
+static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
+    if (!reader->borrowed) {
+        close_input(reader);
+        reader->next_input--; /* open_input takes it from here */
+        return TAMIS_OK;
+    }
+    if (tamis__sys.seek(reader->fd, 0, SEEK_SET) < 0)
+        return tamis__fail_file(err, reader->name, errno);
+    reader->file_offset = 0;
+    reader->file_records = 0;
+    return TAMIS_OK;
+}
+
+/* At the end of the followed file: it waits, or it was replaced or made shorter and what is left of it is its last
+ * record. *known is false if it is to be read on. */
+static tamis_status follow(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
+                           bool *known, tamis_error *err) {
+    struct stat about;
+    uint64_t position = reader->file_offset + (reader->end - reader->start);
+    if (tamis__sys.fstat(reader->fd, &about) < 0)
+        return tamis__fail_file(err, reader->name, errno);
+    bool shorter = (uint64_t)about.st_size < position;
+    if (!shorter && !reader->replaced) {
+        /* Without its name for a moment, or unreadable: the next look may find it. */
+        bool named = !reader->borrowed && tamis__sys.stat(reader->name, &about) == 0;
+        reader->replaced = named && (about.st_dev != reader->device || about.st_ino != reader->inode);
+        reader->waiting = !reader->replaced;
+        *event = TAMIS__READER_IDLE;
+        *known = reader->waiting;
+        return TAMIS_OK;
+    }
+    *known = take_rest(reader, batch);
+    return begin_anew(reader, err);
+}
+
 /* One step towards the next event; false if it takes more. */
 static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event, bool *known,
                          tamis_error *err) {
@@ -191,6 +241,8 @@ static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__read
     if (status != TAMIS_OK)
         return status;
     *known = false;
+    if (result == READ_END && is_followed(reader))
+        return follow(reader, batch, event, known, err);
     if (result == READ_END) {
         *known = take_rest(reader, batch);
         close_input(reader);
@@ -211,5 +263,9 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis__batch *batch, tami
 }
 
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
+    if (reader->waiting) {
+        reader->waiting = false;
+        return tamis__watch_pause(reader->watch, FOLLOW_MS, reader->name, err);
+    }
     return tamis__watch_wait(reader->watch, reader->fd, POLLIN, reader->name, err);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <tamis/key.h>
 
@@ -22,6 +23,7 @@ typedef struct tamis__reader_setup {
     size_t read_size;  /* bytes the buffer has at first, at least 1 */
     size_t batch_size; /* records of a batch, at most; at least 1 */
     unsigned char terminator;
+    bool follow; /* the last input, see tamis_stream_run */
 } tamis__reader_setup;
 
 /* Records that stand one behind the other in the buffer, each with its terminator between it and the
@@ -36,8 +38,9 @@ typedef struct tamis__batch {
 
 typedef enum tamis__reader_event {
     TAMIS__READER_RECORDS, /* the batch has at least one */
-    TAMIS__READER_IDLE,    /* no whole record is left and the input would block: flush, then wait */
-    TAMIS__READER_END      /* all inputs are at their end */
+    TAMIS__READER_IDLE, /* no whole record is left and the input would block, or is followed and at its end:
+                              flush, then wait */
+    TAMIS__READER_END   /* all inputs are at their end */
 } tamis__reader_event;
 
 typedef struct tamis__reader {
@@ -46,14 +49,18 @@ typedef struct tamis__reader {
     tamis_allocator memory;
     unsigned char *buffer;
     size_t capacity;
-    size_t start;          /* of the first record not handed out */
-    size_t scan;           /* no terminator stands in start..scan */
-    size_t end;            /* of what was read */
-    tamis_key *keys;       /* batch_size of them */
-    size_t next_input;     /* index of the one to open next */
-    int fd;                /* the open one; -1: none */
-    bool borrowed;         /* fd was open before us and stays so */
-    bool may_block;        /* not a regular file */
+    size_t start;      /* of the first record not handed out */
+    size_t scan;       /* no terminator stands in start..scan */
+    size_t end;        /* of what was read */
+    tamis_key *keys;   /* batch_size of them */
+    size_t next_input; /* index of the one to open next */
+    int fd;            /* the open one; -1: none */
+    bool borrowed;     /* fd was open before us and stays so */
+    bool may_block;    /* not a regular file */
+    bool waiting;      /* at the end of the file that is followed */
+    bool replaced;     /* another file has taken its name: this one is read to its end, then that one */
+    dev_t device;      /* what file it is, to tell another */
+    ino_t inode;
     const char *name;      /* of the open one, for a person */
     uint64_t file_offset;  /* of `start` in it */
     uint64_t file_records; /* handed out of it */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joins reader, session and writers:
+ * Joins reader, service and writers:
  *
- *     inputs --> reader --batch of views--> session --answers--> emit --+--> writer: first occurrences
- *                  ^                                                    +--> writer: duplicates
+ *     inputs --> reader --batch of views--> service --answers--> emit --+--> writer: fresh (first occurrences)
+ *                  ^                                                    +--> writer: seen (duplicates)
  *                  +---- idle: flush, then wait
  *
  * A run goes through: check (nothing is created) -> open -> pump -> finish, which publishes what was
@@ -15,7 +15,8 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/versioned.h"
-#include "stream/place.h"
+#include "store/place.h"
+#include "stream/ends.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
 
@@ -24,7 +25,7 @@ enum { FIRSTS, REPEATS, OUTPUTS }; /* first occurrences, duplicates */
 static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
 
 typedef struct run {
-    tamis_dedup *session; /* borrowed */
+    tamis_stream_service service;
     tamis_stream_options options;
     tamis__stream_tuning tuning;
     tamis_allocator memory;
@@ -36,6 +37,16 @@ typedef struct run {
     tamis_answer *answers; /* tuning.batch_size of them */
     uint64_t flushed_at;   /* tamis__now_ns */
 } run;
+
+static tamis_status take_service(tamis_stream_service *taken, const tamis_stream_service *given,
+                                 tamis_error *err) {
+    *taken = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
+    tamis_status status = tamis__take_struct(taken, sizeof *taken, given, "TAMIS_STREAM_SERVICE_INIT", err);
+    if (status == TAMIS_OK && !taken->ask)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: service without ask; give it the function that answers");
+    return status;
+}
 
 /* Fills *taken with what the caller's struct has and defaults for the rest. */
 static tamis_status take_options(tamis_stream_options *taken, const tamis_stream_options *given,
@@ -56,9 +67,9 @@ static tamis_status take_options(tamis_stream_options *taken, const tamis_stream
     return TAMIS_OK;
 }
 
-static void set_up(run *r, tamis_dedup *session, const tamis_stream_options *options,
+static void set_up(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
                    const tamis__stream_tuning *tuning) {
-    r->session = session;
+    r->service = *service;
     r->options = *options;
     r->tuning = *tuning;
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
@@ -68,6 +79,7 @@ static void set_up(run *r, tamis_dedup *session, const tamis_stream_options *opt
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].memory = r->memory;
         r->writers[i].terminator = options->terminator;
+        r->writers[i].durable = options->durable;
     }
 }
 
@@ -83,13 +95,14 @@ static tamis_status check(run *r, tamis_error *err) {
         status = tamis__place_differ(&r->places[FIRSTS], &r->places[REPEATS], err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         status = tamis__input_check(inputs[i], r->places, OUTPUTS, &total, err);
-    r->stats.bytes_total = total == UINT64_MAX ? 0 : total;
+    r->stats.bytes_total = total == UINT64_MAX || r->options.follow ? 0 : total;
     return status;
 }
 
 static tamis_status open_all(run *r, tamis_error *err) {
     tamis__reader_setup setup = {r->options.inputs,   r->options.input_count, r->options.max_record,
-                                 r->tuning.read_size, r->tuning.batch_size,   r->options.terminator};
+                                 r->tuning.read_size, r->tuning.batch_size,   r->options.terminator,
+                                 r->options.follow};
     r->answers = tamis__alloc(&r->memory, r->tuning.batch_size, TAMIS__LINE);
     if (!r->answers)
         return tamis__fail_nomem(err, "batch of answers", r->tuning.batch_size);
@@ -125,18 +138,28 @@ static void count_batch(run *r, const tamis__batch *batch, size_t done) {
     r->stats.bytes_in += (uint64_t)(end - (const unsigned char *)batch->keys[0].data);
 }
 
+/* One record, behind what the service has to say of it. */
+static tamis_status put_mark(run *r, tamis__writer *writer, size_t i, tamis_error *err) {
+    tamis_key mark = r->service.mark(r->service.context, i);
+    return mark.size ? tamis__writer_put(writer, mark.data, mark.size, false, err) : TAMIS_OK;
+}
+
 /* Writes the first `done` records of the batch; neighbours that go to one output go in one piece. */
 static tamis_status emit(run *r, const tamis__batch *batch, size_t done, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t from = 0, to; from < done && status == TAMIS_OK; from = to) {
         bool repeat = r->answers[from] == TAMIS_SEEN;
+        tamis__writer *writer = &r->writers[repeat ? REPEATS : FIRSTS];
         to = from + 1;
-        while (to < done && (r->answers[to] == TAMIS_SEEN) == repeat)
+        while (!r->service.mark && to < done && (r->answers[to] == TAMIS_SEEN) == repeat)
             to++;
         const unsigned char *data = batch->keys[from].data;
         const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
-        status = tamis__writer_put(&r->writers[repeat ? REPEATS : FIRSTS], data, (size_t)(end - data),
-                                   batch->unterminated && to == batch->count, err);
+        if (r->service.mark && writer->place)
+            status = put_mark(r, writer, from, err);
+        if (status == TAMIS_OK)
+            status = tamis__writer_put(writer, data, (size_t)(end - data),
+                                       batch->unterminated && to == batch->count, err);
     }
     return status;
 }
@@ -147,7 +170,8 @@ static void count_written(run *r) {
 
 static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) {
     size_t done = 0;
-    tamis_status asked = tamis_dedup_ask(r->session, batch->keys, batch->count, r->answers, &done, err);
+    tamis_status asked =
+        r->service.ask(r->service.context, batch->keys, batch->count, r->answers, &done, err);
     count_batch(r, batch, done);
     /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
     tamis_status status = emit(r, batch, done, asked == TAMIS_OK ? err : NULL);
@@ -155,6 +179,10 @@ static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) 
         status = flush_direct(r, err);
     count_written(r);
     return asked == TAMIS_OK ? status : asked;
+}
+
+static bool has_enough(const run *r) {
+    return r->service.enough && r->service.enough(r->service.context);
 }
 
 static tamis_status pump(run *r, tamis_error *err) {
@@ -170,7 +198,7 @@ static tamis_status pump(run *r, tamis_error *err) {
             if (status == TAMIS_OK)
                 status = tamis__reader_wait(&r->reader, err);
         }
-        if (status != TAMIS_OK || event == TAMIS__READER_END)
+        if (status != TAMIS_OK || event == TAMIS__READER_END || has_enough(r))
             return status;
     }
 }
@@ -188,7 +216,9 @@ static tamis_status publish(run *r, tamis_error *err) {
         tamis__aside_withdraw(first);
         return status;
     }
-    return tamis__aside_settle(first, err);
+    status = tamis__aside_settle(first, err);
+    tamis_status settled = tamis__aside_settle(second, status == TAMIS_OK ? err : NULL);
+    return status == TAMIS_OK ? settled : status;
 }
 
 static tamis_status finish(run *r, tamis_error *err) {
@@ -231,11 +261,14 @@ static tamis_status go(run *r, tamis_error *err) {
     return status;
 }
 
-tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
-                                       const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
-                                       tamis_error *err) {
+tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const tamis_stream_options *options,
+                                     const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
+                                     tamis_error *err) {
     tamis_stream_options taken;
+    tamis_stream_service asked;
     tamis_status status = take_options(&taken, options, stats, err);
+    if (status == TAMIS_OK)
+        status = take_service(&asked, service, err);
     if (status != TAMIS_OK)
         return status;
     tamis_allocator memory = tamis__allocator_resolve(taken.allocator);
@@ -243,15 +276,35 @@ tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_
     if (!r)
         return tamis__fail_nomem(err, "stream", sizeof *r);
     r->memory = memory;
-    set_up(r, session, &taken, tuning);
+    set_up(r, &asked, &taken, tuning);
     status = go(r, err);
     tamis__give_struct(stats, &r->stats, sizeof r->stats);
     tamis__free(&memory, r, sizeof *r);
     return status;
 }
 
+static const tamis__stream_tuning tuned = TAMIS__STREAM_TUNING_INIT;
+
+tamis_status tamis_stream_run(const tamis_stream_service *service, const tamis_stream_options *options,
+                              tamis_stream_stats *stats, tamis_error *err) {
+    return tamis__stream_run_tuned(service, options, &tuned, stats, err);
+}
+
+static tamis_status ask_session(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
+    return tamis_dedup_ask(session, keys, count, answers, done, err);
+}
+
+tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
+                                       const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
+                                       tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    service.context = session;
+    service.ask = ask_session;
+    return tamis__stream_run_tuned(&service, options, tuning, stats, err);
+}
+
 tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
                                 tamis_stream_stats *stats, tamis_error *err) {
-    static const tamis__stream_tuning tuning = TAMIS__STREAM_TUNING_INIT;
-    return tamis__stream_dedup_tuned(session, options, &tuning, stats, err);
+    return tamis__stream_dedup_tuned(session, options, &tuned, stats, err);
 }

@@ -19,7 +19,12 @@ typedef struct tamis__stream_tuning {
 #define TAMIS__STREAM_TUNING_INIT                                                                            \
     { (size_t)256 << 10, (size_t)256 << 10, 2048 }
 
-/* tamis_stream_dedup with sizes other than these; each at least 1. */
+/* tamis_stream_run with sizes other than these; each at least 1. */
+TAMIS_PRIVATE_API tamis_status tamis__stream_run_tuned(const tamis_stream_service *service,
+                                                       const tamis_stream_options *options,
+                                                       const tamis__stream_tuning *tuning,
+                                                       tamis_stream_stats *stats, tamis_error *err);
+/* And tamis_stream_dedup. */
 TAMIS_PRIVATE_API tamis_status tamis__stream_dedup_tuned(tamis_dedup *session,
                                                          const tamis_stream_options *options,
                                                          const tamis__stream_tuning *tuning,

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/system.h"
-#include "stream/trouble.h"
+#include "store/trouble.h"
 
 static const uint64_t MS = 1000000; /* nanoseconds */
 

@@ -15,7 +15,8 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "stream/trouble.h"
+#include "store/trouble.h"
+#include "stream/ends.h"
 
 static bool is_open(const tamis__writer *writer) {
     return writer->place && writer->buffer;
@@ -31,7 +32,7 @@ bool tamis__writer_direct(const tamis__writer *writer) {
 
 static tamis_status open_place(tamis__writer *writer, tamis_error *err) {
     if (is_aside(writer))
-        return tamis__aside_create(&writer->aside, writer->place, &writer->fd, err);
+        return tamis__aside_create(&writer->aside, writer->place, writer->durable, &writer->fd, err);
     if (writer->place->form == TAMIS__PLACE_SPECIAL)
         return tamis__place_open(writer->place, writer->watch, &writer->fd, err);
     writer->fd = writer->place->fd;
@@ -149,6 +150,16 @@ tamis_status tamis__writer_put(tamis__writer *writer, const void *data, size_t s
     return status == TAMIS_OK ? put_bytes(writer, data, size, err) : status;
 }
 
+static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
+    bool on_disk = is_aside(writer) || S_ISREG(writer->place->about.st_mode);
+    if (!writer->durable || !on_disk)
+        return TAMIS_OK;
+    while (tamis__sys.sync(writer->fd) < 0)
+        if (errno != EINTR)
+            return tamis__fail_file(err, writer->place->name, errno);
+    return TAMIS_OK;
+}
+
 /* Closes what is ours to close. An error of close may be one of an earlier write, so it counts. */
 static int close_output(tamis__writer *writer) {
     int fd = writer->fd;
@@ -162,6 +173,8 @@ tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err) {
     if (!is_open(writer))
         return TAMIS_OK;
     tamis_status status = tamis__writer_flush(writer, err);
+    if (status == TAMIS_OK)
+        status = sync_output(writer, err);
     if (status != TAMIS_OK)
         return status;
     return close_output(writer) == 0 ? TAMIS_OK : tamis__fail_file(err, writer->place->name, errno);

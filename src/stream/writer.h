@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "stream/aside.h"
-#include "stream/place.h"
+#include "store/aside.h"
+#include "store/place.h"
 #include "stream/watch.h"
 
 /* An ordered, buffered output. All calls on a writer of no place do nothing. */
@@ -23,6 +23,7 @@ typedef struct tamis__writer {
     size_t used;
     uint64_t written; /* bytes the system has taken */
     unsigned char terminator;
+    bool durable;         /* a regular file is to outlive a power loss */
     bool owes_terminator; /* the last record has none: it gets one if another follows */
     bool stopping;        /* the run is to stop: what is in hand goes out, but not for ever */
     bool failed;          /* nothing more is written */
@@ -30,7 +31,7 @@ typedef struct tamis__writer {
 
 enum { TAMIS__STOP_GRACE_MS = 1000 }; /* how long a stopped run waits for its reader to take anything */
 
-/* Opens the place (creates the file aside) of a zeroed writer whose memory and terminator are set, with a
+/* Opens the place (creates the file aside) of a zeroed writer whose memory, terminator and durable are set, with a
  * buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
  * fine and has nothing to do. */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
@@ -46,7 +47,8 @@ tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err);
 /* Whether somebody can see what is flushed before the run ends. */
 bool tamis__writer_direct(const tamis__writer *writer);
 
-/* Flushes and closes; a file aside is whole then and waits to be published (writer->aside). */
+/* Flushes, syncs what is to be durable, and closes; a file aside is whole then and waits to be published
+ * (writer->aside). */
 tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err);
 
 /* Frees everything; a file aside that was not published is removed. *err, if it has a text, is told of a

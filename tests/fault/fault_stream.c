@@ -33,6 +33,7 @@ typedef struct scenario {
     bool pipe_input;  /* the second input is a pipe */
     bool pipe_output; /* the duplicates go to a pipe */
     bool long_records;
+    bool durable;
     bool own_memory; /* the allocator of the test, else the default one */
     tamis__stream_tuning tuning;
 } scenario;
@@ -132,6 +133,7 @@ static outcome run(const scenario *s) {
     options.output = output;
     options.duplicates = s->pipe_output ? output_name : duplicates;
     options.stop_fd = stop[0];
+    options.durable = s->durable;
     options.allocator = s->own_memory ? &allocator : NULL;
     tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
     fault_install();
@@ -219,7 +221,7 @@ static bool must_succeed(fault_call call, const way *w) {
         return true;
     if (moves && (w->error_number == FAULT_SHORT || w->error_number == EAGAIN))
         return true;
-    return w->error_number == EINTR && (moves || call == FAULT_POLL);
+    return w->error_number == EINTR && (moves || call == FAULT_POLL || call == FAULT_SYNC);
 }
 
 /* Ways that mean something else than failure to the code, or would keep a run waiting for ever. */
@@ -230,10 +232,10 @@ static bool makes_sense(fault_call call, const way *w) {
     return !(w->onwards && w->error_number == EINTR);
 }
 
-/* The one failure that comes too late to undo: the old version of the first file stays, and is named. */
+/* What comes too late to undo: the old version of the first file stays, and is named, or a folder is not synced. */
 static bool late_failure(fault_call call, const scenario *s, const outcome *o) {
-    return call == FAULT_UNLINK && o->status == TAMIS_E_IO && strstr(o->err.text, "is written, but") &&
-           right_result(s, o);
+    return (call == FAULT_UNLINK || call == FAULT_SYNC) && o->status == TAMIS_E_IO &&
+           strstr(o->err.text, "is written, but") && right_result(s, o);
 }
 
 static bool one_fault(const scenario *s, fault_call call, const way *w, uint64_t n) {
@@ -244,8 +246,10 @@ static bool one_fault(const scenario *s, fault_call call, const way *w, uint64_t
     fault_disarm();
     bool good;
     if (late_failure(call, s, &o)) {
-        good = scratch_hidden() != NULL;
-        unlink(scratch(scratch_hidden()));
+        const char *stays = scratch_hidden();
+        good = (stays != NULL) == (call == FAULT_UNLINK);
+        if (stays)
+            unlink(scratch(stays));
     } else if (o.status == TAMIS_OK) {
         good = right_result(s, &o);
     } else {
@@ -341,6 +345,22 @@ static void files_replaced(void **state) {
 static void files_made(void **state) {
     (void)state;
     scenario s = {.name = "files made", .own_memory = true, .tuning = {5, 9, 3}};
+    scenario_run(&s);
+}
+
+static void durable_files_replaced(void **state) {
+    (void)state;
+    scenario s = {.name = "durable files replaced",
+                  .replaces = true,
+                  .durable = true,
+                  .own_memory = true,
+                  .tuning = {7, 5, 2}};
+    scenario_run(&s);
+}
+
+static void durable_files_made(void **state) {
+    (void)state;
+    scenario s = {.name = "durable files made", .durable = true, .own_memory = true, .tuning = {5, 9, 3}};
     scenario_run(&s);
 }
 
@@ -472,6 +492,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(files_replaced),
         CASE(files_made),
+        CASE(durable_files_replaced),
+        CASE(durable_files_made),
         CASE(pipes),
         CASE(long_records),
         CASE(shipped_sizes),

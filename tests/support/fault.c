@@ -72,6 +72,23 @@ static ssize_t faulty_write(int fd, const void *buffer, size_t size) {
     return -1;
 }
 
+static ssize_t faulty_pread(int fd, void *buffer, size_t size, off_t at) {
+    if (!strikes(FAULT_PREAD))
+        return real.pread(fd, buffer, size, at);
+    if (armed.error_number == FAULT_SHORT)
+        return real.pread(fd, buffer, size ? 1 : 0, at);
+    errno = armed.error_number;
+    return -1;
+}
+
+static ssize_t faulty_pwrite(int fd, const void *buffer, size_t size, off_t at) {
+    return fails(FAULT_PWRITE) ? -1 : real.pwrite(fd, buffer, size, at);
+}
+
+static off_t faulty_seek(int fd, off_t at, int from) {
+    return fails(FAULT_SEEK) ? -1 : real.seek(fd, at, from);
+}
+
 static int faulty_fstat(int fd, struct stat *out) {
     return fails(FAULT_FSTAT) ? -1 : real.fstat(fd, out);
 }
@@ -82,6 +99,18 @@ static int faulty_stat(const char *path, struct stat *out) {
 
 static ssize_t faulty_readlink(const char *path, char *buffer, size_t size) {
     return fails(FAULT_READLINK) ? -1 : real.readlink(path, buffer, size);
+}
+
+static int faulty_sync(int fd) {
+    return fails(FAULT_SYNC) ? -1 : real.sync(fd);
+}
+
+static int faulty_reserve(int fd, off_t size) {
+    return fails(FAULT_RESERVE) ? -1 : real.reserve(fd, size);
+}
+
+static int faulty_lock(int fd, int operation) {
+    return fails(FAULT_LOCK) ? -1 : real.lock(fd, operation);
 }
 
 static int faulty_fchmod(int fd, mode_t mode) {
@@ -112,6 +141,14 @@ static void *faulty_map(size_t size) {
     return fails(FAULT_MAP) ? NULL : real.map(size);
 }
 
+static void *faulty_map_file(int fd, size_t size) {
+    return fails(FAULT_MAP_FILE) ? NULL : real.map_file(fd, size);
+}
+
+static int faulty_advise(void *block, size_t size, int advice) {
+    return fails(FAULT_ADVISE) ? -1 : real.advise(block, size, advice);
+}
+
 static int faulty_unmap(void *block, size_t size) {
     bool fail = fails(FAULT_UNMAP);
     int result = real.unmap(block, size);
@@ -127,9 +164,15 @@ void fault_install(void) {
         .close = faulty_close,
         .read = faulty_read,
         .write = faulty_write,
+        .pread = faulty_pread,
+        .pwrite = faulty_pwrite,
+        .seek = faulty_seek,
         .fstat = faulty_fstat,
         .stat = faulty_stat,
         .readlink = faulty_readlink,
+        .sync = faulty_sync,
+        .reserve = faulty_reserve,
+        .lock = faulty_lock,
         .fchmod = faulty_fchmod,
         .fchown = faulty_fchown,
         .rename = faulty_rename,
@@ -137,6 +180,8 @@ void fault_install(void) {
         .unlink = faulty_unlink,
         .poll = faulty_poll,
         .map = faulty_map,
+        .map_file = faulty_map_file,
+        .advise = faulty_advise,
         .unmap = faulty_unmap,
     };
     installed = true;
@@ -170,9 +215,10 @@ uint64_t fault_calls(fault_call call) {
 }
 
 const char *fault_call_name(fault_call call) {
-    static const char *const names[FAULT_CALL_COUNT] = {"open",     "close",    "read",   "write",  "fstat",
-                                                        "stat",     "readlink", "fchmod", "fchown", "rename",
-                                                        "exchange", "unlink",   "poll",   "map",    "unmap"};
+    static const char *const names[FAULT_CALL_COUNT] = {
+        "open",     "close",    "read", "write",   "pread",    "pwrite", "seek",   "fstat",
+        "stat",     "readlink", "sync", "reserve", "lock",     "fchmod", "fchown", "rename",
+        "exchange", "unlink",   "poll", "map",     "map_file", "advise", "unmap"};
     return names[call];
 }
 

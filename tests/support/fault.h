@@ -31,9 +31,15 @@ typedef enum fault_call {
     FAULT_CLOSE, /* the descriptor is closed all the same, as Linux does */
     FAULT_READ,
     FAULT_WRITE,
+    FAULT_PREAD,
+    FAULT_PWRITE,
+    FAULT_SEEK,
     FAULT_FSTAT,
     FAULT_STAT,
     FAULT_READLINK,
+    FAULT_SYNC,
+    FAULT_RESERVE,
+    FAULT_LOCK,
     FAULT_FCHMOD,
     FAULT_FCHOWN,
     FAULT_RENAME,
@@ -41,11 +47,13 @@ typedef enum fault_call {
     FAULT_UNLINK,
     FAULT_POLL,
     FAULT_MAP,
+    FAULT_MAP_FILE,
+    FAULT_ADVISE,
     FAULT_UNMAP, /* the block is unmapped all the same: a test must not leak */
     FAULT_CALL_COUNT
 } fault_call;
 
-/* Instead of an errno: the call does its work on one byte only (read, write). */
+/* Instead of an errno: the call does its work on one byte only (read, write, pread). */
 enum { FAULT_SHORT = -1 };
 
 /* Puts counting functions over the rows of tamis__sys, and takes them off again. */

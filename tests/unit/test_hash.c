@@ -140,6 +140,8 @@ static void auto_depends_on_the_secret(void **state) {
     tamis_hasher *keyed = hasher_of(TAMIS_SCHEME_AUTO, 0, secret, sizeof secret);
     assert_int_equal(tamis_hasher_scheme(open), TAMIS_SCHEME_XXH3);
     assert_int_equal(tamis_hasher_scheme(keyed), TAMIS_SCHEME_SIP);
+    assert_int_equal(tamis_hasher_seed(open), 5);
+    assert_int_equal(tamis_hasher_seed(keyed), 0);
     tamis_hasher_free(open);
     tamis_hasher_free(keyed);
 }

@@ -5,6 +5,7 @@
 #include <tamis/hash.h>
 #include <tamis/key.h>
 
+#include "base/bytes.h"
 #include "base/isa.h"
 
 /* A blocked filter as the kernels see it: `blocks` lines of 8 words each, `probes` bits a key. */
@@ -13,6 +14,11 @@ typedef struct tamis__blocks {
     uint64_t blocks;
     uint32_t probes;
 } tamis__blocks;
+
+/* The line of a key. */
+static inline uint64_t *tamis__block_of(const tamis__blocks *in, const tamis_hash *hash) {
+    return in->words + tamis__mulhi(hash->word[1], in->blocks) * 8;
+}
 
 /*
  * The inner loops that exist once for each instruction set, one file a set. All sets give the same bits

@@ -23,10 +23,6 @@ enum {
     BATCH = 64 /* keys whose lines are prefetched together */
 };
 
-static inline uint64_t *line_of(const tamis__blocks *in, const tamis_hash *hash) {
-    return in->words + tamis__mulhi(hash->word[1], in->blocks) * BLOCK_WORDS;
-}
-
 /* w(j) of the picture above, The shift before it matters: without, words of two j
  * differ by a constant, so keys that share 7 positions share the next 7, and the rate is a fifth higher. */
 static inline uint64_t position_word(uint64_t from, uint32_t j) {
@@ -60,7 +56,7 @@ static inline bool has_all(const uint64_t *line, const uint64_t mask[BLOCK_WORDS
 static inline void prefetch_batch(const tamis__blocks *in, const tamis_hash *hashes, size_t from,
                                   size_t count) {
     for (size_t i = from; i < count && i < from + BATCH; i++)
-        tamis__prefetch(line_of(in, &hashes[i]));
+        tamis__prefetch(tamis__block_of(in, &hashes[i]));
 }
 
 static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
@@ -70,7 +66,7 @@ static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, 
             prefetch_batch(in, hashes, i, count);
         uint64_t mask[BLOCK_WORDS];
         mask_of(in, &hashes[i], mask);
-        answers[i] = has_all(line_of(in, &hashes[i]), mask) ? TAMIS_SEEN : TAMIS_FRESH;
+        answers[i] = has_all(tamis__block_of(in, &hashes[i]), mask) ? TAMIS_SEEN : TAMIS_FRESH;
     }
 }
 
@@ -79,7 +75,7 @@ static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, siz
     for (size_t i = 0; i < count; i++) {
         if (i % BATCH == 0)
             prefetch_batch(in, hashes, i, count);
-        uint64_t *line = line_of(in, &hashes[i]), mask[BLOCK_WORDS];
+        uint64_t *line = tamis__block_of(in, &hashes[i]), mask[BLOCK_WORDS];
         mask_of(in, &hashes[i], mask);
         if (has_all(line, mask)) {
             answers[i] = TAMIS_SEEN;

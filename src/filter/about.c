@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What a filter says of itself: labels, version, time, in one block of memory that is replaced as a whole. */
+#include "filter/about.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/versioned.h"
+
+enum { NAME_MAX_BYTES = 255 };
+#define VALUE_MAX_BYTES 65535u
+
+/* Bytes of UTF-8 without control characters; SIZE_MAX where it is none. */
+static size_t text_size(const char *text) {
+    const uint8_t *at = (const uint8_t *)text;
+    while (*at) {
+        uint32_t point = *at, more = point < 0x80 ? 0 : point < 0xe0 ? 1 : point < 0xf0 ? 2 : 3;
+        static const uint32_t least[] = {0x20, 0x80, 0x800, 0x10000};
+        if ((point >= 0x80 && point < 0xc2) || point > 0xf4)
+            return SIZE_MAX;
+        if (more)
+            point &= 0x3fu >> more;
+        at++;
+        for (uint32_t i = 0; i < more; i++, at++) {
+            if ((*at & 0xc0) != 0x80)
+                return SIZE_MAX;
+            point = point << 6 | (*at & 0x3f);
+        }
+        if (point < least[more] || point == 0x7f || (point >= 0x80 && point < 0xa0) || point > 0x10ffff ||
+            (point >= 0xd800 && point < 0xe000))
+            return SIZE_MAX;
+    }
+    return (size_t)(at - (const uint8_t *)text);
+}
+
+static tamis_status check_label(const tamis_label *label, size_t i, tamis_error *err) {
+    size_t name = label->name ? text_size(label->name) : SIZE_MAX;
+    size_t value = label->value ? text_size(label->value) : SIZE_MAX;
+    if (name < 1 || name > NAME_MAX_BYTES)
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "label %zu: its name is not of 1 to 255 bytes of UTF-8 without control characters; give "
+            "it another",
+            i);
+    if (value > VALUE_MAX_BYTES)
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "label '%.100s': its value is not UTF-8 without control characters, of at most 65535 "
+            "bytes; give it another",
+            label->name);
+    return TAMIS_OK;
+}
+
+static int by_name(const void *one, const void *other) {
+    return strcmp(((const tamis_label *)one)->name, ((const tamis_label *)other)->name);
+}
+
+static char *put(char **at, const char *text) {
+    size_t size = strlen(text) + 1;
+    char *copy = memcpy(*at, text, size);
+    *at += size;
+    return copy;
+}
+
+/* Copies strings and data behind the labels. */
+static void fill(tamis__about *made, const tamis_about *from) {
+    tamis_label *labels = made->block;
+    char *at = (char *)(labels + from->label_count);
+    for (size_t i = 0; i < from->label_count; i++) {
+        labels[i].name = put(&at, from->labels[i].name);
+        labels[i].value = put(&at, from->labels[i].value);
+    }
+    if (from->data_size)
+        memcpy(at, from->data, from->data_size);
+    made->told.labels = labels;
+    made->told.data = from->data_size ? at : NULL;
+}
+
+static tamis_status check(const tamis_about *about, size_t *size, tamis_error *err) {
+    if (about->label_count > TAMIS_LABELS_MAX)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "labels: %zu are more than %d; give fewer",
+                           about->label_count, TAMIS_LABELS_MAX);
+    *size = about->label_count * sizeof(tamis_label) + about->data_size;
+    for (size_t i = 0; i < about->label_count; i++) {
+        tamis_status status = check_label(&about->labels[i], i, err);
+        if (status != TAMIS_OK)
+            return status;
+        *size += strlen(about->labels[i].name) + strlen(about->labels[i].value) + 2;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status check_unique(const tamis__about *about, tamis_error *err) {
+    const tamis_label *labels = about->told.labels;
+    for (size_t i = 1; i < about->told.label_count; i++)
+        if (strcmp(labels[i - 1].name, labels[i].name) == 0)
+            return tamis__fail(err, TAMIS_E_INVALID, 0, "label '%.100s': is there twice; give it one value",
+                               labels[i].name);
+    return TAMIS_OK;
+}
+
+static void replace(tamis_filter *filter, const tamis__about *made) {
+    tamis__free(&filter->allocator, filter->about.block, filter->about.block_size);
+    filter->about = *made;
+}
+
+tamis_status tamis_filter_about_set(tamis_filter *filter, const tamis_about *given, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis__about made = {TAMIS_ABOUT_INIT, NULL, 0};
+    tamis_status status = tamis__take_struct(&about, sizeof about, given, "TAMIS_ABOUT_INIT", err);
+    if (status == TAMIS_OK)
+        status = check(&about, &made.block_size, err);
+    if (status != TAMIS_OK)
+        return status;
+    made.told = about;
+    made.told.format = filter->about.told.format;
+    made.told.labels = NULL;
+    made.told.data = NULL;
+    if (made.block_size) {
+        made.block = tamis__alloc(&filter->allocator, made.block_size, _Alignof(tamis_label));
+        if (!made.block)
+            return tamis__fail_nomem(err, "labels", made.block_size);
+        fill(&made, &about);
+        qsort(made.block, about.label_count, sizeof(tamis_label), by_name);
+        status = check_unique(&made, err);
+    }
+    if (status == TAMIS_OK)
+        replace(filter, &made);
+    else
+        tamis__free(&filter->allocator, made.block, made.block_size);
+    return status;
+}
+
+tamis_status tamis_filter_about_get(const tamis_filter *filter, tamis_about *about, tamis_error *err) {
+    tamis_about told = TAMIS_ABOUT_INIT;
+    tamis_status status = tamis__take_struct(&told, sizeof told, about, "TAMIS_ABOUT_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__filter_enter(filter);
+    told = filter->about.told;
+    tamis__filter_leave(filter);
+    told.struct_size = sizeof told;
+    if (told.format == TAMIS_FORMAT_AUTO)
+        told.format = TAMIS_FORMAT_TAMIS;
+    tamis__give_struct(about, &told, sizeof told);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__about_copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+    tamis_about about = from->about.told;
+    about.struct_size = sizeof about;
+    to->about.told.format = about.format;
+    return tamis_filter_about_set(to, &about, err);
+}
+
+void tamis__about_clear(tamis_filter *filter) {
+    replace(filter, &(tamis__about){TAMIS_ABOUT_INIT, NULL, 0});
+}

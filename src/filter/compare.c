@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* How two filters differ: first what they are, then, where that is the same, what is in them. */
+#include <string.h>
+
+#include "base/versioned.h"
+#include "filter/filter_int.h"
+
+static bool same_hash(const tamis_hasher *one, const tamis_hasher *other) {
+    return one->scheme == other->scheme && one->seed == other->seed && one->origin == other->origin;
+}
+
+/* A table that grows has the lines that it needs now; they are no property of its plan. */
+static bool same_shape(const tamis_plan *one, const tamis_plan *other) {
+    bool grows = one->capacity == 0;
+    return one->kind == other->kind && one->bits == other->bits && one->probes == other->probes &&
+           one->slot_bits == other->slot_bits && one->home_bits == other->home_bits &&
+           (one->bits || (grows == (other->capacity == 0) && (grows || one->lines == other->lines)));
+}
+
+static void count_bits(const tamis_filter *one, const tamis_filter *other, tamis_difference *made) {
+    size_t count;
+    const uint64_t *ours = tamis__bloom_words(one, &count), *theirs = tamis__bloom_words(other, &count);
+    for (size_t i = 0; i < count; i++) {
+        made->one += (uint64_t)__builtin_popcountll(ours[i] & ~theirs[i]);
+        made->other += (uint64_t)__builtin_popcountll(theirs[i] & ~ours[i]);
+        made->both += (uint64_t)__builtin_popcountll(ours[i] & theirs[i]);
+    }
+    made->same_body = made->one == 0 && made->other == 0;
+}
+
+static bool same_parts(const tamis_filter *one, const tamis_filter *other) {
+    tamis__part ours, theirs;
+    size_t i = 0;
+    for (; one->ops->part(one, i, &ours); i++)
+        if (!other->ops->part(other, i, &theirs) || ours.size != theirs.size ||
+            memcmp(ours.bytes, theirs.bytes, (size_t)ours.size) != 0)
+            return false;
+    return !other->ops->part(other, i, &theirs);
+}
+
+static void compare(const tamis_filter *one, const tamis_filter *other, tamis_difference *made) {
+    made->same_hash = same_hash(one->hasher, other->hasher);
+    made->same_shape = same_shape(&one->plan, &other->plan);
+    if (!made->same_hash || !made->same_shape)
+        return;
+    if (one->ops->unite)
+        count_bits(one, other, made);
+    else
+        made->same_body = same_parts(one, other);
+}
+
+tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *other,
+                                  tamis_difference *difference, tamis_error *err) {
+    tamis_difference made = TAMIS_DIFFERENCE_INIT;
+    /* Taken to be refused where it has no struct_size and could not be filled. */
+    tamis_status status = tamis__take_struct(&made, sizeof made, difference, "TAMIS_DIFFERENCE_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    made = (tamis_difference)TAMIS_DIFFERENCE_INIT;
+    tamis__filter_keep(one);
+    tamis__filter_keep(other);
+    status = tamis_filter_verify(one, err); /* `kept` may be shared twice */
+    if (status == TAMIS_OK)
+        status = tamis_filter_verify(other, err);
+    if (status == TAMIS_OK)
+        compare(one, other, &made);
+    tamis__filter_let_go(other);
+    tamis__filter_let_go(one);
+    if (status == TAMIS_OK)
+        tamis__give_struct(difference, &made, sizeof made);
+    return status;
+}

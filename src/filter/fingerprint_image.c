@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Fingerprint tables to and from bytes: the body of an image is the lines of all partitions, one partition after the
+ * other, as they are in memory. What a table keeps beside its lines is in the parts.
+ */
+#include <inttypes.h>
+
+#include "filter/fingerprint_table.h"
+#include "filter/guard.h"
+
+bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part) {
+    const table *t = filter->body;
+    if (i >= partition_count(t))
+        return false;
+    const partition *in = &t->partitions[i];
+    *part = (tamis__part){in->lines, in->count * LINE_BYTES, in->used, in->covered};
+    return true;
+}
+
+/* ends: a one for each bucket; and each entry has its end mark. Then no bit of a line leads out of it. */
+bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size) {
+    const table *t = context;
+    const line_geometry *g = &t->geometry;
+    for (const uint8_t *line = bytes; line < bytes + size; line += LINE_BYTES) {
+        uint64_t ends = line_ends(g, line);
+        if (__builtin_popcountll(ends) != g->guest_bucket + 1)
+            return false;
+        for (uint32_t slot = ends_count(g, ends); slot-- > 0;)
+            if (line_slot(g, line, slot) == 0)
+                return false;
+    }
+    return true;
+}
+
+static tamis_status fail_part(const tamis__image *image, const char *what, uint64_t value, uint64_t least,
+                              uint64_t most, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "%s: %s is %" PRIu64 ", not from %" PRIu64 " to %" PRIu64
+                       "; restore the file from a copy, or build it anew",
+                       image->name, what, value, least, most);
+}
+
+static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
+    const tamis_plan *plan = &image->plan;
+    bool grows = plan->capacity == 0;
+    const tamis__line_shape *shape = tamis__line_shape_of(plan->slot_bits, grows);
+    if (shape->slot_bits != plan->slot_bits || shape->home_bits != plan->home_bits ||
+        (plan->kind == TAMIS_KIND_EXACT && plan->slot_bits != 120))
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: slot_bits %" PRIu32 " with home_bits %" PRIu32
+                           " are none of kind %s; restore the file from a copy, or build it anew",
+                           image->name, plan->slot_bits, plan->home_bits, tamis_kind_name(plan->kind));
+    uint64_t parts = grows ? UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS : 1;
+    if (image->part_count != parts)
+        return fail_part(image, "number of partitions", image->part_count, parts, parts, err);
+    return TAMIS_OK;
+}
+
+static tamis_status restore_parts(table *t, const tamis__image *image, tamis_error *err) {
+    uint64_t at = 0, most = t->grows ? t->line_limit : image->body_size / LINE_BYTES;
+    double covered = 0;
+    for (size_t i = 0; i < image->part_count; i++) {
+        const tamis__part *part = &image->parts[i];
+        uint64_t lines = part->size / LINE_BYTES;
+        if (lines < TAMIS__FINGERPRINT_LEAST_LINES || lines > most)
+            return fail_part(image, "lines of a partition", lines, TAMIS__FINGERPRINT_LEAST_LINES, most, err);
+        if (part->size > image->body_size - at)
+            return fail_part(image, "body_size", image->body_size, at + part->size, UINT64_MAX, err);
+        if (part->entries > lines * t->geometry.slots)
+            return fail_part(image, "entries of a partition", part->entries, 0, lines * t->geometry.slots,
+                             err);
+        if (!(part->covered >= 0 && part->covered <= 1))
+            return tamis__fail(
+                err, TAMIS_E_DAMAGED, 0,
+                "%s: covered of a partition is %g, not from 0 to 1; restore the file from a copy, or "
+                "build it anew",
+                image->name, part->covered);
+        partition *in = &t->partitions[i];
+        /* Only read: filters that stand in an image are never added to. */
+        *in = partition_of(t, (uint8_t *)(uintptr_t)(image->body + at), lines);
+        in->used = part->entries;
+        in->covered = part->covered;
+        covered += part->covered;
+        at += part->size;
+    }
+    if (at != image->body_size)
+        return fail_part(image, "body_size", image->body_size, at, at, err);
+    t->covered =
+        image->covered >= 0 && image->covered <= 1 ? image->covered : covered / (double)image->part_count;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
+    table *t = NULL;
+    tamis_status status = check_shape(image, err);
+    if (status == TAMIS_OK)
+        status = tamis__fingerprint_table(filter, &t, err);
+    if (status != TAMIS_OK)
+        return status;
+    t->borrowed = true;
+    t->false_fresh = image->false_fresh;
+    return restore_parts(t, image, err);
+}
+
+tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                      tamis_error *err) {
+    const table *t = filter->body;
+    const line_geometry *g = &t->geometry;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
+        place at = place_of(t, &hashes[i]);
+        status = tamis__guard_touch(filter->guard, line_at(at.in, at.line), err);
+        if (status == TAMIS_OK)
+            status = tamis__guard_touch(filter->guard, line_at(at.in, guest_line(g, at.in, at.line, at.rest)),
+                                        err);
+    }
+    return status;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_FINGERPRINT_TABLE_H
+#define TAMIS_FILTER_FINGERPRINT_TABLE_H
+
+/*
+ * Where the entries of a fingerprint table lie.
+ *
+ * The table is cut into partitions by the first bits of the hash (one partition where the number of
+ * keys is given, 256 where it is not), each an array of lines (fingerprint_line.h). What is left of
+ * the hash, read as a fraction y in [0, 1), names the place: the home line is floor(y * lines), and the
+ * `rest` of y, the bits below, is the entry: home_bits of it name the bucket in the line, the next
+ * slot_bits - 1 are kept. Lines, buckets and thus the whole table stay in the order of y.
+ *
+ *     y * lines = 0000110.0111 010110111001011 ...
+ *                 `line-' `--' `- the slot --'
+ *                        bucket (of 4 bits here)
+ *
+ * Invariants:
+ *  1. An entry is in its home line, or, as a guest, in the guest line: one of the 1023 lines after home
+ *     (fewer in a smaller partition), named by the 10 bits of rest after the bucket.
+ *  2. If a guest's home is line i, line i is full, and stays so. A key whose home line is not full is
+ *     thus looked up in one line, any other in two.
+ *  3. A guest is known to slot_bits - 1 bits of its rest, bucket included: home_bits fewer than at home.
+ *  4. Growing tables: every entry knows at least the first position_bits bits of y.
+ */
+#include "filter/filter_int.h"
+#include "filter/fingerprint_line.h"
+#include "plan/plan_int.h"
+
+enum {
+    GUEST_BITS = 10,    /* bits of an entry that name its guest line */
+    GUEST_REACH = 1023, /* among at most so many */
+    HASH_BITS = 128,
+    LINES_LOG2_MAX = 32, /* of a growing partition */
+    POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
+    NARROW_MAX = 60      /* slot_bits up to which the upper word of rest is all that a slot can hold */
+};
+
+/* For what has to be inlined below WITH_GEOMETRY to profit from it. */
+#define INLINED inline __attribute__((always_inline))
+
+typedef struct partition {
+    _Alignas(LINE_BYTES) uint8_t *lines;
+    uint64_t count;     /* lines */
+    uint64_t inverse;   /* floor((2^64 - 1) / count), to divide by count */
+    uint64_t used;      /* entries */
+    double covered;     /* share of this partition's y that entries cover */
+    double unit;        /* share that an entry covers that knows 0 bits of rest */
+    uint32_t log2;      /* floor(log2(count)) */
+    uint16_t reach;     /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
+    uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
+} partition;
+
+_Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
+
+typedef struct table {
+    line_geometry geometry;
+    bool grows;
+    bool borrowed; /* lines are those of an image, and only read */
+    uint32_t partition_bits;
+    uint32_t position_bits; /* growing tables */
+    uint64_t line_limit;    /* most lines of a partition */
+    uint64_t growths;       /* partitions rewritten so far: places found before are then stale */
+    double load;            /* share of its slots at which a partition grows */
+    uint32_t room_depth;    /* moves that may follow the first to make room; below PATH_MOST */
+    double covered;         /* share of all hashes that entries cover: the rate of a lookup */
+    double false_fresh;
+    double weight[129]; /* 2^-b */
+    partition *partitions;
+} table;
+
+/* Where a hash belongs. */
+typedef struct place {
+    partition *in;
+    uint64_t line;
+    tamis__u128 rest; /* left-aligned */
+} place;
+
+/* An entry read back, or about to be put: rest is known to `known` bits. */
+typedef struct entry {
+    tamis__u128 rest;
+    uint32_t known;
+} entry;
+
+static inline uint8_t *line_at(const partition *in, uint64_t line) {
+    return in->lines + line * LINE_BYTES;
+}
+
+static inline uint32_t partition_count(const table *t) {
+    return 1u << t->partition_bits;
+}
+
+/* An empty partition of these lines. */
+static inline partition partition_of(const table *t, uint8_t *lines, uint64_t count) {
+    uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
+    partition in = {.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = log2};
+    in.reach = count <= GUEST_REACH ? (uint16_t)(count - 1) : GUEST_REACH;
+    in.known_most = (uint8_t)(HASH_BITS - t->partition_bits - log2);
+    in.unit = t->grows ? t->weight[log2] : 1.0 / (double)count;
+    return in;
+}
+
+/* ---- places ---- */
+
+/* y * lines, with y of 128 bits: whole part and fraction. */
+static inline void place_fixed(const partition *in, tamis__u128 y, place *at) {
+    tamis__u128 low = (tamis__u128)(uint64_t)y * in->count;
+    tamis__u128 high = (y >> 64) * in->count + (low >> 64);
+    at->line = (uint64_t)(high >> 64);
+    at->rest = high << 64 | (uint64_t)low;
+}
+
+/* floor(f / count): the product with the inverse is at most 2 too small, since f < 2^64. */
+static inline uint64_t divide(const partition *in, uint64_t f) {
+    uint64_t quotient = tamis__mulhi(f, in->inverse);
+    while ((quotient + 1) * in->count <= f)
+        quotient++;
+    return quotient;
+}
+
+/* X * count = line * 2^position_bits + f; the least X' of the line has f' < count, and f is f' plus a
+ * multiple of count, so X - X' = floor(f / count). It is below 2^(position_bits - log2). */
+static inline void place_first_bits(const table *t, const partition *in, uint64_t x, uint64_t *line,
+                                    uint64_t *distance) {
+    tamis__u128 product = (tamis__u128)x * in->count;
+    *line = (uint64_t)(product >> t->position_bits);
+    *distance = divide(in, (uint64_t)product & ((UINT64_C(1) << t->position_bits) - 1));
+}
+
+static inline void place_growing(const table *t, const partition *in, tamis__u128 y, place *at) {
+    uint32_t distance_bits = t->position_bits - in->log2;
+    uint64_t distance;
+    place_first_bits(t, in, (uint64_t)(y >> (128 - t->position_bits)), &at->line, &distance);
+    at->rest = (tamis__u128)distance << (128 - distance_bits) | (y << t->position_bits) >> distance_bits;
+}
+
+static inline place place_of(const table *t, const tamis_hash *hash) {
+    tamis__u128 y = (tamis__u128)hash->word[1] << 64 | hash->word[0];
+    place at;
+    if (t->grows) {
+        at.in = &t->partitions[hash->word[1] >> (64 - t->partition_bits)];
+        place_growing(t, at.in, y << t->partition_bits, &at);
+    } else {
+        at.in = &t->partitions[0];
+        place_fixed(at.in, y, &at);
+    }
+    return at;
+}
+
+static inline uint32_t home_bucket(const line_geometry *g, tamis__u128 rest) {
+    return (uint32_t)(rest >> (128 - g->home_bits));
+}
+
+/* 1 to reach, from the 10 bits after the bucket. */
+static inline uint32_t guest_distance(const line_geometry *g, const partition *in, tamis__u128 rest) {
+    uint32_t bits = (uint32_t)((rest << g->home_bits) >> (128 - GUEST_BITS));
+    return 1 + (bits * in->reach >> GUEST_BITS);
+}
+
+static inline uint64_t guest_line(const line_geometry *g, const partition *in, uint64_t line,
+                                  tamis__u128 rest) {
+    uint64_t guest = line + guest_distance(g, in, rest);
+    return guest < in->count ? guest : guest - in->count;
+}
+
+/* ---- slot values ---- */
+
+/* The slot of an entry at home (skip home_bits) or as guest (skip 0): what is known after the skipped
+ * bits, as far as it fits, and the end mark. */
+static INLINED tamis__u128 slot_value(const line_geometry *g, entry e, uint32_t skip) {
+    uint32_t width = g->slot_bits;
+    uint32_t length = e.known - skip < width - 1 ? e.known - skip : width - 1;
+    if (width <= NARROW_MAX) {
+        uint64_t mark = UINT64_C(1) << (width - 1 - length);
+        uint64_t bits = ((uint64_t)(e.rest >> 64) << skip) >> (64 - width);
+        return (bits & ~(mark | (mark - 1))) | mark;
+    }
+    tamis__u128 mark = (tamis__u128)1 << (width - 1 - length);
+    tamis__u128 bits = (e.rest << skip) >> (128 - width);
+    return (bits & ~(mark | (mark - 1))) | mark;
+}
+
+static inline uint32_t low_zeros(tamis__u128 value) {
+    return (uint64_t)value ? (uint32_t)__builtin_ctzll((uint64_t)value)
+                           : 64 + (uint32_t)__builtin_ctzll((uint64_t)(value >> 64));
+}
+
+static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uint32_t slot, uint32_t bucket) {
+    uint32_t width = g->slot_bits, home_bits = bucket == g->guest_bucket ? 0 : g->home_bits;
+    tamis__u128 value = line_slot(g, line, slot);
+    entry e = {0, width - 1 - low_zeros(value) + home_bits};
+    tamis__u128 bits = value & (value - 1);
+    if (width <= NARROW_MAX)
+        e.rest = (tamis__u128)((uint64_t)bits << (64 - width) >> home_bits) << 64;
+    else
+        e.rest = bits << (128 - width) >> home_bits;
+    if (home_bits)
+        e.rest |= (tamis__u128)((uint64_t)bucket << (64 - home_bits)) << 64;
+    return e;
+}
+
+/* Bits of rest an entry knows once it stands at home or as a guest. */
+static inline uint32_t known_after(const line_geometry *g, uint32_t known, uint32_t skip) {
+    uint32_t most = g->slot_bits - 1u + skip;
+    return known < most ? known : most;
+}
+
+/* Walks the entries of a line: the zeros of ends, a one being the next bucket. */
+typedef struct line_walk {
+    uint64_t ends;
+    uint32_t slot, bucket, left;
+} line_walk;
+
+static INLINED line_walk walk_start(const line_geometry *g, const uint8_t *line) {
+    uint64_t ends = line_ends(g, line);
+    return (line_walk){ends, UINT32_MAX, 0, ends_count(g, ends)};
+}
+
+static INLINED bool walk_next(line_walk *w) {
+    if (w->left == 0)
+        return false;
+    uint32_t ones = (uint32_t)__builtin_ctzll(~w->ends);
+    w->bucket += ones;
+    w->ends >>= ones + 1;
+    w->slot++;
+    w->left--;
+    return true;
+}
+
+/* Home of a guest of that line: guest_line() turned back. */
+static INLINED uint64_t home_of_guest(const line_geometry *g, const partition *in, uint64_t line,
+                                      tamis__u128 rest) {
+    uint32_t back = guest_distance(g, in, rest);
+    return line >= back ? line - back : line + in->count - back;
+}
+
+/* The least X of a line: ceil(line * 2^position_bits / count), in two parts that stay within 64 bits
+ * (line < count <= 2^LINES_LOG2_MAX). */
+static inline uint64_t least_of(const table *t, const partition *in, uint64_t line) {
+    uint64_t whole = UINT64_C(1) << t->position_bits;
+    return line * (whole / in->count) + (line * (whole % in->count) + in->count - 1) / in->count;
+}
+
+/* Makes filter->body with an empty row of partitions, whose lines are to come. *made is it. */
+tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **made, tamis_error *err);
+
+/* fingerprint_image.c: to and from bytes. */
+tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
+bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part);
+tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                      tamis_error *err);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A .bloom file of DCSO's bloom, version 1, as it is when not compressed; numbers are little-endian:
+ *
+ *     0  8  flags: 1, the version. The other bits have no meaning yet, and none of them is set
+ *     8  8  n, the keys it was made for
+ *    16  8  p, the rate at n keys: a double
+ *    24  8  k, the hash functions: ceil(m/n ln 2)
+ *    32  8  m, the bits: floor(-n ln p / (ln 2)^2)
+ *    40  8  N, the keys that were new when they were added (joining files adds theirs up)
+ *    48  8  a word, ceil(m/64) times; bits past the m-th are zero
+ *           and what is left is the user's, of any size
+ *
+ * There is no checksum, but k and m follow from n and p: that they do is checked, up to the rounding of a logarithm,
+ * so that a changed head is noticed before it gives a wrong "absent". Not noticed are a changed N, the last digits of
+ * p, the user's data, and bits: one more is a little more rate, one that was cleared can be any filter's.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "format/bloom_bits.h"
+#include "plan/plan_int.h"
+
+enum { FLAGS_AT = 0, N_AT = 8, P_AT = 16, K_AT = 24, M_AT = 32, COUNT_AT = 40, HEAD = 48, VERSION = 1 };
+
+#define COUNT_MAX ((uint64_t)INT64_MAX) /* leaves room to count on */
+#define ROUNDING  1e-14                 /* of two logarithms, some units in the last place */
+
+typedef struct head {
+    uint64_t n, k, m, count;
+    double p;
+} head;
+
+static bool is_gzip(const tamis__source *source) {
+    return source->size >= 2 && source->bytes[0] == 0x1f && source->bytes[1] == 0x8b;
+}
+
+/* Compressed ones too, to say so: nothing else that is read here begins in that way. */
+static bool recognise(const tamis__source *source) {
+    return is_gzip(source) || (source->size >= 8 && tamis__load64le(source->bytes + FLAGS_AT) == VERSION);
+}
+
+static uint64_t bytes_of(uint64_t m) {
+    return 8 * (m / 64 + (m % 64 != 0));
+}
+
+/* ---- what n and p ask for ---- */
+
+static bool is_between(double value, double least, double most) {
+    return value >= least && value <= most;
+}
+
+static bool has_own_bits(const head *h) {
+    double m = tamis_bloom_bits((double)h->n, h->p);
+    return is_between((double)h->m, floor(m * (1 - ROUNDING)), floor(m * (1 + ROUNDING)));
+}
+
+static bool has_own_probes(const head *h) {
+    double k = log(2) * (double)h->m / (double)h->n;
+    return is_between((double)h->k, ceil(k * (1 - ROUNDING)), ceil(k * (1 + ROUNDING)));
+}
+
+/* ---- reading ---- */
+
+static head take_head(const uint8_t *bytes) {
+    uint64_t rate = tamis__load64le(bytes + P_AT);
+    head h = {tamis__load64le(bytes + N_AT), tamis__load64le(bytes + K_AT), tamis__load64le(bytes + M_AT),
+              tamis__load64le(bytes + COUNT_AT), 0};
+    memcpy(&h.p, &rate, sizeof h.p);
+    return h;
+}
+
+static tamis_status check_start(const tamis__source *source, tamis_error *err) {
+    if (is_gzip(source))
+        return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                           "%s: compressed with gzip; unwrap it first (gzip -d), if it is a DCSO file",
+                           source->name);
+    if (source->size < HEAD)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: %" PRIu64
+                           " bytes; the head of a DCSO file alone has %d; have it written anew",
+                           source->name, source->size, HEAD);
+    uint64_t flags = tamis__load64le(source->bytes + FLAGS_AT);
+    if (flags != VERSION)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: flags are %#" PRIx64 "; DCSO files have 0x1; have it written anew",
+                           source->name, flags);
+    return TAMIS_OK;
+}
+
+static tamis_status refuse_number(const tamis__source *source, const char *field, uint64_t value,
+                                  uint64_t most, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "%s: %s is %" PRIu64 "; DCSO files have 1 to %" PRIu64 "; have it written anew",
+                       source->name, field, value, most);
+}
+
+static tamis_status check_head(const head *h, const tamis__source *source, tamis_error *err) {
+    if (h->n < 1 || h->n > TAMIS_EXPECT_MAX)
+        return refuse_number(source, "n", h->n, TAMIS_EXPECT_MAX, err);
+    if (!(h->p > 0 && h->p < 1))
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: p is %g; DCSO files have one above 0 and below 1; have it written anew",
+                           source->name, h->p);
+    if (h->m < 1 || h->m > TAMIS_BITS_MAX)
+        return refuse_number(source, "m", h->m, TAMIS_BITS_MAX, err);
+    if (!has_own_bits(h))
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: m is %" PRIu64 "; DCSO files have %.0f for the n of %" PRIu64
+                           " and the p of %g there; have it written anew",
+                           source->name, h->m, floor(tamis_bloom_bits((double)h->n, h->p)), h->n, h->p);
+    if (!has_own_probes(h))
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: k is %" PRIu64 "; DCSO files have %.0f for the n of %" PRIu64
+                           " and the m of %" PRIu64 " there; have it written anew",
+                           source->name, h->k, ceil(log(2) * (double)h->m / (double)h->n), h->n, h->m);
+    if (h->count > COUNT_MAX)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: N is %" PRIu64 "; a count is %" PRIu64 " at the most; have it written anew",
+                           source->name, h->count, COUNT_MAX);
+    if (h->k > TAMIS_PROBES_MAX)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: k is %" PRIu64
+                           "; tamis reads up to %d; have it made for a p that is larger than %g",
+                           source->name, h->k, TAMIS_PROBES_MAX, h->p);
+    return TAMIS_OK;
+}
+
+/* The whole words of the bits are there, and the bits past the last are zero. */
+static tamis_status check_bits(const head *h, const tamis__source *source, tamis_error *err) {
+    uint64_t taken = bytes_of(h->m), left = source->size - HEAD;
+    if (taken > left)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: m is %" PRIu64 ", which takes %" PRIu64 " bytes, and %" PRIu64
+                           " follow the head; have it written anew",
+                           source->name, h->m, taken, left);
+    uint64_t last = tamis__load64le(source->bytes + HEAD + taken - 8);
+    uint64_t past = h->m % 64 ? last >> h->m % 64 : 0;
+    if (past)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: bit %" PRIu64 " is set; its m of %" PRIu64
+                           " bits are those below that number; have it written anew",
+                           source->name, h->m + (uint64_t)__builtin_ctzll(past), h->m);
+    return TAMIS_OK;
+}
+
+static tamis_status keep_data(tamis_filter *filter, const uint8_t *data, uint64_t size, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    if (size == 0)
+        return TAMIS_OK;
+    about.data = data;
+    about.data_size = (size_t)size;
+    return tamis_filter_about_set(filter, &about, err);
+}
+
+static tamis_status decode(tamis_filter **filter, const tamis__source *source,
+                           const tamis_open_options *options, tamis_error *err) {
+    tamis_status status = check_start(source, err);
+    if (status != TAMIS_OK)
+        return status;
+    head h = take_head(source->bytes);
+    status = check_head(&h, source, err);
+    if (status == TAMIS_OK)
+        status = check_bits(&h, source, err);
+    if (status != TAMIS_OK)
+        return status;
+
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    plan.kind = TAMIS_KIND_CLASSIC;
+    plan.scheme = TAMIS_SCHEME_FNV_DCSO;
+    plan.capacity = h.n;
+    plan.fpr = h.p;
+    tamis__plan_set_bits(&plan, h.m, (uint32_t)h.k);
+    tamis__plan_explain(&plan, "read from a DCSO file");
+    tamis_filter *made = NULL;
+    status = tamis__bloom_bits_decode(&made, &plan, options, source->bytes + HEAD, TAMIS__LITTLE_ENDIAN,
+                                      h.count, err);
+    if (status != TAMIS_OK)
+        return status;
+    uint64_t end = HEAD + bytes_of(h.m);
+    status = keep_data(made, source->bytes + end, source->size - end, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    made->about.told.format = TAMIS_FORMAT_DCSO;
+    *filter = made;
+    return TAMIS_OK;
+}
+
+/* ---- writing ---- */
+
+static head head_of(const tamis_filter *filter) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    return (head){plan->capacity, plan->probes, plan->bits, filter->added, plan->fpr};
+}
+
+static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    if (plan->kind != TAMIS_KIND_CLASSIC || plan->scheme != TAMIS_SCHEME_FNV_DCSO)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "format dcso: keeps kind classic with scheme fnv-dcso, and this is %s with %s; use "
+            "format tamis",
+            tamis_kind_name(plan->kind), tamis_scheme_name(plan->scheme));
+    head h = head_of(filter);
+    if (h.n < 1 || !(h.p > 0 && h.p < 1) || !has_own_bits(&h) || !has_own_probes(&h))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "format dcso: keeps the sizes that it gives itself to %" PRIu64
+                           " keys at a rate of %g, and %" PRIu64 " bits and %" PRIu64
+                           " probes are others; use format tamis, or leave probes out when it is made",
+                           h.n, h.p, h.m, h.k);
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_status status = tamis_filter_about_get(filter, &about, err);
+    if (status == TAMIS_OK)
+        *size = HEAD + bytes_of(h.m) + about.data_size;
+    return status;
+}
+
+static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    uint8_t bytes[HEAD];
+    uint64_t rate;
+    head h = head_of(filter);
+    memcpy(&rate, &h.p, sizeof rate);
+    tamis__store64le(bytes + FLAGS_AT, VERSION);
+    tamis__store64le(bytes + N_AT, h.n);
+    tamis__store64le(bytes + P_AT, rate);
+    tamis__store64le(bytes + K_AT, h.k);
+    tamis__store64le(bytes + M_AT, h.m);
+    tamis__store64le(bytes + COUNT_AT, h.count);
+    tamis_status status = tamis_filter_about_get(filter, &about, err);
+    if (status == TAMIS_OK)
+        status = out->emit(out->context, bytes, sizeof bytes, err);
+    if (status == TAMIS_OK)
+        status = tamis__bloom_bits_encode(filter, out, TAMIS__LITTLE_ENDIAN, err);
+    if (status == TAMIS_OK && about.data_size)
+        status = out->emit(out->context, about.data, about.data_size, err);
+    return status;
+}
+
+const tamis__format tamis__format_dcso = {recognise, decode, encoded_size, encode};

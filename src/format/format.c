@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "format/format.h"
+
+#include <string.h>
+
+#include "base/versioned.h"
+#include "filter/filter_int.h"
+
+/* The row's number is the format's. */
+static const struct format_row {
+    const char *name;
+    const tamis__format *format;
+} rows[] = {
+    [TAMIS_FORMAT_AUTO] = {"auto", &tamis__format_native},
+    [TAMIS_FORMAT_TAMIS] = {"tamis", &tamis__format_native},
+    [TAMIS_FORMAT_GUAVA] = {"guava", &tamis__format_guava},
+    [TAMIS_FORMAT_DCSO] = {"dcso", &tamis__format_dcso},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+const char *tamis_format_name(tamis_format format) {
+    return (unsigned)format < ROWS ? rows[format].name : NULL;
+}
+
+tamis_status tamis_format_parse(const char *name, tamis_format *format, tamis_error *err) {
+    for (int i = 0; i < ROWS; i++) {
+        if (strcmp(name, rows[i].name) == 0) {
+            *format = (tamis_format)i;
+            return TAMIS_OK;
+        }
+    }
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%.100s: no such format; use auto, tamis, guava or dcso",
+                       name);
+}
+
+const tamis__format *tamis__format_of(tamis_format format) {
+    return (unsigned)format < ROWS ? rows[format].format : NULL;
+}
+
+static tamis_status find_format(tamis_format format, const tamis__format **found, tamis_error *err) {
+    *found = tamis__format_of(format);
+    return *found ? TAMIS_OK
+                  : tamis__fail(err, TAMIS_E_INVALID, 0, "format %d: no such format; see tamis/file.h",
+                                (int)format);
+}
+
+tamis_status tamis__format_recognise(const tamis__source *source, const tamis_open_options *options,
+                                     tamis_format *number, tamis_error *err) {
+    *number = options->format;
+    for (int i = TAMIS_FORMAT_TAMIS; i < ROWS && *number == TAMIS_FORMAT_AUTO; i++)
+        if (rows[i].format->recognise(source))
+            *number = (tamis_format)i;
+    if (*number != TAMIS_FORMAT_AUTO)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_FORMAT, 0,
+        "%s: is no filter of a known format; give one made by tamis, Guava's writeTo or DCSO's bloom",
+        source->name);
+}
+
+tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
+                                  const tamis_open_options *options, tamis_error *err) {
+    const tamis__format *format = NULL;
+    tamis_format number;
+    tamis_status status = tamis__format_recognise(source, options, &number, err);
+    if (status == TAMIS_OK)
+        status = find_format(number, &format, err);
+    if (status == TAMIS_OK)
+        status = format->decode(filter, source, options, err);
+    if (status == TAMIS_OK)
+        (*filter)->about.told.format = number;
+    return status;
+}
+
+tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint64_t size,
+                                 const tamis_open_options *given, tamis_error *err) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    options.writable = true;
+    return tamis__format_decode(filter, &(tamis__source){bytes, size, "filter", false}, &options, err);
+}
+
+tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format number, uint64_t *size,
+                                       tamis_error *err) {
+    const tamis__format *format;
+    tamis_status status = find_format(number, &format, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__filter_keep(filter);
+    status = format->encoded_size(filter, size, err);
+    tamis__filter_let_go(filter);
+    return status;
+}
+
+/* A caller's buffer as emitter. */
+typedef struct room {
+    uint8_t *at, *end;
+} room;
+
+static tamis_status emit_to_room(void *context, const void *bytes, size_t size, tamis_error *err) {
+    room *to = context;
+    (void)err; /* the caller's room is of the size that encode fills */
+    memcpy(to->at, bytes, size);
+    to->at += size;
+    return TAMIS_OK;
+}
+
+static tamis_status encode(const tamis_filter *filter, const tamis__format *format, void *bytes,
+                           uint64_t size, tamis_error *err) {
+    uint64_t needed = 0;
+    tamis_status status = format->encoded_size(filter, &needed, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (size != needed)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "encode: room for %llu bytes, not the %llu it takes; ask tamis_filter_encoded_size()",
+            (unsigned long long)size, (unsigned long long)needed);
+    room to = {bytes, (uint8_t *)bytes + size};
+    return format->encode(filter, &(tamis__emitter){emit_to_room, &to}, err);
+}
+
+tamis_status tamis_filter_encode(const tamis_filter *filter, tamis_format number, void *bytes, uint64_t size,
+                                 tamis_error *err) {
+    const tamis__format *format;
+    tamis_status status = find_format(number, &format, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__filter_keep(filter);
+    status = encode(filter, format, bytes, size, err);
+    tamis__filter_let_go(filter);
+    return status;
+}

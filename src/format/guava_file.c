@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What BloomFilter.writeTo() of Guava writes and readFrom() reads:
+ *
+ *     0  1  strategy: 0 MURMUR128_MITZ_32, 1 MURMUR128_MITZ_64
+ *     1  1  k, the hash functions: 1 to 255
+ *     2  4  number of words, big-endian: 1 to 2^31 - 1
+ *     6  8  a word, big-endian, so many times; the bits are all of theirs
+ *
+ * No magic, no checksum, no funnel: who asks makes the keys as the funnel did. A changed strategy or k, or a bit that
+ * was cleared, cannot be told from another filter; a changed number of words is, by the size.
+ *
+ * Nor does the file say how many keys it was made for, at which rate. Guava takes k = round(m/n ln 2), so they were
+ * m ln 2 / (k - 1/2) at the most: that is the capacity, and the rate then is the promise. A filter that holds what
+ * its maker meant it to is so never called overfull; half full, at m ln 2 / k keys, would call it so with every rate
+ * that was rounded up (0.01: 6.64 to 7 hash functions).
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/bytes.h"
+#include "format/bloom_bits.h"
+#include "plan/plan_int.h"
+
+enum { STRATEGY_AT = 0, PROBES_AT = 1, WORDS_AT = 2, HEAD = 6, WORDS_MAX = INT32_MAX };
+
+static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_GUAVA64}; /* by strategy */
+
+static bool recognise(const tamis__source *source) {
+    const uint8_t *bytes = source->bytes;
+    if (source->size < HEAD || bytes[STRATEGY_AT] > 1 || bytes[PROBES_AT] == 0)
+        return false;
+    uint32_t words = tamis__load32be(bytes + WORDS_AT);
+    return words >= 1 && words <= WORDS_MAX;
+}
+
+static tamis_status check(const tamis__source *source, tamis_error *err) {
+    const uint8_t *bytes = source->bytes;
+    if (source->size < HEAD)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: %" PRIu64
+                           " bytes; the head of a Guava file alone has %d; have it written anew",
+                           source->name, source->size, HEAD);
+    if (bytes[STRATEGY_AT] > 1)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: strategy is %u; Guava files have 0 or 1; have it written anew", source->name,
+                           bytes[STRATEGY_AT]);
+    if (bytes[PROBES_AT] == 0)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: k is 0; Guava files have 1 to 255; have it written anew", source->name);
+    uint32_t words = tamis__load32be(bytes + WORDS_AT);
+    if (words < 1 || words > WORDS_MAX)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: number of words is %" PRIu32
+                           "; Guava files have 1 to %d; have it written anew",
+                           source->name, words, WORDS_MAX);
+    uint64_t size = HEAD + 8 * (uint64_t)words;
+    if (source->size != size)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: number of words is %" PRIu32 ", which takes %" PRIu64
+                           " bytes, and there are %" PRIu64 "; have it written anew",
+                           source->name, words, size, source->size);
+    return TAMIS_OK;
+}
+
+static tamis_status decode(tamis_filter **filter, const tamis__source *source,
+                           const tamis_open_options *options, tamis_error *err) {
+    tamis_status status = check(source, err);
+    if (status != TAMIS_OK)
+        return status;
+    uint64_t bits = 64 * (uint64_t)tamis__load32be(source->bytes + WORDS_AT);
+    uint32_t probes = source->bytes[PROBES_AT];
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    plan.kind = TAMIS_KIND_CLASSIC;
+    plan.scheme = schemes[source->bytes[STRATEGY_AT]];
+    plan.capacity = (uint64_t)fmax(1, tamis_bloom_half_full_keys((double)bits, probes - 0.5));
+    tamis__plan_set_bits(&plan, bits, probes);
+    plan.fpr = plan.fpr_predicted;
+    tamis__plan_explain(&plan, "read from a Guava file, which does not say its capacity: this is the most");
+    status = tamis__bloom_bits_decode(filter, &plan, options, source->bytes + HEAD, TAMIS__BIG_ENDIAN,
+                                      TAMIS__ADDED_BY_BITS, err);
+    if (status == TAMIS_OK)
+        (*filter)->about.told.format = TAMIS_FORMAT_GUAVA;
+    return status;
+}
+
+static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    bool mine = plan->scheme == TAMIS_SCHEME_GUAVA64 || plan->scheme == TAMIS_SCHEME_GUAVA32;
+    if (plan->kind != TAMIS_KIND_CLASSIC || !mine)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "format guava: keeps kind classic with scheme guava64 or guava32, and this is %s "
+                           "with %s; use format tamis",
+                           tamis_kind_name(plan->kind), tamis_scheme_name(plan->scheme));
+    if (plan->bits % 64 || plan->bits / 64 > WORDS_MAX)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "format guava: keeps 1 to %d words of 64 bits, and %" PRIu64
+                           " bits are not that; use format tamis",
+                           WORDS_MAX, plan->bits);
+    *size = HEAD + plan->bits / 8;
+    return TAMIS_OK;
+}
+
+static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    uint8_t head[HEAD];
+    head[STRATEGY_AT] = plan->scheme == schemes[1];
+    head[PROBES_AT] = (uint8_t)plan->probes;
+    tamis__store32be(head + WORDS_AT, (uint32_t)(plan->bits / 64));
+    tamis_status status = out->emit(out->context, head, sizeof head, err);
+    return status == TAMIS_OK ? tamis__bloom_bits_encode(filter, out, TAMIS__BIG_ENDIAN, err) : status;
+}
+
+const tamis__format tamis__format_guava = {recognise, decode, encoded_size, encode};

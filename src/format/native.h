@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FORMAT_NATIVE_H
+#define TAMIS_FORMAT_NATIVE_H
+
+/*
+ * The .tamis file, format 1, as docs/FORMAT.md lays it down: that is the norm, and this its tables.
+ *
+ *     0            header_size            body_offset       body_offset + body_size    file_size
+ *     +-----------+----------------------+-----------------+--------------------------+
+ *     | header,   | zeros                | body            | block sums, 8 bytes each |
+ *     | sections  |                      |                 |                          |
+ *     +-----------+----------------------+-----------------+--------------------------+
+ */
+#include <stdint.h>
+#include <xxhash.h>
+
+#include "format/format.h"
+
+enum {
+    NATIVE_HEADER = 256,
+    NATIVE_HEADER_MAX = 1 << 20,
+    NATIVE_BODY_ALIGN = 4096,
+    NATIVE_FORMAT = 1,
+    NATIVE_MAGIC = 8
+};
+
+#define NATIVE_COUNT_MAX 0x1p63 /* of false_fresh */
+
+static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S', '\r', '\n'};
+
+/* Fields of the header, in order: name, byte, width (d: f64), least and most value. Reals are bounded in code. */
+#define NATIVE_FIELDS(X)                                                                                     \
+    X(format, 8, 4, NATIVE_FORMAT, NATIVE_FORMAT)                                                            \
+    X(header_size, 12, 4, NATIVE_HEADER, NATIVE_HEADER_MAX)                                                  \
+    X(header_sum, 16, 8, 0, UINT64_MAX)                                                                      \
+    X(file_size, 24, 8, NATIVE_HEADER, INT64_MAX)                                                            \
+    X(body_offset, 32, 8, NATIVE_BODY_ALIGN, 2 * NATIVE_HEADER_MAX)                                          \
+    X(body_size, 40, 8, TAMIS__LINE, INT64_MAX / 2)                                                          \
+    X(block_size, 48, 4, TAMIS__BLOCK, TAMIS__BLOCK)                                                         \
+    X(needs, 52, 4, 0, 0)                                                                                    \
+    X(sums_sum, 56, 8, 0, UINT64_MAX)                                                                        \
+    X(kind, 64, 4, TAMIS_KIND_CLASSIC, TAMIS_KIND_EXACT)                                                     \
+    X(scheme, 68, 4, TAMIS_SCHEME_XXH3, TAMIS_SCHEME_FNV_DCSO)                                               \
+    X(seed, 72, 8, 0, UINT64_MAX)                                                                            \
+    X(secret_print, 80, 8, 0, UINT64_MAX)                                                                    \
+    X(capacity, 88, 8, 0, TAMIS_EXPECT_MAX)                                                                  \
+    X(bits, 104, 8, 0, TAMIS_BITS_MAX)                                                                       \
+    X(probes, 112, 4, 0, TAMIS_PROBES_MAX)                                                                   \
+    X(slot_bits, 116, 4, 0, 128)                                                                             \
+    X(home_bits, 120, 4, 0, 8)                                                                               \
+    X(partitions, 124, 4, 0, 256)                                                                            \
+    X(memory_limit, 128, 8, 0, UINT64_MAX)                                                                   \
+    X(added, 136, 8, 0, INT64_MAX)                                                                           \
+    X(flags, 152, 8, 0, 3)                                                                                   \
+    X(version, 160, 8, 0, UINT64_MAX)                                                                        \
+    X(created, 168, 8, 0, UINT64_MAX)
+
+enum { NATIVE_FPR = 96, NATIVE_FALSE_FRESH = 144, NATIVE_FPR_PREDICTED = 176, NATIVE_COVERED = 184 };
+
+enum { NATIVE_SATURATED = 1, NATIVE_OVERFILL = 2 };
+
+/* Sections. A reader that does not know one whose highest bit is set refuses the file. */
+#define NATIVE_SECTION_LABEL      UINT32_C(1)
+#define NATIVE_SECTION_UNION      UINT32_C(2)
+#define NATIVE_SECTION_DATA       UINT32_C(3)
+#define NATIVE_SECTION_PARTITIONS UINT32_C(0x80000001)
+#define NATIVE_SECTION_CRITICAL   UINT32_C(0x80000000)
+
+typedef enum native_field {
+#define NATIVE_FIELD_ENUM(name, at, width, least, most) NATIVE_##name,
+    NATIVE_FIELDS(NATIVE_FIELD_ENUM)
+#undef NATIVE_FIELD_ENUM
+        NATIVE_FIELD_COUNT
+} native_field;
+
+/* The sum of the header: that of the bytes before the field seeds that of the bytes behind it. */
+static inline uint64_t native_header_sum(const uint8_t *bytes, uint64_t header_size) {
+    return XXH3_64bits_withSeed(bytes + 24, (size_t)header_size - 24, XXH3_64bits(bytes, 16));
+}
+
+/* native_write.c */
+tamis_status tamis__native_size(const tamis_filter *filter, uint64_t *size, tamis_error *err);
+tamis_status tamis__native_encode(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err);
+
+#endif

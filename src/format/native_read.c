@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Reads a .tamis file (docs/FORMAT.md). What is checked, in this order: that there is a header and it is what was
+ * written; each field alone; the fields against each other and against the bytes there are; the sums of the blocks, which
+ * later prove the body; the sections; and, in the kind, what its parameters have to do with the size of the body. Memory is
+ * taken for labels and partitions only, of which there are no more than the header holds.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "filter/filter_int.h"
+#include "filter/guard.h"
+#include "format/format.h"
+#include "format/native.h"
+#include "hash/hasher.h"
+
+#define REMEDY "restore the file from a copy, or build it anew"
+
+typedef struct header {
+    const tamis__source *source;
+    uint64_t field[NATIVE_FIELD_COUNT];
+    double fpr, fpr_predicted, false_fresh, covered;
+} header;
+
+/* What the sections say. */
+typedef struct sections {
+    tamis_label *labels;
+    size_t label_count, label_room;
+    tamis__part *parts;
+    size_t part_count;
+    const uint8_t *data;
+    size_t data_size;
+    bool united;
+    uint64_t united_added;
+    double united_false;
+    char *text; /* of labels, NUL-terminated one after the other */
+} sections;
+
+static const struct field_row {
+    const char *name;
+    uint16_t at;
+    uint8_t width;
+    uint64_t least, most;
+} field_rows[] = {
+#define NATIVE_FIELD_ROW(name, at, width, least, most) {#name, at, width, least, most},
+    NATIVE_FIELDS(NATIVE_FIELD_ROW)
+#undef NATIVE_FIELD_ROW
+};
+
+static double load_real(const uint8_t *from) {
+    uint64_t bits = tamis__load64le(from);
+    double real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
+}
+
+static tamis_status fail_field(const header *h, native_field field, tamis_error *err) {
+    const struct field_row *row = &field_rows[field];
+    if (row->least == row->most)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %s is %" PRIu64 ", not %" PRIu64 "; " REMEDY,
+                           h->source->name, row->name, h->field[field], row->least);
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "%s: %s is %" PRIu64 ", not from %" PRIu64 " to %" PRIu64 "; " REMEDY, h->source->name,
+                       row->name, h->field[field], row->least, row->most);
+}
+
+static tamis_status fail_unit(const header *h, native_field field, uint64_t unit, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "%s: %s is %" PRIu64 ", not a multiple of %" PRIu64 "; " REMEDY, h->source->name,
+                       field_rows[field].name, h->field[field], unit);
+}
+
+static tamis_status fail_cut(const header *h, uint64_t wanted, const char *what, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: has %" PRIu64 " bytes, and %s %" PRIu64 "; " REMEDY,
+                       h->source->name, h->source->size, what, wanted);
+}
+
+/* ---- the header ---- */
+
+static void load_fields(header *h) {
+    const uint8_t *bytes = h->source->bytes;
+    for (int i = 0; i < NATIVE_FIELD_COUNT; i++) {
+        const uint8_t *at = bytes + field_rows[i].at;
+        h->field[i] = field_rows[i].width == 4 ? tamis__load32le(at) : tamis__load64le(at);
+    }
+    h->fpr = load_real(bytes + NATIVE_FPR);
+    h->fpr_predicted = load_real(bytes + NATIVE_FPR_PREDICTED);
+    h->false_fresh = load_real(bytes + NATIVE_FALSE_FRESH);
+    h->covered = load_real(bytes + NATIVE_COVERED);
+}
+
+static uint64_t header_sum(const header *h) {
+    return native_header_sum(h->source->bytes, h->field[NATIVE_header_size]);
+}
+
+/* Until this has passed, nothing of the header is known but that it is there. */
+static tamis_status check_sum(const header *h, tamis_error *err) {
+    if (h->field[NATIVE_format] != NATIVE_FORMAT)
+        return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                           "%s: is of format %" PRIu64 ", and this tamis reads format %d; use a newer tamis",
+                           h->source->name, h->field[NATIVE_format], NATIVE_FORMAT);
+    uint64_t size = h->field[NATIVE_header_size];
+    if (size < NATIVE_HEADER || size > NATIVE_HEADER_MAX)
+        return fail_field(h, NATIVE_header_size, err);
+    if (size % 8 != 0)
+        return fail_unit(h, NATIVE_header_size, 8, err);
+    if (size > h->source->size)
+        return fail_cut(h, size, "its header alone takes", err);
+    if (header_sum(h) != h->field[NATIVE_header_sum])
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: the header is damaged, its sum differs; " REMEDY,
+                           h->source->name);
+    return TAMIS_OK;
+}
+
+static tamis_status check_real(const header *h, const char *name, double value, double most,
+                               tamis_error *err) {
+    if (value >= 0 && value <= most)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %s is %g, not from 0 to %g; " REMEDY, h->source->name,
+                       name, value, most);
+}
+
+static tamis_status check_fields(const header *h, tamis_error *err) {
+    if (h->field[NATIVE_needs])
+        return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                           "%s: needs features (%#" PRIx64
+                           ") that this tamis does not know; use a newer tamis",
+                           h->source->name, h->field[NATIVE_needs]);
+    for (native_field i = NATIVE_kind; i <= NATIVE_scheme; i++)
+        if (h->field[i] > field_rows[i].most)
+            return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                               "%s: %s is %" PRIu64 ", and this tamis knows those up to %" PRIu64
+                               "; use a newer tamis",
+                               h->source->name, field_rows[i].name, h->field[i], field_rows[i].most);
+    for (int i = 0; i < NATIVE_FIELD_COUNT; i++)
+        if (h->field[i] < field_rows[i].least || h->field[i] > field_rows[i].most)
+            return fail_field(h, (native_field)i, err);
+    tamis_status status = check_real(h, "fpr", h->fpr, 1, err);
+    if (status == TAMIS_OK)
+        status = check_real(h, "fpr_predicted", h->fpr_predicted, 1, err);
+    if (status == TAMIS_OK)
+        status = check_real(h, "false_fresh", h->false_fresh, NATIVE_COUNT_MAX, err);
+    if (status == TAMIS_OK)
+        status =
+            check_real(h, "covered", h->covered, h->field[NATIVE_kind] < TAMIS_KIND_FINGERPRINT ? 0 : 1, err);
+    return status;
+}
+
+/* What a kind or scheme has no use for is 0, and what it needs is there. */
+static tamis_status check_uses(const header *h, tamis_error *err) {
+    tamis_kind kind = (tamis_kind)h->field[NATIVE_kind];
+    tamis_scheme scheme = (tamis_scheme)h->field[NATIVE_scheme];
+    bool bloom = kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
+    const struct {
+        native_field field;
+        bool used;
+    } uses[] = {
+        {NATIVE_seed, scheme == TAMIS_SCHEME_XXH3},
+        {NATIVE_secret_print, scheme == TAMIS_SCHEME_SIP},
+        {NATIVE_bits, bloom},
+        {NATIVE_probes, bloom},
+        {NATIVE_slot_bits, !bloom},
+        {NATIVE_home_bits, !bloom},
+        {NATIVE_partitions, !bloom},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (!uses[i].used && h->field[uses[i].field])
+            return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                               "%s: %s is %" PRIu64 ", and kind %s of scheme %s has none; " REMEDY,
+                               h->source->name, field_rows[uses[i].field].name, h->field[uses[i].field],
+                               tamis_kind_name(kind), tamis_scheme_name(scheme));
+    if (kind != TAMIS_KIND_CLASSIC && tamis_scheme_digest_bits(scheme) < 128)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: scheme is %s, which kind %s cannot have; " REMEDY,
+                           h->source->name, tamis_scheme_name(scheme), tamis_kind_name(kind));
+    if (bloom && h->field[NATIVE_bits] == 0)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: bits is 0, not from 1 to %" PRIu64 "; " REMEDY,
+                           h->source->name, TAMIS_BITS_MAX);
+    if (kind == TAMIS_KIND_BLOCKED && h->field[NATIVE_bits] % (8 * TAMIS__LINE) != 0)
+        return fail_unit(h, NATIVE_bits, 8 * TAMIS__LINE, err);
+    if (bloom && h->field[NATIVE_probes] == 0)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: probes is 0, not from 1 to %d; " REMEDY,
+                           h->source->name, TAMIS_PROBES_MAX);
+    return TAMIS_OK;
+}
+
+static tamis_status check_places(const header *h, tamis_error *err) {
+    uint64_t at = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
+    if (at % NATIVE_BODY_ALIGN != 0)
+        return fail_unit(h, NATIVE_body_offset, NATIVE_BODY_ALIGN, err);
+    if (at < h->field[NATIVE_header_size])
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: body_offset is %" PRIu64 ", and header_size %" PRIu64 "; " REMEDY,
+                           h->source->name, at, h->field[NATIVE_header_size]);
+    if (size % TAMIS__LINE != 0)
+        return fail_unit(h, NATIVE_body_size, TAMIS__LINE, err);
+    uint64_t wanted = at + size + 8 * tamis__block_count(size);
+    if (h->field[NATIVE_file_size] != wanted)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: file_size is %" PRIu64 ", not the %" PRIu64
+                           " that header and body take; " REMEDY,
+                           h->source->name, h->field[NATIVE_file_size], wanted);
+    if (h->source->size != wanted)
+        return fail_cut(h, wanted, "should have", err);
+    if (XXH3_64bits(h->source->bytes + at + size, (size_t)(wanted - at - size)) != h->field[NATIVE_sums_sum])
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: the sums of its blocks are damaged; " REMEDY,
+                           h->source->name);
+    return TAMIS_OK;
+}
+
+/* ---- the sections ---- */
+
+typedef struct section {
+    uint32_t type, size;
+    const uint8_t *bytes;
+} section;
+
+/* The section at *at, which moves to the next. */
+static tamis_status next_section(const header *h, uint64_t *at, section *s, tamis_error *err) {
+    uint64_t left = h->field[NATIVE_header_size] - *at;
+    const uint8_t *bytes = h->source->bytes + *at;
+    if (left < 8 || tamis__load32le(bytes + 4) > left - 8)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: the section at byte %" PRIu64 " ends past the header; " REMEDY,
+                           h->source->name, *at);
+    *s = (section){tamis__load32le(bytes), tamis__load32le(bytes + 4), bytes + 8};
+    *at += 8 + ((uint64_t)s->size + 7) / 8 * 8;
+    return TAMIS_OK;
+}
+
+static tamis_status fail_section(const header *h, const section *s, const char *why, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: section %#" PRIx32 " of %" PRIu32 " bytes: %s; " REMEDY,
+                       h->source->name, s->type, s->size, why);
+}
+
+/* The text goes behind that of the labels before, which together are shorter than the header. */
+static tamis_status take_label(const header *h, const section *s, sections *to, tamis_error *err) {
+    uint32_t name = s->size < 2 ? 0 : (uint32_t)(s->bytes[0] | s->bytes[1] << 8);
+    if (s->size < 2 || name > s->size - 2 || memchr(s->bytes + 2, 0, s->size - 2))
+        return fail_section(h, s, "is no label", err);
+    if (to->label_count == TAMIS_LABELS_MAX)
+        return fail_section(h, s, "is one label too many", err);
+    char *at = to->text;
+    memcpy(at, s->bytes + 2, name);
+    at[name] = 0;
+    char *value = at + name + 1;
+    memcpy(value, s->bytes + 2 + name, s->size - 2 - name);
+    value[s->size - 2 - name] = 0;
+    to->text = value + (s->size - 2 - name) + 1;
+    to->labels[to->label_count++] = (tamis_label){at, value};
+    return TAMIS_OK;
+}
+
+static tamis_status take_partitions(const header *h, const section *s, sections *to, tamis_error *err) {
+    size_t count = (size_t)h->field[NATIVE_partitions];
+    if (s->size == 0 || s->size != 24 * count || to->part_count)
+        return fail_section(h, s, "is not of 24 bytes a partition, or there twice", err);
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *row = s->bytes + 24 * i;
+        uint64_t lines = tamis__load64le(row);
+        if (lines > h->field[NATIVE_body_size] / TAMIS__LINE)
+            return fail_section(h, s, "names more lines than the body has", err);
+        to->parts[i] =
+            (tamis__part){NULL, lines * TAMIS__LINE, tamis__load64le(row + 8), load_real(row + 16)};
+    }
+    to->part_count = count;
+    return TAMIS_OK;
+}
+
+static tamis_status take_section(const header *h, const section *s, sections *to, tamis_error *err) {
+    switch (s->type) {
+    case NATIVE_SECTION_LABEL:
+        return take_label(h, s, to, err);
+    case NATIVE_SECTION_DATA:
+        if (to->data)
+            return fail_section(h, s, "is there twice", err);
+        to->data = s->bytes;
+        to->data_size = s->size;
+        return TAMIS_OK;
+    case NATIVE_SECTION_PARTITIONS:
+        return take_partitions(h, s, to, err);
+    case NATIVE_SECTION_UNION:
+        if (s->size != 16 || to->united)
+            return fail_section(h, s, "is not of 16 bytes, or there twice", err);
+        to->united = true;
+        to->united_added = tamis__load64le(s->bytes);
+        to->united_false = load_real(s->bytes + 8);
+        if (to->united_added > h->field[NATIVE_added])
+            return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                               "%s: added of the union is %" PRIu64 ", not from 0 to the %" PRIu64
+                               " of the filter; " REMEDY,
+                               h->source->name, to->united_added, h->field[NATIVE_added]);
+        return check_real(h, "false_fresh of the union", to->united_false, NATIVE_COUNT_MAX, err);
+    default:
+        if (s->type & NATIVE_SECTION_CRITICAL)
+            return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                               "%s: has a section (%#" PRIx32
+                               ") that this tamis does not know; use a newer tamis",
+                               h->source->name, s->type);
+        return TAMIS_OK;
+    }
+}
+
+static tamis_status read_sections(const header *h, sections *to, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (uint64_t at = NATIVE_HEADER; at < h->field[NATIVE_header_size] && status == TAMIS_OK;) {
+        section s = {0, 0, NULL};
+        status = next_section(h, &at, &s, err);
+        if (status == TAMIS_OK)
+            status = take_section(h, &s, to, err);
+    }
+    return status;
+}
+
+/* ---- the filter ---- */
+
+static tamis_plan plan_of(const header *h) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    plan.kind = (tamis_kind)h->field[NATIVE_kind];
+    plan.scheme = (tamis_scheme)h->field[NATIVE_scheme];
+    plan.capacity = h->field[NATIVE_capacity];
+    plan.fpr = h->fpr;
+    plan.fpr_predicted = h->fpr_predicted;
+    plan.bits = h->field[NATIVE_bits];
+    plan.probes = (uint32_t)h->field[NATIVE_probes];
+    plan.slot_bits = (uint32_t)h->field[NATIVE_slot_bits];
+    plan.home_bits = (uint32_t)h->field[NATIVE_home_bits];
+    plan.memory_limit = h->field[NATIVE_memory_limit];
+    plan.memory = h->field[NATIVE_body_size];
+    bool table = plan.kind == TAMIS_KIND_FINGERPRINT || plan.kind == TAMIS_KIND_EXACT;
+    plan.lines = table && plan.capacity ? plan.memory / TAMIS__LINE : 0;
+    plan.bits_per_key = plan.capacity ? 8 * (double)plan.memory / (double)plan.capacity : 0;
+    memcpy(plan.reason, "read from a file", sizeof "read from a file");
+    return plan;
+}
+
+static tamis_status make_hasher(const header *h, const tamis_open_options *options, tamis_hasher **hasher,
+                                tamis_error *err) {
+    tamis_hasher_options asked = TAMIS_HASHER_OPTIONS_INIT;
+    asked.scheme = (tamis_scheme)h->field[NATIVE_scheme];
+    asked.seed = h->field[NATIVE_seed];
+    asked.allocator = options->allocator;
+    if (asked.scheme != TAMIS_SCHEME_SIP) {
+        if (options->secret_size)
+            return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                               "%s: was made without a secret; leave the secret out", h->source->name);
+        return tamis_hasher_create(hasher, &asked, err);
+    }
+    if (!options->secret_size)
+        return tamis__hasher_create_locked(hasher, h->field[NATIVE_secret_print], options->allocator, err);
+    asked.seed = 0;
+    asked.secret = options->secret;
+    asked.secret_size = options->secret_size;
+    tamis_status status = tamis_hasher_create(hasher, &asked, err);
+    if (status != TAMIS_OK || (*hasher)->secret_print == h->field[NATIVE_secret_print])
+        return status;
+    tamis_hasher_free(*hasher);
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made with another secret; give that one",
+                       h->source->name);
+}
+
+static tamis_status set_about(tamis_filter *filter, const header *h, const sections *s, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    about.version = h->field[NATIVE_version];
+    about.created = (int64_t)h->field[NATIVE_created];
+    about.labels = s->labels;
+    about.label_count = s->label_count;
+    about.data = s->data;
+    about.data_size = s->data_size;
+    filter->about.told.format = TAMIS_FORMAT_TAMIS;
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis_filter_about_set(filter, &about, &why);
+    const char *advice = strrchr(why.text, ';'); /* is for who makes labels */
+    if (status == TAMIS_E_INVALID)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %.*s; " REMEDY, h->source->name,
+                           advice ? (int)(advice - why.text) : 0, why.text);
+    return status == TAMIS_OK ? status : tamis__fail(err, status, why.sys_errno, "%s", why.text);
+}
+
+/* The filter as it stands in the bytes. */
+static tamis_status restore(tamis_filter **filter, const header *h, const sections *s,
+                            const tamis_open_options *options, tamis_error *err) {
+    const tamis__source *source = h->source;
+    uint64_t at = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
+    tamis__image image = {.name = source->name,
+                          .plan = plan_of(h),
+                          .body = source->bytes + at,
+                          .body_size = size,
+                          .sums = source->bytes + at + size,
+                          .body_at = at,
+                          .added = h->field[NATIVE_added],
+                          .false_fresh = h->false_fresh,
+                          .covered = h->covered,
+                          .united_added = s->united_added,
+                          .united_false = s->united_false,
+                          .saturated = h->field[NATIVE_flags] & NATIVE_SATURATED,
+                          .overfill = h->field[NATIVE_flags] & NATIVE_OVERFILL,
+                          .parts = s->parts,
+                          .part_count = s->part_count};
+    tamis_hasher *hasher = NULL;
+    tamis_filter *made = NULL;
+    tamis_status status = make_hasher(h, options, &hasher, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_restore(&made, &image, hasher, options->allocator, err);
+    if (status == TAMIS_OK)
+        status = set_about(made, h, s, err);
+    if (status == TAMIS_OK && (options->writable || !source->stay)) {
+        tamis_filter *copy = NULL;
+        status = tamis_filter_copy(&copy, made, err);
+        tamis_filter_free(made);
+        made = copy;
+    }
+    if (status == TAMIS_OK)
+        *filter = made;
+    else
+        tamis_filter_free(made);
+    return status;
+}
+
+static bool recognise(const tamis__source *source) {
+    return source->size >= NATIVE_MAGIC && memcmp(source->bytes, native_magic, NATIVE_MAGIC) == 0;
+}
+
+static tamis_status decode(tamis_filter **filter, const tamis__source *source,
+                           const tamis_open_options *options, tamis_error *err) {
+    header h = {.source = source};
+    if (!recognise(source))
+        return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                           "%s: does not begin as a .tamis file does; give one that tamis made",
+                           source->name);
+    if (source->size < NATIVE_HEADER)
+        return fail_cut(&h, NATIVE_HEADER, "a header alone takes", err);
+    load_fields(&h);
+    tamis_status status = check_sum(&h, err);
+    if (status == TAMIS_OK)
+        status = check_fields(&h, err);
+    if (status == TAMIS_OK)
+        status = check_uses(&h, err);
+    if (status == TAMIS_OK)
+        status = check_places(&h, err);
+    if (status != TAMIS_OK)
+        return status;
+
+    /* Each label takes at least 16 bytes of the header, and its text with two NULs less than its section. */
+    size_t extra = (size_t)h.field[NATIVE_header_size] - NATIVE_HEADER;
+    size_t labels = extra / 16 + 1, parts = (size_t)h.field[NATIVE_partitions] + 1;
+    size_t room = labels * sizeof(tamis_label) + parts * sizeof(tamis__part) + extra + 1;
+    tamis_allocator memory = tamis__allocator_resolve(options->allocator);
+    uint8_t *block = tamis__alloc(&memory, room, _Alignof(tamis__part));
+    if (!block)
+        return tamis__fail_nomem(err, source->name, room);
+    sections s = {.parts = (tamis__part *)block};
+    s.labels = (tamis_label *)(block + parts * sizeof(tamis__part));
+    s.text = (char *)(s.labels + labels);
+    status = read_sections(&h, &s, err);
+    if (status == TAMIS_OK)
+        status = restore(filter, &h, &s, options, err);
+    tamis__free(&memory, block, room);
+    return status;
+}
+
+const tamis__format tamis__format_native = {
+    .recognise = recognise,
+    .decode = decode,
+    .encoded_size = tamis__native_size,
+    .encode = tamis__native_encode,
+};

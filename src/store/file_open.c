@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Opening: the file is mapped, shared, and handed to its format, which leaves the bits where they are. So opening reads
+ * only the header, and every process that opens the file shares one copy of it. A filter that is to be changed is read
+ * whole instead, into memory of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <xxhash.h>
+
+#include "base/system.h"
+#include "base/versioned.h"
+#include "filter/filter_int.h"
+#include "format/format.h"
+#include "store/trouble.h"
+
+enum {
+    HEAD = 4096,              /* bytes compared where all else tells no difference */
+    READ_AT_ONCE = 1024 << 20 /* Linux takes no more than 2 GiB */
+};
+
+/* By what a file that took another's place is told from it. The times of two may be the same, and its number is given
+ * anew once the old file is gone: then the head is what differs, which has the header's checksum. */
+typedef struct identity {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec modified;
+    uint64_t head;
+} identity;
+
+/* A hasher that callers may still have in hand, of a file before. */
+typedef struct past {
+    tamis_hasher *hasher;
+    struct past *next;
+} past;
+
+typedef struct opened_file {
+    tamis__opened head; /* what the filter knows of it; first */
+    tamis_allocator memory;
+    pthread_mutex_t reloading;
+    tamis_open_options options; /* its secret is `secret`, ours */
+    identity identity;          /* of the file in use */
+    past *past;
+    size_t path_size; /* with its NUL; the secret stands behind it */
+    char path[];
+} opened_file;
+
+/* What a filter is made of: a file as it is now. */
+typedef struct content {
+    uint8_t *bytes;
+    size_t size;
+    bool mapped;
+    size_t room; /* bytes allocated where it is not */
+} content;
+
+/* ---- reading ---- */
+
+static tamis_status open_file(const char *path, int *fd, struct stat *about, tamis_error *err) {
+    do
+        *fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    while (*fd < 0 && errno == EINTR);
+    if (*fd < 0)
+        return tamis__fail_file(err, path, errno);
+    tamis_status status = TAMIS_OK;
+    if (tamis__sys.fstat(*fd, about) < 0)
+        status = tamis__fail_file(err, path, errno);
+    else if (S_ISDIR(about->st_mode))
+        status = tamis__fail_file(err, path, EISDIR);
+    else if (!S_ISREG(about->st_mode))
+        status = tamis__fail_irregular(err, path);
+    if (status != TAMIS_OK)
+        tamis__sys.close(*fd);
+    return status;
+}
+
+/* Up to `size` bytes of the file, less only where it ends. */
+static tamis_status read_file(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
+                              tamis_error *err) {
+    for (*got = 0; *got < size;) {
+        size_t some = size - *got < READ_AT_ONCE ? size - *got : READ_AT_ONCE;
+        ssize_t done = tamis__sys.pread(fd, into + *got, some, (off_t)*got);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return tamis__fail_file(err, path, errno);
+        if (done == 0)
+            break;
+        *got += (size_t)done;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status identify(int fd, const char *path, const struct stat *about, identity *is,
+                             tamis_error *err) {
+    uint8_t head[HEAD];
+    size_t size;
+    tamis_status status = read_file(fd, path, head, sizeof head, &size, err);
+    if (status == TAMIS_OK)
+        *is =
+            (identity){about->st_dev, about->st_ino, about->st_size, about->st_mtim, XXH3_64bits(head, size)};
+    return status;
+}
+
+static bool is_same(const identity *one, const identity *other) {
+    return one->device == other->device && one->inode == other->inode && one->size == other->size &&
+           one->modified.tv_sec == other->modified.tv_sec &&
+           one->modified.tv_nsec == other->modified.tv_nsec && one->head == other->head;
+}
+
+static void unmap(void *bytes, size_t size) {
+    tamis__sys.unmap(bytes, size);
+}
+
+static void drop(const content *of, const tamis_allocator *memory) {
+    if (of->mapped)
+        unmap(of->bytes, of->size);
+    else
+        tamis__free(memory, of->bytes, of->room);
+}
+
+static tamis_status take_content(content *of, int fd, const char *path, const struct stat *about,
+                                 const tamis_open_options *options, tamis_error *err) {
+    *of = (content){NULL, (size_t)about->st_size, false, (size_t)about->st_size};
+    if (of->size == 0)
+        return TAMIS_OK;
+    if (!options->writable) {
+        of->bytes = tamis__sys.map_file(fd, of->size);
+        of->mapped = of->bytes != NULL;
+        if (of->mapped)
+            return TAMIS_OK;
+        if (errno != ENODEV) /* a file system without mappings */
+            return tamis__fail_file(err, path, errno);
+    }
+    /* Memory is taken for what begins as a filter does. */
+    uint8_t head[HEAD] = {0};
+    size_t got;
+    tamis_format format;
+    const tamis__shown name = tamis__show(path);
+    tamis_status status = read_file(fd, path, head, sizeof head, &got, err);
+    if (status == TAMIS_OK)
+        status = tamis__format_recognise(&(tamis__source){head, of->size, name.text, false}, options, &format,
+                                         err);
+    if (status != TAMIS_OK)
+        return status;
+    of->bytes = tamis__alloc(options->allocator, of->room, TAMIS__LINE);
+    if (!of->bytes)
+        return tamis__fail_nomem(err, tamis__show(path).text, of->room);
+    return read_file(fd, path, of->bytes, of->room, &of->size, err);
+}
+
+static void let_go(const tamis__backing *backing) {
+    unmap(backing->bytes, backing->size);
+    tamis__sys.close(backing->fd);
+}
+
+static bool is_unchanged(const tamis__backing *backing) {
+    struct stat now;
+    return tamis__sys.fstat(backing->fd, &now) == 0 && (size_t)now.st_size == backing->size &&
+           now.st_mtim.tv_sec == backing->modified.tv_sec && now.st_mtim.tv_nsec == backing->modified.tv_nsec;
+}
+
+/* A filter of what is open as *fd, which becomes the filter's, and -1, where the file stays mapped. */
+static tamis_status load(tamis_filter **filter, int *fd, const char *path, const struct stat *about,
+                         const tamis_open_options *options, tamis_error *err) {
+    content of;
+    tamis_filter *made;
+    tamis_status status = take_content(&of, *fd, path, about, options, err);
+    if (status == TAMIS_OK) {
+        const tamis__shown name = tamis__show(path);
+        const tamis__source source = {of.bytes ? of.bytes : (const uint8_t *)"", of.size, name.text,
+                                      of.mapped};
+        status = tamis__format_decode(&made, &source, options, err);
+    }
+    if (status == TAMIS_OK && made->guard && of.mapped) {
+        /* Keys fall anywhere: what lies around a probe will not be asked for soon. */
+        (void)tamis__sys.advise(of.bytes, of.size, MADV_RANDOM);
+        made->backing = (tamis__backing){let_go, is_unchanged, of.bytes, of.size, *fd, about->st_mtim};
+        *fd = -1;
+    } else {
+        drop(&of, options->allocator);
+    }
+    if (status == TAMIS_OK)
+        *filter = made;
+    return status;
+}
+
+/* ---- what stays while files come and go ---- */
+
+static size_t opened_size(const opened_file *file) {
+    return sizeof *file + file->path_size + file->options.secret_size;
+}
+
+static void release(tamis__opened *opened) {
+    opened_file *file = (opened_file *)opened;
+    const tamis_allocator memory = file->memory;
+    for (past *gone = file->past, *next; gone; gone = next) {
+        next = gone->next;
+        tamis_hasher_free(gone->hasher);
+        tamis__free(&memory, gone, sizeof *gone);
+    }
+    pthread_rwlock_destroy(&file->head.turn);
+    pthread_rwlock_destroy(&file->head.kept);
+    pthread_mutex_destroy(&file->reloading);
+    size_t size = opened_size(file);
+    sodium_memzero(file, size);
+    tamis__free(&memory, file, size);
+}
+
+/* With the C library's own order, readers who always ask would never let a swap come in. */
+static int make_locks(tamis__opened *opened) {
+    pthread_rwlockattr_t kind;
+    int failed = pthread_rwlockattr_init(&kind);
+    if (failed)
+        return failed;
+#ifdef __GLIBC__
+    pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+#endif
+    failed = pthread_rwlock_init(&opened->turn, &kind);
+    pthread_rwlockattr_destroy(&kind);
+    if (failed)
+        return failed;
+    failed = pthread_rwlock_init(&opened->kept, NULL);
+    if (failed)
+        pthread_rwlock_destroy(&opened->turn);
+    return failed;
+}
+
+static tamis_status remember(tamis_filter *filter, const char *path, const tamis_open_options *options,
+                             const identity *is, tamis_error *err) {
+    size_t path_size = strlen(path) + 1, secret_size = options->secret ? options->secret_size : 0;
+    size_t size = sizeof(opened_file) + path_size + secret_size;
+    opened_file *file = tamis__alloc(options->allocator, size, _Alignof(opened_file));
+    if (!file)
+        return tamis__fail_nomem(err, "filter", size);
+    if (make_locks(&file->head) != 0) {
+        tamis__free(options->allocator, file, size);
+        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system has no lock left; free memory",
+                           tamis__show(path).text);
+    }
+    pthread_mutex_init(&file->reloading, NULL);
+    file->head.release = release;
+    file->memory = *options->allocator;
+    file->options = *options;
+    file->options.allocator = &file->memory;
+    file->options.secret = secret_size ? file->path + path_size : NULL;
+    file->options.secret_size = secret_size;
+    file->identity = *is;
+    file->path_size = path_size;
+    memcpy(file->path, path, path_size);
+    if (secret_size)
+        memcpy(file->path + path_size, options->secret, secret_size);
+    filter->opened = &file->head;
+    return TAMIS_OK;
+}
+
+static tamis_status open_filter(tamis_filter **filter, const char *path, const tamis_open_options *options,
+                                tamis_error *err) {
+    struct stat about;
+    identity is;
+    int fd;
+    tamis_filter *made = NULL;
+    tamis_status status = open_file(path, &fd, &about, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!options->writable)
+        status = identify(fd, path, &about, &is, err);
+    if (status == TAMIS_OK)
+        status = load(&made, &fd, path, &about, options, err);
+    if (fd >= 0)
+        tamis__sys.close(fd);
+    if (status == TAMIS_OK && !options->writable)
+        status = remember(made, path, options, &is, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_filter_open(tamis_filter **filter, const char *path, const tamis_open_options *given,
+                               tamis_error *err) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
+    options.allocator = &memory;
+    return open_filter(filter, path, &options, err);
+}
+
+/* ---- reloading ---- */
+
+static bool same_hasher(const tamis_hasher *one, const tamis_hasher *other) {
+    return one->scheme == other->scheme && one->seed == other->seed && one->origin == other->origin;
+}
+
+/* Puts `with`, which is used up, in the place of what the filter was. The hasher that callers have may be asked for
+ * hashes at any time, so it is kept, or kept in mind where the new file needs another. */
+static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *file, tamis_error *err) {
+    if (same_hasher(filter->hasher, with->hasher)) {
+        tamis_hasher *hasher = with->hasher;
+        with->hasher = filter->hasher;
+        tamis__filter_swap(filter, with);
+        with->hasher = hasher;
+        tamis_filter_free(with);
+        return TAMIS_OK;
+    }
+    past *gone = tamis__alloc(&file->memory, sizeof *gone, _Alignof(past));
+    if (!gone) {
+        tamis_filter_free(with);
+        return tamis__fail_nomem(err, "filter", sizeof *gone);
+    }
+    tamis__filter_swap(filter, with);
+    *gone = (past){with->hasher, file->past};
+    file->past = gone;
+    with->hasher = NULL;
+    tamis_filter_free(with);
+    return TAMIS_OK;
+}
+
+static tamis_status reload(tamis_filter *filter, opened_file *file, bool *changed, tamis_error *err) {
+    struct stat about;
+    identity is;
+    int fd;
+    tamis_filter *made;
+    tamis_status status = open_file(file->path, &fd, &about, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = identify(fd, file->path, &about, &is, err);
+    *changed = status == TAMIS_OK && !is_same(&is, &file->identity);
+    if (*changed)
+        status = load(&made, &fd, file->path, &about, &file->options, err);
+    if (fd >= 0)
+        tamis__sys.close(fd);
+    if (status == TAMIS_OK && *changed)
+        status = swap(filter, made, file, err);
+    if (status == TAMIS_OK)
+        file->identity = is;
+    return status;
+}
+
+tamis_status tamis_filter_reload(tamis_filter *filter, bool *changed, tamis_error *err) {
+    opened_file *file = (opened_file *)filter->opened;
+    bool is_new = false;
+    if (!file)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "reload: the filter is no opened file, or a writable one, whose added keys would be "
+            "lost; open the file anew");
+    pthread_mutex_lock(&file->reloading);
+    tamis_status status = reload(filter, file, &is_new, err);
+    pthread_mutex_unlock(&file->reloading);
+    if (status == TAMIS_OK && changed)
+        *changed = is_new;
+    return status;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Filters of every kind and scheme with random keys, saved, and what the library answers of them.
+ *
+ *     make_filters FOLDER SEED ASKED [NAME...]
+ *
+ * FOLDER/NAME.tamis is the filter, FOLDER/NAME.asked what was asked and answered, a line each: a key in hexadecimal, or
+ * a hash as X:Y, and after a tab 1 or 0. ASKED keys of each are members, as many are not. NAMEs: no others. The secret of
+ * sip is the one below. Printed is how many keys were asked that are not in, and how many of these seem to be.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/tamis.h>
+
+enum { KEY_MAX = 40 };
+
+static const char secret[] = "a secret of 25 characters";
+
+/* `keys` are put in, of which the last make the filter grow where it does. */
+static const struct {
+    const char *name;
+    tamis_kind kind;
+    tamis_scheme scheme;
+    double fpr;
+    uint64_t expect; /* 0: grows */
+    uint64_t keys;
+} filters[] = {
+    {"classic-xxh3", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 0.05, 2000, 2000},
+    {"classic-sip", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_SIP, 0.1, 3000, 3000},
+    {"classic-guava64", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 0.03, 2000, 2000},
+    {"classic-guava32", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 0.03, 1000, 1000},
+    {"classic-bkdr31", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 0.03, 1000, 1000},
+    {"classic-bkdr63", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, 0.03, 1000, 1000},
+    {"classic-bkdr31-many-probes", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 1e-9, 60, 60},
+    {"classic-bkdr63-many-probes", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, 1e-18, 60, 60},
+    {"classic-redisbloom", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_REDISBLOOM, 0.02, 2000, 2000},
+    {"classic-fnv-dcso", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_FNV_DCSO, 0.02, 2000, 2000},
+    {"classic-large", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 0.01, 100000, 100000},
+    {"classic-united", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 0.02, 500, 500},
+    {"blocked-xxh3", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, 0.05, 2000, 2000},
+    {"blocked-sip", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_SIP, 0.002, 5000, 5000},
+    {"blocked-guava64", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_GUAVA64, 0.01, 1, 1},
+    {"blocked-guava32", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_GUAVA32, 0.01, 2000, 2000},
+    {"blocked-redisbloom", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_REDISBLOOM, 0.0005, 9000, 9000},
+    {"fingerprint-xxh3", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.01, 3000, 3000},
+    {"fingerprint-sip", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 1e-4, 9000, 9000},
+    {"fingerprint-guava64", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, 1e-6, 3000, 3000},
+    {"fingerprint-guava32", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA32, 1e-9, 3000, 3000},
+    {"fingerprint-redisbloom", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_REDISBLOOM, 1e-12, 3000, 3000},
+    {"fingerprint-wide", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1e-28, 3000, 3000},
+    {"fingerprint-20", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 6e-6, 3000, 3000},
+    {"fingerprint-24", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 4e-7, 3000, 3000},
+    {"fingerprint-40", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 4e-12, 3000, 3000},
+    {"fingerprint-64", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, 1e-18, 3000, 3000},
+    {"fingerprint-few", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.001, 5, 5},
+    {"fingerprint-growing-xxh3", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.02, 0, 150000},
+    {"fingerprint-growing-sip", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 1e-6, 0, 400000},
+    {"fingerprint-growing-guava64", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, 1e-9, 0, 20000},
+    {"fingerprint-growing-redisbloom", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_REDISBLOOM, 1e-4, 0, 700000},
+    {"fingerprint-growing-38", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 2e-9, 0, 250000},
+    {"fingerprint-growing-48", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA32, 1e-12, 0, 250000},
+    {"fingerprint-growing-64", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1e-16, 0, 3000},
+    {"fingerprint-growing-few", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_REDISBLOOM, 0.01, 0, 300},
+    {"exact-xxh3", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, 2000, 2000},
+    {"exact-few", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 2, 2},
+    {"exact-sip", TAMIS_KIND_EXACT, TAMIS_SCHEME_SIP, 0, 20000, 20000},
+    {"exact-growing-xxh3", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, 0, 100000},
+    {"exact-growing-guava32", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA32, 0, 0, 3000},
+};
+
+static uint64_t random_state, absent_asked, absent_seen;
+static tamis_error err = TAMIS_ERROR_INIT;
+
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "make_filters: %s: %s\n", what, why);
+    exit(2);
+}
+
+static void must(const char *what, tamis_status status) {
+    if (status != TAMIS_OK)
+        die(what, err.text);
+}
+
+/* Vigna's splitmix64. */
+static uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+static uint64_t random_number(void) {
+    return mix(random_state += 0x9e3779b97f4a7c15);
+}
+
+/* Key `id` of a set: any bytes, of any length from 8 to KEY_MAX; those of id below 8 are as short as their id. */
+static size_t make_key(uint64_t set, uint64_t id, uint8_t *key) {
+    uint64_t x = mix(set + mix(id));
+    size_t size = id < 8 ? (size_t)id : 8 + (size_t)(x % (KEY_MAX - 7));
+    for (size_t i = 0; i < size; i++) {
+        if (i % 8 == 0)
+            x = mix(x + 0x9e3779b97f4a7c15);
+        key[i] = (uint8_t)(x >> i % 8 * 8);
+    }
+    return size;
+}
+
+static int is_in(const tamis_filter *filter, const void *key, size_t size) {
+    tamis_answer answer = TAMIS_UNKNOWN;
+    must("contains", tamis_filter_contains(filter, key, size, &answer, &err));
+    return answer == TAMIS_SEEN;
+}
+
+static int write_key(FILE *file, const tamis_filter *filter, const uint8_t *key, size_t size) {
+    int seen = is_in(filter, key, size);
+    for (size_t i = 0; i < size; i++)
+        fprintf(file, "%02x", key[i]);
+    fprintf(file, "\t%d\n", seen);
+    return seen;
+}
+
+/* Hashes that agree with that of a member but for one bit: wherever a prefix ends, some lie on either side. */
+static void write_neighbours(FILE *file, const tamis_filter *filter, const uint8_t *key, size_t size,
+                             uint64_t which) {
+    tamis_key one = {key, size};
+    tamis_hash hash;
+    tamis_answer answer = TAMIS_UNKNOWN;
+    must("hash", tamis_hash_many(tamis_filter_hasher(filter), &one, 1, &hash, &err));
+    hash.word[which / 64 % 2] ^= UINT64_C(1) << which % 64;
+    must("contains", tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, &err));
+    fprintf(file, "%" PRIx64 ":%" PRIx64 "\t%d\n", hash.word[0], hash.word[1], answer == TAMIS_SEEN);
+}
+
+static void write_asked(const char *path, const tamis_filter *filter, uint64_t set, uint64_t keys,
+                        uint64_t asked) {
+    uint8_t key[KEY_MAX];
+    bool digest = tamis_scheme_digest_bits(tamis_filter_plan(filter)->scheme) == 128;
+    FILE *file = fopen(path, "w");
+    if (!file)
+        die(path, "cannot be written");
+    for (uint64_t i = 0; i < asked; i++) {
+        uint64_t id = keys <= asked ? i % keys : random_number() % keys;
+        size_t size = make_key(set, id, key);
+        write_key(file, filter, key, size);
+        if (digest)
+            write_neighbours(file, filter, key, size, i);
+        absent_seen += (uint64_t)write_key(file, filter, key, make_key(set + 1, 8 + i, key));
+    }
+    absent_asked += asked;
+    if (fclose(file) != 0)
+        die(path, "cannot be written");
+}
+
+static tamis_filter *make(size_t i) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    want.kind = filters[i].kind;
+    want.scheme = filters[i].scheme;
+    want.fpr = filters[i].fpr;
+    want.expect = filters[i].expect;
+    must(filters[i].name, tamis_plan_make(&plan, &want, &err));
+    options.seed = want.scheme == TAMIS_SCHEME_XXH3 ? random_number() : 0;
+    if (want.scheme == TAMIS_SCHEME_SIP) {
+        options.secret = secret;
+        options.secret_size = sizeof secret - 1;
+    }
+    must(filters[i].name, tamis_filter_create(&filter, &plan, &options, &err));
+    return filter;
+}
+
+static void say(tamis_filter *filter, const char *name) {
+    const tamis_label label = {"name", name};
+    tamis_about about = TAMIS_ABOUT_INIT;
+    about.version = random_number();
+    about.labels = &label;
+    about.label_count = 1;
+    if (tamis_filter_plan(filter)->scheme == TAMIS_SCHEME_FNV_DCSO) {
+        about.data = "user data";
+        about.data_size = 9;
+    }
+    must(name, tamis_filter_about_set(filter, &about, &err));
+}
+
+/* Those of the keys that find a place. */
+static uint64_t add(tamis_filter *filter, uint64_t set, uint64_t first, uint64_t keys) {
+    uint8_t key[KEY_MAX];
+    for (uint64_t id = first; id < keys; id++) {
+        tamis_status status = tamis_filter_add(filter, key, make_key(set, id, key), NULL, &err);
+        if (status == TAMIS_E_FULL && id > keys * 9 / 10)
+            return id;
+        must("add", status);
+    }
+    return keys;
+}
+
+static bool is_asked_for(const char *name, int argc, char **argv) {
+    for (int i = 4; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    return argc <= 4;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 4)
+        die("arguments", "FOLDER SEED ASKED [NAME...]");
+    random_state = strtoull(argv[2], NULL, 10);
+    uint64_t asked = strtoull(argv[3], NULL, 10);
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        char path[4096];
+        uint64_t set = random_number(), in = filters[i].keys;
+        if (!is_asked_for(filters[i].name, argc, argv))
+            continue;
+        tamis_filter *filter = make(i), *other = NULL;
+        if (strcmp(filters[i].name, "classic-united") == 0) {
+            must("copy", tamis_filter_copy(&other, filter, &err));
+            add(filter, set, 0, in / 2);
+            add(other, set, in / 2, in);
+            must("union", tamis_filter_union(filter, other, &err));
+            tamis_filter_free(other);
+        } else {
+            in = add(filter, set, 0, in);
+        }
+        say(filter, filters[i].name);
+        snprintf(path, sizeof path, "%s/%s.tamis", argv[1], filters[i].name);
+        must(path, tamis_filter_save(filter, path, &err));
+        snprintf(path, sizeof path, "%s/%s.asked", argv[1], filters[i].name);
+        write_asked(path, filter, set, in, asked);
+        tamis_filter_free(filter);
+    }
+    printf("%" PRIu64 " %" PRIu64 "\n", absent_asked, absent_seen);
+    return 0;
+}

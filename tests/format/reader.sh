@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# docs/FORMAT.md says all: a reader written from it alone (tamis_reader.py) answers as the library does, for filters of
+# every kind and scheme, false positives included, gives the answers of the golden files, and refuses the bad ones.
+# ctest: timeout=1200
+set -u
+here=$TAMIS_SOURCE_DIR/tests/format
+golden=$TAMIS_SOURCE_DIR/tests/golden/format-1
+export PYTHONDONTWRITEBYTECODE=1
+for python in python3 /usr/bin/python3 ''; do
+    [ -n "$python" ] && "$python" -c 'import xxhash' 2>/dev/null && break
+done
+[ -n "$python" ] || { echo "python3 with xxhash: not installed (python3-xxhash)"; exit 77; }
+case ${TAMIS_TEST_SCALE-full} in
+    quick | sanitizer) asked=100 ;;
+    torture) asked=10000 ;;
+    *) asked=3000 ;;
+esac
+seed=${TAMIS_TEST_SEED-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+echo "seed: TAMIS_TEST_SEED=$seed"
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+secret=$(printf 'a secret of 25 characters' | od -An -v -tx1 | tr -d ' \n')
+
+# ask READER FILE: answers to the questions beside the file. One of sip is told by its name.
+ask() {
+    local -a options=()
+    [[ $2 == *-sip.tamis ]] && options=(--secret "$secret")
+    cut -f 1 "${2%.tamis}.asked" | "$python" "$1/tamis_reader.py" "${options[@]}" --ask "$2"
+}
+
+# agree READER FILE
+agree() { ask "$1" "$2" | cmp -s - <(cut -f 2 "${2%.tamis}.asked"); }
+
+read -r absent seen < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$asked") || exit 1
+echo "$seen false positives of $absent"
+[ "$seen" -gt 0 ] || exit 1
+small=()
+for file in "$work"/*.tamis "$golden"/good/*.tamis; do
+    agree "$here" "$file" || { echo "$(basename "$file"): the answers differ"; exit 1; }
+    [ "$(stat -c %s "$file")" -gt 100000 ] || small+=("$file") # every line is looked at, which takes its time
+done
+"$python" "$here/tamis_reader.py" "${small[@]}" >"$work/said" || exit 1
+[ "$(grep -c '"kind": "' "$work/said")" = "${#small[@]}" ] || { echo "not all of them are described"; exit 1; }
+grep '"scheme": "fnv-dcso"' "$work/said" | grep -vq "$(printf 'user data' | od -An -v -tx1 | tr -d ' \n')" &&
+    { echo "user data is not found"; exit 1; }
+[ "${#small[@]}" -gt 30 ] || { echo "${#small[@]} files are too few"; exit 1; }
+
+# The bad ones are refused; with which words by the library, tests/unit/test_golden_files.c knows.
+bad=("$golden"/bad/*.tamis)
+"$python" "$here/tamis_reader.py" "${bad[@]}" >"$work/out" 2>"$work/err"
+[ $? = 2 ] && [ ! -s "$work/out" ] && [ "$(wc -l <"$work/err")" = "${#bad[@]}" ] ||
+    { echo "not all bad files are refused:"; cat "$work/out" "$work/err"; exit 1; }
+
+# A reader that errs must be noticed: planted FILE 'sed expression'.
+planted() {
+    mkdir -p "$work/planted"
+    cp "$here/tamis_hashes.py" "$work/planted/"
+    sed "$2" "$here/tamis_reader.py" >"$work/planted/tamis_reader.py"
+    cmp -s "$here/tamis_reader.py" "$work/planted/tamis_reader.py" && { echo "not planted: $2"; exit 1; }
+    agree "$work/planted" "$1" && { echo "$(basename "$1"): a mistake is not noticed: $2"; exit 1; }
+}
+planted "$golden/good/classic-xxh3.tamis" 's/y |= 1/y |= 2/'
+planted "$golden/good/blocked-xxh3.tamis" 's/v ^ v >> 32/v/'
+planted "$golden/good/fingerprint-xxh3.tamis" 's/1023, n - 1/1023, n + 9/'
+planted "$golden/good/fingerprint-xxh3.tamis" 's/(line_number + g) % n/line_number/'
+planted "$work/fingerprint-growing-redisbloom.tamis" 's/value >> above == wanted >> above/value == wanted/'
+planted "$work/exact-growing-xxh3.tamis" 's/>> 120$/>> 119 \& 255/'
+exit 0

@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads .tamis files. Written from docs/FORMAT.md alone, without a look at the library: what this cannot read, the
+document does not say.
+
+    tamis_reader.py [--secret HEX] FILE...           verifies the files and says what they are, a line of JSON each
+    tamis_reader.py [--secret HEX] --ask FILE <KEYS  for each line, a key in hexadecimal or a hash as X:Y, also in
+                                                     hexadecimal: 1 (present) or 0
+
+A file that is refused is a line on standard error; the exit status is then 2.
+"""
+
+import argparse
+import json
+import struct
+import sys
+
+import tamis_hashes as hashes
+from tamis_hashes import U32, U64
+
+MAGIC = b"\x89TAMIS\r\n"
+FIELDS = (  # of the header, one behind the other
+    "8s magic I format I header_size Q header_sum Q file_size Q body_offset Q body_size I block_size I needs "
+    "Q sums_sum I kind I scheme Q seed Q secret_print Q capacity d fpr Q bits I probes I slot_bits I home_bits "
+    "I partitions Q memory_limit Q added d false_fresh Q flags Q version q created d fpr_predicted d covered"
+).split()
+LAYOUT = struct.Struct("<" + "".join(FIELDS[0::2]))
+NAMES = FIELDS[1::2]
+BLOCK = 65536
+KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact"}
+SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso"}
+FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
+GROWING = {(32, 4), (38, 2), (48, 4), (64, 4), (120, 4)}
+LABEL, UNION, DATA, PARTITIONS = 1, 2, 3, 0x80000001
+MIX = 0xFF51AFD7ED558CCD
+DCSO_P, DCSO_G = 18446744073709551557, 18446744073709550147
+
+
+class Refused(Exception):
+    """The file is not one, is damaged, or says what this reader does not know."""
+
+
+def insist(condition, sentence):
+    if not condition:
+        raise Refused(sentence)
+
+
+def mulhi(a, b):
+    return a * b >> 64
+
+
+def fmix(x):
+    return (x ^ x >> 32) * MIX & U64
+
+
+# ---- sums ----
+
+
+def header_sum(data, header_size):
+    return hashes.xxh3_64(data[24:header_size], hashes.xxh3_64(data[:16]))
+
+
+def block_sums(body):
+    return b"".join(struct.pack("<Q", hashes.xxh3_64(body[at : at + BLOCK])) for at in range(0, len(body), BLOCK))
+
+
+def repair(data):
+    """The same file with right sums, whatever its fields say: for those who make bad files."""
+    data = bytearray(data)
+    header_size, = struct.unpack_from("<I", data, 12)
+    body_offset, body_size = struct.unpack_from("<QQ", data, 32)
+    if body_offset + body_size <= len(data):
+        sums = block_sums(bytes(data[body_offset : body_offset + body_size]))
+        if body_offset + body_size + len(sums) <= len(data):
+            data[body_offset + body_size : body_offset + body_size + len(sums)] = sums
+            struct.pack_into("<Q", data, 56, hashes.xxh3_64(sums))
+    struct.pack_into("<Q", data, 16, header_sum(bytes(data), header_size))
+    return bytes(data)
+
+
+# ---- header and sections ----
+
+
+def read_header(data):
+    insist(data[:8] == MAGIC, "not a .tamis file")
+    insist(len(data) >= 256, "shorter than a header")
+    h = dict(zip(NAMES, LAYOUT.unpack_from(data)))
+    insist(h["format"] == 1, f"format {h['format']}")
+    size = h["header_size"]
+    insist(256 <= size <= 1048576 and size % 8 == 0, f"header_size {size}")
+    insist(size <= len(data), "cut short in the header")
+    insist(header_sum(data, size) == h["header_sum"], "the header is damaged")
+    insist(h["needs"] == 0, f"needs {h['needs']:#x}")
+    insist(h["block_size"] == BLOCK, f"block_size {h['block_size']}")
+    insist(h["body_offset"] % 4096 == 0 and size <= h["body_offset"] <= 2097152, f"body_offset {h['body_offset']}")
+    insist(h["body_size"] % 64 == 0 and h["body_size"] >= 64, f"body_size {h['body_size']}")
+    blocks = (h["body_size"] + BLOCK - 1) // BLOCK
+    insist(h["file_size"] == h["body_offset"] + h["body_size"] + 8 * blocks, f"file_size {h['file_size']}")
+    insist(h["file_size"] == len(data), f"{len(data)} bytes where file_size is {h['file_size']}")
+    check_plan(h)
+    return h
+
+
+def check_plan(h):
+    table = h["kind"] >= 3
+    insist(h["kind"] in KINDS, f"kind {h['kind']}")
+    insist(h["scheme"] in SCHEMES, f"scheme {h['scheme']}")
+    insist(h["kind"] == 1 or h["scheme"] not in (5, 6, 8), f"scheme {h['scheme']} of kind {h['kind']}")
+    for name, used in {"seed": h["scheme"] == 1, "secret_print": h["scheme"] == 2, "bits": not table,
+                       "probes": not table, "slot_bits": table, "home_bits": table, "partitions": table,
+                       "covered": table}.items():
+        insist(used or h[name] == 0, f"{name} {h[name]}, and this kind or scheme has none")
+    for name, most in {"capacity": 10**12, "fpr": 1, "bits": 2**62, "probes": 255, "added": 2**63 - 1, "flags": 3,
+                       "false_fresh": 2**63, "fpr_predicted": 1, "covered": 1}.items():
+        insist(0 <= h[name] <= most, f"{name} {h[name]}")
+    if table:
+        shapes = GROWING if h["capacity"] == 0 else FIXED
+        insist((h["slot_bits"], h["home_bits"]) in shapes, f"slot_bits {h['slot_bits']}, home_bits {h['home_bits']}")
+        insist(h["kind"] == 3 or h["slot_bits"] == 120, f"slot_bits {h['slot_bits']} of exact")
+        insist(h["partitions"] == (1 if h["capacity"] else 256), f"partitions {h['partitions']}")
+    else:
+        insist(h["bits"] and h["probes"], "bits or probes 0")
+        insist(h["kind"] == 1 or h["bits"] % 512 == 0, f"bits {h['bits']}")
+        insist(h["body_size"] == (h["bits"] + 511) // 512 * 64, f"bits {h['bits']} in {h['body_size']} bytes")
+
+
+def read_sections(data, h):
+    h.update(labels={}, union=None, data=None, table=[])
+    at, end = 256, h["header_size"]
+    while at < end:
+        insist(end - at >= 8, "a section is cut short")
+        kind, size = struct.unpack_from("<II", data, at)
+        insist(size <= end - at - 8, f"section {kind:#x} of {size} bytes passes the header")
+        content = data[at + 8 : at + 8 + size]
+        at += 8 + (size + 7) // 8 * 8
+        if kind == LABEL:
+            read_label(content, h["labels"])
+        elif kind == UNION:
+            insist(size == 16 and not h["union"], f"union of {size} bytes, or twice")
+            h["union"] = struct.unpack("<Qd", content)
+            insist(h["union"][0] <= h["added"], "added of the union")
+            insist(0 <= h["union"][1] <= 2**63, "false_fresh of the union")
+        elif kind == DATA:
+            insist(h["data"] is None, "data twice")
+            h["data"] = content.hex()
+        elif kind == PARTITIONS:
+            insist(not h["table"], "partitions twice")
+            insist(size == 24 * h["partitions"] > 0, f"partitions of {size} bytes")
+            h["table"] = list(struct.iter_unpack("<QQd", content))
+        else:
+            insist(not kind >> 31, f"section {kind:#x} is not known")
+    if h["kind"] >= 3:
+        insist(h["table"], "no partitions")
+        check_table(h)
+
+
+def position_bits(h):
+    """B of a table that grows."""
+    return min(6 + h["slot_bits"] - 1, 56)
+
+
+def slot_count(slot_bits, home_bits):
+    return (512 - (1 << home_bits) - 1) // (slot_bits + 1)
+
+
+def check_table(h):
+    most = 2**64 if h["capacity"] else 1 << min(position_bits(h) - h["home_bits"] - 10, 32)
+    for lines, entries, covered in h["table"]:
+        insist(64 <= lines <= most, f"a partition of {lines} lines")
+        insist(entries <= lines * slot_count(h["slot_bits"], h["home_bits"]), f"{entries} entries in {lines} lines")
+        insist(0 <= covered <= 1, f"covered {covered} of a partition")
+    insist(sum(lines for lines, _, _ in h["table"]) * 64 == h["body_size"], "lines and body_size differ")
+
+
+def read_label(content, labels):
+    insist(len(content) >= 2, "a label is cut short")
+    size, = struct.unpack_from("<H", content)
+    insist(1 <= size <= 255 and size <= len(content) - 2, f"a label's name of {size} bytes")
+    insist(len(content) - 2 - size <= 65535, "a label's value is too long")
+    try:
+        name, value = content[2 : 2 + size].decode(), content[2 + size :].decode()
+    except UnicodeDecodeError:
+        raise Refused("a label is not UTF-8") from None
+    for c in name + value:
+        insist(not (ord(c) < 0x20 or 0x7F <= ord(c) <= 0x9F), "a label with control characters")
+    insist(name not in labels, f"label {name} twice")
+    insist(len(labels) < 4096, "too many labels")
+    labels[name] = value
+
+
+# ---- asking ----
+
+
+def digest(h, key, secret_key):
+    """Words x and y."""
+    scheme = SCHEMES[h["scheme"]]
+    if scheme == "xxh3":
+        return hashes.xxh3(key, h["seed"])
+    if scheme == "sip":
+        return hashes.siphash_2_4_128(key, secret_key)
+    if scheme in ("guava64", "guava32"):
+        return hashes.murmur3_x64_128(key)
+    if scheme == "redisbloom":
+        return hashes.redisbloom(key)
+    return hashes.fnv_1(key), 0
+
+
+def positions_bkdr(h, key):
+    bits = 31 if SCHEMES[h["scheme"]] == "bkdr31" else 63
+    return (hashes.bkdr(key, i, bits) % h["bits"] for i in range(h["probes"]))
+
+
+def positions_classic(h, x, y):
+    scheme, m, k = SCHEMES[h["scheme"]], h["bits"], h["probes"]
+    if scheme in ("xxh3", "sip"):
+        y |= 1
+        yield from (mulhi(fmix(x + i * y & U64), m) for i in range(k))
+    elif scheme == "guava64":
+        yield from ((x + i * y & 2**63 - 1) % m for i in range(k))
+    elif scheme == "guava32":
+        for i in range(1, k + 1):
+            c = (x & U32) + i * (x >> 32) & U32
+            yield (c ^ U32 if c >> 31 else c) % m
+    elif scheme == "redisbloom":
+        yield from ((x + i * y & U64) % m for i in range(k))
+    else:
+        x %= DCSO_P
+        for _ in range(k):
+            x = (x * DCSO_G & U64) % DCSO_P
+            yield x % m
+
+
+def positions_blocked(h, x, y):
+    start = 512 * mulhi(y, h["bits"] // 512)
+    for i in range(h["probes"]):
+        j, place = divmod(i, 7)
+        v = fmix(x + j * 0x9E3779B97F4A7C15 & U64)
+        w = v ^ v >> 32
+        yield start + (w >> 64 - 9 * (place + 1) & 511)
+
+
+class Line:
+    """64 bytes of a table."""
+
+    def __init__(self, data, slot_bits, home_bits):
+        self.number = int.from_bytes(data, "little")
+        self.slot_bits = slot_bits
+        buckets = 1 << home_bits
+        slots = slot_count(slot_bits, home_bits)
+        self.head_bits = 32 if slot_bits >= 32 else 16
+        self.tail_bits = slot_bits - self.head_bits
+        self.tails = slots * self.head_bits
+        ends = self.number >> 512 - (slots + buckets + 1) ^ (1 << buckets + 1) - 1
+        self.ends = [i for i in range(slots + buckets + 1) if ends >> i & 1]
+        insist(len(self.ends) == buckets + 1, "a line's ends are damaged")
+        self.full = bool(ends >> slots + buckets & 1)
+        for slot in range(self.ends[-1] - buckets):
+            insist(self.value(slot), "an entry is 0")
+
+    def value(self, slot):
+        head = self.number >> slot * self.head_bits & (1 << self.head_bits) - 1
+        tail = self.number >> self.tails + slot * self.tail_bits & (1 << self.tail_bits) - 1
+        return head << self.tail_bits | tail
+
+    def has(self, bucket, wanted):
+        first = self.ends[bucket - 1] - (bucket - 1) if bucket else 0
+        for slot in range(first, self.ends[bucket] - bucket):
+            value = self.value(slot)
+            above = (value & -value).bit_length()  # the lowest 1 and what lies below it
+            if value >> above == wanted >> above:
+                return True
+        return False
+
+
+def home(h, Y):
+    """First line of the partition, its lines, home line in it, rest."""
+    if h["partitions"] == 1:
+        n = h["table"][0][0]
+        return 0, n, Y * n >> 128, Y * n & 2**128 - 1
+    p = Y >> 120
+    n = h["table"][p][0]
+    Z = Y << 8 & 2**128 - 1
+    B = position_bits(h)
+    X = Z >> 128 - B
+    f = X * n & (1 << B) - 1
+    D = B - (n.bit_length() - 1)
+    R = (f // n << 128 - D) | (Z << B & 2**128 - 1) >> D
+    return sum(lines for lines, _, _ in h["table"][:p]), n, X * n >> B, R
+
+
+def table_has(h, body, x, y):
+    slot_bits, home_bits = h["slot_bits"], h["home_bits"]
+    start, n, line_number, R = home(h, y << 64 | x)
+
+    def line_at(i):
+        at = 64 * (start + i)
+        return Line(body[at : at + 64], slot_bits, home_bits)
+
+    def bits_of_rest(first, count):
+        return R >> 128 - first - count & (1 << count) - 1
+
+    line = line_at(line_number)
+    if line.has(R >> 128 - home_bits, bits_of_rest(home_bits, slot_bits - 1) << 1 | 1):
+        return True
+    if not line.full:
+        return False
+    g = 1 + (bits_of_rest(home_bits, 10) * min(1023, n - 1) >> 10)
+    return line_at((line_number + g) % n).has(1 << home_bits, bits_of_rest(0, slot_bits - 1) << 1 | 1)
+
+
+class Filter:
+    """A file, verified."""
+
+    def __init__(self, data, secret=None):
+        self.header = h = read_header(data)
+        read_sections(data, h)
+        end = h["body_offset"] + h["body_size"]
+        self.body = data[h["body_offset"] : end]
+        sums = data[end:]
+        insist(hashes.xxh3_64(sums) == h["sums_sum"], "the block sums are damaged")
+        for i, (want, got) in enumerate(zip(struct.iter_unpack("<Q", sums),
+                                            struct.iter_unpack("<Q", block_sums(self.body)))):
+            insist(want == got, f"block {i} is damaged")
+        self.secret_key = None
+        if secret is not None:
+            insist(h["scheme"] == 2, "a secret is given to a file without")
+            insist(hashes.sip_print(secret) == h["secret_print"], "made with another secret")
+            self.secret_key = hashes.sip_key(secret)
+
+    def has(self, key):
+        h = self.header
+        if h["scheme"] in (5, 6):
+            return self.has_bits(positions_bkdr(h, key))
+        insist(h["scheme"] != 2 or self.secret_key, "the secret is not given")
+        return self.has_hash(*digest(h, key, self.secret_key))
+
+    def has_hash(self, x, y):
+        if self.header["kind"] >= 3:
+            return table_has(self.header, self.body, x, y)
+        positions = positions_classic if self.header["kind"] == 1 else positions_blocked
+        return self.has_bits(positions(self.header, x, y))
+
+    def has_bits(self, positions):
+        return all(self.body[p // 8] >> p % 8 & 1 for p in positions)
+
+    def verify_lines(self):
+        if self.header["kind"] >= 3:
+            for at in range(0, len(self.body), 64):
+                Line(self.body[at : at + 64], self.header["slot_bits"], self.header["home_bits"])
+
+    def says(self):
+        h = {name: value for name, value in self.header.items() if name not in ("magic", "table")}
+        h.update(kind=KINDS[h["kind"]], scheme=SCHEMES[h["scheme"]], lines=[t[0] for t in self.header["table"]],
+                 entries=[t[1] for t in self.header["table"]])
+        return h
+
+
+def ask(tamis):
+    for line in sys.stdin:
+        x, colon, y = line.partition(":")
+        print(int(tamis.has_hash(int(x, 16), int(y, 16)) if colon else tamis.has(bytes.fromhex(x))))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--secret", type=bytes.fromhex)
+    parser.add_argument("--ask", action="store_true")
+    parser.add_argument("files", nargs="+")
+    arguments = parser.parse_args()
+    status = 0
+    for name in arguments.files:
+        try:
+            with open(name, "rb") as file:
+                tamis = Filter(file.read(), arguments.secret)
+            if arguments.ask:
+                ask(tamis)
+            else:
+                tamis.verify_lines()
+                print(json.dumps(tamis.says()))
+        except Refused as sentence:
+            print(f"{name}: {sentence}", file=sys.stderr)
+            status = 2
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* DCSO's .bloom files, of any bytes: fuzz_format.h says what has to hold. The input is the file. */
+#include "fuzz_format.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    return fuzz_foreign(data, size, TAMIS_FORMAT_DCSO);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Files of our format, damaged and forged. Whatever they say they are refused, in memory bounded by their size, or
+ * answer; what answers can be added to and encoded, and the bytes decode to the same filter.
+ *
+ * Input: a file, taken as it is and then with its sums put right, so that what they would hide is reached too; or, where
+ * the first byte is none of a file, header and sections and then a body, which are put in their places.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include <tamis/tamis.h>
+
+#include "base/bytes.h"
+#include "filter/guard.h"
+#include "format/format.h"
+#include "format/native.h"
+#include "support/fault.h"
+
+enum { INPUT_MAX = 1 << 20, BODY_MAX = 1200000, KEYS = 64, MEMORY_SPARE = 1 << 16 };
+
+/* On pages of their own, as a mapped file is, and of just that size. */
+static uint8_t *pages(uint64_t size) {
+    void *bytes = NULL;
+    assert(posix_memalign(&bytes, 4096, (size_t)(size ? size : 1)) == 0);
+    return bytes;
+}
+
+/* Whether the filter answers, and what; one that is keyed has no secret here, and a block may be forged. */
+static bool ask(const tamis_filter *filter, tamis_answer *answers) {
+    uint64_t numbers[KEYS];
+    tamis_key keys[KEYS];
+    for (uint64_t i = 0; i < KEYS; i++) {
+        numbers[i] = i;
+        keys[i] = (tamis_key){&numbers[i], (size_t)i % 9};
+    }
+    tamis_status status = tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, NULL);
+    assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH);
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    status = tamis_filter_info_get(filter, &info, NULL);
+    assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED);
+    return tamis_filter_verify(filter, NULL) == TAMIS_OK;
+}
+
+static void encode_again(const tamis_filter *filter, const tamis_answer *answers) {
+    uint64_t size = 0, again_size = 0;
+    tamis_filter *back = NULL;
+    tamis_answer told[KEYS] = {0};
+    assert(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL) == TAMIS_OK);
+    uint8_t *bytes = pages(size), *again = pages(size);
+    assert(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, NULL) == TAMIS_OK);
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_filter_decode(&back, bytes, size, NULL, &err) != TAMIS_OK) {
+        fprintf(stderr, "what was decoded is encoded to what is not: %s\n", err.text);
+        abort();
+    }
+    assert(tamis_filter_is_equal(filter, back) == tamis_filter_can(filter, TAMIS_CAN_UNION));
+    assert(ask(back, told));
+    assert(memcmp(told, answers, KEYS) == 0);
+    assert(tamis_filter_encoded_size(back, TAMIS_FORMAT_TAMIS, &again_size, NULL) == TAMIS_OK);
+    assert(again_size == size);
+    assert(tamis_filter_encode(back, TAMIS_FORMAT_TAMIS, again, size, NULL) == TAMIS_OK);
+    assert(memcmp(bytes, again, size) == 0);
+    tamis_filter_free(back);
+    free(bytes);
+    free(again);
+}
+
+/* What was answered "fresh" or "seen" is there afterwards, where the filter takes it. */
+static void add(tamis_filter *filter) {
+    for (uint64_t i = 0; i < KEYS; i++) {
+        tamis_answer answer = TAMIS_UNKNOWN;
+        tamis_status status = tamis_filter_add(filter, &i, sizeof i, &answer, NULL);
+        assert(status == TAMIS_OK || status == TAMIS_E_FULL || status == TAMIS_E_NOMEM ||
+               status == TAMIS_E_MISMATCH);
+        if (status != TAMIS_OK)
+            continue;
+        assert(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL) == TAMIS_OK);
+        assert(answer == TAMIS_SEEN);
+    }
+}
+
+static void open_in_place(const uint8_t *bytes, uint64_t size) {
+    const tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_answer answers[KEYS] = {0};
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_status status =
+        tamis__format_decode(&filter, &(tamis__source){bytes, size, "fuzzed", true}, &options, &err);
+    assert(status == TAMIS_OK || (err.status == status && strncmp(err.text, "fuzzed: ", 8) == 0));
+    assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
+    if (status == TAMIS_OK)
+        ask(filter, answers);
+    tamis_filter_free(filter);
+}
+
+static void decode(const uint8_t *bytes, uint64_t size) {
+    fault_memory memory = {.limit = 2 * size + MEMORY_SPARE};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    options.format = TAMIS_FORMAT_TAMIS;
+    options.allocator = &allocator;
+    tamis_answer answers[KEYS] = {0};
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_status status = tamis_filter_decode(&filter, bytes, size, &options, &err);
+    assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
+    if (status == TAMIS_OK) {
+        assert(ask(filter, answers));
+        encode_again(filter, answers);
+        add(filter);
+    }
+    tamis_filter_free(filter);
+    assert(memory.live_blocks == 0);
+}
+
+/* Both ways: used where it stands, and copied. */
+static void take(const uint8_t *bytes, uint64_t size) {
+    open_in_place(bytes, size);
+    decode(bytes, size);
+}
+
+/* ---- forging ---- */
+
+static void repair_sums(uint8_t *bytes, uint64_t size) {
+    uint64_t header = tamis__load32le(bytes + 12), at = tamis__load64le(bytes + 32);
+    uint64_t body = tamis__load64le(bytes + 40), blocks = tamis__block_count(body);
+    if (at <= size && body <= size - at && blocks * 8 <= size - at - body) {
+        uint8_t *sums = bytes + at + body;
+        for (uint64_t i = 0; i < blocks; i++) {
+            uint64_t left = body - i * TAMIS__BLOCK;
+            size_t of = (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK);
+            tamis__store64le(sums + 8 * i, XXH3_64bits(bytes + at + i * TAMIS__BLOCK, of));
+        }
+        tamis__store64le(bytes + 56, XXH3_64bits(sums, (size_t)(8 * blocks)));
+    }
+    if (header >= NATIVE_HEADER && header <= size)
+        tamis__store64le(bytes + 16, native_header_sum(bytes, header));
+}
+
+/* A file of header, sections and body, which zeros, that is empty lines, fill up to what the header says. */
+static void build(const uint8_t *data, size_t size) {
+    uint64_t header = tamis__load32le(data + 12) / 8 * 8;
+    header = header < NATIVE_HEADER || header > size ? NATIVE_HEADER : header;
+    uint64_t body = (size - header + 63) / 64 * 64, at = (header + 4095) / 4096 * 4096;
+    uint64_t said = tamis__load64le(data + 40) / 64 * 64;
+    body = said > body && said <= BODY_MAX ? said : body;
+    body += body == 0 ? 64 : 0;
+    uint64_t whole = at + body + 8 * tamis__block_count(body);
+    uint8_t *bytes = pages(whole);
+    memset(bytes, 0, (size_t)whole);
+    memcpy(bytes, data, (size_t)header);
+    memcpy(bytes + at, data + header, size - (size_t)header);
+    memcpy(bytes, native_magic, NATIVE_MAGIC);
+    tamis__store32le(bytes + 8, NATIVE_FORMAT);
+    tamis__store32le(bytes + 12, (uint32_t)header);
+    tamis__store64le(bytes + 24, whole);
+    tamis__store64le(bytes + 32, at);
+    tamis__store64le(bytes + 40, body);
+    tamis__store32le(bytes + 48, TAMIS__BLOCK);
+    repair_sums(bytes, whole);
+    take(bytes, whole);
+    free(bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size > INPUT_MAX)
+        return 0;
+    if (size >= NATIVE_HEADER && data[0] != native_magic[0]) {
+        build(data, size);
+        return 0;
+    }
+    uint8_t *bytes = pages(size);
+    memcpy(bytes, data, size);
+    take(bytes, size);
+    if (size >= NATIVE_HEADER) {
+        repair_sums(bytes, size);
+        take(bytes, size);
+    }
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_TESTS_SUPPORT_FOREIGN_H
+#define TAMIS_TESTS_SUPPORT_FOREIGN_H
+
+/* Filters as the bytes of another program. Included after cmocka.h. */
+#include <stdint.h>
+#include <string.h>
+
+#include <tamis/tamis.h>
+
+#include "support/fault.h"
+#include "support/scratch.h"
+
+/* More than handle, hasher and what is kept beside the bits take. */
+enum { FOREIGN_HANDLES = 4096 };
+
+/* Decodes a copy of just these bytes, so that a read past them is noticed, and sees that memory is bounded by them and
+ * that what fails leaves nothing behind. */
+static inline tamis_status foreign_decode(tamis_filter **filter, const uint8_t *bytes, size_t size,
+                                          tamis_format format, tamis_error *err) {
+    static fault_memory memory; /* outlives the filters made in it */
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    options.format = format;
+    options.allocator = &allocator;
+    size_t before = memory.live_blocks;
+    memory.limit = memory.live_bytes + size + FOREIGN_HANDLES;
+    uint8_t *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, size);
+    tamis_status status = tamis_filter_decode(filter, copy, size, &options, err);
+    memset(copy, 0xee, size);
+    free(copy);
+    memory.limit = 0;
+    assert_int_not_equal(status, TAMIS_E_NOMEM);
+    if (status != TAMIS_OK)
+        assert_int_equal(memory.live_blocks, before);
+    return status;
+}
+
+static inline tamis_filter *foreign_filter(const uint8_t *bytes, size_t size, tamis_format format) {
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (foreign_decode(&filter, bytes, size, format, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    tamis_about about = TAMIS_ABOUT_INIT;
+    assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+    if (format != TAMIS_FORMAT_AUTO)
+        assert_int_equal(about.format, format);
+    return filter;
+}
+
+/* The bytes are refused so, in whatever way the format is found. */
+static inline void foreign_refused(const uint8_t *bytes, size_t size, tamis_format format,
+                                   tamis_status status, const char *what) {
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(foreign_decode(&filter, bytes, size, format, &err), status);
+    assert_null(filter);
+    assert_int_equal(err.status, status);
+    if (!strstr(err.text, what))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, what);
+}
+
+/* Writes it, again as `format`, into *bytes, which the caller clears. */
+static inline void foreign_encode(const tamis_filter *filter, tamis_format format, test_bytes *bytes) {
+    uint64_t size = 0;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_filter_encoded_size(filter, format, &size, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    uint8_t *room = malloc(size);
+    assert_non_null(room);
+    assert_int_equal(tamis_filter_encode(filter, format, room, size, &err), TAMIS_OK);
+    bytes_clear(bytes);
+    bytes_add(bytes, room, size);
+    free(room);
+}
+
+static inline void foreign_encodes_to(const tamis_filter *filter, tamis_format format, const uint8_t *bytes,
+                                      size_t size) {
+    test_bytes got = {NULL, 0, 0};
+    foreign_encode(filter, format, &got);
+    assert_int_equal(got.size, size);
+    assert_memory_equal(got.data, bytes, size);
+    bytes_clear(&got);
+}
+
+/* Our own format keeps all that the other one has, but for the user's data. */
+static inline void foreign_converts(const tamis_filter *filter, tamis_format format, const uint8_t *bytes,
+                                    size_t size) {
+    test_bytes native = {NULL, 0, 0};
+    foreign_encode(filter, TAMIS_FORMAT_TAMIS, &native);
+    tamis_filter *converted = foreign_filter(native.data, native.size, TAMIS_FORMAT_AUTO);
+    foreign_encodes_to(converted, format, bytes, size);
+    tamis_filter_free(converted);
+    bytes_clear(&native);
+}
+
+/* TAMIS_E_UNSUPPORTED with a sentence that says so. */
+static inline void foreign_unsupported(const tamis_filter *filter, tamis_format format, const char *what) {
+    uint64_t size = 7;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_filter_encoded_size(filter, format, &size, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(size, 7);
+    if (!strstr(err.text, what))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, what);
+    uint8_t byte = 7;
+    assert_int_equal(tamis_filter_encode(filter, format, &byte, 1, NULL), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(byte, 7);
+}
+
+/* A filter of kind classic made by a plan of these sizes. */
+static inline tamis_filter *foreign_planned(tamis_scheme scheme, uint64_t capacity, double fpr, uint64_t bits,
+                                            uint32_t probes) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    plan.kind = TAMIS_KIND_CLASSIC;
+    plan.scheme = scheme;
+    plan.capacity = capacity;
+    plan.fpr = fpr;
+    plan.bits = bits;
+    plan.probes = probes;
+    assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
+    return filter;
+}
+
+/* Every allocation of a decode is refused once. */
+static inline void foreign_out_of_memory(const uint8_t *bytes, size_t size) {
+    for (uint64_t n = 1;; n++) {
+        fault_memory memory = {.fail_at = n};
+        tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+        options.allocator = &allocator;
+        tamis_filter *filter = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        tamis_status status = tamis_filter_decode(&filter, bytes, size, &options, &err);
+        if (memory.refused == 0) {
+            assert_int_equal(status, TAMIS_OK);
+            assert_true(n > 3);
+            tamis_filter_free(filter);
+            assert_int_equal(memory.live_blocks, 0);
+            break;
+        }
+        assert_int_equal(status, TAMIS_E_NOMEM);
+        assert_null(filter);
+        assert_non_null(strstr(err.text, "out of memory"));
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+enum { KEYS = 500 };
+
+static tamis_filter *filter_of(tamis_kind kind, uint64_t expect, uint64_t seed) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    want.kind = kind;
+    want.expect = expect;
+    want.fpr = kind == TAMIS_KIND_EXACT ? 0 : 1e-4;
+    options.seed = seed;
+    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+        tamis_filter_create(&filter, &plan, &options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+static void add(tamis_filter *filter, int from, int to) {
+    char key[16];
+    for (int i = from; i < to; i++)
+        assert_int_equal(
+            tamis_filter_add(filter, key, (size_t)snprintf(key, sizeof key, "%d", i), NULL, NULL), TAMIS_OK);
+}
+
+static tamis_difference compared(const tamis_filter *one, const tamis_filter *other) {
+    tamis_difference difference = TAMIS_DIFFERENCE_INIT;
+    assert_int_equal(tamis_filter_compare(one, other, &difference, NULL), TAMIS_OK);
+    return difference;
+}
+
+static uint64_t ones(const tamis_filter *filter) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    assert_int_equal(tamis_filter_info_get(filter, &info, NULL), TAMIS_OK);
+    return info.ones;
+}
+
+static void counts_the_bits_of_each(void **state) {
+    (void)state;
+    for (tamis_kind kind = TAMIS_KIND_CLASSIC; kind <= TAMIS_KIND_BLOCKED; kind++) {
+        tamis_filter *one = filter_of(kind, 2 * KEYS, 1), *other = filter_of(kind, 2 * KEYS, 1);
+        add(one, 0, KEYS);
+        add(other, KEYS / 2, KEYS);
+        tamis_difference difference = compared(one, other);
+        assert_true(difference.same_hash && difference.same_shape && !difference.same_body);
+        assert_int_equal(difference.both, ones(other)); /* all of its keys are in the one too */
+        assert_int_equal(difference.other, 0);
+        assert_int_equal(difference.one, ones(one) - ones(other));
+        assert_false(tamis_filter_is_equal(one, other));
+        add(other, 0, KEYS / 2);
+        difference = compared(other, one);
+        assert_true(difference.same_body && difference.one == 0 && difference.other == 0);
+        assert_int_equal(difference.both, ones(one));
+        tamis_filter_free(one);
+        tamis_filter_free(other);
+    }
+}
+
+static void compares_tables_by_their_bytes(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        tamis_kind kind = i < 2 ? TAMIS_KIND_FINGERPRINT : TAMIS_KIND_EXACT;
+        uint64_t expect = i % 2 ? 2 * KEYS : 0;
+        tamis_filter *one = filter_of(kind, expect, 0), *other = filter_of(kind, expect, 0);
+        add(one, 0, KEYS);
+        add(other, 0, KEYS);
+        tamis_difference difference = compared(one, other);
+        assert_true(difference.same_hash && difference.same_shape && difference.same_body);
+        assert_true(difference.one == 0 && difference.other == 0 && difference.both == 0);
+        add(other, KEYS, KEYS + 1);
+        assert_false(compared(one, other).same_body);
+        assert_true(compared(one, other).same_shape);
+        tamis_filter_free(one);
+        tamis_filter_free(other);
+    }
+}
+
+static void tells_hash_and_shape_apart(void **state) {
+    (void)state;
+    tamis_filter *classic = filter_of(TAMIS_KIND_CLASSIC, KEYS, 0),
+                 *seeded = filter_of(TAMIS_KIND_CLASSIC, KEYS, 9),
+                 *larger = filter_of(TAMIS_KIND_CLASSIC, 2 * KEYS, 0),
+                 *table = filter_of(TAMIS_KIND_FINGERPRINT, KEYS, 0),
+                 *growing = filter_of(TAMIS_KIND_FINGERPRINT, 0, 0),
+                 *longer = filter_of(TAMIS_KIND_FINGERPRINT, 20 * KEYS, 0);
+    tamis_difference difference = compared(classic, seeded);
+    assert_true(!difference.same_hash && difference.same_shape && !difference.same_body);
+    difference = compared(classic, larger);
+    assert_true(difference.same_hash && !difference.same_shape && !difference.same_body);
+    assert_false(compared(classic, table).same_shape);
+    assert_false(compared(table, growing).same_shape);
+    assert_false(compared(growing, table).same_shape);
+    assert_false(compared(table, longer).same_shape);
+    tamis_filter_free(classic);
+    tamis_filter_free(seeded);
+    tamis_filter_free(larger);
+    tamis_filter_free(table);
+    tamis_filter_free(growing);
+    tamis_filter_free(longer);
+}
+
+static void refuses_a_struct_without_its_size(void **state) {
+    (void)state;
+    tamis_filter *filter = filter_of(TAMIS_KIND_CLASSIC, KEYS, 0);
+    tamis_difference difference = {0};
+    assert_int_equal(tamis_filter_compare(filter, filter, &difference, NULL), TAMIS_E_INVALID);
+    tamis_filter_free(filter);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_the_bits_of_each),
+        cmocka_unit_test(compares_tables_by_their_bytes),
+        cmocka_unit_test(tells_hash_and_shape_apart),
+        cmocka_unit_test(refuses_a_struct_without_its_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

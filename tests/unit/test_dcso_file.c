@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Files of DCSO's bloom 0.2.4 from tests/golden; tests/interop/dcso.sh has more of them, both directions. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+#include "golden/golden_reader.h"
+#include "support/ask.h"
+#include "support/foreign.h"
+
+enum { FLAGS = 0, N = 8, P = 16, K = 24, M = 32, COUNT = 40, WORDS = 48, SIZE = 64 };
+
+/* n = 10, p = 0.01, {foo, bar}: m = 95, k = 7 */
+static const uint8_t foo_bar[SIZE] = {
+    /* clang-format off */
+    0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x7b, 0x14, 0xae, 0x47, 0xe1, 0x7a, 0x84, 0x3f, 0x07, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x5f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x81, 0x20, 0x20, 0x10, 0x50, 0x00, 0x40, 0xc4, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00
+    /* clang-format on */
+};
+
+static void store(uint8_t *at, uint64_t value) {
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t load(const uint8_t *at) {
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++)
+        value |= (uint64_t)at[i] << 8 * i;
+    return value;
+}
+
+static uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static tamis_filter_info info_of(const tamis_filter *filter) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    assert_int_equal(tamis_filter_info_get(filter, &info, NULL), TAMIS_OK);
+    return info;
+}
+
+/* ---- what bloom wrote ---- */
+
+/* A filter planned by n and p and given the same keys and data is the same file. */
+static void check_made_here(const golden *g, const uint8_t *file, size_t size) {
+    uint8_t key[64], data[512];
+    tamis_want want = TAMIS_WANT_INIT;
+    want.scheme = TAMIS_SCHEME_FNV_DCSO;
+    want.expect = strtoull(g->field[0], NULL, 10);
+    want.fpr = strtod(g->field[1], NULL);
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    if (want.fpr > TAMIS_FPR_MAX || want.fpr < 1e-15)
+        return; /* bloom makes what we do not plan */
+    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    options.overfill = true;
+    tamis_filter *filter = NULL;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
+    char keys[16384], *rest = keys;
+    snprintf(keys, sizeof keys, "%s", g->field[2]);
+    for (const char *one = *keys ? strsep(&rest, ",") : NULL; one; one = strsep(&rest, ","))
+        assert_int_equal(tamis_filter_add(filter, key, golden_bytes(one, key), NULL, NULL), TAMIS_OK);
+    tamis_about about = TAMIS_ABOUT_INIT;
+    about.data = data;
+    about.data_size = golden_bytes(g->field[3], data);
+    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+    foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, file, size);
+    tamis_filter_free(filter);
+}
+
+static void check_golden(const golden *g, const uint8_t *file, size_t size) {
+    uint8_t key[64], data[512];
+    tamis_filter *filter = foreign_filter(file, size, TAMIS_FORMAT_AUTO);
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    assert_int_equal(plan->kind, TAMIS_KIND_CLASSIC);
+    assert_int_equal(plan->scheme, TAMIS_SCHEME_FNV_DCSO);
+    assert_int_equal(plan->capacity, strtoull(g->field[0], NULL, 10));
+    assert_true(plan->fpr == strtod(g->field[1], NULL));
+    assert_int_equal(plan->bits, load(file + M));
+    assert_int_equal(plan->probes, load(file + K));
+
+    char keys[16384], *rest = keys;
+    snprintf(keys, sizeof keys, "%s", g->field[2]);
+    for (const char *one = *keys ? strsep(&rest, ",") : NULL; one; one = strsep(&rest, ","))
+        assert_true(ask_one(filter, key, golden_bytes(one, key)));
+    tamis_filter_info info = info_of(filter);
+    assert_int_equal(info.added, load(file + COUNT));
+    if (info.added > plan->capacity)
+        assert_true(info.saturated);
+
+    tamis_about about = TAMIS_ABOUT_INIT;
+    size_t data_size = golden_bytes(g->field[3], data);
+    assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+    assert_int_equal(about.format, TAMIS_FORMAT_DCSO);
+    assert_int_equal(about.data_size, data_size);
+    if (data_size)
+        assert_memory_equal(about.data, data, data_size);
+
+    foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, file, size);
+    foreign_converts(filter, TAMIS_FORMAT_DCSO, file, size);
+    tamis_filter_free(filter);
+    check_made_here(g, file, size);
+}
+
+static void filters_of_dcso(void **state) {
+    (void)state;
+    static uint8_t file[8192];
+    int filters = 0;
+    for (golden g = golden_open("dcso-0.2.4.tsv"); golden_next(&g); filters++)
+        check_golden(&g, file, golden_bytes(g.field[4], file));
+    assert_int_equal(filters, 13);
+}
+
+/* Joining adds the counts up, and both are kept as they are. */
+static void counts_past_the_capacity(void **state) {
+    (void)state;
+    uint8_t bytes[SIZE];
+    memcpy(bytes, foo_bar, SIZE);
+    static const uint64_t counts[] = {0, 10, 11, INT64_MAX};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        store(bytes + COUNT, counts[i]);
+        tamis_filter *filter = foreign_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);
+        tamis_filter_info info = info_of(filter);
+        assert_int_equal(info.added, counts[i]);
+        assert_int_equal(info.saturated, counts[i] > 10);
+        assert_int_equal(tamis_filter_add(filter, "one more", 8, NULL, NULL), TAMIS_OK);
+        assert_int_equal(info_of(filter).added, counts[i] + 1);
+        assert_int_equal(info_of(filter).saturated, counts[i] + 1 > 10);
+        tamis_filter_free(filter);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void fields_out_of_bounds(void **state) {
+    (void)state;
+    static const struct {
+        size_t at;
+        uint64_t value;
+        const char *what;
+    } cases[] = {
+        {FLAGS, 2, "flags are 0x2; DCSO files have 0x1"},
+        {FLAGS, 0x101, "flags are 0x101"},
+        {N, 0, "n is 0; DCSO files have 1 to 1000000000000"},
+        {N, 1000000000001, "n is 1000000000001"},
+        {N, UINT64_MAX, "n is 18446744073709551615"},
+        {N, 11, "m is 95; DCSO files have 105 for the n of 11"},
+        {K, 0, "k is 0; DCSO files have 7 for the n of 10"},
+        {K, 900, "k is 900; DCSO files have 7"},
+        {K, UINT64_MAX, "k is 18446744073709551615"},
+        {M, 0, "m is 0; DCSO files have 1 to"},
+        {M, 94, "m is 94; DCSO files have 95 for the n of 10 and the p of 0.01"},
+        {M, 96, "m is 96"},
+        {M, UINT64_MAX, "m is 18446744073709551615"},
+        {M, (uint64_t)1 << 62, "m is 4611686018427387904; DCSO files have 95"},
+        {COUNT, (uint64_t)1 << 63, "N is 9223372036854775808; a count is"},
+        {WORDS + 8, (uint64_t)1 << 31, "bit 95 is set; its m of 95"},
+        {WORDS + 8, (uint64_t)1 << 63, "bit 127 is set"},
+    };
+    uint8_t bytes[SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy(bytes, foo_bar, SIZE);
+        store(bytes + cases[i].at, cases[i].value);
+        foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, cases[i].what);
+    }
+    static const double rates[] = {0, -0.01, 1, 1.5, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        memcpy(bytes, foo_bar, SIZE);
+        store(bytes + P, bits_of(rates[i]));
+        foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED,
+                        "DCSO files have one above 0 and below 1");
+    }
+}
+
+/* Good files of theirs that we have no room for: bloom create -n 1 -p 1e-80, and the least rate there is. */
+static void more_probes_than_ours(void **state) {
+    (void)state;
+    static const struct {
+        double p;
+        uint64_t m, k;
+        const char *what;
+    } cases[] = {{1e-80, 383, 266, "k is 266; tamis reads up to 255"}, {5e-324, 1549, 1074, "k is 1074"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t bytes[WORDS + 8 * 25] = {1, 0, 0, 0, 0, 0, 0, 0, 1};
+        store(bytes + P, bits_of(cases[i].p));
+        store(bytes + M, cases[i].m);
+        store(bytes + K, cases[i].k);
+        foreign_refused(bytes, sizeof bytes, TAMIS_FORMAT_AUTO, TAMIS_E_UNSUPPORTED, cases[i].what);
+    }
+}
+
+/* The head tells of 10^12 keys, the bytes are few: nothing is taken for them. */
+static void more_bits_than_bytes(void **state) {
+    (void)state;
+    uint8_t bytes[SIZE];
+    memcpy(bytes, foo_bar, SIZE);
+    store(bytes + N, 1000000000000);
+    store(bytes + M, 9585058377367);
+    foreign_refused(bytes, SIZE, TAMIS_FORMAT_AUTO, TAMIS_E_DAMAGED,
+                    "m is 9585058377367, which takes 1198132297176 bytes, and 16 follow the head");
+}
+
+static void compressed(void **state) {
+    (void)state;
+    static const uint8_t gzip[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+    foreign_refused(gzip, sizeof gzip, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip; unwrap it");
+    foreign_refused(gzip, 2, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip");
+}
+
+/* Whatever follows the words is data of the user; a file cut short is noticed wherever that is. */
+static void every_length(void **state) {
+    (void)state;
+    uint8_t longer[SIZE + 9] = {0};
+    memcpy(longer, foo_bar, SIZE);
+    for (size_t size = 0; size < SIZE; size++)
+        foreign_refused(longer, size, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED,
+                        size < WORDS ? "head of a DCSO file" : "m is 95, which takes 16 bytes");
+    for (size_t size = SIZE; size <= sizeof longer; size++) {
+        tamis_filter *filter = foreign_filter(longer, size, TAMIS_FORMAT_AUTO);
+        tamis_about about = TAMIS_ABOUT_INIT;
+        assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+        assert_int_equal(about.data_size, size - SIZE);
+        foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, longer, size);
+        tamis_filter_free(filter);
+    }
+}
+
+/*
+ * There is no checksum. Found out is what is changed in flags, n, k and m, the sign, the exponent and the first digits
+ * of p, a count past all counts, and a bit past the last. What else is changed makes another good file, which is taken
+ * and given back as it is; only a bit that was cleared hides a key.
+ */
+static void every_bit(void **state) {
+    (void)state;
+    for (size_t bit = 0; bit < 8 * (size_t)SIZE; bit++) {
+        uint8_t bytes[SIZE];
+        memcpy(bytes, foo_bar, SIZE);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        size_t at = bit / 8, in_word = bit % 64;
+        bool p = at >= P && at < K, found = at < COUNT && !p;
+        found = found || (at >= COUNT && at < WORDS && in_word == 63) || bit >= 8 * WORDS + 95;
+        if (p && in_word < 48)
+            continue; /* the last digits, of which some may tell */
+        if (found || p) {
+            foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, "have it written anew");
+            continue;
+        }
+        tamis_filter *filter = foreign_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);
+        foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, bytes, SIZE);
+        if (at < WORDS || bytes[at] >> bit % 8 & 1)
+            assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3));
+        tamis_filter_free(filter);
+    }
+}
+
+/* A p that is off in its last digits answers as before. */
+static void last_digits_of_the_rate(void **state) {
+    (void)state;
+    for (size_t bit = 0; bit < 48; bit++) {
+        uint8_t bytes[SIZE];
+        memcpy(bytes, foo_bar, SIZE);
+        bytes[P + bit / 8] ^= (uint8_t)(1u << bit % 8);
+        tamis_filter *filter = NULL;
+        tamis_status status = foreign_decode(&filter, bytes, SIZE, TAMIS_FORMAT_AUTO, NULL);
+        assert_true(status == TAMIS_OK || status == TAMIS_E_DAMAGED);
+        if (status == TAMIS_OK)
+            assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3));
+        tamis_filter_free(filter);
+    }
+}
+
+static void filters_that_dcso_has_not(void **state) {
+    (void)state;
+    static const struct {
+        tamis_scheme scheme;
+        uint64_t n;
+        double p;
+        uint64_t m;
+        uint32_t k;
+        const char *what;
+    } cases[] = {
+        {TAMIS_SCHEME_GUAVA64, 10, 0.01, 95, 7, "this is classic with guava64"},
+        {TAMIS_SCHEME_FNV_DCSO, 10, 0.01, 95, 6, "95 bits and 6 probes are others"},
+        {TAMIS_SCHEME_FNV_DCSO, 10, 0.01, 128, 7, "128 bits and 7 probes are others"},
+        {TAMIS_SCHEME_FNV_DCSO, 0, 0.01, 95, 7, "to 0 keys"},
+        {TAMIS_SCHEME_FNV_DCSO, 10, 0, 95, 7, "a rate of 0"},
+        {TAMIS_SCHEME_FNV_DCSO, 10, 1, 95, 7, "a rate of 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tamis_filter *filter =
+            foreign_planned(cases[i].scheme, cases[i].n, cases[i].p, cases[i].m, cases[i].k);
+        foreign_unsupported(filter, TAMIS_FORMAT_DCSO, cases[i].what);
+        tamis_filter_free(filter);
+    }
+}
+
+/* Whatever is planned for the scheme can be written and read again. */
+static void every_plan(void **state) {
+    (void)state;
+    uint64_t random = test_seed(5);
+    for (int i = 0; i < 2000; i++) {
+        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        want.scheme = TAMIS_SCHEME_FNV_DCSO;
+        want.expect = 1 + test_below(&random, (uint64_t)1 << test_below(&random, 12));
+        if (i % 2)
+            want.memory = 8 + test_below(&random, 4096);
+        else
+            want.fpr = pow(10, -0.302 - (double)test_below(&random, 1000) / 75);
+        if ((i % 2 ? tamis_plan_fit : tamis_plan_make)(&plan, &want, NULL) != TAMIS_OK)
+            continue;
+        tamis_filter *filter = NULL;
+        assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
+        test_bytes bytes = {NULL, 0, 0};
+        foreign_encode(filter, TAMIS_FORMAT_DCSO, &bytes);
+        tamis_filter *again = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+        assert_true(tamis_filter_is_equal(filter, again));
+        assert_int_equal(tamis_filter_plan(again)->capacity, plan.capacity);
+        bytes_clear(&bytes);
+        tamis_filter_free(again);
+        tamis_filter_free(filter);
+    }
+}
+
+static void no_memory(void **state) {
+    (void)state;
+    uint8_t bytes[SIZE + 5] = {0};
+    memcpy(bytes, foo_bar, SIZE);
+    foreign_out_of_memory(bytes, sizeof bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(filters_of_dcso),
+        cmocka_unit_test(counts_past_the_capacity),
+        cmocka_unit_test(fields_out_of_bounds),
+        cmocka_unit_test(more_probes_than_ours),
+        cmocka_unit_test(more_bits_than_bytes),
+        cmocka_unit_test(compressed),
+        cmocka_unit_test(every_length),
+        cmocka_unit_test(every_bit),
+        cmocka_unit_test(last_digits_of_the_rate),
+        cmocka_unit_test(filters_that_dcso_has_not),
+        cmocka_unit_test(every_plan),
+        cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Files of format 1 give the same answers, and bad ones are refused with the same sentence, in every release. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+#include "golden/golden_reader.h"
+#include "support/scratch.h"
+
+static const char secret[] = "a secret of 25 characters";
+
+static const char *path_of(const char *folder, const char *name) {
+    static char path[4096];
+    const char *source = getenv("TAMIS_SOURCE_DIR");
+    snprintf(path, sizeof path, "%s/tests/golden/format-1/%s/%s.tamis", source ? source : ".", folder, name);
+    return path;
+}
+
+/* Calls `check` with the name of each .tamis file there, and returns how many there are. */
+static int for_each(const char *folder, void (*check)(const char *name)) {
+    char path[4096], name[256];
+    const char *source = getenv("TAMIS_SOURCE_DIR");
+    int count = 0;
+    snprintf(path, sizeof path, "%s/tests/golden/format-1/%s", source ? source : ".", folder);
+    DIR *files = opendir(path);
+    if (!files)
+        fail_msg("%s: cannot be opened; set TAMIS_SOURCE_DIR", path);
+    for (const struct dirent *entry; (entry = readdir(files));) {
+        size_t size = strlen(entry->d_name);
+        if (size <= 6 || strcmp(entry->d_name + size - 6, ".tamis") != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(size - 6), entry->d_name);
+        check(name);
+        count++;
+    }
+    closedir(files);
+    return count;
+}
+
+static tamis_open_options options_for(const char *name) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    options.format = TAMIS_FORMAT_TAMIS;
+    if (strstr(name, "-sip")) {
+        options.secret = secret;
+        options.secret_size = sizeof secret - 1;
+    }
+    return options;
+}
+
+/* ---- good ones ---- */
+
+/* A question is a key in hexadecimal, or a hash as X:Y. */
+static tamis_answer answer_of(const tamis_filter *filter, const char *question) {
+    uint8_t key[64];
+    tamis_answer answer = TAMIS_UNKNOWN;
+    tamis_error err = TAMIS_ERROR_INIT;
+    const char *colon = strchr(question, ':');
+    tamis_status status;
+    if (colon) {
+        tamis_hash hash;
+        tamis_key none = {NULL, 0};
+        assert_int_equal(tamis_hash_many(tamis_filter_hasher(filter), &none, 1, &hash, NULL), TAMIS_OK);
+        hash.word[0] = strtoull(question, NULL, 16);
+        hash.word[1] = strtoull(colon + 1, NULL, 16);
+        status = tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, &err);
+    } else {
+        assert_true(strlen(question) <= 2 * sizeof key);
+        status = tamis_filter_contains(filter, key, golden_bytes(question, key), &answer, &err);
+    }
+    if (status != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return answer;
+}
+
+static void check_answers(const tamis_filter *filter, const char *name) {
+    char path[512];
+    int lines = 0;
+    snprintf(path, sizeof path, "format-1/good/%s.asked", name);
+    for (golden g = golden_open(path); golden_next(&g); lines++)
+        if (answer_of(filter, g.field[0]) != (*g.field[1] == '1' ? TAMIS_SEEN : TAMIS_FRESH))
+            fail_msg("%s: %s is not answered with %s", name, g.field[0], g.field[1]);
+    assert_true(lines >= 60);
+}
+
+static void check_good(const char *name) {
+    tamis_open_options options = options_for(name);
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (int writable = 0; writable < 2; writable++) {
+        tamis_filter *filter = NULL;
+        options.writable = writable;
+        if (tamis_filter_open(&filter, path_of("good", name), &options, &err) != TAMIS_OK)
+            fail_msg("%s", err.text);
+        tamis_about about = TAMIS_ABOUT_INIT;
+        assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+        assert_int_equal(about.label_count, 1);
+        assert_string_equal(about.labels[0].name, "name");
+        assert_string_equal(about.labels[0].value, name);
+        assert_true(about.version != 0 && about.created > 1700000000);
+        assert_int_equal(about.data_size, strstr(name, "fnv-dcso") ? 9 : 0);
+        if (about.data_size)
+            assert_memory_equal(about.data, "user data", 9);
+        check_answers(filter, name);
+        assert_int_equal(tamis_filter_verify(filter, NULL), TAMIS_OK);
+        tamis_filter_free(filter);
+    }
+}
+
+static void good_files_give_the_same_answers(void **state) {
+    (void)state;
+    assert_int_equal(for_each("good", check_good), 19);
+}
+
+/* ---- bad ones ---- */
+
+static void check_bad(const char *name, tamis_status status, const char *sentence) {
+    char want[8192];
+    test_bytes bytes = {NULL, 0, 0};
+    tamis_open_options options = options_for("");
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    const char *path = path_of("bad", name);
+    file_read(path, &bytes);
+    snprintf(want, sizeof want, "filter: %s", sentence);
+    assert_int_equal(tamis_filter_decode(&filter, bytes.data, bytes.size, &options, &err), status);
+    assert_null(filter);
+    assert_string_equal(err.text, want);
+    bytes_clear(&bytes);
+
+    /* Mapped, damage of the body is found where it is looked at. */
+    snprintf(want, sizeof want, "%s: %s", path, sentence);
+    tamis_status opened = tamis_filter_open(&filter, path, &options, &err);
+    if (opened == TAMIS_OK)
+        opened = tamis_filter_verify(filter, &err);
+    assert_int_equal(opened, status);
+    if (strlen(want) < sizeof err.text) /* a longer path shortens it */
+        assert_string_equal(err.text, want);
+    tamis_filter_free(filter);
+}
+
+static void check_listed(const char *name) {
+    bool listed = false;
+    for (golden g = golden_open("format-1/bad/sentences.tsv"); golden_next(&g);)
+        listed |= strcmp(g.field[0], name) == 0;
+    if (!listed)
+        fail_msg("%s: has no sentence", name);
+}
+
+static void bad_files_give_the_same_sentence(void **state) {
+    (void)state;
+    int sentences = 0;
+    for (golden g = golden_open("format-1/bad/sentences.tsv"); golden_next(&g); sentences++) {
+        assert_int_equal(g.fields, 3);
+        check_bad(g.field[0], (tamis_status)strtol(g.field[1], NULL, 10), g.field[2]);
+    }
+    assert_true(sentences > 100);
+    assert_int_equal(for_each("bad", check_listed), sentences);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_files_give_the_same_answers),
+        cmocka_unit_test(bad_files_give_the_same_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The .tamis format: every kind and scheme there and back, and every byte of small files changed or cut off. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "filter/guard.h"
+#include "format/format.h"
+#include "format/native.h"
+#include "property/filter_model.h"
+#include "support/ask.h"
+#include "support/fault.h"
+
+typedef struct encoded {
+    uint8_t *bytes; /* on a page of their own, as a mapping is */
+    uint64_t size;
+} encoded;
+
+static encoded encode(const tamis_filter *filter) {
+    encoded e = {NULL, 0};
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &e.size, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    e.bytes = aligned_alloc(4096, (e.size + 4095) / 4096 * 4096);
+    assert_non_null(e.bytes);
+    memset(e.bytes, 0x77, e.size);
+    if (tamis_filter_encode(filter, TAMIS_FORMAT_AUTO, e.bytes, e.size, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return e;
+}
+
+static tamis_open_options options_for(tamis_scheme scheme) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    if (scheme == TAMIS_SCHEME_SIP) {
+        options.secret = "a secret for tests only, 32 bytes";
+        options.secret_size = 33;
+    }
+    return options;
+}
+
+/* In place, as a mapped file is opened. */
+static tamis_status open_in_place(tamis_filter **filter, const encoded *e, const tamis_open_options *options,
+                                  tamis_error *err) {
+    return tamis__format_decode(filter, &(tamis__source){e->bytes, e->size, "seen.tamis", true}, options,
+                                err);
+}
+
+static void same_info(const tamis_filter *one, const tamis_filter *other) {
+    tamis_filter_info a = filter_info(one), b = filter_info(other);
+    assert_int_equal(a.added, b.added);
+    assert_int_equal(a.saturated, b.saturated);
+    assert_int_equal(a.ones, b.ones);
+    assert_int_equal(a.capacity, b.capacity);
+    assert_true(a.fpr_live == b.fpr_live && a.cardinality == b.cardinality);
+    assert_true(fabs(a.false_fresh - b.false_fresh) <= 1e-9 * (1 + a.false_fresh));
+}
+
+static void every_kind_comes_back(void **state) {
+    (void)state;
+    enum { N = 120000 };
+    static tamis_answer mine[N], theirs[N];
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        uint64_t n = case_has_digest(c) ? N : N / 20;
+        tamis_filter *filter = case_filter(c, n), *mapped = NULL, *own = NULL;
+        tamis_open_options options = options_for(c->scheme);
+        tamis_error err = TAMIS_ERROR_INIT;
+        model_add_range(filter, 0, n / 2, 3, NULL);
+        encoded e = encode(filter);
+        if (open_in_place(&mapped, &e, &options, &err) != TAMIS_OK)
+            fail_msg("%s: %s", c->name, err.text);
+        if (tamis_filter_decode(&own, e.bytes, e.size, &options, &err) != TAMIS_OK)
+            fail_msg("%s: %s", c->name, err.text);
+        assert_int_equal(model_count_seen(mapped, 0, n / 2, 3), n / 2);
+        assert_int_equal(model_count_seen(mapped, n, n, 3), model_count_seen(filter, n, n, 3));
+        assert_int_equal(model_count_seen(own, 0, n / 2, 3), n / 2);
+        same_info(filter, own);
+        same_info(filter, mapped);
+        /* The same bytes again, and growth that goes on as if nothing had been. */
+        encoded again = encode(mapped);
+        assert_int_equal(again.size, e.size);
+        assert_memory_equal(again.bytes, e.bytes, e.size);
+        model_add_range(filter, n / 2, n / 2, 3, mine);
+        model_add_range(own, n / 2, n / 2, 3, theirs);
+        assert_memory_equal(mine, theirs, n / 2);
+        same_info(filter, own);
+        tamis_answer answer;
+        assert_int_equal(tamis_filter_add(mapped, "x", 1, &answer, &err), TAMIS_E_UNSUPPORTED);
+        assert_int_equal(tamis_filter_clear(mapped, &err), TAMIS_E_UNSUPPORTED);
+        assert_int_equal(tamis_filter_verify(mapped, &err), TAMIS_OK);
+        tamis_filter_free(filter);
+        tamis_filter_free(mapped);
+        tamis_filter_free(own);
+        free(e.bytes);
+        free(again.bytes);
+    }
+}
+
+static void what_a_filter_says_comes_back(void **state) {
+    (void)state;
+    static const tamis_label labels[] = {{"source", "feed \xc3\xa9"}, {"empty", ""}, {"a", "1"}};
+    tamis_filter *filter = case_filter(&filter_cases[0], 1000), *back = NULL;
+    tamis_about about = TAMIS_ABOUT_INIT, told = TAMIS_ABOUT_INIT;
+    about.version = 42;
+    about.created = 1700000000;
+    about.labels = labels;
+    about.label_count = 3;
+    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+    encoded e = encode(filter);
+    assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_about_get(back, &told, NULL), TAMIS_OK);
+    assert_int_equal(told.format, TAMIS_FORMAT_TAMIS);
+    assert_int_equal(told.version, 42);
+    assert_int_equal(told.created, 1700000000);
+    assert_int_equal(told.label_count, 3);
+    assert_string_equal(told.labels[0].name, "a");
+    assert_string_equal(told.labels[1].value, "");
+    assert_string_equal(told.labels[2].value, "feed \xc3\xa9");
+    tamis_filter_free(filter);
+    tamis_filter_free(back);
+    free(e.bytes);
+}
+
+static void labels_are_checked(void **state) {
+    (void)state;
+    char longest[258];
+    memset(longest, 'n', 256);
+    longest[256] = 0;
+    const tamis_label bad[] = {
+        {"", "v"},         {longest, "v"},        {"n\n", "v"},      {"n", "\x1b[1m"},          {"n", "\xff"},
+        {"n", "\xc0\xaf"}, {"n", "\xed\xa0\x80"}, {"n", "\xc2\x85"}, {"n", "\xf4\x90\x80\x80"}, {NULL, "v"},
+        {"n", NULL}};
+    tamis_filter *filter = case_filter(&filter_cases[0], 1000);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tamis_about about = TAMIS_ABOUT_INIT, told = TAMIS_ABOUT_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        about.labels = &bad[i];
+        about.label_count = 1;
+        assert_int_equal(tamis_filter_about_set(filter, &about, &err), TAMIS_E_INVALID);
+        tamis_filter_about_get(filter, &told, NULL);
+        assert_int_equal(told.label_count, 0);
+    }
+    const tamis_label twice[] = {{"n", "1"}, {"m", "2"}, {"n", "3"}};
+    tamis_about about = TAMIS_ABOUT_INIT;
+    about.labels = twice;
+    about.label_count = 3;
+    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_E_INVALID);
+    longest[255] = 0;
+    const tamis_label good = {longest, "v"};
+    about.labels = &good;
+    about.label_count = 1;
+    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+    tamis_filter_free(filter);
+}
+
+static void a_secret_is_asked_for(void **state) {
+    (void)state;
+    tamis_filter *filter = case_filter(&filter_cases[1], 1000), *other = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    model_add_range(filter, 0, 500, 1, NULL);
+    encoded e = encode(filter);
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    options.secret = "another secret, of as many bytes.";
+    options.secret_size = 33;
+    assert_int_equal(open_in_place(&other, &e, &options, &err), TAMIS_E_MISMATCH);
+    assert_null(other);
+    assert_int_equal(open_in_place(&other, &e, &(tamis_open_options)TAMIS_OPEN_OPTIONS_INIT, &err), TAMIS_OK);
+    tamis_answer answer = 9;
+    assert_int_equal(tamis_filter_contains(other, "x", 1, &answer, &err), TAMIS_E_MISMATCH);
+    assert_int_equal(answer, 9);
+    assert_true(tamis_filter_is_equal(filter, other));
+    /* Hashes that the secret made are its own all the same. */
+    model_batch b = {.count = 0};
+    batch_put(&b, 7, 1);
+    tamis_hash hash;
+    assert_int_equal(tamis_hash_many(tamis_filter_hasher(filter), b.key, 1, &hash, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_contains_hashes(other, &hash, 1, &answer, NULL, NULL), TAMIS_OK);
+    assert_int_equal(answer, TAMIS_SEEN);
+    tamis_filter_free(filter);
+    tamis_filter_free(other);
+    free(e.bytes);
+}
+
+/* A changed or cut file is refused, or gives the same answers: never a wrong "absent". */
+static void asked_or_refused(const encoded *e, const filter_case *c, uint64_t n, bool must_fail,
+                             uint64_t at) {
+    tamis_open_options options = options_for(c->scheme);
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_status status = open_in_place(&filter, e, &options, &err);
+    if (status == TAMIS_OK && must_fail)
+        status = tamis_filter_verify(filter, &err);
+    if (status != TAMIS_OK) {
+        assert_true(status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
+        assert_true(strncmp(err.text, "seen.tamis: ", 12) == 0);
+    } else if (must_fail) {
+        fail_msg("%s: a change at byte %" PRIu64 " is not noticed", c->name, at);
+    } else {
+        assert_int_equal(model_count_seen(filter, 0, n, 5), n);
+    }
+    tamis_filter_free(filter);
+    assert_int_not_equal(tamis_filter_decode(&filter, e->bytes, e->size, &options, NULL) == TAMIS_OK,
+                         must_fail);
+    if (!must_fail)
+        tamis_filter_free(filter);
+}
+
+static void every_byte_changed_is_noticed(void **state) {
+    (void)state;
+    enum { N = 50 };
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        tamis_filter *filter = case_filter(c, N);
+        model_add_range(filter, 0, N, 5, NULL);
+        encoded e = encode(filter);
+        uint64_t header = tamis__load32le(e.bytes + 12), body = tamis__load64le(e.bytes + 32);
+        uint64_t step = e.size > 60000 ? test_scale(307, 997, 997) : test_scale(5, 97, 13);
+        for (uint64_t at = 0; at < e.size; at += at < header ? 1 : step) {
+            e.bytes[at] ^= (uint8_t)(1u << at % 8);
+            asked_or_refused(&e, c, N, at < header || at >= body, at);
+            e.bytes[at] ^= (uint8_t)(1u << at % 8);
+        }
+        asked_or_refused(&e, c, N, false, 0);
+        uint64_t whole = e.size;
+        for (e.size = 0; e.size < whole; e.size += e.size < header ? 1 : step)
+            asked_or_refused(&e, c, N, true, e.size);
+        e.size = whole;
+        tamis_filter_free(filter);
+        free(e.bytes);
+    }
+}
+
+/* A file whose sums are right and whose fields are not: made with malice, or by an error. */
+static void repair_sums(encoded *e) {
+    uint64_t header = tamis__load32le(e->bytes + 12), body = tamis__load64le(e->bytes + 32);
+    uint64_t size = tamis__load64le(e->bytes + 40);
+    if (body <= e->size && size <= e->size - body && tamis__block_count(size) * 8 <= e->size - body - size) {
+        uint8_t *sums = e->bytes + body + size;
+        for (uint64_t i = 0; i < tamis__block_count(size); i++) {
+            uint64_t left = size - i * TAMIS__BLOCK;
+            tamis__store64le(sums + 8 * i, XXH3_64bits(e->bytes + body + i * TAMIS__BLOCK,
+                                                       (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK)));
+        }
+        tamis__store64le(e->bytes + 56, XXH3_64bits(sums, (size_t)(8 * tamis__block_count(size))));
+    }
+    if (header >= 256 && header <= e->size)
+        tamis__store64le(e->bytes + 16, native_header_sum(e->bytes, header));
+}
+
+static void forged_fields_are_refused_or_harmless(void **state) {
+    (void)state;
+    uint64_t random = test_seed(77);
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        tamis_filter *filter = case_filter(c, 50);
+        model_add_range(filter, 0, 50, 5, NULL);
+        encoded e = encode(filter);
+        uint8_t *saved = malloc(e.size);
+        memcpy(saved, e.bytes, e.size);
+        uint64_t rounds = test_scale(1000, 300, 300) / (e.size > 60000 ? 10 : 1);
+        for (uint64_t round = 0; round < rounds; round++) {
+            uint64_t changes = 1 + test_below(&random, 3);
+            while (changes--) {
+                uint64_t at = test_below(&random, 4) ? test_below(&random, 400) : test_below(&random, e.size);
+                e.bytes[at] =
+                    test_below(&random, 2) ? (uint8_t)test_random(&random) : (uint8_t)(e.bytes[at] + 1);
+            }
+            repair_sums(&e);
+            tamis_open_options options = options_for(c->scheme);
+            tamis_filter *forged = NULL;
+            tamis_error err = TAMIS_ERROR_INIT;
+            if (open_in_place(&forged, &e, &options, &err) == TAMIS_OK) {
+                model_count_seen(forged, 0, 100,
+                                 5); /* nothing is read out of bounds: the sanitizers see to it */
+                filter_info(forged);
+            }
+            tamis_filter_free(forged);
+            forged = NULL;
+            fault_memory memory = {.limit = 4 * e.size + 100000};
+            tamis_allocator allocator = fault_memory_allocator(&memory);
+            options.allocator = &allocator;
+            if (tamis_filter_decode(&forged, e.bytes, e.size, &options, &err) == TAMIS_OK) {
+                memory.limit = 0;
+                tamis_error full = TAMIS_ERROR_INIT;
+                for (uint64_t id = 0; id < 300; id++)
+                    tamis_filter_add(forged, &id, sizeof id, NULL, &full);
+            }
+            tamis_filter_free(forged);
+            assert_int_equal(memory.live_blocks, 0);
+            memcpy(e.bytes, saved, e.size);
+        }
+        tamis_filter_free(filter);
+        free(saved);
+        free(e.bytes);
+    }
+}
+
+/* Swaps the first two entries of every line of a body: what grows then finds buckets out of order. */
+static void a_table_out_of_order_does_no_harm(void **state) {
+    (void)state;
+    filter_case c = {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
+    tamis_filter *filter = case_filter(&c, 0), *forged = NULL;
+    model_add_range(filter, 0, 150000, 5, NULL);
+    encoded e = encode(filter);
+    uint64_t body = tamis__load64le(e.bytes + 32), size = tamis__load64le(e.bytes + 40);
+    for (uint8_t *line = e.bytes + body; line < e.bytes + body + size; line += 64)
+        for (int slot = 0; slot < 12; slot += 2) {
+            uint32_t head = tamis__load32le(line + 4 * slot);
+            tamis__store32le(line + 4 * slot, tamis__load32le(line + 4 * slot + 4));
+            tamis__store32le(line + 4 * slot + 4, head);
+        }
+    repair_sums(&e);
+    if (tamis_filter_decode(&forged, e.bytes, e.size, NULL, NULL) == TAMIS_OK)
+        for (uint64_t id = 0; id < 400000; id++)
+            tamis_filter_add(forged, &id, sizeof id, NULL, NULL);
+    tamis_filter_free(forged);
+    tamis_filter_free(filter);
+    free(e.bytes);
+}
+
+/* Bits past m are no filter's. */
+static void bits_past_the_last_are_refused(void **state) {
+    (void)state;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL, *back = NULL;
+    plan.kind = TAMIS_KIND_CLASSIC;
+    plan.scheme = TAMIS_SCHEME_GUAVA64;
+    plan.capacity = 10;
+    plan.fpr = 0.01;
+    plan.bits = 95;
+    plan.probes = 7;
+    assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
+    encoded e = encode(filter);
+    for (uint64_t bit = 95; bit < 512; bit += 59) {
+        uint8_t *at = e.bytes + tamis__load64le(e.bytes + 32) + bit / 8;
+        *at ^= (uint8_t)(1u << bit % 8);
+        repair_sums(&e);
+        assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_E_DAMAGED);
+        *at ^= (uint8_t)(1u << bit % 8);
+    }
+    repair_sums(&e);
+    assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_OK);
+    tamis_filter_free(back);
+    tamis_filter_free(filter);
+    free(e.bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_out_of_order_does_no_harm),
+        cmocka_unit_test(bits_past_the_last_are_refused),
+        cmocka_unit_test(every_kind_comes_back),
+        cmocka_unit_test(what_a_filter_says_comes_back),
+        cmocka_unit_test(labels_are_checked),
+        cmocka_unit_test(a_secret_is_asked_for),
+        cmocka_unit_test(every_byte_changed_is_noticed),
+        cmocka_unit_test(forged_fields_are_refused_or_harmless),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Services that are no dedup session: routing, marks, an early end; and inputs that are followed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "stream/runner.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+
+enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
+
+static const tamis__stream_tuning shipped = TAMIS__STREAM_TUNING_INIT;
+
+/* A record is seen if it begins with 's', and marked with its length; "e..." is enough, and "!..." an error. */
+typedef struct initials {
+    bool enough;
+    size_t sizes[64];
+} initials;
+
+static tamis_status ask_initials(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                 size_t *done, tamis_error *err) {
+    initials *service = context;
+    for (*done = 0; *done < count; ++*done) {
+        const char *key = keys[*done].data;
+        char initial = keys[*done].size > 0 ? key[0] : '\0';
+        if (initial == '!') {
+            snprintf(err->text, sizeof err->text, "key: is forbidden; leave it out");
+            return TAMIS_E_INVALID;
+        }
+        service->enough = service->enough || initial == 'e';
+        service->sizes[*done % 64] = keys[*done].size;
+        answers[*done] = initial == 's' ? TAMIS_SEEN : TAMIS_FRESH;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_key mark_size(void *context, size_t i) {
+    static char text[32];
+    const initials *service = context;
+    snprintf(text, sizeof text, "%zu:", service->sizes[i % 64]);
+    return service->sizes[i % 64] == 0 ? (tamis_key){NULL, 0} : (tamis_key){text, strlen(text)};
+}
+
+static bool had_enough(void *context) {
+    return ((initials *)context)->enough;
+}
+
+static tamis_status run(const char *input, bool marked, size_t batch, tamis_stream_stats *stats,
+                        tamis_error *err) {
+    initials context = {0};
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis__stream_tuning tuning = {3, 5, batch};
+    const char *path = scratch("in");
+    file_write(path, input, strlen(input));
+    service.context = &context;
+    service.ask = ask_initials;
+    service.mark = marked ? mark_size : NULL;
+    service.enough = had_enough;
+    options.inputs = &path;
+    options.input_count = 1;
+    options.output = scratch("fresh");
+    options.duplicates = scratch("seen");
+    return tamis__stream_run_tuned(&service, &options, &tuning, stats, err);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    scratch_make();
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    scratch_remove();
+    return 0;
+}
+
+static void answers_route_records(void **state) {
+    (void)state;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(run("a\nsee\n\nsaw\nb", false, 2, &stats, &err), TAMIS_OK);
+    assert_true(file_is(scratch("fresh"), "a\n\nb"));
+    assert_true(file_is(scratch("seen"), "see\nsaw\n"));
+    assert_int_equal(stats.records, 5);
+    assert_int_equal(stats.unique, 3);
+    assert_int_equal(stats.duplicates, 2);
+}
+
+static void a_mark_stands_before_its_record(void **state) {
+    (void)state;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (size_t batch = 1; batch < 5; batch++) {
+        assert_int_equal(run("a\nsee\n\nsaw\nbb", true, batch, &stats, &err), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), "1:a\n\n2:bb"));
+        assert_true(file_is(scratch("seen"), "3:see\n3:saw\n"));
+    }
+    assert_int_equal(stats.bytes_out, 9 + 12);
+}
+
+static void enough_ends_the_run_well(void **state) {
+    (void)state;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(run("a\ne\nnot read\n!\n", false, 1, &stats, &err), TAMIS_OK);
+    assert_true(file_is(scratch("fresh"), "a\ne\n"));
+    assert_int_equal(stats.records, 2);
+}
+
+static void an_error_of_the_service_is_that_of_the_run(void **state) {
+    (void)state;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(run("a\ns\n!\nb\n", false, 4, &stats, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "key: is forbidden; leave it out");
+    assert_int_equal(stats.records, 2);
+    assert_false(file_exists(scratch("fresh")));
+}
+
+static void a_service_must_answer(void **state) {
+    (void)state;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis_stream_run(&service, &options, NULL, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "stream: service without ask; give it the function that answers");
+    service.struct_size = 0;
+    service.ask = ask_initials;
+    assert_int_equal(tamis_stream_run(&service, &options, NULL, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_stream_run(NULL, &options, NULL, &err), TAMIS_E_INVALID);
+}
+
+/* ---- following ---- */
+
+/* A run in a thread of its own that follows the file "log" and writes to a pipe. */
+typedef struct follower {
+    pthread_t thread;
+    const char *input;
+    char output[32];
+    int out[2], stop[2];
+    tamis_status status;
+    tamis_error err;
+} follower;
+
+static void *follow_main(void *context) {
+    follower *f = context;
+    initials answers = {0};
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    service.context = &answers;
+    service.ask = ask_initials;
+    service.enough = had_enough;
+    options.inputs = &f->input;
+    options.input_count = 1;
+    options.output = f->output;
+    options.stop_fd = f->stop[0];
+    options.follow = true;
+    f->status = tamis__stream_run_tuned(&service, &options, &shipped, NULL, &f->err);
+    return NULL;
+}
+
+static void follow_start(follower *f, const char *input) {
+    memset(f, 0, sizeof *f);
+    f->err = (tamis_error)TAMIS_ERROR_INIT;
+    f->input = input;
+    if (pipe2(f->out, O_CLOEXEC) < 0 || pipe2(f->stop, O_CLOEXEC) < 0)
+        abort();
+    snprintf(f->output, sizeof f->output, "/dev/fd/%d", f->out[1]);
+    if (pthread_create(&f->thread, NULL, follow_main, f) != 0)
+        abort();
+}
+
+static void follow_end(follower *f, bool stop) {
+    if (stop && write(f->stop[1], "!", 1) != 1)
+        abort();
+    pthread_join(f->thread, NULL);
+    for (int i = 0; i < 2; i++) {
+        close(f->out[i]);
+        close(f->stop[i]);
+    }
+}
+
+static bool receives(const follower *f, const char *text) {
+    char got[256];
+    size_t size = 0, want = strlen(text);
+    while (size < want) {
+        struct pollfd output = {.fd = f->out[0], .events = POLLIN};
+        if (poll(&output, 1, PATIENCE_MS) <= 0)
+            break;
+        size += (size_t)read(f->out[0], got + size, want - size);
+    }
+    if (size == want && memcmp(got, text, want) == 0)
+        return true;
+    fprintf(stderr, "received \"%.*s\" instead of \"%s\"\n", (int)size, got, text);
+    return false;
+}
+
+static void append(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        abort();
+    close(fd);
+}
+
+static void a_file_grows(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    follower f;
+    file_write(log, "a\npart", 6);
+    follow_start(&f, log);
+    assert_true(receives(&f, "a\n"));
+    append(log, "ial\nb\n");
+    assert_true(receives(&f, "partial\nb\n"));
+    append(log, "c\nenough\n");
+    assert_true(receives(&f, "c\nenough\n"));
+    follow_end(&f, false);
+    assert_int_equal(f.status, TAMIS_OK);
+}
+
+static void a_file_is_replaced(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    follower f;
+    file_write(log, "a\n", 2);
+    follow_start(&f, log);
+    assert_true(receives(&f, "a\n"));
+    assert_int_equal(rename(log, scratch("log.1")), 0);
+    /* Its name is gone for a while: it is still this file. */
+    append(scratch("log.1"), "late\n");
+    assert_true(receives(&f, "late\n"));
+    append(scratch("log.1"), "last");
+    append(log, "new\n");
+    assert_true(receives(&f, "last\nnew\n"));
+    append(log, "newer\n");
+    assert_true(receives(&f, "newer\n"));
+    follow_end(&f, true);
+    assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
+}
+
+static void a_file_is_made_shorter(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    follower f;
+    file_write(log, "one\ntwo\n", 8);
+    follow_start(&f, log);
+    assert_true(receives(&f, "one\ntwo\n"));
+    file_write(log, "x\n", 2);
+    assert_true(receives(&f, "x\n"));
+    append(log, "y\n");
+    assert_true(receives(&f, "y\n"));
+    follow_end(&f, true);
+    assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
+}
+
+static void a_descriptor_is_followed(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    char name[32];
+    follower f;
+    file_write(log, "one\n", 4);
+    int fd = open(log, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    fault_install();
+    fault_arm(FAULT_SEEK, 2, EIO, false);
+    follow_start(&f, name);
+    assert_true(receives(&f, "one\n"));
+    append(log, "two\n");
+    assert_true(receives(&f, "two\n"));
+    file_write(log, "3\n", 2);
+    assert_true(receives(&f, "3\n"));
+    assert_int_equal(truncate(log, 1), 0); /* the second return to its start fails */
+    follow_end(&f, false);
+    fault_disarm();
+    fault_remove();
+    close(fd);
+    assert_int_equal(f.status, TAMIS_E_IO);
+    assert_non_null(strstr(f.err.text, name));
+}
+
+static void a_pipe_has_an_end(void **state) {
+    (void)state;
+    char name[32];
+    int ends[2];
+    follower f;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    assert_int_equal(write(ends[1], "a\nb", 3), 3);
+    close(ends[1]);
+    follow_start(&f, name);
+    follow_end(&f, false);
+    close(ends[0]);
+    assert_int_equal(f.status, TAMIS_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(answers_route_records, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_mark_stands_before_its_record, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(enough_ends_the_run_well, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_service_must_answer, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_file_grows, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_file_is_replaced, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_file_is_made_shorter, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_descriptor_is_followed, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_pipe_has_an_end, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
