@@ -44,14 +44,19 @@ typedef struct cli_option {
     double rate_min, rate_max;  /* CLI_RATE, CLI_REAL */
     const char *help;           /* one sentence: --help and the manual */
     const char *more;           /* further sentences for the manual alone; NULL: none */
+    bool many;                  /* CLI_TEXT, CLI_FILE: may be given again, and each value counts */
+    bool may_be_empty;          /* CLI_TEXT */
 } cli_option;
 
 /* What an option got. */
 typedef struct cli_value {
     bool given;
-    const char *text; /* as typed; NULL for a flag */
-    uint64_t number;  /* CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
-    double rate;      /* CLI_RATE, CLI_REAL */
+    const char *text; /* as typed; NULL for a flag; of many, the last */
+    const char *
+        *list;    /* of an option that may be given again: all of them, in order; cli_args_release frees it */
+    size_t count; /* of the list */
+    uint64_t number; /* CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
+    double rate;     /* CLI_RATE, CLI_REAL */
 } cli_value;
 
 /* Two options that may not meet, by their numbers in the table. */
@@ -117,7 +122,17 @@ const cli_command *cli_command_find(const char *name);
  */
 int cli_command_unknown(tamis_error *err, const char *typed, const char *before);
 
+extern const cli_command cmd_build;
+extern const cli_command cmd_add;
+extern const cli_command cmd_check;
 extern const cli_command cmd_dedup;
+extern const cli_command cmd_info;
+extern const cli_command cmd_verify;
+extern const cli_command cmd_merge;
+extern const cli_command cmd_copy;
+extern const cli_command cmd_clear;
+extern const cli_command cmd_diff;
+extern const cli_command cmd_audit;
 extern const cli_command cmd_gen;
 extern const cli_command cmd_hash;
 extern const cli_command cmd_plan;

@@ -4,10 +4,11 @@
 
 /*
  * Values that several commands take, in the order of the library's numbers: the index of a choice is
- * the tamis_kind, tamis_scheme or tamis_when_full. A test holds them against the library's own names.
+ * the tamis_kind, tamis_scheme, tamis_when_full or tamis_format. A test holds them against the library's own names.
  */
 extern const char *const cli_kinds[];
 extern const char *const cli_schemes[];
 extern const char *const cli_when_full[];
+extern const char *const cli_formats[];
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli_number.h"
@@ -61,12 +62,22 @@ static int read_choice(const cli_option *option, const char *what, const char *t
     return cli_fail(err, "%s '%.60s': not one of its values; give %s", what, text, list);
 }
 
+static int keep_in_list(const char *what, const char *text, cli_value *value, tamis_error *err) {
+    const char **list = realloc(value->list, (value->count + 1) * sizeof *list);
+
+    if (list == NULL)
+        return cli_fail(err, "%s: out of memory; free some, or give it less often", what);
+    list[value->count++] = text;
+    value->list = list;
+    return CLI_DONE;
+}
+
 static int take_option(const cli_option *option, const char *text, cli_value *value, tamis_error *err) {
     char what[40];
 
     snprintf(what, sizeof what, "--%s", option->name);
     /* A flag said twice means the same; two values mean one is lost. */
-    if (value->given && option->type != CLI_FLAG)
+    if (value->given && option->type != CLI_FLAG && !option->many)
         return cli_fail(err, "%s: given twice; give it once", what);
     value->given = true;
     value->text = text;
@@ -75,8 +86,8 @@ static int take_option(const cli_option *option, const char *text, cli_value *va
         return CLI_DONE;
     case CLI_TEXT:
     case CLI_FILE:
-        if (*text != '\0')
-            return CLI_DONE;
+        if (*text != '\0' || option->may_be_empty)
+            return option->many ? keep_in_list(what, text, value, err) : CLI_DONE;
         return cli_fail(err, "%s '': empty; give %s %s", what, what, option->value);
     case CLI_CHOICE:
         return read_choice(option, what, text, value, err);
@@ -166,6 +177,13 @@ static int check_conflicts(const cli_command *command, const cli_args *args, tam
                         conflict->why);
     }
     return CLI_DONE;
+}
+
+void cli_args_release(cli_args *args) {
+    for (size_t i = 0; i < CLI_OPTIONS_MAX; i++) {
+        free(args->values[i].list);
+        args->values[i].list = NULL;
+    }
 }
 
 int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err) {

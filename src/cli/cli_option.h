@@ -10,6 +10,9 @@
  */
 int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err);
 
+/* Frees what parsing took, also after it failed. */
+void cli_args_release(cli_args *args);
+
 /* Whether -h, --help stands in every table: it does, and this is its row for help and manual. */
 extern const cli_option cli_option_help;
 

@@ -91,6 +91,18 @@ const char *cli_text_real(char *text, size_t size, double number) {
     return text;
 }
 
+const char *cli_text_rate(char *text, size_t size, double rate) {
+    int decade = rate > 0 ? (int)floor(log10(rate)) : 0;
+
+    if (rate > 0 && fabs(rate) * pow(10, -decade) >= 9.995)
+        decade++;
+    if (decade >= -2)
+        snprintf(text, size, "%.3g", rate);
+    else
+        snprintf(text, size, "%.3ge%d", rate * pow(10, -decade), decade);
+    return text;
+}
+
 const char *cli_text_expected(char *text, size_t size, double number) {
     /* From 99.5 on two digits would be too few; what no integer holds stays as it is. */
     if (number >= 99.5 && number < 1e18)

@@ -24,6 +24,8 @@ const char *cli_text_bytes_exact(char *text, size_t size, uint64_t bytes);
 const char *cli_text_volume(char *text, size_t size, double bytes);
 /* 1e-9 -> "1e-9", 0.001 -> "0.001": two digits, exponent as people write it */
 const char *cli_text_real(char *text, size_t size, double number);
+/* A measured rate, with three digits: 0.0998, 9.98e-3 */
+const char *cli_text_rate(char *text, size_t size, double rate);
 /* A count that is an expected value: 7213.4 -> "7,213", 0.00012 -> "1.2e-4" */
 const char *cli_text_expected(char *text, size_t size, double number);
 /* 1 -> "1 record", 1000 -> "1,000 records" */

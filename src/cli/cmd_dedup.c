@@ -7,18 +7,20 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cli_file.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_secret.h"
 #include "cli/cli_signal.h"
+#include "cli/cli_summary.h"
 #include "cli/cli_text.h"
-#include "cli/cli_want.h"
 #include "cli/dedup_config.h"
-#include "cli/dedup_report.h"
 
 typedef struct dedup_run {
+    tamis_lock *lock; /* of --filter */
     tamis_filter *filter;
+    bool opened; /* it was there before */
     tamis_dedup *session;
-    dedup_report report;
+    cli_summary report;
 } dedup_run;
 
 /* Refused before anything is created: who overwrites the secret loses it. */
@@ -27,42 +29,49 @@ static int check_secret_kept(const cli_secret *secret, const dedup_config *confi
         const char *path, *name; /* NULL: nowhere */
     } outputs[] = {{config->output, "the file of --output"},
                    {config->duplicates, "the file of --duplicates"},
+                   {config->filter_file, "the file of --filter"},
                    {config->count ? "-" : NULL, ""}};
 
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         const char *path = outputs[i].path;
         if (path == NULL || !cli_secret_is_in(secret, path))
             continue;
-        return cli_fail(err, "--secret-file '%.300s': is %s too; write to another file", config->secret_file,
+        return cli_fail(err, "--secret-file '%.300s': is %s too; write to another file",
+                        config->filter.secret_file,
                         strcmp(path, "-") == 0 ? "standard output" : outputs[i].name);
     }
     return CLI_DONE;
 }
 
+/* The filter of --filter if it is there, held from before it is read until it is saved; else an empty one. */
+static int find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
+                       tamis_error *err) {
+    const char *path = config->filter_file;
+
+    /* Held first: else another run could make the file after this one has looked, and its keys be lost. */
+    if (path != NULL && cli_file_lock(&run->lock, path, err) != CLI_DONE)
+        return CLI_FAILED;
+    run->opened = path != NULL && access(path, F_OK) == 0;
+    if (run->opened)
+        return cli_filter_held(&run->filter, path, secret, err);
+    return cli_filter_create(&run->filter, &config->filter, secret, err);
+}
+
 /* CLI_DONE, CLI_FAILED or the status of a run that a signal ended. */
 static int create_filter(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
-    tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
+    const char *secret_file = config->filter.secret_file;
     cli_secret secret;
-    int code = CLI_DONE;
+    int code;
 
-    if (tamis_plan_make(&plan, &config->want, err) != TAMIS_OK) {
-        cli_want_name_memory(&config->memory, err);
-        return CLI_FAILED;
-    }
-    filter_options.seed = config->seed;
-    if (config->secret_file != NULL) {
-        code = cli_secret_read(&secret, config->secret_file, stop_fd, err);
-        if (code != CLI_DONE)
-            return code;
-        code = check_secret_kept(&secret, config, err);
-        filter_options.secret = secret.bytes;
-        filter_options.secret_size = secret.size;
-    }
-    if (code == CLI_DONE && tamis_filter_create(&run->filter, &plan, &filter_options, err) != TAMIS_OK)
-        code = CLI_FAILED;
-    if (config->secret_file != NULL)
-        cli_secret_forget(&secret);
+    if (secret_file == NULL)
+        return find_filter(run, config, NULL, err);
+    code = cli_secret_read(&secret, secret_file, stop_fd, err);
+    if (code != CLI_DONE)
+        return code;
+    code = check_secret_kept(&secret, config, err);
+    if (code == CLI_DONE)
+        code = find_filter(run, config, &secret, err);
+    cli_secret_forget(&secret);
     return code;
 }
 
@@ -82,18 +91,11 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     cli_progress progress;
     tamis_status status;
 
-    stream_options.terminator = config->terminator;
-    stream_options.inputs = config->inputs;
-    stream_options.input_count = config->input_count;
     stream_options.output = config->output;
     stream_options.duplicates = config->duplicates;
-    stream_options.max_record = config->max_record;
-    stream_options.stop_fd = stop_fd;
-    cli_progress_begin(&progress, STDERR_FILENO, config->progress_bar);
-    if (config->progress) {
-        stream_options.progress = cli_progress_step;
-        stream_options.progress_context = &progress;
-    }
+    /* A filter on the disk must not know records that are not there themselves. */
+    stream_options.durable = config->filter_file != NULL;
+    cli_stream_begin(&config->stream, stop_fd, &stream_options, &progress);
     status = tamis_stream_dedup(run->session, &stream_options, &run->report.stats, err);
     cli_progress_end(&progress);
     return status;
@@ -118,7 +120,7 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
             err,
             "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
             "--fpr, or --when-full pass to print what finds no room",
-            record, cli_text_bytes(size, sizeof size, config->want.memory));
+            record, cli_text_bytes(size, sizeof size, config->filter.want.memory));
     /* Any other reason is rare and the library's sentence the best there is: it needs the option only. */
     case TAMIS_FULL_CROWDED:
         cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --when-full pass");
@@ -134,7 +136,7 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     uint64_t unknown = run->report.stats.unknown;
     char count[CLI_TEXT_NUMBER], sentence[200];
 
-    if (unknown == 0 || config->quiet || config->json)
+    if (unknown == 0 || config->stream.quiet || config->stream.json)
         return;
     snprintf(sentence, sizeof sentence,
              "filter: full, so %s %s passed on without being remembered%s; give a larger --expect or more "
@@ -146,26 +148,11 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
 
 /* The summary, if one was asked for. A first error in *err is kept. */
 static int summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
-    dedup_report *report = &run->report;
-    char why[80];
-
-    if (!config->stats)
+    if (!config->stream.stats)
         return CLI_DONE;
-    if (tamis_filter_info_get(run->filter, &report->info, report->failed ? NULL : err) != TAMIS_OK)
+    if (cli_summary_take(&run->report, run->filter, run->report.failed ? NULL : err) != CLI_DONE)
         return CLI_FAILED;
-    report->plan = tamis_filter_plan(run->filter);
-    report->scheme = tamis_hasher_scheme(tamis_filter_hasher(run->filter));
-    errno = 0;
-    if (config->json)
-        dedup_report_json(stderr, report);
-    else
-        dedup_report_text(stderr, report);
-    if (fflush(stderr) == 0 && !ferror(stderr))
-        return CLI_DONE;
-    if (!report->failed)
-        cli_fail(err, "standard error: the summary cannot be written: %s; redirect it to a file",
-                 errno != 0 ? cli_errno_text(why, sizeof why, errno) : "not all was taken");
-    return CLI_FAILED;
+    return cli_summary_print(&run->report, &config->stream, err);
 }
 
 /* The stream has removed what it wrote beside a regular file: that deserves a word. */
@@ -183,6 +170,10 @@ static void tell_removed(const char *path) {
 
 /* Says in *err what the library knows, with what helps here. */
 static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    if (status == TAMIS_E_FULL && run->opened)
+        return cli_filter_full(run->filter, config->filter_file, run->report.stats.records + 1,
+                               "build a larger one, or give --when-full pass to print what finds no room",
+                               err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
     if (status == TAMIS_E_TOO_LONG)
@@ -191,13 +182,16 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
 }
 
 static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
-    dedup_report *report = &run->report;
+    cli_summary *report = &run->report;
     int code = CLI_DONE;
 
     if (status == TAMIS_E_PIPE)
         return CLI_PIPE_GONE;
     report->interrupted = status == TAMIS_E_INTERRUPTED;
     report->failed = status != TAMIS_OK && !report->interrupted;
+    if (status != TAMIS_OK && config->filter_file != NULL && report->stats.records > 0 &&
+        !config->stream.quiet && !config->stream.json)
+        cli_filter_tell_kept(config->filter_file);
     if (report->failed) {
         code = fail(run, config, status, err);
         if (report->stats.records == 0)
@@ -220,13 +214,11 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
 
 static int run_dedup(const cli_args *args, tamis_error *err) {
     dedup_config config;
-    dedup_run run = {
-        NULL,
-        NULL,
-        {TAMIS_STREAM_STATS_INIT, TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, 0, false, false}};
+    dedup_run run = {.report = CLI_SUMMARY_INIT};
     double begun = cli_progress_now();
     int code, stop_fd = -1;
 
+    run.report.drops = true;
     if (dedup_configure(&config, args, err) != CLI_DONE)
         return CLI_FAILED;
     if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
@@ -234,11 +226,16 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     code = open_run(&run, &config, stop_fd, err);
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
+        /* When every record is where it belongs: one that is printed twice is better than one lost. */
+        if (status == TAMIS_OK && config.filter_file != NULL &&
+            cli_file_save(run.filter, config.filter_file, TAMIS_FORMAT_AUTO, err) != CLI_DONE)
+            status = err->status;
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
     tamis_dedup_close(run.session);
     tamis_filter_free(run.filter);
+    tamis_file_unlock(run.lock);
     return code;
 }
 

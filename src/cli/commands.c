@@ -6,7 +6,9 @@
 #include "cli/cli.h"
 #include "cli/cli_text.h"
 
-const cli_command *const cli_commands[] = {&cmd_dedup, &cmd_gen, &cmd_plan, &cmd_hash, &cmd_help, NULL};
+const cli_command *const cli_commands[] = {
+    &cmd_dedup, &cmd_build, &cmd_add,   &cmd_check, &cmd_info, &cmd_verify, &cmd_merge, &cmd_copy,
+    &cmd_clear, &cmd_diff,  &cmd_audit, &cmd_gen,   &cmd_plan, &cmd_hash,   &cmd_help,  NULL};
 
 const cli_command *cli_command_find(const char *name) {
     for (size_t i = 0; cli_commands[i] != NULL; i++)
@@ -40,7 +42,7 @@ int cli_command_unknown(tamis_error *err, const char *typed, const char *before)
     const char *word = typed + strspn(typed, "-"), *what = word == typed ? "command" : "option";
     const char *name = *typed == '\0' ? "''" : typed, *guess = NULL, *head = "";
     unsigned best = 3;
-    char list[160];
+    char list[200];
 
     for (size_t i = 0; word == typed && cli_commands[i] != NULL; i++)
         if (is_near(word, cli_commands[i]->name, &best)) {

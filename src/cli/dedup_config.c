@@ -2,19 +2,10 @@
 #include "cli/dedup_config.h"
 
 #include <string.h>
-#include <unistd.h>
-
-#include "cli/cli_want.h"
+#include <sys/stat.h>
 
 static bool is_standard(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
-}
-
-static int check_inputs(const dedup_config *config, tamis_error *err) {
-    for (size_t i = 0; i < config->input_count; i++)
-        if (*config->inputs[i] == '\0')
-            return cli_fail(err, "'': an empty name; name a file, or give - for standard input");
-    return CLI_DONE;
 }
 
 /* Before hours of work are done: records or a number need somewhere to go. */
@@ -39,95 +30,61 @@ static int check_outputs(const dedup_config *config, tamis_error *err) {
                     config->duplicates);
 }
 
-static int check_kind(dedup_config *config, const cli_args *args, tamis_error *err) {
-    const cli_value *kind = &args->values[DEDUP_KIND];
-    bool bloom = kind->number == TAMIS_KIND_CLASSIC || kind->number == TAMIS_KIND_BLOCKED;
+static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
+    const tamis_want *want = &config->filter.want;
 
-    if (args->values[DEDUP_EXACT].given && kind->given && kind->number != TAMIS_KIND_EXACT)
-        return cli_fail(err, "--exact: contradicts --kind %s: it means --kind exact; leave one of them out",
-                        kind->text);
-    config->want.kind = args->values[DEDUP_EXACT].given ? TAMIS_KIND_EXACT : (tamis_kind)kind->number;
-    if (bloom && config->want.expect == 0)
+    if ((want->kind == TAMIS_KIND_CLASSIC || want->kind == TAMIS_KIND_BLOCKED) && want->expect == 0)
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",
-                        kind->text);
-    return cli_want_check_rate(kind, &args->values[DEDUP_FPR], err);
-}
-
-static int check_scheme(dedup_config *config, const cli_args *args, tamis_error *err) {
-    bool secret = config->secret_file != NULL;
-
-    if (is_standard(config->secret_file))
-        return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
-                             "./- for a file of that name");
-    config->want.scheme = (tamis_scheme)args->values[DEDUP_SCHEME].number;
-    if (config->want.scheme == TAMIS_SCHEME_AUTO && secret)
-        config->want.scheme = TAMIS_SCHEME_SIP;
-    if (config->want.scheme == TAMIS_SCHEME_SIP && !secret)
-        return cli_fail(err, "--scheme 'sip': needs a secret; give --secret-file FILE of %d to %d bytes",
-                        TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
-    if (config->want.scheme != TAMIS_SCHEME_SIP && secret)
-        return cli_fail(
-            err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
-            args->values[DEDUP_SCHEME].text);
-    if (tamis_scheme_digest_bits(config->want.scheme) == 0)
+                        args->values[DEDUP_KIND].text);
+    if (tamis_scheme_digest_bits(want->scheme) == 0)
         return cli_fail(err,
                         "--scheme '%s': has no digest to know a record by, only a poor hash for each probe; "
-                        "give another, "
-                        "such as xxh3",
+                        "give another, such as xxh3",
                         args->values[DEDUP_SCHEME].text);
-    if (tamis_scheme_digest_bits(config->want.scheme) < 128)
+    if (tamis_scheme_digest_bits(want->scheme) < 128)
         return cli_fail(
             err,
             "--scheme '%s': its digest has %d bits, and two of some billion records share one; give another, "
             "such as xxh3",
-            args->values[DEDUP_SCHEME].text, (int)tamis_scheme_digest_bits(config->want.scheme));
-    if (args->values[DEDUP_SEED].given && config->want.scheme > TAMIS_SCHEME_XXH3)
-        return cli_fail(err, "--seed: contradicts scheme %s, which takes no seed; leave --seed out",
-                        tamis_scheme_name(config->want.scheme));
+            args->values[DEDUP_SCHEME].text, (int)tamis_scheme_digest_bits(want->scheme));
     return CLI_DONE;
 }
 
-/* By itself only where it can be seen and is in nobody's way: not among records on the same screen. */
-static void configure_progress(dedup_config *config, const cli_args *args) {
-    bool terminal = isatty(STDERR_FILENO) == 1;
-    bool among_records =
-        (is_standard(config->output) || is_standard(config->duplicates)) && isatty(STDOUT_FILENO) == 1;
+/* It is read, and written when the outputs are whole. */
+static int check_filter_file(const dedup_config *config, tamis_error *err) {
+    const char *path = config->filter_file;
+    const char *const outputs[] = {config->output, config->duplicates};
+    struct stat filter, output;
 
-    config->progress_bar = terminal;
-    config->progress = terminal && !among_records && !config->quiet;
-    if (args->values[DEDUP_PROGRESS].given)
-        config->progress = true;
-    if (args->values[DEDUP_NO_PROGRESS].given)
-        config->progress = false;
+    if (path == NULL)
+        return CLI_DONE;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        if (outputs[i] == NULL || is_standard(outputs[i]))
+            continue;
+        if (strcmp(path, outputs[i]) == 0 ||
+            (stat(path, &filter) == 0 && stat(outputs[i], &output) == 0 && filter.st_dev == output.st_dev &&
+             filter.st_ino == output.st_ino))
+            return cli_fail(err, "%.300s: is the file of --filter and an output; give two files", path);
+    }
+    return cli_stream_keep_apart(&config->stream, path, "the file of --filter", err);
 }
 
 int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
 
     memset(config, 0, sizeof *config);
-    config->inputs = (const char *const *)args->operands;
-    config->input_count = args->operand_count;
     config->count = values[DEDUP_COUNT].given;
     config->output = values[DEDUP_OUTPUT].given ? values[DEDUP_OUTPUT].text : config->count ? NULL : "-";
     config->duplicates = values[DEDUP_DUPLICATES].text;
-    config->terminator = values[DEDUP_ZERO].given ? 0 : '\n';
-    config->max_record = values[DEDUP_MAX_RECORD].number;
-    config->want = (tamis_want)TAMIS_WANT_INIT;
-    config->want.expect = values[DEDUP_EXPECT].number;
-    config->want.fpr = values[DEDUP_FPR].rate;
-    config->want.memory = values[DEDUP_MEMORY].number;
-    config->memory = values[DEDUP_MEMORY];
+    config->filter_file = values[DEDUP_FILTER].text;
     config->when_full = (tamis_when_full)values[DEDUP_WHEN_FULL].number;
-    config->seed = values[DEDUP_SEED].number;
-    config->secret_file = values[DEDUP_SECRET].text;
-    config->json = values[DEDUP_JSON].given;
-    config->stats = values[DEDUP_STATS].given || config->json;
-    config->quiet = values[DEDUP_QUIET].given;
-    configure_progress(config, args);
-    if (check_inputs(config, err) != CLI_DONE || check_outputs(config, err) != CLI_DONE ||
-        check_kind(config, args, err) != CLI_DONE)
+    if (cli_stream_configure(
+            &config->stream, values + DEDUP_ZERO, values + DEDUP_STATS, args->operands, args->operand_count,
+            is_standard(config->output) || is_standard(config->duplicates), err) != CLI_DONE ||
+        check_outputs(config, err) != CLI_DONE || check_filter_file(config, err) != CLI_DONE ||
+        cli_filter_configure(&config->filter, values + DEDUP_EXPECT, 0, err) != CLI_DONE)
         return CLI_FAILED;
-    return check_scheme(config, args, err);
+    return check_kind(config, args, err);
 }

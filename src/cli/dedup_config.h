@@ -5,23 +5,26 @@
 #include <tamis/stream.h>
 
 #include "cli/cli.h"
+#include "cli/cli_filter.h"
+#include "cli/cli_stream.h"
 
 /* The options of dedup, in the order of the help. */
 enum {
     DEDUP_OUTPUT,
     DEDUP_DUPLICATES,
     DEDUP_COUNT,
+    DEDUP_FILTER,
     DEDUP_ZERO,
     DEDUP_MAX_RECORD,
     DEDUP_EXPECT,
     DEDUP_FPR,
     DEDUP_MEMORY,
-    DEDUP_WHEN_FULL,
     DEDUP_KIND,
     DEDUP_EXACT,
     DEDUP_SCHEME,
     DEDUP_SEED,
     DEDUP_SECRET,
+    DEDUP_WHEN_FULL,
     DEDUP_STATS,
     DEDUP_JSON,
     DEDUP_PROGRESS,
@@ -42,23 +45,13 @@ extern const cli_entry dedup_json[], dedup_files[];
 
 /* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
 typedef struct dedup_config {
-    const char *const *inputs;
-    size_t input_count;
-    const char *output;     /* NULL: nowhere */
-    const char *duplicates; /* NULL: nowhere */
-    uint8_t terminator;
-    uint64_t max_record;
-    tamis_want want;
+    cli_stream stream;
+    cli_filter_want filter;
+    const char *output;      /* NULL: nowhere */
+    const char *duplicates;  /* NULL: nowhere */
+    const char *filter_file; /* NULL: the filter is forgotten at the end */
     tamis_when_full when_full;
-    uint64_t seed;
-    const char *secret_file; /* NULL: none */
-    cli_value memory;        /* as typed */
     bool count;
-    bool stats;
-    bool json;
-    bool quiet;
-    bool progress;     /* show it */
-    bool progress_bar; /* in place */
 } dedup_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */

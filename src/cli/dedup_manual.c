@@ -30,7 +30,7 @@ const char *const dedup_exits[] = {
     "All records were read and answered.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a full filter, a summary that cannot be "
-    "written.",
+    "written. The file of --filter stays as it was.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",
     "141",
@@ -44,6 +44,8 @@ const cli_example dedup_examples[] = {
      "First occurrences in one file, the others in another, and a summary on standard error."},
     {"tamis dedup --expect 1e7 --fpr 1e-12 clicks.log > unique.log",
      "Room for ten million distinct lines from the start, and one wrong drop in 1e12."},
+    {"tamis dedup --filter seen.tamis a.log > new.log",
+     "Run again with other files, it prints what none of them had before: seen.tamis is made, and kept."},
     {"find . -print0 | tamis dedup -z --count",
      "How many distinct records, each ended by a zero byte, there are."},
     {"head -c 32 /dev/urandom > secret; tamis dedup --secret-file secret clicks.log > unique.log",
@@ -78,10 +80,12 @@ const cli_entry dedup_json[] = {
 
 const cli_entry dedup_files[] = {
     {".NAME.tamis-PID-RANDOM",
-     "What becomes the regular file NAME of --output or --duplicates: written in the same folder and renamed "
+     "What becomes the regular file NAME of --output, --duplicates or --filter: written in the same folder "
+     "and renamed "
      "at the end. It is removed when the run fails or is interrupted, but SIGKILL and SIGQUIT (and a crash "
      "of "
      "the machine) can leave it behind; it may be removed when no process PID is there."},
+    {".NAME.tamis-lock", "Lies beside the file NAME of --filter while a process changes it."},
     {NULL, NULL}};
 
 const char *const dedup_notes[] = {

@@ -48,10 +48,13 @@ static void put_spellings(FILE *out, const cli_command *command, const cli_optio
     fprintf(out, "]*%c%s", option->letter, flag ? "" : "[\\s\\S]");
 }
 
-/* Where the option may stand: it was not given yet, nor one that contradicts it. */
+/* Where the option may stand: it was not given yet, unless it may be given again, nor one that contradicts it. */
 static void put_condition(FILE *out, const cli_command *command, const cli_option *option) {
     fprintf(out, "complete -c tamis -n '__tamis_in %s \"", command->name);
-    put_spellings(out, command, option);
+    if (option->many)
+        fputs("(?!)", out); /* matches nothing */
+    else
+        put_spellings(out, command, option);
     for (size_t i = 0; i < command->conflict_count; i++) {
         const cli_option *one = &command->options[command->conflicts[i].one];
         const cli_option *other = &command->options[command->conflicts[i].other];

@@ -138,14 +138,18 @@ static void put_examples(FILE *out, const cli_example *examples) {
     }
 }
 
-/* "words|urls|clicks N", "[COMMAND]" and "[FILE...]" as mdoc has them. */
+/* "words|urls|clicks N", "FILTER [FILE...]" as mdoc has them, word by word. */
 static void put_operands(FILE *out, const char *operands) {
-    int length = (int)strcspn(operands + (*operands == '['), ".]");
-
-    if (*operands == '[')
-        fprintf(out, ".Op Ar %.*s%s\n", length, operands + 1, operands[1 + length] == '.' ? " ..." : "");
-    else if (*operands != '\0')
-        fprintf(out, ".Ar %s\n", operands);
+    while (*operands != '\0') {
+        bool optional = *operands == '[';
+        int length;
+        operands += optional;
+        length = (int)strcspn(operands, ".] ");
+        fprintf(out, "%s %.*s%s\n", optional ? ".Op Ar" : ".Ar", length, operands,
+                operands[length] == '.' ? " ..." : "");
+        operands += strcspn(operands, " ");
+        operands += *operands == ' ';
+    }
 }
 
 /* The other pages, by the alphabet, which is not the order of the table. */

@@ -36,14 +36,15 @@ static void put_names(FILE *out, const cli_option *option) {
     fprintf(out, "--%s", option->name);
 }
 
-/* What is not offered after the option: the option itself, and what contradicts it. */
+/* What is not offered after the option: the option itself, unless it may be given again, and what contradicts it. */
 static void put_excluded(FILE *out, const cli_command *command, const cli_option *option) {
     if (option == &cli_option_help) {
         fputs("(- *)", out);
         return;
     }
     fputc('(', out);
-    put_names(out, option);
+    if (!option->many)
+        put_names(out, option);
     for (size_t i = 0; i < command->conflict_count; i++) {
         const cli_option *one = &command->options[command->conflicts[i].one];
         const cli_option *other = &command->options[command->conflicts[i].other];
@@ -52,7 +53,7 @@ static void put_excluded(FILE *out, const cli_command *command, const cli_option
         fputc(' ', out);
         put_names(out, option == one ? other : one);
     }
-    fputc(')', out);
+    fputs(option->many ? ")*" : ")", out);
 }
 
 static void put_value(FILE *out, const cli_option *option) {

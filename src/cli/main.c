@@ -14,13 +14,14 @@ static char output_buffer[1 << 16];
 
 static int run_command(const cli_command *command, int argc, char **argv, tamis_error *err) {
     cli_args args;
+    int code = cli_parse(command, argc, argv, &args, err);
 
-    if (cli_parse(command, argc, argv, &args, err) != CLI_DONE)
-        return CLI_FAILED;
-    if (!args.help)
-        return command->run(&args, err);
-    cli_help_command(stdout, command);
-    return CLI_DONE;
+    if (code == CLI_DONE && args.help)
+        cli_help_command(stdout, command);
+    else if (code == CLI_DONE)
+        code = command->run(&args, err);
+    cli_args_release(&args);
+    return code;
 }
 
 /* Whether --name or its beginning was typed, as the options of the commands may be shortened too. */

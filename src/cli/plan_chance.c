@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#define TAIL       0.025
-#define NO_HITS    0.05
 #define LOG_CHANCE 20.723265836946411 /* -ln 1e-9 */
 
 /* ln of the chance of just x hits of n at rate p. */
@@ -23,13 +21,13 @@ static double tail(double x, double n, double p, bool fewer) {
     return sum * exp(log_chance(x, n, p));
 }
 
-/* The rate between x/n and `bound` at which the tail away from x/n has the chance TAIL. */
-static double solve(double x, double n, double bound, bool fewer) {
+/* The rate between x/n and `bound` at which the tail away from x/n has that chance. */
+static double solve(double x, double n, double bound, bool fewer, double chance) {
     double near = x / n, far = bound;
 
     for (int step = 0; step < 200 && fabs(far - near) > 1e-12 * near; step++) {
         double middle = (near + far) / 2;
-        if (tail(x, n, middle, fewer) > TAIL)
+        if (tail(x, n, middle, fewer) > chance)
             near = middle;
         else
             far = middle;
@@ -37,16 +35,16 @@ static double solve(double x, double n, double bound, bool fewer) {
     return near;
 }
 
-void plan_chance_interval(uint64_t hits, uint64_t asked, double *low, double *high) {
-    double x = (double)hits, n = (double)asked;
+void plan_chance_interval(uint64_t hits, uint64_t asked, double confidence, double *low, double *high) {
+    double x = (double)hits, n = (double)asked, chance = (1 - confidence) / 2;
 
     if (hits == 0) {
         *low = 0;
-        *high = -expm1(log(NO_HITS) / n);
+        *high = -expm1(log(1 - confidence) / n);
         return;
     }
-    *low = solve(x, n, 0, false);
-    *high = hits == asked ? 1 : solve(x, n, 1, true);
+    *low = solve(x, n, 0, false, chance);
+    *high = hits == asked ? 1 : solve(x, n, 1, true, chance);
 }
 
 bool plan_chance_exceeds(uint64_t hits, uint64_t asked, double rate) {

@@ -112,25 +112,12 @@ static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tami
     return tamis_plan_make(plan, &want, err);
 }
 
-/* 0.0998, 9.98e-3: three digits */
-static const char *rate_text(char *text, size_t size, double rate) {
-    int decade = rate > 0 ? (int)floor(log10(rate)) : 0;
-
-    if (rate > 0 && fabs(rate) * pow(10, -decade) >= 9.995)
-        decade++;
-    if (decade >= -2)
-        snprintf(text, size, "%.3g", rate);
-    else
-        snprintf(text, size, "%.3ge%d", rate * pow(10, -decade), decade);
-    return text;
-}
-
 /* "9.67e-3..0.0103"; "below 3e-7" where nothing was hit */
 static const char *interval_text(char *text, size_t size, const plan_trial *trial) {
     char low[CLI_TEXT_NUMBER], high[CLI_TEXT_NUMBER];
 
-    rate_text(low, sizeof low, trial->low);
-    rate_text(high, sizeof high, trial->high);
+    cli_text_rate(low, sizeof low, trial->low);
+    cli_text_rate(high, sizeof high, trial->high);
     if (trial->hits == 0)
         snprintf(text, size, "below %s", high);
     else
@@ -152,9 +139,9 @@ static void print_row(const plan_trial *trial) {
     char promised[CLI_TEXT_NUMBER], computed[CLI_TEXT_NUMBER], measured[CLI_TEXT_NUMBER];
     char interval[2 * CLI_TEXT_NUMBER + 8], asked[CLI_TEXT_NUMBER];
 
-    rate_text(promised, sizeof promised, plan->fpr);
-    rate_text(computed, sizeof computed, trial->computed);
-    rate_text(measured, sizeof measured, (double)trial->hits / (double)trial->asked);
+    cli_text_rate(promised, sizeof promised, plan->fpr);
+    cli_text_rate(computed, sizeof computed, trial->computed);
+    cli_text_rate(measured, sizeof measured, (double)trial->hits / (double)trial->asked);
     printf("%-11s  %-10s  %5.1f  %8s  %8s  %8s  %-17s  %6s  %s\n", tamis_kind_name(plan->kind),
            tamis_scheme_name(scheme_of(trial)), plan->bits_per_key,
            plan_trial_overfills(trial) ? "-" : promised, computed, measured,

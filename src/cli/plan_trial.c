@@ -146,12 +146,16 @@ static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tam
     return status;
 }
 
+static bool is_poor(const tamis_plan *plan) {
+    return plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63;
+}
+
 bool plan_trial_overfills(const plan_trial *trial) {
     return trial->plan.capacity > 0 && trial->added > trial->plan.capacity;
 }
 
 bool plan_trial_is_claim(const plan_trial *trial) {
-    return trial->plan.scheme == TAMIS_SCHEME_BKDR31 || trial->plan.scheme == TAMIS_SCHEME_BKDR63;
+    return is_poor(&trial->plan);
 }
 
 static double compute(const plan_trial *trial) {
@@ -166,25 +170,27 @@ static double compute(const plan_trial *trial) {
     return trial->plan.fpr_predicted;
 }
 
-/* Enough questions for HITS_WANTED at the rate, fixed before the first is asked: to stop at a number of hits would
- * bend what they say. */
-static uint64_t questions(const plan_trial *trial, double rate) {
-    double work = plan_trial_is_claim(trial) ? HASHES_MOST : PROBES_MOST;
-    double most = fmin(ASKED_MOST, floor(work / fmax(1, trial->plan.probes)));
+uint64_t plan_trial_questions(const tamis_plan *plan, double rate) {
+    double work = is_poor(plan) ? HASHES_MOST : PROBES_MOST;
+    double most = fmin(ASKED_MOST, floor(work / fmax(1, plan->probes)));
 
     return (uint64_t)fmin(most, fmax(ASKED_LEAST, ceil(HITS_WANTED / rate)));
 }
 
-/*
- * What the promise allows one filter: it holds for filters on average, and six standard deviations of what one
- * differs from another are no breach (docs/MATH.md, "Measured rates"). In blocked the few crowded blocks decide.
- */
+/* docs/MATH.md, "Measured rates". In blocked the few crowded blocks decide. */
+double plan_trial_allowed(const tamis_plan *plan, double rate, double keys) {
+    double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
+
+    if (!(rate > 0))
+        return 0;
+    return fmin(1, rate * (1 + 6 * spread / sqrt(fmax(1, keys))));
+}
+
 static double allowed(const plan_trial *trial) {
     const tamis_plan *plan = &trial->plan;
     double rate = plan_trial_overfills(trial) ? trial->computed : fmax(plan->fpr, trial->computed);
-    double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
 
-    return fmin(1, rate * (1 + 6 * spread / sqrt((double)trial->added)));
+    return plan_trial_allowed(plan, rate, (double)trial->added);
 }
 
 void plan_trial_judge(plan_trial *trial) {
@@ -192,7 +198,7 @@ void plan_trial_judge(plan_trial *trial) {
     bool overfills = plan_trial_overfills(trial);
     double rate = overfills ? trial->computed : trial->plan.fpr;
 
-    plan_chance_interval(trial->hits, trial->asked, &trial->low, &trial->high);
+    plan_chance_interval(trial->hits, trial->asked, 0.95, &trial->low, &trial->high);
     trial->broken = exceeded && !plan_trial_is_claim(trial);
     if (exceeded)
         trial->verdict = plan_trial_is_claim(trial) ? "missed" : "broken";
@@ -216,7 +222,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
         return TAMIS_E_NOMEM;
     }
     trial->computed = compute(trial);
-    trial->asked = questions(trial, trial->computed);
+    trial->asked = plan_trial_questions(&trial->plan, trial->computed);
     options.overfill = plan_trial_overfills(trial);
     if (trial->plan.scheme == TAMIS_SCHEME_SIP) {
         options.secret = fixed_secret;

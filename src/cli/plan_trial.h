@@ -42,4 +42,11 @@ bool plan_trial_overfills(const plan_trial *trial);
 /* Whether the hashes are the published poor ones (BKDR): the rate is then their claim and not our promise. */
 bool plan_trial_is_claim(const plan_trial *trial);
 
+/* Questions to put to a filter of that plan for its rate to be seen, up to what is quick. It is fixed before the first is
+ * asked: to stop at a number of hits would bend what they say. */
+uint64_t plan_trial_questions(const tamis_plan *plan, double rate);
+/* What a promise allows one filter with so many keys: it holds for filters on average, and six standard deviations of
+ * what one differs from another are no breach. */
+double plan_trial_allowed(const tamis_plan *plan, double rate, double keys);
+
 #endif

@@ -16,7 +16,7 @@
 #include "cli/cli_option.c"
 #include "cli/cli_text.c"
 
-enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_KEY, OPT_LABEL, OPT_COUNT };
 
 static const cli_option table[OPT_COUNT] = {
     [OPT_OUTPUT] = {.name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE"},
@@ -24,6 +24,9 @@ static const cli_option table[OPT_COUNT] = {
     [OPT_EXACT] = {.name = "exact", .type = CLI_FLAG},
     [OPT_KIND] = {.name = "kind", .type = CLI_CHOICE, .value = "KIND", .choices = cli_kinds},
     [OPT_QUIET] = {.name = "quiet", .letter = 'q', .type = CLI_FLAG},
+    [OPT_KEY] =
+        {.name = "key", .letter = 'k', .type = CLI_TEXT, .value = "KEY", .many = true, .may_be_empty = true},
+    [OPT_LABEL] = {.name = "label", .type = CLI_TEXT, .value = "K=V", .many = true},
 };
 static const cli_conflict table_conflicts[] = {{OPT_EXACT, OPT_EXPECT, "it is a test"}};
 static const cli_command command = {.name = "try",
@@ -92,6 +95,24 @@ static void abbreviates_and_repeats_flags(void **state) {
     assert_true(args.help);
 }
 
+static void keeps_each_value_of_an_option_for_many(void **state) {
+    cli_args args;
+    tamis_error err;
+    (void)state;
+    assert_int_equal(parse("try -k a --key= x --label=n=v --key -q", &args, &err), CLI_DONE);
+    assert_int_equal(args.values[OPT_KEY].count, 3);
+    assert_string_equal(args.values[OPT_KEY].list[0], "a");
+    assert_string_equal(args.values[OPT_KEY].list[1], "");
+    assert_string_equal(args.values[OPT_KEY].list[2], "-q");
+    assert_int_equal(args.values[OPT_LABEL].count, 1);
+    assert_string_equal(args.values[OPT_LABEL].list[0], "n=v");
+    assert_false(args.values[OPT_QUIET].given);
+    cli_args_release(&args);
+    assert_int_equal(parse("try --label a --label ", &args, &err), CLI_FAILED);
+    assert_string_equal(err.text, "--label '': empty; give --label K=V");
+    cli_args_release(&args);
+}
+
 static void refuses_with_a_sentence(void **state) {
     static const struct {
         const char *line, *sentence;
@@ -136,6 +157,9 @@ static void choices_are_those_of_the_library(void **state) {
     for (number = 0; tamis_scheme_name((tamis_scheme)number) != NULL; number++)
         assert_string_equal(cli_schemes[number], tamis_scheme_name((tamis_scheme)number));
     assert_null(cli_schemes[number]);
+    for (number = 0; tamis_format_name((tamis_format)number) != NULL; number++)
+        assert_string_equal(cli_formats[number], tamis_format_name((tamis_format)number));
+    assert_null(cli_formats[number]);
     assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_FAIL], "fail");
     assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_PASS], "pass");
 }
@@ -145,6 +169,7 @@ int main(void) {
         cmocka_unit_test(takes_options_anywhere),
         cmocka_unit_test(takes_a_dash_as_operand_and_value),
         cmocka_unit_test(abbreviates_and_repeats_flags),
+        cmocka_unit_test(keeps_each_value_of_an_option_for_many),
         cmocka_unit_test(refuses_with_a_sentence),
         cmocka_unit_test(choices_are_those_of_the_library),
     };

@@ -32,20 +32,25 @@ static void intervals(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        plan_chance_interval(cases[i].hits, cases[i].asked, &low, &high);
+        plan_chance_interval(cases[i].hits, cases[i].asked, 0.95, &low, &high);
         assert_near(low, cases[i].low, 1e-6);
         assert_near(high, cases[i].high, 1e-6);
     }
-    plan_chance_interval(0, 10000000, &low, &high);
+    plan_chance_interval(0, 10000000, 0.95, &low, &high);
     assert_true(low == 0);
     assert_near(high, 2.9957318e-7, 1e-6);
-    plan_chance_interval(100, 100, &low, &high);
+    plan_chance_interval(100, 100, 0.95, &low, &high);
     assert_near(low, 0.9637833074, 1e-6); /* 0.025^(1/100) */
     assert_true(high == 1);
     /* Many hits: the normal approximation is good to a part in a thousand of the width. */
-    plan_chance_interval(1000000, 10000000, &low, &high);
+    plan_chance_interval(1000000, 10000000, 0.95, &low, &high);
     assert_near(0.1 - low, 1.959964 * sqrt(0.1 * 0.9 / 1e7), 2e-3);
     assert_near(high - 0.1, 1.959964 * sqrt(0.1 * 0.9 / 1e7), 2e-3);
+    plan_chance_interval(1000000, 10000000, 0.99, &low, &high);
+    assert_near(0.1 - low, 2.575829 * sqrt(0.1 * 0.9 / 1e7), 2e-3);
+    assert_near(high - 0.1, 2.575829 * sqrt(0.1 * 0.9 / 1e7), 2e-3);
+    plan_chance_interval(0, 10000000, 0.99, &low, &high);
+    assert_near(high, 4.6051691e-7, 1e-6); /* -ln 0.01 / n */
 }
 
 /* Of 10,000 questions at 1 % the number of hits has a standard deviation of 10. */
@@ -164,10 +169,23 @@ static void keys_are_new(void **state) {
     }
 }
 
+static void allows_a_filter_its_spread(void **state) {
+    plan_trial trial = trial_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 1000000, 1e-3);
+    (void)state;
+    assert_near(plan_trial_allowed(&trial.plan, 1e-3, 1e6), 1e-3 * (1 + 6 * sqrt(log2(1000)) / 1000), 1e-12);
+    assert_true(plan_trial_allowed(&trial.plan, 1e-3, 10) > plan_trial_allowed(&trial.plan, 1e-3, 100));
+    assert_true(plan_trial_allowed(&trial.plan, 0.5, 0) == 1);
+    assert_true(plan_trial_allowed(&trial.plan, 0, 1000) == 0); /* and not NaN */
+    assert_int_equal(plan_trial_questions(&trial.plan, 1e-3), 2500000);
+    assert_int_equal(plan_trial_questions(&trial.plan, 0.5), 100000);
+    assert_int_equal(plan_trial_questions(&trial.plan, 0), 10000000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(intervals),  cmocka_unit_test(beyond_chance), cmocka_unit_test(verdicts),
-        cmocka_unit_test(overfilled), cmocka_unit_test(keys_are_new),
+        cmocka_unit_test(intervals),    cmocka_unit_test(beyond_chance),
+        cmocka_unit_test(verdicts),     cmocka_unit_test(overfilled),
+        cmocka_unit_test(keys_are_new), cmocka_unit_test(allows_a_filter_its_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,15 +19,23 @@ done
 fields() { grep -oE '"[a-z_]+":' | tr -d '":' | sort -u; }
 documented() { plain "$1" JSON | grep -oE '^ {5}[a-z_]+( |$)' | tr -d ' ' | sort -u; }
 tamis gen words 5 | tamis dedup --json 2>&1 > /dev/null | fields | diff - <(documented dedup)
+tamis gen words 5 > words
+tamis build -o words.tamis words --json 2>&1 | fields | diff - <(documented build)
+tamis add words.tamis words --json 2>&1 | fields | diff - <(documented add)
+tamis check words.tamis words --json 2>&1 > /dev/null | fields | diff - <(documented check)
 tamis plan --json | fields > fields
 tamis plan --expect 1e6 --json | fields >> fields
 tamis plan --bits-per-key 10 --json | fields >> fields
 tamis plan --table --json | fields >> fields
 tamis plan --measure --expect 1000 --fpr 10% --json | fields >> fields
 sort -u fields | diff - <(documented plan)
+tamis gen words 5 > keys && tamis build -o keys.tamis keys
+for verb in info verify; do tamis $verb --json keys.tamis | fields | diff - <(documented $verb); done
+tamis diff --json keys.tamis keys.tamis | fields | diff - <(documented diff)
+tamis audit --questions 10 --json keys.tamis | fields | diff - <(documented audit)
 # Every scheme there is has its line in the manual of hash.
 plain hash SCHEMES | grep -oE '^ {5}[a-z][a-z0-9-]*( |$)' | tr -d ' ' > schemes
 tamis hash --scheme '' 2>&1 | sed 's/.*auto, //; s/, \| or /\n/g' | diff - schemes && wc -l < schemes
-plain dedup FILES | grep -oE 'NAME.tamis-PID-RANDOM|SIGKILL and SIGQUIT'
+plain dedup FILES | tr -s ' \n' ' ' | grep -oE 'NAME.tamis-PID-RANDOM|SIGKILL and SIGQUIT'
 plain dedup NOTES | tr -s ' \n' ' ' | grep -oE 'hard links are not kept|larger than about 5e-8|aim records at the filter'
 for page in man/*.1; do mandoc -Tutf8 "$page" | sed 's,.\x08,,g' | grep -qE '^ {5}141 ' || echo "$page: no 141"; done

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/add_config.h"
+
+#include "cli/cli_rows.h"
+
+static const char *const prints[] = {"none", "fresh", "seen", NULL};
+
+const cli_option add_options[ADD_OPTIONS] = {
+    [ADD_PRINT] = {.name = "print",
+                   .type = CLI_CHOICE,
+                   .value = "WHICH",
+                   .fallback = "none",
+                   .choices = prints,
+                   .help = "Print the records that the filter did not have (fresh), or had (seen).",
+                   .more = "They are printed as they are read, before the filter is saved."},
+    [ADD_SECRET] = CLI_ROW_ITS_SECRET,
+    [ADD_ZERO] = CLI_ROW_ZERO,
+    [ADD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [ADD_STATS] = CLI_ROW_STATS,
+    [ADD_JSON] = CLI_ROW_JSON,
+    [ADD_PROGRESS] = CLI_ROW_PROGRESS,
+    [ADD_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
+    [ADD_QUIET] = CLI_ROW_QUIET,
+};
+
+const cli_conflict add_conflicts[ADD_CONFLICTS] = {
+    {ADD_PROGRESS, ADD_NO_PROGRESS, "one shows what the other hides"},
+    {ADD_PROGRESS, ADD_QUIET, "one shows what the other hides"},
+};
+
+const char *const add_description[] = {
+    "Add records to the filter in the file FILTER, and save it.",
+    "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given, as "
+    "in tamis-dedup(1). FILTER keeps its kind, its rate and what else was decided when it was built. The "
+    "file "
+    "is replaced when all records were added, and only then: on an error or a signal it stays as it was.",
+    "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
+    "reads it is not kept off, and has the old content until the new one is there, whole.",
+    NULL};
+
+const char *const add_exits[] = {
+    "0",
+    "All records are in the filter, and it is saved.",
+    "2",
+    "Error: a bad option, a file that cannot be read or written, one that is no filter, is damaged or held "
+    "by another process, a missing secret, a full filter, a summary that cannot be written. Nothing was "
+    "saved, unless only the summary failed.",
+    "130",
+    "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
+    "141",
+    "The reader of the output of --print has gone (a closed pipe): ended by SIGPIPE, without a word; nothing "
+    "was saved.",
+    NULL};
+
+const cli_example add_examples[] = {
+    {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add seen.tamis b.log", "The lines of both files."},
+    {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
+     "The same, and the lines of b.log that are not in a.log, each once."},
+    {NULL, NULL}};
+
+/* In the order in which they are printed. */
+const cli_entry add_json[] = {
+    {"records", "Records read."},
+    {"added", "Of these, the ones that were not in the filter."},
+    {"present", "Of these, the ones that were, or were taken for that."},
+    {"bytes_in", "Bytes of the records, terminators included."},
+    {"bytes_out", "Bytes that --print wrote."},
+    {"seconds", "Duration of the run, in seconds."},
+    {"records_per_second", "Records divided by seconds."},
+    {"bytes_per_second", "Bytes read divided by seconds."},
+    {"memory", "Bytes that the filter holds at the end."},
+    {"memory_peak", "Bytes, the most that it held at any moment, growth included."},
+    {"bits_per_key", "Bits of memory_peak for each record in it; 0 = none is."},
+    {"kind", "Kind of filter: classic, blocked, fingerprint or exact."},
+    {"scheme", "Hash in use."},
+    {"capacity", "Records that the filter was made for; 0 = no limit, it grows."},
+    {"fpr", "Chance, 0 to 1, that was promised for a wrong answer."},
+    {"fpr_live", "The same chance with what is in the filter; 0 = it is empty."},
+    {"saturated", "true: a record found no room in the filter."},
+    {"interrupted", "true: a signal ended the run; all numbers are of what was read until then."},
+    {"failed", "true: an error ended the run, likewise; its line follows."},
+    {NULL, NULL}};
+
+int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+
+    if (args->operand_count == 0)
+        return cli_fail(err, "filter: missing; give its file first, as in tamis add FILTER FILE");
+    config->filter = args->operands[0];
+    config->secret_file = values[ADD_SECRET].text;
+    config->print = (add_print)values[ADD_PRINT].number;
+    if (cli_stream_configure(&config->stream, values + ADD_ZERO, values + ADD_STATS, args->operands + 1,
+                             args->operand_count - 1, config->print != ADD_PRINT_NONE, err) != CLI_DONE ||
+        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != CLI_DONE)
+        return CLI_FAILED;
+    if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_filter_check_secret(config->secret_file, err);
+}

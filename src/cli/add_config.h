@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_ADD_CONFIG_H
+#define TAMIS_CLI_ADD_CONFIG_H
+
+#include "cli/cli_filter.h"
+#include "cli/cli_stream.h"
+
+/* The options of add, in the order of the help. */
+enum {
+    ADD_PRINT,
+    ADD_SECRET,
+    ADD_ZERO,
+    ADD_MAX_RECORD,
+    ADD_STATS,
+    ADD_JSON,
+    ADD_PROGRESS,
+    ADD_NO_PROGRESS,
+    ADD_QUIET,
+    ADD_OPTIONS
+};
+
+enum { ADD_CONFLICTS = 2 };
+
+/* What --print may say, in the order of its choices. */
+typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
+
+extern const cli_option add_options[ADD_OPTIONS];
+extern const cli_conflict add_conflicts[ADD_CONFLICTS];
+extern const char *const add_description[], *const add_exits[];
+extern const cli_example add_examples[];
+extern const cli_entry add_json[];
+
+/* What a run needs to know: checked. Strings belong to argv. */
+typedef struct add_config {
+    cli_stream stream;
+    const char *filter;
+    const char *secret_file; /* NULL: none */
+    add_print print;
+} add_config;
+
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */
+int add_configure(add_config *config, const cli_args *args, tamis_error *err);
+
+#endif

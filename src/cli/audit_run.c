@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The user's keys are read once, so that they may come through a pipe: asked, learnt from, and put into a filter of our
+ * own, `known`, which forgets none. A random key that `known` has seen is not asked; the others are added to it, so that
+ * none is asked twice, which would count one wrong answer many times. Its hash has another seed than that of the filter
+ * audited: with the same hash it would keep from being asked just those keys that are taken for others.
+ */
+#include "cli/audit_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/audit_shape.h"
+#include "cli/cli.h"
+#include "cli/cli_progress.h"
+#include "cli/cli_text.h"
+
+enum { BATCH = 256 };
+
+typedef struct room {
+    audit_shape shape;
+    tamis_filter *known;
+    double told; /* when progress was last shown */
+    char *lines[BATCH];
+    size_t line_room[BATCH];
+    tamis_key keys[BATCH];
+    unsigned char made[BATCH][AUDIT_KEY_MAX];
+} room;
+
+static int fail_memory(tamis_error *err) {
+    return cli_fail(err, "audit: out of memory; free some, or raise the limit (ulimit -v)");
+}
+
+/* Written over in place, ten times a second; "" clears it. */
+static void show(const audit *run, room *r, const char *text) {
+    char line[80];
+    double now = cli_progress_now();
+    int size = snprintf(line, sizeof line, "\r%-32s\r%s", "", text);
+
+    if (!run->progress || (*text != '\0' && now - r->told < 0.1))
+        return;
+    r->told = now;
+    if (write(STDERR_FILENO, line, (size_t)size) < 0)
+        return; /* what cannot be shown is no reason to stop */
+}
+
+static tamis_status make_known(const audit *run, room *r, tamis_error *err) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_status status;
+
+    options.seed = UINT64_C(0x6b6e6f776e) ^ ~tamis_hasher_seed(tamis_filter_hasher(run->filter));
+    want.kind = TAMIS_KIND_FINGERPRINT;
+    status = tamis_plan_make(&plan, &want, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_create(&r->known, &plan, &options, err);
+    return status;
+}
+
+/* ---- the user's keys ---- */
+
+/* The next lines, as keys; fewer than BATCH only at the end. */
+static int read_batch(const audit *run, FILE *file, room *r, size_t *count, tamis_error *err) {
+    char why[80];
+
+    for (*count = 0; *count < BATCH; ++*count) {
+        char **line = &r->lines[*count];
+        ssize_t size = getdelim(line, &r->line_room[*count], run->terminator, file);
+        if (size < 0 && feof(file))
+            return CLI_DONE;
+        if (size < 0)
+            return cli_fail(err, "%.300s: %s; give a readable file of keys", run->keys_path,
+                            cli_errno_text(why, sizeof why, errno));
+        if (size > 0 && (*line)[size - 1] == (char)run->terminator)
+            size--;
+        r->keys[*count] = (tamis_key){*line, (size_t)size};
+    }
+    return CLI_DONE;
+}
+
+static void note_missing(audit *run, const tamis_key *key, uint64_t number) {
+    size_t size = key->size < AUDIT_SHOWN ? key->size : AUDIT_SHOWN;
+
+    if (run->missing++ > 0)
+        return;
+    run->first_missing = number;
+    memcpy(run->shown, key->data, size);
+    run->shown[size] = '\0';
+}
+
+static int take_keys(audit *run, room *r, size_t count, tamis_error *err) {
+    tamis_answer answers[BATCH];
+
+    if (tamis_filter_contains_many(run->filter, r->keys, count, answers, NULL, err) != TAMIS_OK ||
+        tamis_filter_add_many(r->known, r->keys, count, NULL, NULL, err) != TAMIS_OK)
+        return CLI_FAILED;
+    for (size_t i = 0; i < count; i++) {
+        run->keys++;
+        if (answers[i] == TAMIS_FRESH)
+            note_missing(run, &r->keys[i], run->keys);
+        if (!audit_shape_learn(&r->shape, &r->keys[i]))
+            return fail_memory(err);
+    }
+    return CLI_DONE;
+}
+
+static int read_keys(audit *run, room *r, FILE *file, tamis_error *err) {
+    char text[64], number[CLI_TEXT_NUMBER];
+    size_t count = BATCH;
+    int code = CLI_DONE;
+
+    while (count == BATCH && code == CLI_DONE) {
+        code = read_batch(run, file, r, &count, err);
+        if (code == CLI_DONE)
+            code = take_keys(run, r, count, err);
+        snprintf(text, sizeof text, "%s keys read", cli_text_count(number, sizeof number, run->keys));
+        show(run, r, text);
+    }
+    return code;
+}
+
+static int open_keys(audit *run, room *r, tamis_error *err) {
+    char why[80];
+    FILE *file;
+    int code;
+
+    if (run->keys_path == NULL)
+        return CLI_DONE;
+    if (strcmp(run->keys_path, "-") == 0)
+        return read_keys(run, r, stdin, err);
+    file = fopen(run->keys_path, "re");
+    if (file == NULL)
+        return cli_fail(err, "%.300s: %s; give a readable file of keys", run->keys_path,
+                        cli_errno_text(why, sizeof why, errno));
+    code = read_keys(run, r, file, err);
+    fclose(file);
+    return code;
+}
+
+/* ---- random keys ---- */
+
+/* New random keys, at most `wanted`. Where most are known, because the shape has few keys, they are made longer. */
+static int make_keys(room *r, size_t wanted, size_t *count, tamis_error *err) {
+    tamis_answer answers[BATCH];
+
+    for (size_t i = 0; i < wanted; i++)
+        r->keys[i] = (tamis_key){r->made[i], audit_shape_make(&r->shape, r->made[i])};
+    if (tamis_filter_add_many(r->known, r->keys, wanted, answers, NULL, err) != TAMIS_OK)
+        return CLI_FAILED;
+    *count = 0;
+    for (size_t i = 0; i < wanted; i++)
+        if (answers[i] == TAMIS_FRESH)
+            r->keys[(*count)++] = r->keys[i];
+    if (*count < wanted / 2 + 1 && r->shape.more < AUDIT_MORE)
+        r->shape.more++;
+    return CLI_DONE;
+}
+
+static int ask(audit *run, room *r, tamis_error *err) {
+    tamis_answer answers[BATCH];
+    char text[64];
+    size_t count;
+
+    for (uint64_t done = 0; done < run->asked; done += count) {
+        uint64_t left = run->asked - done;
+        if (make_keys(r, left < BATCH ? (size_t)left : BATCH, &count, err) != CLI_DONE)
+            return CLI_FAILED;
+        if (tamis_filter_contains_many(run->filter, r->keys, count, answers, NULL, err) != TAMIS_OK)
+            return CLI_FAILED;
+        for (size_t i = 0; i < count; i++)
+            run->hits += answers[i] == TAMIS_SEEN;
+        snprintf(text, sizeof text, "%.0f %% asked", 100 * (double)done / (double)run->asked);
+        show(run, r, text);
+    }
+    return CLI_DONE;
+}
+
+int audit_run(audit *run, tamis_error *err) {
+    room *r = calloc(1, sizeof *r);
+    int code;
+
+    if (r == NULL)
+        return fail_memory(err);
+    audit_shape_begin(&r->shape, run->seed);
+    code = make_known(run, r, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    if (code == CLI_DONE)
+        code = open_keys(run, r, err);
+    if (code == CLI_DONE)
+        code = ask(run, r, err);
+    show(run, r, "");
+    for (size_t i = 0; i < BATCH; i++)
+        free(r->lines[i]);
+    audit_shape_release(&r->shape);
+    tamis_filter_free(r->known);
+    free(r);
+    return code;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_AUDIT_RUN_H
+#define TAMIS_CLI_AUDIT_RUN_H
+
+#include <stdbool.h>
+
+#include <tamis/filter.h>
+
+enum { AUDIT_SHOWN = 60 }; /* bytes of a missing key that are shown */
+
+/* An audit. Up to `asked` given, what follows is found. */
+typedef struct audit {
+    const tamis_filter *filter;
+    const char *keys_path;       /* NULL: none are known; "-" is standard input */
+    int terminator;              /* of a key in that file */
+    uint64_t seed;               /* of the random keys */
+    bool progress;               /* shown on standard error */
+    uint64_t asked;              /* random keys to ask */
+    uint64_t keys;               /* read from keys_path */
+    uint64_t missing;            /* of these, answered "new": each a false negative */
+    uint64_t first_missing;      /* number of the first, counted from 1 */
+    char shown[AUDIT_SHOWN + 1]; /* and the begin of it */
+    uint64_t hits;               /* random keys that were answered "seen" */
+} audit;
+
+/* CLI_DONE or CLI_FAILED. */
+int audit_run(audit *run, tamis_error *err);
+
+#endif

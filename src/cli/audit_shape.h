@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_AUDIT_SHAPE_H
+#define TAMIS_CLI_AUDIT_SHAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/key.h>
+
+/*
+ * Random keys that look like the user's own, because a poor hash may do well on some keys and badly on others.
+ *
+ * A sample of the keys is kept, each as likely as any other. A random key takes one of them and puts in the place of
+ * each letter, digit or other byte above 0x7f a random one of its class; what else there is (punctuation, blanks) stays.
+ * So lengths, prefixes such as "https://" aside from their letters, and UTF-8 sequences come out as they went in.
+ */
+enum {
+    AUDIT_SAMPLES = 1024,
+    AUDIT_LEARNT = 2048, /* bytes of a key that are learnt; the random one ends there */
+    AUDIT_MORE = 32,     /* bytes appended at the most */
+    AUDIT_KEY_MAX = AUDIT_LEARNT + AUDIT_MORE
+};
+
+typedef struct audit_sample {
+    unsigned char *bytes;
+    size_t size;
+} audit_sample;
+
+typedef struct audit_shape {
+    uint64_t state; /* of the random numbers */
+    uint64_t seen;  /* keys learnt from */
+    size_t
+        more; /* bytes appended to each random key: where a shape has too few keys, it is widened by these */
+    audit_sample samples[AUDIT_SAMPLES];
+} audit_shape;
+
+/* The same seed, the same keys. */
+void audit_shape_begin(audit_shape *shape, uint64_t seed);
+/* False: no memory. */
+bool audit_shape_learn(audit_shape *shape, const tamis_key *key);
+/* Writes a random key, AUDIT_KEY_MAX bytes at the most, and answers its size. Learnt from none it is a word of 24
+ * letters. */
+size_t audit_shape_make(audit_shape *shape, unsigned char *to);
+void audit_shape_release(audit_shape *shape);
+
+#endif

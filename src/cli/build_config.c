@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/build_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli_rows.h"
+
+const cli_option build_options[BUILD_OPTIONS] = {
+    [BUILD_OUTPUT] = {.name = "output",
+                      .letter = 'o',
+                      .type = CLI_FILE,
+                      .value = "FILTER",
+                      .help = "Write the filter to the file FILTER; it must be given.",
+                      .more = "It is written beside its name and renamed when all went well, with the "
+                              "permissions of the file it replaces; on an error or a signal the old file "
+                              "stays as it was."},
+    [BUILD_FORMAT] = {.name = "format",
+                      .type = CLI_CHOICE,
+                      .value = "FORMAT",
+                      .fallback = "auto",
+                      .choices = cli_formats,
+                      .help = "Format of the file: tamis, guava or dcso; auto is tamis.",
+                      .more = "guava means --kind classic and --scheme guava64, or guava32 if that is given; "
+                              "dcso means --kind classic --scheme fnv-dcso."},
+    [BUILD_LABEL] = {.name = "label",
+                     .type = CLI_TEXT,
+                     .value = "NAME=VALUE",
+                     .help = "Put a label into the file; may be given again.",
+                     .more = "tamis info prints it.",
+                     .many = true},
+    [BUILD_VERSION] = {.name = "filter-version",
+                       .type = CLI_SEED,
+                       .value = "N",
+                       .fallback = "0",
+                       .help = "Version of the filter, for whoever ships it; 0 is none."},
+    [BUILD_ZERO] = CLI_ROW_ZERO,
+    [BUILD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [BUILD_EXPECT] = {.name = "expect",
+                      .type = CLI_COUNT,
+                      .value = "N",
+                      .min = 1,
+                      .max = TAMIS_EXPECT_MAX,
+                      .help = "Number of distinct records to make room for; without it they are counted.",
+                      .more = "Counting reads the FILEs twice, see NOTES."},
+    [BUILD_FPR] = {.name = "fpr",
+                   .type = CLI_RATE,
+                   .value = "RATE",
+                   .fallback = "1e-6",
+                   .rate_min = TAMIS_FPR_MIN,
+                   .rate_max = TAMIS_FPR_MAX,
+                   .help = "Chance that a record that is not in the filter is taken for one, as 1e-6 or "
+                           "0.1%."},
+    [BUILD_MEMORY] = CLI_ROW_MEMORY,
+    [BUILD_KIND] = CLI_ROW_KIND,
+    [BUILD_EXACT] = CLI_ROW_EXACT,
+    [BUILD_SCHEME] = CLI_ROW_SCHEME,
+    [BUILD_SEED] = CLI_ROW_SEED,
+    [BUILD_SECRET] = CLI_ROW_SECRET,
+    [BUILD_STATS] = CLI_ROW_STATS,
+    [BUILD_JSON] = CLI_ROW_JSON,
+    [BUILD_PROGRESS] = CLI_ROW_PROGRESS,
+    [BUILD_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
+    [BUILD_QUIET] = CLI_ROW_QUIET,
+};
+
+const cli_conflict build_conflicts[BUILD_CONFLICTS] = {
+    {BUILD_EXACT, BUILD_FPR, "exact accepts no rate"},
+    {BUILD_PROGRESS, BUILD_NO_PROGRESS, "one shows what the other hides"},
+    {BUILD_PROGRESS, BUILD_QUIET, "one shows what the other hides"},
+};
+
+static int read_labels(build_config *config, const cli_value *given, tamis_error *err) {
+    size_t size = 0;
+    char *at;
+
+    if (given->count > TAMIS_LABELS_MAX)
+        return cli_fail(err, "--label: %zu of them are too many; give up to %d", given->count,
+                        TAMIS_LABELS_MAX);
+    for (size_t i = 0; i < given->count; i++)
+        size += strlen(given->list[i]) + 1;
+    config->label_text = at = malloc(size + 1);
+    if (at == NULL)
+        return cli_fail(err, "--label: out of memory; free some, or give it less often");
+    for (size_t i = 0; i < given->count; i++) {
+        char *value;
+        strcpy(at, given->list[i]);
+        value = strchr(at, '=');
+        if (value == NULL || value == at)
+            return cli_fail(err, "--label '%.200s': has no %s; give --label NAME=VALUE", given->list[i],
+                            value == NULL ? "'='" : "name");
+        config->labels[config->label_count++] = (tamis_label){at, value + 1};
+        at += strlen(at) + 1;
+        *value = '\0';
+    }
+    return CLI_DONE;
+}
+
+/* Before the input is read, which may take hours. */
+static int check_output(const build_config *config, tamis_error *err) {
+    struct stat about;
+
+    if (config->output == NULL)
+        return cli_fail(err, "--output: missing; give --output FILTER, the file to make");
+    if (strcmp(config->output, "-") == 0)
+        return cli_fail(err, "--output '-': a filter is not written to standard output; name a file, or give "
+                             "./- for one of that name");
+    if (stat(config->output, &about) == 0 && !S_ISREG(about.st_mode))
+        return cli_fail(err, "%.300s: is %s; name another file", config->output,
+                        S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
+    return cli_stream_keep_apart(&config->stream, config->output, "the filter to make", err);
+}
+
+/* The formats of other programs keep one kind, with hashes of their own. */
+static int check_format(build_config *config, tamis_error *err) {
+    tamis_want *want = &config->filter.want;
+    bool guava = config->format == TAMIS_FORMAT_GUAVA;
+
+    if (!guava && config->format != TAMIS_FORMAT_DCSO)
+        return CLI_DONE;
+    if (config->label_count > 0 || config->version != 0)
+        return cli_fail(
+            err, "--format %s: has no place for %s; leave one of them out, or build a .tamis file",
+            tamis_format_name(config->format), config->label_count > 0 ? "--label" : "--filter-version");
+    if (want->kind == TAMIS_KIND_AUTO)
+        want->kind = TAMIS_KIND_CLASSIC;
+    if (want->scheme == TAMIS_SCHEME_AUTO)
+        want->scheme = guava ? TAMIS_SCHEME_GUAVA64 : TAMIS_SCHEME_FNV_DCSO;
+    if (want->kind == TAMIS_KIND_CLASSIC &&
+        (guava ? want->scheme == TAMIS_SCHEME_GUAVA64 || want->scheme == TAMIS_SCHEME_GUAVA32
+               : want->scheme == TAMIS_SCHEME_FNV_DCSO))
+        return CLI_DONE;
+    return cli_fail(err,
+                    "--format %s: keeps kind classic with scheme %s, and this is %s with %s; leave --kind "
+                    "and --scheme out, or --format",
+                    tamis_format_name(config->format), guava ? "guava64 or guava32" : "fnv-dcso",
+                    tamis_kind_name(want->kind), tamis_scheme_name(want->scheme));
+}
+
+int build_configure(build_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+
+    memset(config, 0, sizeof *config);
+    config->output = values[BUILD_OUTPUT].text;
+    config->format = (tamis_format)values[BUILD_FORMAT].number;
+    config->version = values[BUILD_VERSION].number;
+    if (cli_stream_configure(&config->stream, values + BUILD_ZERO, values + BUILD_STATS, args->operands,
+                             args->operand_count, false, err) != CLI_DONE ||
+        check_output(config, err) != CLI_DONE || read_labels(config, &values[BUILD_LABEL], err) != CLI_DONE)
+        return CLI_FAILED;
+    if (cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
+        return CLI_FAILED;
+    return check_format(config, err);
+}
+
+void build_config_release(build_config *config) {
+    free(config->label_text);
+}

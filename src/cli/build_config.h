@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_BUILD_CONFIG_H
+#define TAMIS_CLI_BUILD_CONFIG_H
+
+#include "cli/cli_filter.h"
+#include "cli/cli_stream.h"
+
+/* The options of build, in the order of the help. */
+enum {
+    BUILD_OUTPUT,
+    BUILD_FORMAT,
+    BUILD_LABEL,
+    BUILD_VERSION,
+    BUILD_ZERO,
+    BUILD_MAX_RECORD,
+    BUILD_EXPECT,
+    BUILD_FPR,
+    BUILD_MEMORY,
+    BUILD_KIND,
+    BUILD_EXACT,
+    BUILD_SCHEME,
+    BUILD_SEED,
+    BUILD_SECRET,
+    BUILD_STATS,
+    BUILD_JSON,
+    BUILD_PROGRESS,
+    BUILD_NO_PROGRESS,
+    BUILD_QUIET,
+    BUILD_OPTIONS
+};
+
+enum { BUILD_CONFLICTS = 3 };
+
+extern const cli_option build_options[BUILD_OPTIONS];
+extern const cli_conflict build_conflicts[BUILD_CONFLICTS];
+
+/* What help and manual say besides: build_manual.c. */
+extern const char *const build_description[], *const build_exits[], *const build_notes[];
+extern const cli_example build_examples[];
+extern const cli_entry build_json[];
+
+/* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
+typedef struct build_config {
+    cli_stream stream;
+    cli_filter_want filter;
+    const char *output;
+    tamis_format format;
+    tamis_label labels[TAMIS_LABELS_MAX]; /* their text is `label_text` */
+    size_t label_count;
+    char *label_text; /* malloc */
+    uint64_t version;
+} build_config;
+
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Release either way. */
+int build_configure(build_config *config, const cli_args *args, tamis_error *err);
+void build_config_release(build_config *config);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What help and manual of build say besides its options. */
+#include "cli/build_config.h"
+
+const char *const build_description[] = {
+    "Make a filter of the records read, and keep it in a file that check, add, dedup and other programs "
+    "open.",
+    "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given, as "
+    "in tamis-dedup(1). Nothing is kept but a few bits of each, so a record that is not in the filter may be "
+    "taken for one that is, with the chance that --fpr states; one that is in it is always found.",
+    "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
+    "Counts: k, M, G and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
+    NULL};
+
+const char *const build_exits[] = {
+    "0",
+    "The filter is made and saved.",
+    "2",
+    "Error: a bad option, a file that cannot be read or written, a filter that another process holds, a full "
+    "one, a summary that cannot be written. No filter was saved, unless only the summary failed.",
+    "130",
+    "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
+    "141",
+    "The reader of standard output has gone (only --help writes there): ended by SIGPIPE, without a word.",
+    NULL};
+
+const cli_example build_examples[] = {
+    {"tamis build -o clicks.tamis clicks.log", "A filter of the lines of clicks.log, of the size they need."},
+    {"cut -d ' ' -f 1 a.log | tamis build -o first.tamis --expect 1e6 --fpr 1e-9 --stats",
+     "Room for a million of them, one wrong answer in a billion, and a summary."},
+    {"tamis build -o list.tamis --filter-version 7 --label source=a.log a.log",
+     "With what a list that is shipped should say of itself."},
+    {"tamis build -o list.bloom --format guava a.log",
+     "For a program that reads it by Guava's BloomFilter.readFrom()."},
+    {NULL, NULL}};
+
+/* In the order in which they are printed. */
+const cli_entry build_json[] = {
+    {"records", "Records read."},
+    {"unique", "Of these, the ones that were added."},
+    {"duplicates", "Of these, the ones that were in the filter already, or taken for that."},
+    {"bytes_in", "Bytes of the records, terminators included."},
+    {"bytes_out", "Always 0: no records are written."},
+    {"seconds", "Duration of the run, counting included, in seconds."},
+    {"records_per_second", "Records divided by seconds."},
+    {"bytes_per_second", "Bytes read divided by seconds."},
+    {"memory", "Bytes that the filter holds at the end."},
+    {"memory_peak", "Bytes, the most that it held at any moment, growth included."},
+    {"bits_per_key", "Bits of memory_peak for each record kept; 0 = none was kept."},
+    {"kind", "Kind of filter: classic, blocked, fingerprint or exact."},
+    {"scheme", "Hash in use, as --scheme names it."},
+    {"capacity", "Records that the filter has room for; 0 = no limit, it grows."},
+    {"fpr", "Chance, 0 to 1, that was promised for a wrong answer."},
+    {"fpr_live", "The same chance with what is in the filter; 0 = it is empty."},
+    {"saturated", "true: a record found no room in the filter."},
+    {"interrupted", "true: a signal ended the run; all numbers are of what was read until then."},
+    {"failed", "true: an error ended the run, likewise; its line follows."},
+    {NULL, NULL}};
+
+const char *const build_notes[] = {
+    "Without --expect, regular files are read twice: first the distinct records are counted, to within half "
+    "a per cent, in 64 KiB of memory, then a filter with two per cent to spare is filled. Where a FILE is a "
+    "pipe or a device nothing can be read twice: the filter then grows as it is filled, which takes more "
+    "room than one of the right size, and the kinds that cannot grow need --expect.",
+    "Without a secret the hash is known to everybody: a hostile sender can find records that the filter "
+    "takes for its own. --secret-file is the answer to that; check needs the same secret then.",
+    NULL};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Several filters are asked group by group: those of a group share scheme, seed and secret, so that a batch is hashed
+ * once for all of them.
+ *
+ *     keys --group 1: hash--> hashes --+--> filter A --> row A of answers --+
+ *          |                           +--> filter B --> row B              +--> any of them
+ *          +-group 2: hash--> hashes -----> filter C --> row C              |
+ *          +-(no digest) -----------------> filter D --> row D -------------+
+ */
+#include "cli/check_ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_filter.h"
+#include "cli/hash_key.h"
+
+typedef struct member {
+    tamis_filter *filter;
+    const char *path;
+    size_t group;   /* index of its first member */
+    bool by_digest; /* the hash can be made once; else the filter makes it itself */
+} member;
+
+struct check_ask {
+    const check_config *config;
+    size_t count; /* of members that are open */
+    size_t room;  /* keys that the arrays have room for */
+    tamis_hash *hashes;
+    tamis_answer *rows;    /* count rows of `room` */
+    tamis_key *keys;       /* made of hexadecimal digits */
+    unsigned char *digits; /* these, as bytes */
+    size_t digits_room;
+    char *mark; /* room for all names */
+    uint64_t asked;
+    bool found;
+    member members[];
+};
+
+/* ---- opening ---- */
+
+/* Whether the other filter takes hashes that this one's hasher makes. */
+static bool shares_hashes(const member *one, const member *other) {
+    tamis_hash hash;
+    tamis_answer answer;
+
+    if (tamis_hash_many(tamis_filter_hasher(one->filter), &(tamis_key){"", 0}, 1, &hash, NULL) != TAMIS_OK)
+        return false;
+    /* Any other failure is for the question to tell that meets it. */
+    return tamis_filter_contains_hashes(other->filter, &hash, 1, &answer, NULL, NULL) != TAMIS_E_MISMATCH;
+}
+
+static void find_group(check_ask *ask, size_t i) {
+    member *added = &ask->members[i];
+    tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(added->filter));
+
+    added->by_digest = tamis_scheme_digest_bits(scheme) > 0;
+    added->group = i;
+    for (size_t j = 0; added->by_digest && j < i; j++)
+        if (ask->members[j].group == j && ask->members[j].by_digest &&
+            shares_hashes(&ask->members[j], added)) {
+            added->group = j;
+            return;
+        }
+}
+
+static int open_members(check_ask *ask, const cli_secret *secret, tamis_error *err) {
+    const check_config *config = ask->config;
+    bool used = false;
+
+    for (size_t i = 0; i < config->filter_count; i++) {
+        member *added = &ask->members[i];
+        bool keyed;
+        added->path = config->filters[i];
+        if (cli_filter_open(&added->filter, added->path, secret, false, &keyed, err) != CLI_DONE)
+            return CLI_FAILED;
+        ask->count++;
+        used = used || keyed;
+        find_group(ask, i);
+    }
+    return secret == NULL || used ? CLI_DONE : cli_filter_unkeyed(config->filters[0], err);
+}
+
+static int fail_nomem(tamis_error *err) {
+    cli_fail(err, "check: out of memory; free some, or raise the limit (ulimit -v)");
+    err->status = TAMIS_E_NOMEM;
+    return CLI_FAILED;
+}
+
+int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secret, tamis_error *err) {
+    size_t names = 1;
+    check_ask *made = calloc(1, sizeof *made + config->filter_count * sizeof made->members[0]);
+    int code;
+
+    for (size_t i = 0; i < config->filter_count; i++)
+        names += strlen(config->filters[i]) + 1;
+    if (made == NULL)
+        return fail_nomem(err);
+    made->config = config;
+    made->mark = malloc(names);
+    code = made->mark == NULL ? fail_nomem(err) : open_members(made, secret, err);
+    if (code == CLI_DONE)
+        *ask = made;
+    else
+        check_ask_free(made);
+    return code;
+}
+
+void check_ask_free(check_ask *ask) {
+    if (ask == NULL)
+        return;
+    for (size_t i = 0; i < ask->count; i++)
+        tamis_filter_free(ask->members[i].filter);
+    free(ask->hashes);
+    free(ask->rows);
+    free(ask->keys);
+    free(ask->digits);
+    free(ask->mark);
+    free(ask);
+}
+
+/* ---- asking ---- */
+
+static tamis_status make_room(check_ask *ask, size_t count, tamis_error *err) {
+    if (count <= ask->room)
+        return TAMIS_OK;
+    ask->room = 0;
+    free(ask->hashes);
+    free(ask->rows);
+    free(ask->keys);
+    ask->hashes = calloc(count, sizeof *ask->hashes);
+    ask->rows = calloc(count, ask->count);
+    ask->keys = calloc(count, sizeof *ask->keys);
+    if (ask->hashes == NULL || ask->rows == NULL || ask->keys == NULL) {
+        fail_nomem(err);
+        return TAMIS_E_NOMEM;
+    }
+    ask->room = count;
+    return TAMIS_OK;
+}
+
+/* The keys that the digits stand for. *good of them are, and the next one is not if it is less than `count`. */
+static tamis_status unhex(check_ask *ask, const tamis_key *keys, size_t count, size_t *good,
+                          tamis_error *err) {
+    size_t size = 0;
+    unsigned char *at;
+
+    for (size_t i = 0; i < count; i++)
+        size += keys[i].size;
+    if (size > ask->digits_room) {
+        free(ask->digits);
+        ask->digits_room = 0;
+        ask->digits = malloc(size);
+        if (ask->digits == NULL) {
+            fail_nomem(err);
+            return TAMIS_E_NOMEM;
+        }
+        ask->digits_room = size;
+    }
+    at = ask->digits;
+    for (*good = 0; *good < count; ++*good) {
+        tamis_key *key = &ask->keys[*good];
+        hash_place place = {"record", ask->asked + *good + 1};
+        *key = (tamis_key){at, keys[*good].size};
+        if (key->size > 0)
+            memcpy(at, keys[*good].data, key->size);
+        at += key->size;
+        if (hash_key_unhex(key, place, err) != CLI_DONE)
+            return TAMIS_E_INVALID;
+    }
+    return TAMIS_OK;
+}
+
+/* Fills the rows of all filters. */
+static tamis_status ask_members(check_ask *ask, const tamis_key *keys, size_t count, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+
+    for (size_t first = 0; first < ask->count; first++) {
+        const member *leader = &ask->members[first];
+        if (leader->group != first)
+            continue;
+        if (leader->by_digest)
+            status = tamis_hash_many(tamis_filter_hasher(leader->filter), keys, count, ask->hashes, err);
+        for (size_t i = first; i < ask->count && status == TAMIS_OK; i++) {
+            const member *asked = &ask->members[i];
+            tamis_answer *row = ask->rows + i * ask->room;
+            if (asked->group != first)
+                continue;
+            if (leader->by_digest)
+                status = tamis_filter_contains_hashes(asked->filter, ask->hashes, count, row, NULL, err);
+            else
+                status = tamis_filter_contains_many(asked->filter, keys, count, row, NULL, err);
+        }
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status ask_all(check_ask *ask, const tamis_key *keys, size_t count, tamis_answer *answers,
+                            size_t *done, tamis_error *err) {
+    tamis_status status;
+
+    if (ask->count == 1) {
+        return tamis_filter_contains_many(ask->members[0].filter, keys, count, answers, done, err);
+    }
+    *done = 0;
+    status = ask_members(ask, keys, count, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(answers, ask->rows, count);
+    for (size_t i = 1; i < ask->count; i++)
+        for (size_t j = 0; j < count; j++)
+            answers[j] |= ask->rows[i * ask->room + j]; /* TAMIS_FRESH is 0, TAMIS_SEEN 1 */
+    *done = count;
+    return TAMIS_OK;
+}
+
+tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                            size_t *done, tamis_error *err) {
+    check_ask *ask = context;
+    tamis_status status, wrong = TAMIS_OK;
+    tamis_answer wanted = ask->config->invert ? TAMIS_FRESH : TAMIS_SEEN;
+    size_t good = count;
+
+    *done = 0;
+    status = make_room(ask, count, err);
+    if (status == TAMIS_OK && ask->config->hex) {
+        wrong = unhex(ask, keys, count, &good, err);
+        keys = ask->keys;
+        if (wrong == TAMIS_E_NOMEM)
+            return wrong;
+    }
+    /* Those before a key that is none are answered. */
+    if (status == TAMIS_OK && good > 0)
+        status = ask_all(ask, keys, good, answers, done, err);
+    ask->asked += *done;
+    if (!ask->found && *done > 0)
+        ask->found = memchr(answers, wanted, *done) != NULL;
+    return status == TAMIS_OK ? wrong : status;
+}
+
+tamis_key check_ask_mark(void *context, size_t i) {
+    check_ask *ask = context;
+    size_t used = 0;
+
+    for (size_t j = 0; j < ask->count; j++) {
+        size_t size = strlen(ask->members[j].path);
+        if (ask->rows[j * ask->room + i] != TAMIS_SEEN)
+            continue;
+        if (used > 0)
+            ask->mark[used++] = ',';
+        memcpy(ask->mark + used, ask->members[j].path, size);
+        used += size;
+    }
+    ask->mark[used++] = '\t';
+    return (tamis_key){ask->mark, used};
+}
+
+bool check_ask_found(void *context) {
+    return ((check_ask *)context)->found;
+}

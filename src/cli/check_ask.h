@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CHECK_ASK_H
+#define TAMIS_CLI_CHECK_ASK_H
+
+#include <tamis/stream.h>
+
+#include "cli/check_config.h"
+#include "cli/cli_secret.h"
+
+/* The filters of a check, asked together. */
+typedef struct check_ask check_ask;
+
+/* Opens the filters of the configuration, which must outlive it. *ask is the caller's until freed (NULL is fine). */
+int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secret, tamis_error *err);
+void check_ask_free(check_ask *ask);
+
+/* As the functions of a tamis_stream_service, with the check_ask as context. A record is answered TAMIS_SEEN if any
+ * filter has it; its mark is the names of those that do, and a tab. */
+tamis_status check_ask_keys(void *ask, const tamis_key *keys, size_t count, tamis_answer *answers,
+                            size_t *done, tamis_error *err);
+tamis_key check_ask_mark(void *ask, size_t i);
+/* Whether a record was met that is to be printed. */
+bool check_ask_found(void *ask);
+
+#endif

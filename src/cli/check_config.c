@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/check_config.h"
+
+#include <string.h>
+
+#include "cli/cli_filter.h"
+#include "cli/cli_rows.h"
+
+const cli_option check_options[CHECK_OPTIONS] = {
+    [CHECK_FILTER] = {.name = "filter",
+                      .letter = 'f',
+                      .type = CLI_FILE,
+                      .value = "FILTER",
+                      .help = "Ask this filter; may be given again. No operand is a filter then.",
+                      .more = "With several, a record is printed that is in any of them, and before it the "
+                              "names of those it is in, as they were given, separated by commas and ended by "
+                              "a tab. A record is hashed once for all that share scheme, seed and secret.",
+                      .many = true},
+    [CHECK_KEY] = {.name = "key",
+                   .letter = 'k',
+                   .type = CLI_TEXT,
+                   .value = "KEY",
+                   .help = "Take KEY for a record, and read no others; may be given again.",
+                   .many = true,
+                   .may_be_empty = true},
+    [CHECK_INVERT] = {.name = "invert-match",
+                      .letter = 'v',
+                      .type = CLI_FLAG,
+                      .help = "Print the records that are in no filter instead."},
+    [CHECK_COUNT] = {.name = "count",
+                     .letter = 'c',
+                     .type = CLI_FLAG,
+                     .help = "Print no records, only how many would have been printed."},
+    [CHECK_HEX] = {.name = "hex",
+                   .type = CLI_FLAG,
+                   .help = "Records are the hexadecimal digits of the keys; they are printed as they are."},
+    [CHECK_FOLLOW] = {.name = "follow",
+                      .type = CLI_FLAG,
+                      .help = "Read on as the last FILE grows, as tail -F does, until a signal comes.",
+                      .more = "A file that takes its name, as when a log is rotated, and one that was made "
+                              "shorter are read from their start. A line is asked when its newline is "
+                              "there. Standard input is followed if it is a regular file."},
+    [CHECK_SECRET] = CLI_ROW_ITS_SECRET,
+    [CHECK_ZERO] = CLI_ROW_ZERO,
+    [CHECK_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [CHECK_STATS] = CLI_ROW_STATS,
+    [CHECK_JSON] = CLI_ROW_JSON,
+    [CHECK_PROGRESS] = CLI_ROW_PROGRESS,
+    [CHECK_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
+    [CHECK_QUIET] = {.name = "quiet",
+                     .letter = 'q',
+                     .type = CLI_FLAG,
+                     .help = "Print no records, only answer by the exit status, as soon as it is known."},
+};
+
+const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
+    {CHECK_COUNT, CHECK_QUIET, "one prints what the other does not"},
+    {CHECK_KEY, CHECK_FOLLOW, "no file is read"},
+    {CHECK_KEY, CHECK_PROGRESS, "no file is read"},
+    {CHECK_PROGRESS, CHECK_NO_PROGRESS, "one shows what the other hides"},
+    {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
+};
+
+int check_configure(check_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+    char **inputs = args->operands;
+    size_t input_count = args->operand_count;
+
+    config->filters = (const char *const *)values[CHECK_FILTER].list;
+    config->filter_count = values[CHECK_FILTER].count;
+    if (config->filter_count == 0) {
+        if (input_count == 0)
+            return cli_fail(err, "filter: missing; give its file first, as in tamis check FILTER FILE");
+        config->filters = (const char *const *)inputs++;
+        config->filter_count = 1;
+        input_count--;
+    }
+    config->keys = (const char *const *)values[CHECK_KEY].list;
+    config->key_count = values[CHECK_KEY].count;
+    config->invert = values[CHECK_INVERT].given;
+    config->count = values[CHECK_COUNT].given;
+    config->hex = values[CHECK_HEX].given;
+    config->follow = values[CHECK_FOLLOW].given;
+    config->secret_file = values[CHECK_SECRET].text;
+    config->marks = config->filter_count > 1 && !config->invert;
+    if (config->key_count > 0 && input_count > 0)
+        return cli_fail(err, "--key: contradicts '%.300s', which would be read; leave one of them out",
+                        inputs[0]);
+    if (cli_stream_configure(&config->stream, values + CHECK_ZERO, values + CHECK_STATS, inputs, input_count,
+                             !config->count, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (!config->stream.quiet && cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_filter_check_secret(config->secret_file, err);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CHECK_CONFIG_H
+#define TAMIS_CLI_CHECK_CONFIG_H
+
+#include "cli/cli_stream.h"
+
+/* The options of check, in the order of the help. */
+enum {
+    CHECK_FILTER,
+    CHECK_KEY,
+    CHECK_INVERT,
+    CHECK_COUNT,
+    CHECK_HEX,
+    CHECK_FOLLOW,
+    CHECK_SECRET,
+    CHECK_ZERO,
+    CHECK_MAX_RECORD,
+    CHECK_STATS,
+    CHECK_JSON,
+    CHECK_PROGRESS,
+    CHECK_NO_PROGRESS,
+    CHECK_QUIET,
+    CHECK_OPTIONS
+};
+
+enum { CHECK_CONFLICTS = 5 };
+
+extern const cli_option check_options[CHECK_OPTIONS];
+extern const cli_conflict check_conflicts[CHECK_CONFLICTS];
+
+/* What help and manual say besides: check_manual.c. */
+extern const char *const check_description[], *const check_exits[], *const check_notes[];
+extern const cli_example check_examples[];
+extern const cli_entry check_json[];
+
+/* What a run needs to know: checked. Strings belong to argv, lists to the arguments. */
+typedef struct check_config {
+    cli_stream stream;
+    const char *const *filters;
+    size_t filter_count;
+    const char *const *keys;
+    size_t key_count; /* 0: records are read */
+    const char *secret_file;
+    bool invert;
+    bool count;
+    bool hex;
+    bool follow;
+    bool marks; /* records are printed with the names of the filters that have them */
+} check_config;
+
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */
+int check_configure(check_config *config, const cli_args *args, tamis_error *err);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_file.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_bus.h"
+
+const cli_entry cli_file_files[] = {
+    {".NAME.tamis-lock", "Lies beside the file NAME while it is held, and says by which process. The lock "
+                         "goes with the process; a "
+                         "file that is left over holds nobody up."},
+    {".NAME.tamis-PID-RANDOM",
+     "What becomes the file NAME: written in the same folder and renamed at the end. What a killed process "
+     "leaves is removed by the next one that writes NAME."},
+    {NULL, NULL}};
+
+int cli_file_open(tamis_filter **filter, const char *path, bool writable, const cli_secret *secret,
+                  tamis_error *err) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+
+    cli_bus_begin();
+    options.writable = writable;
+    if (secret != NULL) {
+        options.secret = secret->bytes;
+        options.secret_size = secret->size;
+    }
+    return tamis_filter_open(filter, path, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
+    tamis_status status = tamis_file_lock(lock, path, err);
+
+    if (status != TAMIS_E_UNSUPPORTED)
+        return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    *lock = NULL;
+    return CLI_DONE;
+}
+
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_status status = tamis_filter_about_get(filter, &about, err);
+
+    signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
+    if (status == TAMIS_OK)
+        status = tamis_filter_save_as(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format, err);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const char *path, tamis_error *err),
+                  tamis_error *err) {
+    int code = CLI_DONE;
+
+    if (args->operand_count == 0)
+        return cli_fail(err, "filter: none is named; give its file");
+    for (size_t i = 0; i < args->operand_count; i++) {
+        tamis_error failed = TAMIS_ERROR_INIT;
+        int one = each(args, args->operands[i], &failed);
+        if (one == CLI_NEGATIVE && code == CLI_DONE)
+            code = CLI_NEGATIVE;
+        if (one != CLI_FAILED)
+            continue;
+        if (code == CLI_FAILED)
+            cli_report(err->text); /* main() reports the last one */
+        code = CLI_FAILED;
+        *err = failed;
+    }
+    return code;
+}
+
+void cli_file_print(FILE *out, const char *text) {
+    for (; *text != '\0'; text++)
+        fputc(iscntrl((unsigned char)*text) ? '?' : *text, out);
+}
+
+void cli_file_json_text(json_t *object, const char *name, const char *text) {
+    json_t *value = json_string(text);
+    char *plain = value == NULL ? strdup(text) : NULL;
+
+    for (char *at = plain; at != NULL && *at != '\0'; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    json_object_set_new(object, name, plain != NULL ? json_string(plain) : value);
+    free(plain);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_FILE_H
+#define TAMIS_CLI_FILE_H
+
+#include <stdio.h>
+
+#include <tamis/file.h>
+
+#include "cli/cli.h"
+#include "cli/cli_json.h"
+#include "cli/cli_secret.h"
+
+/* What the commands that take filters in files have in common. */
+
+/* Opens the file, mapped, or whole where it is to be changed. secret may be NULL. CLI_DONE or CLI_FAILED. */
+int cli_file_open(tamis_filter **filter, const char *path, bool writable, const cli_secret *secret,
+                  tamis_error *err);
+
+/* Holds the file that is to be written until tamis_file_unlock, as far as its file system has locks. */
+int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err);
+/* Saves it as `format`; AUTO: the one that it was read in. */
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_error *err);
+
+/* For the manual of commands that save: what may lie beside the file meanwhile. */
+extern const cli_entry cli_file_files[];
+
+/* Runs `each` for every operand: an error is reported and the next one taken, and the last error is left in *err. With
+ * an error CLI_FAILED, else CLI_NEGATIVE if an answer was that. */
+int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const char *path, tamis_error *err),
+                  tamis_error *err);
+
+/* Writes text that may hold any bytes: control bytes become '?', so that it is one line. */
+void cli_file_print(FILE *out, const char *text);
+
+/* A member of a JSON object for text that need not be UTF-8: then its other bytes become '?'. */
+void cli_file_json_text(json_t *object, const char *name, const char *text);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_filter.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli_file.h"
+#include "cli/cli_rows.h"
+#include "cli/cli_text.h"
+#include "cli/cli_want.h"
+
+static int check_kind(cli_filter_want *filter, const cli_value *plan, tamis_error *err) {
+    const cli_value *kind = &plan[CLI_PLAN_KIND];
+    bool exact = plan[CLI_PLAN_EXACT].given;
+
+    if (exact && kind->given && kind->number != TAMIS_KIND_EXACT)
+        return cli_fail(err, "--exact: contradicts --kind %s: it means --kind exact; leave one of them out",
+                        kind->text);
+    filter->want.kind = exact ? TAMIS_KIND_EXACT : (tamis_kind)kind->number;
+    return cli_want_check_rate(kind, &plan[CLI_PLAN_FPR], err);
+}
+
+int cli_filter_check_secret(const char *secret_file, tamis_error *err) {
+    if (secret_file == NULL || strcmp(secret_file, "-") != 0)
+        return CLI_DONE;
+    return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or ./- "
+                         "for a file of that name");
+}
+
+static int check_scheme(cli_filter_want *filter, const cli_value *plan, tamis_error *err) {
+    const cli_value *scheme = &plan[CLI_PLAN_SCHEME];
+    bool secret = filter->secret_file != NULL;
+
+    if (cli_filter_check_secret(filter->secret_file, err) != CLI_DONE)
+        return CLI_FAILED;
+    filter->want.scheme = (tamis_scheme)scheme->number;
+    if (filter->want.scheme == TAMIS_SCHEME_AUTO && secret)
+        filter->want.scheme = TAMIS_SCHEME_SIP;
+    if (filter->want.scheme == TAMIS_SCHEME_SIP && !secret)
+        return cli_fail(err, "--scheme 'sip': needs a secret; give --secret-file FILE of %d to %d bytes",
+                        TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    if (filter->want.scheme != TAMIS_SCHEME_SIP && secret)
+        return cli_fail(
+            err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
+            scheme->text);
+    if (plan[CLI_PLAN_SEED].given && filter->want.scheme > TAMIS_SCHEME_XXH3)
+        return cli_fail(err, "--seed: contradicts scheme %s, which takes no seed; leave --seed out",
+                        tamis_scheme_name(filter->want.scheme));
+    return CLI_DONE;
+}
+
+int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double fpr, tamis_error *err) {
+    filter->want = (tamis_want)TAMIS_WANT_INIT;
+    filter->want.expect = plan[CLI_PLAN_EXPECT].number;
+    filter->want.memory = plan[CLI_PLAN_MEMORY].number;
+    filter->memory = plan[CLI_PLAN_MEMORY];
+    filter->seed = plan[CLI_PLAN_SEED].number;
+    filter->secret_file = plan[CLI_PLAN_SECRET].text;
+    if (check_kind(filter, plan, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (filter->want.kind != TAMIS_KIND_EXACT)
+        filter->want.fpr = plan[CLI_PLAN_FPR].given ? plan[CLI_PLAN_FPR].rate : fpr;
+    return check_scheme(filter, plan, err);
+}
+
+int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const cli_secret *secret,
+                      tamis_error *err) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+
+    if (tamis_plan_make(&plan, &want->want, err) != TAMIS_OK) {
+        cli_want_name_memory(&want->memory, err);
+        return CLI_FAILED;
+    }
+    options.seed = want->seed;
+    if (secret != NULL) {
+        options.secret = secret->bytes;
+        options.secret_size = secret->size;
+    }
+    return tamis_filter_create(filter, &plan, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
+                    tamis_error *err) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    char number[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
+
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK)
+        return CLI_FAILED; /* the library's own sentence stands in *err */
+    cli_text_count(number, sizeof number, record);
+    if (info.full == TAMIS_FULL_CAPACITY)
+        return cli_fail(err, "%.200s: full with the %s it was made for, and record %s is another; %s", path,
+                        cli_text_records(size, sizeof size, info.capacity), number, remedy);
+    if (info.full == TAMIS_FULL_MEMORY)
+        return cli_fail(err, "%.200s: full, record %s would make it grow beyond its %s; %s", path, number,
+                        cli_text_bytes(size, sizeof size, tamis_filter_plan(filter)->memory_limit), remedy);
+    cli_remedy(err, remedy);
+    return CLI_FAILED;
+}
+
+int cli_filter_unkeyed(const char *path, tamis_error *err) {
+    return cli_fail(err, "%.300s: was made without a secret; leave --secret-file out", path);
+}
+
+int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool writable,
+                    bool *keyed, tamis_error *err) {
+    tamis_filter *opened = NULL;
+    bool sip;
+
+    /* Whether it is keyed the header says: only then the library takes a secret. */
+    if (cli_file_open(&opened, path, false, NULL, err) != CLI_DONE)
+        return CLI_FAILED;
+    sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
+    if (sip && secret == NULL) {
+        tamis_filter_free(opened);
+        return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
+    }
+    if (sip || writable) {
+        tamis_filter_free(opened);
+        if (cli_file_open(&opened, path, writable, sip ? secret : NULL, err) != CLI_DONE) {
+            if (err->status == TAMIS_E_MISMATCH)
+                cli_remedy(err, "give that one by --secret-file");
+            return CLI_FAILED;
+        }
+    }
+    if (keyed != NULL)
+        *keyed = sip;
+    *filter = opened;
+    return CLI_DONE;
+}
+
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
+                    tamis_error *err) {
+    /* Of a file that is not there the lock would say nothing; opening says why. */
+    if (access(path, F_OK) != 0) {
+        if (cli_filter_held(filter, path, secret, err) != CLI_DONE)
+            return CLI_FAILED;
+        tamis_filter_free(*filter); /* it came meanwhile: once more, and held */
+        *filter = NULL;
+    }
+    if (cli_file_lock(lock, path, err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_filter_held(filter, path, secret, err);
+}
+
+int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_error *err) {
+    bool keyed;
+
+    if (cli_filter_open(filter, path, secret, true, &keyed, err) != CLI_DONE)
+        return CLI_FAILED;
+    return secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(path, err);
+}
+
+void cli_filter_tell_kept(const char *path) {
+    char sentence[400];
+
+    snprintf(sentence, sizeof sentence, "%.300s: stays as it was, nothing was saved", path);
+    cli_report(sentence);
+}

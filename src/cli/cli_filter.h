@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_FILTER_H
+#define TAMIS_CLI_FILTER_H
+
+#include <tamis/file.h>
+
+#include "cli/cli.h"
+#include "cli/cli_secret.h"
+
+/* What the commands that make or open a filter have in common. */
+
+/* The filter that is to be made. */
+typedef struct cli_filter_want {
+    tamis_want want;
+    uint64_t seed;
+    const char *secret_file; /* NULL: none */
+    cli_value memory;        /* as typed */
+} cli_filter_want;
+
+/* From the block CLI_PLAN of cli_rows.h; `fpr` is the rate where none is given. CLI_DONE, or CLI_FAILED with the
+ * contradiction in *err. */
+int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double fpr, tamis_error *err);
+
+/* Refuses "-", which would be read as records; NULL is none. */
+int cli_filter_check_secret(const char *secret_file, tamis_error *err);
+
+/* An empty filter of that kind. `secret` may be NULL. */
+int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const cli_secret *secret,
+                      tamis_error *err);
+
+/* The filter in the file; `secret` (may be NULL) is for a keyed one, and *keyed (may be NULL) says whether it is. A
+ * keyed filter without its secret is refused. */
+int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool writable,
+                    bool *keyed, tamis_error *err);
+
+/* Says in *err that the filter in `path` has no room for record number `record`, and what helps. */
+int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
+                    tamis_error *err);
+
+/* Holds the file (cli_file_lock) and opens its filter for changes; *lock is the caller's to unlock also on failure.
+ * `secret` may be NULL. */
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
+                    tamis_error *err);
+/* The same for a file that the caller holds. */
+int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_error *err);
+
+/* Says on standard error that the run left the file as it was. */
+void cli_filter_tell_kept(const char *path);
+
+/* Refuses a secret that no filter took: who gave it means another file. */
+int cli_filter_unkeyed(const char *path, tamis_error *err);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_ROWS_H
+#define TAMIS_CLI_ROWS_H
+
+/*
+ * Options that several commands take, as rows of their tables, in three blocks. A table that has a block has its rows
+ * side by side and in this order, so that one function reads the block wherever it stands: cli_stream.h, cli_filter.h.
+ */
+#include <tamis/plan.h>
+
+#include "cli/cli.h"
+#include "cli/cli_choice.h"
+
+#define CLI_EXBIBYTE (UINT64_C(1) << 60)
+
+/* ---- what a record is ---- */
+
+enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS };
+
+#define CLI_ROW_ZERO                                                                                         \
+    {                                                                                                        \
+        .name = "zero-terminated", .letter = 'z', .type = CLI_FLAG,                                          \
+        .help = "Records end with a zero byte, not a newline."                                               \
+    }
+#define CLI_ROW_MAX_RECORD                                                                                   \
+    {                                                                                                        \
+        .name = "max-record", .type = CLI_SIZE, .value = "SIZE", .fallback = "1GiB", .min = 1,               \
+        .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
+    }
+
+/* ---- what filter is made ---- */
+
+enum {
+    CLI_PLAN_EXPECT, /* each command says itself what comes without it */
+    CLI_PLAN_FPR,    /* and what a wrong answer is, and its default */
+    CLI_PLAN_MEMORY,
+    CLI_PLAN_KIND,
+    CLI_PLAN_EXACT,
+    CLI_PLAN_SCHEME,
+    CLI_PLAN_SEED,
+    CLI_PLAN_SECRET,
+    CLI_PLAN
+};
+
+#define CLI_ROW_MEMORY                                                                                       \
+    {                                                                                                        \
+        .name = "memory", .type = CLI_SIZE, .value = "SIZE", .min = 1, .max = CLI_EXBIBYTE,                  \
+        .help = "Most memory of the filter, growth included, as 512MiB or 2G.",                              \
+        .more = "What cannot fit is refused at the start."                                                   \
+    }
+#define CLI_ROW_KIND                                                                                         \
+    {                                                                                                        \
+        .name = "kind", .type = CLI_CHOICE, .value = "KIND", .fallback = "auto", .choices = cli_kinds,       \
+        .help = "Kind of filter: auto, classic, blocked, fingerprint or exact; see tamis plan."              \
+    }
+#define CLI_ROW_EXACT                                                                                        \
+    {                                                                                                        \
+        .name = "exact", .type = CLI_FLAG,                                                                   \
+        .help = "The same as --kind exact: keep 128 bits of each record.",                                   \
+        .more = "With n records kept, a new one is taken for a duplicate with a chance of n/2^128."          \
+    }
+#define CLI_ROW_SCHEME                                                                                       \
+    {                                                                                                        \
+        .name = "scheme", .type = CLI_CHOICE, .value = "SCHEME", .fallback = "auto", .choices = cli_schemes, \
+        .help = "Hash: xxh3, sip (keyed), or another program's, see tamis-hash(1); auto takes xxh3, or "     \
+                "sip where a secret is given."                                                               \
+    }
+#define CLI_ROW_SEED                                                                                         \
+    {                                                                                                        \
+        .name = "seed", .type = CLI_SEED, .value = "SEED", .fallback = "0",                                  \
+        .help = "Seed of scheme xxh3, decimal or 0x...; says which records are confused."                    \
+    }
+#define CLI_ROW_SECRET                                                                                       \
+    {                                                                                                        \
+        .name = "secret-file", .type = CLI_FILE, .value = "FILE",                                            \
+        .help = "Key the hash with the bytes of FILE (16 to 4096), so that nobody can aim records at it.",   \
+        .more = "Every byte of the file counts, a newline at its end too. Standard input is /dev/stdin "     \
+                "here, not -. The file may not be an output."                                                \
+    }
+/* The same, of a filter that is there. */
+#define CLI_ROW_ITS_SECRET                                                                                   \
+    {                                                                                                        \
+        .name = "secret-file", .type = CLI_FILE, .value = "FILE",                                            \
+        .help = "The secret that a keyed filter was made with: the bytes of FILE.",                          \
+        .more = "Every byte of the file counts, a newline at its end too. Standard input is /dev/stdin "     \
+                "here, not -."                                                                               \
+    }
+
+/* ---- what is said of a run ---- */
+
+enum {
+    CLI_REPORT_STATS,
+    CLI_REPORT_JSON,
+    CLI_REPORT_PROGRESS,
+    CLI_REPORT_NO_PROGRESS,
+    CLI_REPORT_QUIET,
+    CLI_REPORT
+};
+
+#define CLI_ROW_STATS                                                                                        \
+    {                                                                                                        \
+        .name = "stats", .type = CLI_FLAG, .help = "Print a summary on standard error at the end.",          \
+        .more = "It is printed too when a run fails after records were answered, and says so; the error "    \
+                "follows it. A summary that cannot be written is an error."                                  \
+    }
+#define CLI_ROW_JSON                                                                                         \
+    {                                                                                                        \
+        .name = "json", .type = CLI_FLAG, .help = "Print the summary as one JSON object; implies --stats.",  \
+        .more = "Its fields are listed below."                                                               \
+    }
+#define CLI_ROW_PROGRESS                                                                                     \
+    {                                                                                                        \
+        .name = "progress", .type = CLI_FLAG,                                                                \
+        .help = "Show progress even where standard error is no terminal: a line a second.",                  \
+        .more = "By itself progress is shown when standard error is a terminal and no records go to one."    \
+    }
+#define CLI_ROW_NO_PROGRESS                                                                                  \
+    { .name = "no-progress", .type = CLI_FLAG, .help = "Show no progress." }
+#define CLI_ROW_QUIET                                                                                        \
+    {                                                                                                        \
+        .name = "quiet", .letter = 'q', .type = CLI_FLAG,                                                    \
+        .help = "No progress and no remarks; errors, and a summary asked for, are printed."                  \
+    }
+
+#endif

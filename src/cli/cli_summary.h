@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_SUMMARY_H
+#define TAMIS_CLI_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <tamis/stream.h>
+
+#include "cli/cli_stream.h"
+
+/* What a run has come to. */
+typedef struct cli_summary {
+    tamis_stream_stats stats;
+    const char *fresh, *seen; /* what its records are called that were answered so: "unique", "duplicates" */
+    bool drops;               /* a wrong answer lost a record: how many is estimated */
+    tamis_filter_info info;
+    const tamis_plan *plan; /* borrowed from the filter; NULL: nothing is said of a filter */
+    tamis_scheme scheme;    /* in use: never AUTO */
+    double seconds;
+    bool interrupted;
+    bool failed;
+} cli_summary;
+
+/* clang-format off */
+#define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, TAMIS_FILTER_INFO_INIT, NULL, \
+                          TAMIS_SCHEME_AUTO, 0, false, false}
+/* clang-format on */
+
+/* Takes from the filter what is said of it. */
+int cli_summary_take(cli_summary *summary, const tamis_filter *filter, tamis_error *err);
+/*
+ * What a run that came to `status` exits with: takes the filter (may be NULL), prints the summary if it was asked for,
+ * and names the option that helps. CLI_DONE, CLI_FAILED, CLI_PIPE_GONE or the status of a signal.
+ */
+int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
+                         tamis_status status, tamis_error *err);
+/* Writes it on standard error, as lines that align or, with --json, one object. A first error in *err is kept. */
+int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/add_config.h"
+#include "cli/cli_file.h"
+#include "cli/cli_signal.h"
+#include "cli/cli_summary.h"
+
+typedef struct add_run {
+    add_config config;
+    int stop_fd;
+    tamis_lock *lock;
+    tamis_filter *filter;
+    cli_summary summary;
+} add_run;
+
+static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    return tamis_filter_add_many(filter, keys, count, answers, done, err);
+}
+
+static tamis_status stream(add_run *run, tamis_error *err) {
+    const add_config *config = &run->config;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    cli_progress progress;
+    tamis_status status;
+
+    service.context = run->filter;
+    service.ask = add_keys;
+    options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
+    options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
+    options.durable = true; /* a filter on the disk must not know records that are not there themselves */
+    cli_stream_begin(&config->stream, run->stop_fd, &options, &progress);
+    status = tamis_stream_run(&service, &options, &run->summary.stats, err);
+    cli_progress_end(&progress);
+    return status;
+}
+
+/* Holds the file from before it is read until after it is saved: nobody's adds are lost. */
+static int open_held(add_run *run, tamis_error *err) {
+    const add_config *config = &run->config;
+    cli_secret secret;
+    int code;
+
+    if (config->secret_file != NULL) {
+        code = cli_secret_read(&secret, config->secret_file, run->stop_fd, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    code = cli_filter_hold(&run->lock, &run->filter, config->filter,
+                           config->secret_file != NULL ? &secret : NULL, err);
+    if (config->secret_file != NULL)
+        cli_secret_forget(&secret);
+    return code;
+}
+
+static int add(add_run *run, tamis_error *err) {
+    const char *path = run->config.filter;
+    double begun = cli_progress_now();
+    tamis_status status = stream(run, err);
+
+    if (status == TAMIS_OK && cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, err) != CLI_DONE)
+        status = err->status;
+    else if (status == TAMIS_E_FULL)
+        cli_filter_full(run->filter, path, run->summary.stats.records + 1, "build a larger one", err);
+    run->summary.seconds = cli_progress_now() - begun;
+    if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->summary.stats.records > 0 &&
+        !run->config.stream.quiet && !run->config.stream.json)
+        cli_filter_tell_kept(path);
+    return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
+}
+
+static int run_add(const cli_args *args, tamis_error *err) {
+    add_run run = {.stop_fd = -1, .summary = CLI_SUMMARY_INIT};
+    int code;
+
+    run.summary.fresh = "added";
+    run.summary.seen = "present";
+    if (add_configure(&run.config, args, err) != CLI_DONE || cli_signals_begin(&run.stop_fd, err) != CLI_DONE)
+        return CLI_FAILED;
+    code = open_held(&run, err);
+    if (code == CLI_DONE)
+        code = add(&run, err);
+    tamis_filter_free(run.filter);
+    tamis_file_unlock(run.lock);
+    return code;
+}
+
+const cli_command cmd_add = {
+    .name = "add",
+    .summary = "add records to a filter in a file",
+    .operands = "FILTER [FILE...]",
+    .description = add_description,
+    .options = add_options,
+    .option_count = ADD_OPTIONS,
+    .conflicts = add_conflicts,
+    .conflict_count = ADD_CONFLICTS,
+    .exits = add_exits,
+    .examples = add_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = add_json,
+    .files = cli_file_files,
+    .run = run_add,
+};

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/audit_run.h"
+#include "cli/cli.h"
+#include "cli/cli_file.h"
+#include "cli/cli_text.h"
+#include "cli/plan_chance.h"
+#include "cli/plan_trial.h"
+
+enum { OPT_QUESTIONS, OPT_SEED, OPT_ZERO, OPT_SECRET, OPT_JSON, OPT_COUNT };
+
+#define CONFIDENCE  0.99
+#define HITS_TO_SEE 3 /* to be expected at the promised rate, for the promise to be tested at all */
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_QUESTIONS] = {.name = "questions",
+                       .type = CLI_COUNT,
+                       .value = "N",
+                       .min = 1,
+                       .max = TAMIS_EXPECT_MAX,
+                       .help =
+                           "Number of random keys to ask; by default as many as the rate needs, up to 1e7.",
+                       .more = "A rate of 1e-9 shows after some 1e10; each takes about 5 bytes of memory."},
+    [OPT_SEED] = {.name = "seed",
+                  .type = CLI_SEED,
+                  .value = "SEED",
+                  .fallback = "0",
+                  .help = "Number that the random keys are made from: the same seed, the same keys."},
+    [OPT_ZERO] = {.name = "zero-terminated",
+                  .letter = 'z',
+                  .type = CLI_FLAG,
+                  .help = "Keys in KEYS end with a zero byte, not a newline."},
+    [OPT_SECRET] = {.name = "secret-file",
+                    .type = CLI_FILE,
+                    .value = "FILE",
+                    .help = "The secret that a keyed filter was made with: the bytes of FILE.",
+                    .more = "Every byte of the file counts, a newline at its end too. Standard input is "
+                            "/dev/stdin here, not -."},
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the result as one JSON object."},
+};
+
+typedef struct report {
+    const char *path;
+    audit run;
+    tamis_filter_info info;
+    double promised, low, high;
+    const char *verdict;
+    bool broken;
+} report;
+
+static int open_filter(tamis_filter **filter, const char *path, const char *secret_file, tamis_error *err) {
+    cli_secret secret;
+    int code;
+
+    if (secret_file == NULL) {
+        code = cli_file_open(filter, path, false, NULL, err);
+        if (code != CLI_DONE || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
+            return code;
+        return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
+                        path);
+    }
+    if (strcmp(secret_file, "-") == 0)
+        return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
+                             "./- for a file of that name");
+    code = cli_secret_read(&secret, secret_file, -1, err);
+    if (code != CLI_DONE)
+        return code;
+    code = cli_file_open(filter, path, false, &secret, err);
+    cli_secret_forget(&secret);
+    return code;
+}
+
+/* A filter of another program's size may have a computed rate above the one that was asked for by rounding, a few per
+ * cent. What is far above, as where positions of a scheme repeat, is no promise kept. */
+static void judge(report *of, const tamis_plan *plan) {
+    const audit *run = &of->run;
+    bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= 1.1 * plan->fpr;
+    double rate = rounded ? plan->fpr_predicted : plan->fpr;
+    double allowed =
+        plan_trial_allowed(plan, rate, isfinite(of->info.cardinality) ? of->info.cardinality : 1);
+
+    plan_chance_interval(run->hits, run->asked, CONFIDENCE, &of->low, &of->high);
+    of->broken = plan_chance_exceeds(run->hits, run->asked, allowed);
+    of->verdict = of->broken ? "broken" : plan->fpr * (double)run->asked < HITS_TO_SEE ? "too rare" : "kept";
+}
+
+static const char *explain(const report *of) {
+    if (!of->broken)
+        return strcmp(of->verdict, "kept") == 0
+                   ? "kept: not above the promise, or not beyond chance"
+                   : "too rare: not above the promise, as far as so many questions can tell";
+    return of->info.saturated ? "broken: above the promise beyond chance; more keys came than it was made for"
+                              : "broken: above the promise beyond chance";
+}
+
+static void print_text(const report *of) {
+    const audit *run = &of->run;
+    char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], c[CLI_TEXT_NUMBER];
+
+    cli_file_print(stdout, of->path);
+    printf("\n  promised      %s\n", cli_text_rate(a, sizeof a, of->promised));
+    printf("  computed      %s\n", cli_text_rate(a, sizeof a, of->info.fpr_live));
+    cli_text_rate(a, sizeof a, (double)run->hits / (double)run->asked);
+    cli_text_rate(b, sizeof b, of->low);
+    cli_text_rate(c, sizeof c, of->high);
+    if (run->hits > 0)
+        printf("  measured      %s, with 99 %% confidence from %s to %s\n", a, b, c);
+    else
+        printf("  measured      0, with 99 %% confidence below %s\n", c);
+    printf("  random keys   %s asked, %s of them answered wrongly\n", cli_text_count(a, sizeof a, run->asked),
+           cli_text_count(b, sizeof b, run->hits));
+    if (run->keys_path != NULL)
+        printf("  keys          %s asked, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
+               cli_text_count(b, sizeof b, run->missing));
+    printf("  rate          %s\n", explain(of));
+}
+
+static int print_json(const report *of, tamis_error *err) {
+    const audit *run = &of->run;
+    json_t *object = json_object();
+
+    cli_file_json_text(object, "file", of->path);
+    cli_json_real(object, "fpr", of->promised);
+    cli_json_real(object, "fpr_live", of->info.fpr_live);
+    cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->asked);
+    cli_json_real(object, "fpr_low", of->low);
+    cli_json_real(object, "fpr_high", of->high);
+    cli_json_count(object, "asked", run->asked);
+    cli_json_count(object, "hits", run->hits);
+    cli_json_count(object, "keys", run->keys);
+    cli_json_count(object, "missing", run->missing);
+    cli_json_bool(object, "saturated", of->info.saturated);
+    cli_json_text(object, "verdict", of->verdict);
+    if (cli_json_write(object, 12, stdout, 0))
+        return CLI_DONE;
+    return cli_fail(err, "audit: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+}
+
+/* A filter never forgets a key: one that is missing was never added, or the file or the program is at fault. */
+static void tell_missing(const report *of) {
+    const audit *run = &of->run;
+    char sentence[500], count[CLI_TEXT_NUMBER];
+
+    if (run->missing == 0)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
+             " ('%s') the first; if they were added this is a false negative, which must never be",
+             of->path, cli_text_count(count, sizeof count, run->missing),
+             strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
+             run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
+    cli_report(sentence);
+}
+
+static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(of->run.filter);
+    const cli_value *questions = &args->values[OPT_QUESTIONS];
+    int code;
+
+    /* Whole, or what its bits tell is told of damage. */
+    if (tamis_filter_verify(of->run.filter, err) != TAMIS_OK ||
+        tamis_filter_info_get(of->run.filter, &of->info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    of->promised = plan->fpr;
+    of->run.asked = questions->given ? questions->number
+                                     : plan_trial_questions(plan, fmax(of->promised, of->info.fpr_live));
+    code = audit_run(&of->run, err);
+    if (code != CLI_DONE)
+        return code;
+    judge(of, plan);
+    tell_missing(of);
+    if (!args->values[OPT_JSON].given)
+        print_text(of);
+    else if (print_json(of, err) != CLI_DONE)
+        return CLI_FAILED;
+    return of->broken || of->run.missing > 0 ? CLI_NEGATIVE : CLI_DONE;
+}
+
+static int run_audit(const cli_args *args, tamis_error *err) {
+    report of = {.info = TAMIS_FILTER_INFO_INIT};
+    tamis_filter *filter = NULL;
+    int code;
+
+    if (args->operand_count < 1 || args->operand_count > 2)
+        return cli_fail(err, "audit: takes a filter and at most one file of keys; %zu operands are given",
+                        args->operand_count);
+    of.path = args->operands[0];
+    of.run.keys_path = args->operand_count > 1 ? args->operands[1] : NULL;
+    of.run.terminator = args->values[OPT_ZERO].given ? '\0' : '\n';
+    of.run.seed = args->values[OPT_SEED].number;
+    of.run.progress = isatty(STDERR_FILENO);
+    if (of.run.keys_path == NULL && args->values[OPT_ZERO].given)
+        return cli_fail(err, "--zero-terminated: there are no KEYS; name their file, or leave it out");
+    code = open_filter(&filter, of.path, args->values[OPT_SECRET].text, err);
+    of.run.filter = filter;
+    if (code == CLI_DONE)
+        code = audit_filter(&of, args, err);
+    tamis_filter_free(filter);
+    return code;
+}
+
+static const char *const description[] = {
+    "Measure how often FILTER wrongly answers \"seen\", and say whether that is what was promised.",
+    "Random keys are asked that were never added. With KEYS, a file of keys that were (a line each; - is "
+    "standard input), they look like those: a random key takes the shape of one of them, and each "
+    "letter, digit and byte above 127 becomes a random one. Lines of KEYS are never among them, and none is "
+    "asked twice; where a shape has too few keys for that, characters are appended. Without KEYS they are "
+    "words of 24 letters.",
+    "Every line of KEYS is asked too, and has to be there: one that is missing is a false negative, which no "
+    "filter may have, or was never added.",
+    "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
+    "a "
+    "chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. \"too "
+    "rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing but a "
+    "gross breach would show.",
+    "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
+    "keys that it can have been made for. A filter of another program hashes the bytes that it was given: "
+    "KEYS "
+    "must hold those.",
+    NULL};
+
+static const char *const exits[] = {
+    "0",
+    "The rate is not above the promise, and no key is missing.",
+    "1",
+    "The promise is broken beyond chance, or a key is missing.",
+    "2",
+    "Error: a file that cannot be read, is no filter or is damaged, or a secret that is needed or wrong.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+/* In the order in which they are printed. */
+static const cli_entry json[] = {{"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
+                                 {"fpr", "Rate of wrong answers that was promised, 0 to 1."},
+                                 {"fpr_live", "Rate computed from what is in the filter."},
+                                 {"fpr_measured", "Rate measured: hits divided by asked."},
+                                 {"fpr_low", "The low end of its interval of 99 %."},
+                                 {"fpr_high", "The high end."},
+                                 {"asked", "Random keys that were asked."},
+                                 {"hits", "How many of them were answered \"seen\"."},
+                                 {"keys", "Keys in KEYS."},
+                                 {"missing", "How many of them were answered \"new\": false negatives."},
+                                 {"saturated", "true: more keys came than the filter was made for."},
+                                 {"verdict", "kept, too rare (to be measured) or broken; of the rate alone."},
+                                 {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis build -o seen.tamis --fpr 1% a.log && tamis audit seen.tamis a.log",
+     "Whether a filter has all of its keys, and keeps its rate with keys like them."},
+    {"tamis build -o seen.tamis a.log && tamis audit --questions 1e5 --json seen.tamis",
+     "A quick look, for a program to read."},
+    {NULL, NULL}};
+
+const cli_command cmd_audit = {
+    .name = "audit",
+    .summary = "whether a filter keeps its promised rate and has its keys",
+    .operands = "FILTER [KEYS]",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .json_about = "The result is one object on a line:",
+    .run = run_audit,
+};

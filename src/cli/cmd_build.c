@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Without --expect the keys are counted before the filter is made, so that it gets the size that they need:
+ *
+ *     regular files    read twice: a sketch counts (build_sketch.h), then the filter is filled. Nothing is kept aside,
+ *                      however large the input, and every kind can be had. Should there be more keys after all (the
+ *                      sketch's chance, or a file that has grown), the filter says it is full, and the second reading
+ *                      begins again with twice the room: never is a key left out or the rate passed.
+ *     pipes, devices   cannot be read twice. A filter that grows keeps the rate whatever comes; it is somewhat larger
+ *                      than one of the right size. Spooling the records would ask for room on a disk that the user did
+ *                      not offer, so kinds that cannot grow need --expect here.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/build_config.h"
+#include "cli/build_sketch.h"
+#include "cli/cli_file.h"
+#include "cli/cli_signal.h"
+#include "cli/cli_summary.h"
+
+typedef struct build_run {
+    build_config config;
+    cli_secret secret;
+    bool keyed; /* there is one */
+    int stop_fd;
+    off_t start; /* of standard input, where that is a file */
+    tamis_filter *filter;
+    cli_summary summary;
+} build_run;
+
+/* ---- reading twice ---- */
+
+/* Not a name of an open descriptor, which would go on where the first reading ended. */
+static bool is_twice_readable(const char *input) {
+    struct stat about;
+
+    if (strcmp(input, "-") == 0)
+        return fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode);
+    return stat(input, &about) == 0 && S_ISREG(about.st_mode) && strncmp(input, "/dev/", 5) != 0 &&
+           strncmp(input, "/proc/", 6) != 0;
+}
+
+static bool are_twice_readable(const cli_stream *stream) {
+    bool all = stream->input_count > 0 || is_twice_readable("-");
+
+    for (size_t i = 0; i < stream->input_count; i++)
+        all = all && is_twice_readable(stream->inputs[i]);
+    return all;
+}
+
+/* One reading of the whole input. */
+static tamis_status read_all(build_run *run, const tamis_stream_service *service, tamis_error *err) {
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    cli_progress progress;
+    tamis_status status;
+
+    if (run->start >= 0)
+        (void)lseek(STDIN_FILENO, run->start, SEEK_SET);
+    run->summary.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    cli_stream_begin(&run->config.stream, run->stop_fd, &options, &progress);
+    status = tamis_stream_run(service, &options, &run->summary.stats, err);
+    cli_progress_end(&progress);
+    return status;
+}
+
+/* Sets how many keys to make room for; 0 where they cannot be counted. */
+static tamis_status count_keys(build_run *run, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    build_sketch *sketch = NULL;
+    tamis_status status;
+
+    if (!are_twice_readable(&run->config.stream))
+        return TAMIS_OK;
+    if (build_sketch_create(&sketch, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+        return err->status;
+    service.context = sketch;
+    service.ask = build_sketch_add;
+    status = read_all(run, &service, err);
+    if (status == TAMIS_OK)
+        run->config.filter.want.expect = build_sketch_bound(sketch);
+    build_sketch_free(sketch);
+    return status;
+}
+
+/* ---- filling ---- */
+
+static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    return tamis_filter_add_many(filter, keys, count, answers, done, err);
+}
+
+static tamis_status fill(build_run *run, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+
+    tamis_filter_free(run->filter);
+    run->filter = NULL;
+    if (cli_filter_create(&run->filter, &run->config.filter, run->keyed ? &run->secret : NULL, err) !=
+        CLI_DONE)
+        return err->status;
+    service.context = run->filter;
+    service.ask = add_keys;
+    return read_all(run, &service, err);
+}
+
+static int check_grows(const cli_filter_want *filter, tamis_error *err) {
+    const tamis_want *want = &filter->want;
+
+    if (want->kind != TAMIS_KIND_CLASSIC && want->kind != TAMIS_KIND_BLOCKED &&
+        tamis_scheme_digest_bits(want->scheme) >= 128)
+        return CLI_DONE;
+    return cli_fail(err, "--expect: missing, and the input cannot be read twice to be counted first; give "
+                         "--expect N, or files, or a filter that grows (--kind fingerprint)");
+}
+
+static tamis_status count_and_fill(build_run *run, tamis_error *err) {
+    tamis_want *want = &run->config.filter.want;
+    bool counted = want->expect == 0;
+    tamis_status status = counted ? count_keys(run, err) : TAMIS_OK;
+
+    if (status != TAMIS_OK)
+        return status;
+    if (want->expect == 0 && check_grows(&run->config.filter, err) != CLI_DONE)
+        return TAMIS_E_INVALID;
+    counted = counted && want->expect > 0;
+    for (;;) {
+        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+        status = fill(run, err);
+        if (status != TAMIS_E_FULL || !counted || want->expect > TAMIS_EXPECT_MAX / 2 ||
+            tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || info.full != TAMIS_FULL_CAPACITY)
+            return status;
+        want->expect *= 2;
+    }
+}
+
+/* ---- the run ---- */
+
+static tamis_status describe(tamis_filter *filter, const build_config *config, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+
+    about.version = config->version;
+    about.labels = config->labels;
+    about.label_count = config->label_count;
+    return tamis_filter_about_set(filter, &about, err);
+}
+
+/* What the library has against the labels it says now, and not after hours: of a filter of one key. */
+static int try_labels(const build_config *config, tamis_error *err) {
+    cli_filter_want one = {.want = TAMIS_WANT_INIT};
+    tamis_filter *filter = NULL;
+    tamis_status status;
+
+    one.want.expect = 1;
+    if (cli_filter_create(&filter, &one, NULL, err) != CLI_DONE)
+        return CLI_FAILED;
+    status = describe(filter, config, err);
+    tamis_filter_free(filter);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+static tamis_status save(build_run *run, tamis_error *err) {
+    tamis_status status = describe(run->filter, &run->config, err);
+
+    if (status == TAMIS_OK &&
+        cli_file_save(run->filter, run->config.output, run->config.format, err) != CLI_DONE)
+        status = err->status;
+    return status;
+}
+
+static int build(build_run *run, tamis_error *err) {
+    double begun = cli_progress_now();
+    tamis_status status = count_and_fill(run, err);
+
+    if (status == TAMIS_OK)
+        status = save(run, err);
+    else if (status == TAMIS_E_FULL)
+        cli_filter_full(run->filter, run->config.output, run->summary.stats.records + 1,
+                        "give a larger --expect, or more --memory", err);
+    run->summary.seconds = cli_progress_now() - begun;
+    return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
+}
+
+/* Refused before anything is created: who overwrites the secret loses it. */
+static int read_secret(build_run *run, tamis_error *err) {
+    const char *secret_file = run->config.filter.secret_file;
+    int code;
+
+    if (secret_file == NULL)
+        return CLI_DONE;
+    code = cli_secret_read(&run->secret, secret_file, run->stop_fd, err);
+    if (code != CLI_DONE)
+        return code;
+    run->keyed = true;
+    if (!cli_secret_is_in(&run->secret, run->config.output))
+        return CLI_DONE;
+    return cli_fail(err, "--secret-file '%.300s': is the file of --output too; write to another file",
+                    secret_file);
+}
+
+/* The lock is taken before the input is read: what would fail at the end of hours fails now. */
+static int run_held(build_run *run, tamis_error *err) {
+    tamis_lock *lock = NULL;
+    int code;
+
+    if (cli_file_lock(&lock, run->config.output, err) != CLI_DONE)
+        return CLI_FAILED;
+    code = build(run, err);
+    tamis_file_unlock(lock);
+    return code;
+}
+
+static int run_build(const cli_args *args, tamis_error *err) {
+    build_run *run = calloc(1, sizeof *run);
+    int code;
+
+    if (run == NULL)
+        return cli_fail(err, "build: out of memory; free some, or raise the limit (ulimit -v)");
+    run->summary = (cli_summary)CLI_SUMMARY_INIT;
+    run->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    code = build_configure(&run->config, args, err);
+    if (code == CLI_DONE)
+        code = try_labels(&run->config, err);
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&run->stop_fd, err);
+    if (code == CLI_DONE)
+        code = read_secret(run, err);
+    if (code == CLI_DONE)
+        code = run_held(run, err);
+    tamis_filter_free(run->filter);
+    cli_secret_forget(&run->secret);
+    build_config_release(&run->config);
+    free(run);
+    return code;
+}
+
+const cli_command cmd_build = {
+    .name = "build",
+    .summary = "make a filter of records, and keep it in a file",
+    .operands = "[FILE...]",
+    .description = build_description,
+    .options = build_options,
+    .option_count = BUILD_OPTIONS,
+    .conflicts = build_conflicts,
+    .conflict_count = BUILD_CONFLICTS,
+    .exits = build_exits,
+    .examples = build_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = build_json,
+    .files = cli_file_files,
+    .notes = build_notes,
+    .run = run_build,
+};

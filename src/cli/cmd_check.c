@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/check_ask.h"
+#include "cli/check_config.h"
+#include "cli/cli_signal.h"
+#include "cli/cli_summary.h"
+
+/* Answers the records of the input. */
+static tamis_status stream(check_ask *ask, const check_config *config, int stop_fd, tamis_stream_stats *stats,
+                           tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    const char *output = config->count || config->stream.quiet ? NULL : "-";
+    cli_progress progress;
+    tamis_status status;
+
+    service.context = ask;
+    service.ask = check_ask_keys;
+    service.mark = config->marks ? check_ask_mark : NULL;
+    service.enough = config->stream.quiet ? check_ask_found : NULL;
+    options.output = config->invert ? output : NULL;
+    options.duplicates = config->invert ? NULL : output;
+    options.follow = config->follow;
+    cli_stream_begin(&config->stream, stop_fd, &options, &progress);
+    status = tamis_stream_run(&service, &options, stats, err);
+    cli_progress_end(&progress);
+    return status;
+}
+
+/* Prints the keys that are to be, of those that were answered. */
+static void print_keys(check_ask *ask, const check_config *config, const tamis_answer *answers, size_t done,
+                       tamis_stream_stats *stats) {
+    for (size_t i = 0; i < done; i++) {
+        tamis_key mark = {"", 0};
+        size_t size = strlen(config->keys[i]);
+        stats->records++;
+        stats->bytes_in += size;
+        *(answers[i] == TAMIS_SEEN ? &stats->duplicates : &stats->unique) += 1;
+        if ((answers[i] == TAMIS_SEEN) == config->invert || config->count || config->stream.quiet)
+            continue;
+        if (config->marks)
+            mark = check_ask_mark(ask, i);
+        fwrite(mark.data, 1, mark.size, stdout);
+        fwrite(config->keys[i], 1, size, stdout);
+        putchar(config->stream.terminator);
+        stats->bytes_out += mark.size + size + 1;
+    }
+}
+
+/* Answers the keys of the command line. */
+static tamis_status answer_keys(check_ask *ask, const check_config *config, tamis_stream_stats *stats,
+                                tamis_error *err) {
+    size_t count = config->key_count, done = 0;
+    tamis_key *keys = calloc(count, sizeof *keys);
+    tamis_answer *answers = calloc(count, sizeof *answers);
+    tamis_status status = TAMIS_E_NOMEM;
+
+    if (keys == NULL || answers == NULL) {
+        cli_fail(err, "--key: out of memory; free some, or give it less often");
+    } else {
+        for (size_t i = 0; i < count; i++)
+            keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
+        status = check_ask_keys(ask, keys, count, answers, &done, err);
+        print_keys(ask, config, answers, done, stats);
+    }
+    free(keys);
+    free(answers);
+    return status;
+}
+
+static int check(check_ask *ask, const check_config *config, int stop_fd, tamis_error *err) {
+    cli_summary summary = CLI_SUMMARY_INIT;
+    double begun = cli_progress_now();
+    uint64_t printed;
+    tamis_status status;
+    int code;
+
+    summary.fresh = "absent";
+    summary.seen = "present";
+    if (config->key_count > 0)
+        status = answer_keys(ask, config, &summary.stats, err);
+    else
+        status = stream(ask, config, stop_fd, &summary.stats, err);
+    summary.seconds = cli_progress_now() - begun;
+    printed = config->invert ? summary.stats.unique : summary.stats.duplicates;
+    if (config->count && (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED))
+        printf("%" PRIu64 "\n", printed);
+    code = cli_summary_conclude(&summary, &config->stream, NULL, status, err);
+    return code == CLI_DONE && printed == 0 ? CLI_NEGATIVE : code;
+}
+
+static int run_check(const cli_args *args, tamis_error *err) {
+    check_config config;
+    check_ask *ask = NULL;
+    cli_secret secret;
+    int code, stop_fd = -1;
+
+    if (check_configure(&config, args, err) != CLI_DONE || cli_signals_begin(&stop_fd, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (config.secret_file != NULL) {
+        code = cli_secret_read(&secret, config.secret_file, stop_fd, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    code = check_ask_open(&ask, &config, config.secret_file != NULL ? &secret : NULL, err);
+    if (config.secret_file != NULL)
+        cli_secret_forget(&secret);
+    if (code == CLI_DONE)
+        code = check(ask, &config, stop_fd, err);
+    check_ask_free(ask);
+    return code;
+}
+
+const cli_command cmd_check = {
+    .name = "check",
+    .summary = "print the records that a filter has, or has not",
+    .operands = "[FILTER] [FILE...]",
+    .description = check_description,
+    .options = check_options,
+    .option_count = CHECK_OPTIONS,
+    .conflicts = check_conflicts,
+    .conflict_count = CHECK_CONFLICTS,
+    .exits = check_exits,
+    .examples = check_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = check_json,
+    .notes = check_notes,
+    .run = run_check,
+};

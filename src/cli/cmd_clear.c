@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli.h"
+#include "cli/cli_file.h"
+
+static int clear(const char *path, tamis_error *err) {
+    tamis_filter *filter = NULL;
+    int code = cli_file_open(&filter, path, true, NULL, err);
+
+    if (code == CLI_DONE && tamis_filter_clear(filter, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    if (code == CLI_DONE)
+        code = cli_file_save(filter, path, TAMIS_FORMAT_AUTO, err);
+    tamis_filter_free(filter);
+    return code;
+}
+
+static int each(const cli_args *args, const char *path, tamis_error *err) {
+    tamis_lock *lock = NULL;
+    int code = cli_file_lock(&lock, path, err);
+
+    (void)args; /* there are no options */
+    if (code == CLI_DONE)
+        code = clear(path, err);
+    tamis_file_unlock(lock);
+    return code;
+}
+
+static int run_clear(const cli_args *args, tamis_error *err) {
+    return cli_file_each(args, each, err);
+}
+
+static const char *const description[] = {
+    "Take all keys out of each FILTER. What it was made for, its labels and its version stay, and so does "
+    "its format.",
+    "The file is replaced atomically: whoever reads it sees the old filter or the empty one. While it is "
+    "cleared no other process of tamis changes it. No secret is needed.",
+    NULL};
+
+static const char *const exits[] = {
+    "0",
+    "All were cleared.",
+    "2",
+    "Error: a file that cannot be read or written, is no filter or is damaged. It stays as it was; the "
+    "others are cleared.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_example examples[] = {
+    {"tamis build -o today.tamis a.log && tamis clear today.tamis", "A new day with the same filter."},
+    {NULL, NULL}};
+
+const cli_command cmd_clear = {
+    .name = "clear",
+    .summary = "take all keys out of a filter",
+    .operands = "FILTER...",
+    .description = description,
+    .exits = exits,
+    .examples = examples,
+    .files = cli_file_files,
+    .run = run_clear,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/cli_choice.h"
+#include "cli/cli_file.h"
+
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_QUIET, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_OUTPUT] = {.name = "output",
+                    .letter = 'o',
+                    .type = CLI_FILE,
+                    .value = "FILE",
+                    .help = "Write the copy to FILE, which must be given.",
+                    .more =
+                        "It is written beside its name and renamed when it is whole, with the permissions "
+                        "of the file it replaces."},
+    [OPT_FORMAT] = {.name = "format",
+                    .type = CLI_CHOICE,
+                    .value = "FORMAT",
+                    .fallback = "auto",
+                    .choices = cli_formats,
+                    .help = "Write it as tamis, guava or dcso; auto: as it is."},
+    [OPT_QUIET] = {.name = "quiet",
+                   .letter = 'q',
+                   .type = CLI_FLAG,
+                   .help = "Print no remarks, only errors."},
+};
+
+/* What a format leaves out of a filter is lost, and nobody should find out later. */
+static void tell_lost(const tamis_filter *filter, const char *output, tamis_format format) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    char sentence[400];
+
+    if (format == TAMIS_FORMAT_AUTO || format == TAMIS_FORMAT_TAMIS ||
+        tamis_filter_about_get(filter, &about, NULL) != TAMIS_OK)
+        return;
+    if (about.label_count == 0 && about.version == 0)
+        return;
+    snprintf(sentence, sizeof sentence, "%.300s: format %s has no place for %s%s%s, so the copy is without",
+             output, tamis_format_name(format), about.label_count > 0 ? "labels" : "",
+             about.label_count > 0 && about.version != 0 ? " and " : "",
+             about.version != 0 ? "a version" : "");
+    cli_report(sentence);
+}
+
+static int copy(const cli_args *args, const char *output, tamis_error *err) {
+    tamis_format format = (tamis_format)args->values[OPT_FORMAT].number;
+    tamis_filter *filter = NULL;
+    int code = cli_file_open(&filter, args->operands[0], false, NULL, err);
+
+    if (code == CLI_DONE)
+        code = cli_file_save(filter, output, format, err);
+    if (code == CLI_DONE && !args->values[OPT_QUIET].given)
+        tell_lost(filter, output, format);
+    tamis_filter_free(filter);
+    return code;
+}
+
+static int run_copy(const cli_args *args, tamis_error *err) {
+    const char *output = args->values[OPT_OUTPUT].text;
+    tamis_lock *lock = NULL;
+    int code;
+
+    if (output == NULL)
+        return cli_fail(err, "copy: --output is missing; name the file to write as -o FILE");
+    if (args->operand_count != 1)
+        return cli_fail(err, "copy: takes one filter, and %zu are named; give its file", args->operand_count);
+    code = cli_file_lock(&lock, output, err);
+    if (code == CLI_DONE)
+        code = copy(args, output, err);
+    tamis_file_unlock(lock);
+    return code;
+}
+
+static const char *const description[] = {
+    "Write FILTER, whole and verified, to another file; with --format as another program has it.",
+    "guava is what BloomFilter.readFrom of Guava reads: kind classic with scheme guava64 or guava32. dcso is "
+    "what the bloom program of DCSO reads: kind classic with scheme fnv-dcso, of the size that it gives "
+    "itself. tamis takes every filter. What a format cannot hold is refused, since keys cannot be hashed "
+    "anew: "
+    "a filter for Guava is built with --scheme guava64.",
+    "Labels, version and time are of format tamis alone: a remark says what the copy is without. From Guava "
+    "nothing is lost, and in tamis the file has checksums. A copy in the same format has "
+    "the same bytes.",
+    "A damaged filter is not copied. No secret is needed.", NULL};
+
+static const char *const exits[] = {
+    "0",
+    "The copy is written.",
+    "2",
+    "Error: FILTER cannot be read, is no filter, is damaged or not for that format, or FILE cannot be "
+    "written. FILE stays as it was.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_example examples[] = {
+    {"tamis build -o ids.tamis --kind classic --scheme guava64 a.log && tamis copy -o ids.guava --format "
+     "guava "
+     "ids.tamis",
+     "A filter that a Java program reads with BloomFilter.readFrom."},
+    {"tamis build -o seen.tamis a.log && tamis copy -o shipped.tamis seen.tamis", "A copy that is verified."},
+    {NULL, NULL}};
+
+const cli_command cmd_copy = {
+    .name = "copy",
+    .summary = "write a filter to another file, or in another format",
+    .operands = "FILTER",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .files = cli_file_files,
+    .run = run_copy,
+};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/cli_file.h"
+#include "cli/cli_text.h"
+
+enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
+enum { PARAMETERS = 11 };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_QUIET] = {.name = "quiet",
+                   .letter = 'q',
+                   .type = CLI_FLAG,
+                   .help = "Print nothing; answer by the exit status alone."},
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the answer as one JSON object."},
+};
+
+static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
+
+typedef struct side {
+    const char *path;
+    tamis_filter *filter;
+    tamis_filter_info info;
+} side;
+
+typedef struct comparison {
+    side a, b;
+    tamis_difference is;
+} comparison;
+
+/* A parameter of both, as text. */
+typedef struct parameter {
+    const char *name;
+    char a[64], b[64];
+} parameter;
+
+static void write_parameters(const side *of, parameter *list, bool first) {
+    const tamis_plan *plan = tamis_filter_plan(of->filter);
+    const tamis_hasher *hasher = tamis_filter_hasher(of->filter);
+    const uint64_t numbers[] = {tamis_hasher_seed(hasher), plan->bits,  plan->probes,   plan->slot_bits,
+                                plan->home_bits,           plan->lines, plan->capacity, plan->memory_limit};
+    static const char *const names[PARAMETERS] = {"kind",     "scheme",       "seed",      "bits",
+                                                  "probes",   "slot_bits",    "home_bits", "lines",
+                                                  "capacity", "memory_limit", "fpr"};
+    for (int i = 0; i < PARAMETERS; i++) {
+        char *text = first ? list[i].a : list[i].b;
+        const size_t size = sizeof list[i].a;
+        list[i].name = names[i];
+        if (i == 0)
+            snprintf(text, size, "%s", tamis_kind_name(plan->kind));
+        else if (i == 1)
+            snprintf(text, size, "%s", tamis_scheme_name(tamis_hasher_scheme(hasher)));
+        else if (i == PARAMETERS - 1)
+            snprintf(text, size, "%.9g", plan->fpr);
+        else
+            snprintf(text, size, "%" PRIu64, numbers[i - 2]);
+    }
+}
+
+/* Those that differ, to the front; their number. */
+static int find_different(const comparison *of, parameter list[PARAMETERS]) {
+    int count = 0;
+
+    write_parameters(&of->a, list, true);
+    write_parameters(&of->b, list, false);
+    for (int i = 0; i < PARAMETERS; i++)
+        if (strcmp(list[i].a, list[i].b) != 0)
+            list[count++] = list[i];
+    return count;
+}
+
+static bool secrets_differ(const comparison *of) {
+    return !of->is.same_hash && of->a.info.scheme == TAMIS_SCHEME_SIP &&
+           of->b.info.scheme == TAMIS_SCHEME_SIP;
+}
+
+static bool is_comparable(const comparison *of) {
+    return of->is.same_hash && of->is.same_shape;
+}
+
+static void print_count(const char *name, uint64_t count) {
+    char text[CLI_TEXT_NUMBER];
+
+    printf("  %-16s%s\n", name, cli_text_count(text, sizeof text, count));
+}
+
+/* All bits set tell no number. */
+static const char *keys_text(char *text, size_t size, const side *of) {
+    return isfinite(of->info.cardinality) ? cli_text_expected(text, size, of->info.cardinality)
+                                          : "any number";
+}
+
+static void print_text(const comparison *of) {
+    parameter list[PARAMETERS];
+    int count = find_different(of, list);
+    char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER];
+
+    fputs("A: ", stdout);
+    cli_file_print(stdout, of->a.path);
+    fputs("\nB: ", stdout);
+    cli_file_print(stdout, of->b.path);
+    printf("\n%s\n", of->is.same_body    ? "equal: they answer alike for every key"
+                     : is_comparable(of) ? "different: the same parameters, other content"
+                                         : "different: not comparable, since parameters differ");
+    for (int i = 0; i < count; i++)
+        printf("  %-16s%s, %s\n", list[i].name, list[i].a, list[i].b);
+    if (secrets_differ(of))
+        puts("  secret          not the same");
+    printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &of->a), keys_text(b, sizeof b, &of->b));
+    if (!is_comparable(of) || !tamis_filter_can(of->a.filter, TAMIS_CAN_UNION))
+        return;
+    print_count("bits in A only", of->is.one);
+    print_count("bits in B only", of->is.other);
+    print_count("bits in both", of->is.both);
+}
+
+static void put_bits(json_t *object, const comparison *of, const char *name, uint64_t count) {
+    if (is_comparable(of) && tamis_filter_can(of->a.filter, TAMIS_CAN_UNION))
+        cli_json_count(object, name, count);
+    else
+        cli_json_null(object, name);
+}
+
+static int print_json(const comparison *of, tamis_error *err) {
+    parameter list[PARAMETERS];
+    int count = find_different(of, list);
+    json_t *object = json_object(), *names = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(names, json_string(list[i].name));
+    if (secrets_differ(of))
+        json_array_append_new(names, json_string("secret"));
+    cli_file_json_text(object, "a", of->a.path);
+    cli_file_json_text(object, "b", of->b.path);
+    cli_json_bool(object, "equal", of->is.same_body);
+    cli_json_bool(object, "comparable", is_comparable(of));
+    json_object_set_new(object, "differ", names);
+    cli_json_real(object, "keys_a", of->a.info.cardinality);
+    cli_json_real(object, "keys_b", of->b.info.cardinality);
+    put_bits(object, of, "bits_a", of->is.one);
+    put_bits(object, of, "bits_b", of->is.other);
+    put_bits(object, of, "bits_both", of->is.both);
+    if (cli_json_write(object, 10, stdout, 0))
+        return CLI_DONE;
+    return cli_fail(err, "diff: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+}
+
+static int load(side *of, tamis_error *err) {
+    return cli_file_open(&of->filter, of->path, false, NULL, err);
+}
+
+/* Compares first: that verifies both, and what is counted then is what was written. */
+static int compare(comparison *of, tamis_error *err) {
+    if (tamis_filter_compare(of->a.filter, of->b.filter, &of->is, err) != TAMIS_OK ||
+        tamis_filter_info_get(of->a.filter, &of->a.info, err) != TAMIS_OK ||
+        tamis_filter_info_get(of->b.filter, &of->b.info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    return CLI_DONE;
+}
+
+static int run_diff(const cli_args *args, tamis_error *err) {
+    comparison of = {
+        .a.info = TAMIS_FILTER_INFO_INIT, .b.info = TAMIS_FILTER_INFO_INIT, .is = TAMIS_DIFFERENCE_INIT};
+    int code;
+
+    if (args->operand_count != 2)
+        return cli_fail(err, "diff: takes two filters, and %zu are named; give their files",
+                        args->operand_count);
+    of.a.path = args->operands[0];
+    of.b.path = args->operands[1];
+    code = load(&of.a, err);
+    if (code == CLI_DONE)
+        code = load(&of.b, err);
+    if (code == CLI_DONE)
+        code = compare(&of, err);
+    if (code == CLI_DONE && args->values[OPT_JSON].given)
+        code = print_json(&of, err);
+    else if (code == CLI_DONE && !args->values[OPT_QUIET].given)
+        print_text(&of);
+    tamis_filter_free(of.a.filter);
+    tamis_filter_free(of.b.filter);
+    return code == CLI_DONE && !of.is.same_body ? CLI_NEGATIVE : code;
+}
+
+static const char *const description[] = {
+    "Say whether the filters A and B are equal, and how they differ.",
+    "They are equal if they answer alike for every key: kind, scheme, seed, secret and size are the same, "
+    "and every bit. Parameters that differ are listed, A's first; capacity, promised rate and memory limit "
+    "do not keep filters from being equal. Labels, version, time and format are not compared.",
+    "Of classic and blocked with the same parameters the bits that are set in A only, in B only and in "
+    "both are counted. In a table (fingerprint and exact) a key lies where there was room, so the same "
+    "keys added in another order make another table: its keys may be the same though its bytes differ.",
+    "Both are read whole and verified. No secret is needed.", NULL};
+
+static const char *const exits[] = {
+    "0",   "A and B are equal.",
+    "1",   "They differ.",
+    "2",   "Error: a file that cannot be read, is no filter or is damaged.",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+/* In the order in which they are printed. */
+static const cli_entry json[] = {
+    {"a", "The name of A, as given; what is not UTF-8 in it is shown as ?."},
+    {"b", "The name of B."},
+    {"equal", "true: they answer alike for every key."},
+    {"comparable", "true: kind, scheme, seed, secret and size are the same."},
+    {"differ", "Names of the parameters that differ: kind, scheme, seed, bits, probes, slot_bits, home_bits, "
+               "lines, capacity, memory_limit, fpr, secret."},
+    {"keys_a", "Distinct keys in A, estimated; null = cannot be told."},
+    {"keys_b", "The same of B."},
+    {"bits_a", "Bits set in A only; null = not comparable, or a table."},
+    {"bits_b", "Bits set in B only."},
+    {"bits_both", "Bits set in both."},
+    {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis build -o a.tamis --kind blocked --expect 1e4 a.log && tamis build -o b.tamis --kind blocked "
+     "--expect 1e4 b.log && tamis diff a.tamis b.tamis || test $? = 1",
+     "What two filters have in common."},
+    {"tamis build -o a.tamis a.log && tamis copy -o b.tamis a.tamis && tamis diff a.tamis b.tamis",
+     "Whether a copy is one."},
+    {NULL, NULL}};
+
+const cli_command cmd_diff = {
+    .name = "diff",
+    .summary = "whether two filters are equal, and how they differ",
+    .operands = "A B",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .conflicts = conflicts,
+    .conflict_count = sizeof conflicts / sizeof conflicts[0],
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .json_about = "The answer is one object on a line:",
+    .run = run_diff,
+};

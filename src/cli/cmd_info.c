@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli.h"
+#include "cli/cli_file.h"
+#include "cli/info_report.h"
+
+enum { OPT_JSON, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print each filter as a JSON object on a line."},
+};
+
+/* What the bits tell is told of whole ones alone: a table's figures stand in its header, which is verified. */
+static int describe(const cli_args *args, info_report *report, tamis_error *err) {
+    bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION);
+    int code = CLI_DONE;
+
+    if (reads && tamis_filter_verify(report->filter, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    report->whole = code == CLI_DONE;
+    if (tamis_filter_about_get(report->filter, &report->about, err) != TAMIS_OK ||
+        tamis_filter_info_get(report->filter, &report->info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (!args->values[OPT_JSON].given)
+        info_report_text(stdout, report);
+    else if (!info_report_json(stdout, report))
+        return cli_fail(err, "info: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+    return code;
+}
+
+static int each(const cli_args *args, const char *path, tamis_error *err) {
+    info_report report = {.path = path, .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
+    tamis_filter *filter = NULL;
+    int code = cli_file_open(&filter, path, false, NULL, err);
+
+    report.filter = filter;
+    if (code == CLI_DONE)
+        code = describe(args, &report, err);
+    tamis_filter_free(filter);
+    return code;
+}
+
+static int run_info(const cli_args *args, tamis_error *err) {
+    return cli_file_each(args, each, err);
+}
+
+static const char *const description[] = {
+    "Print what a filter is, what it was planned for and how full it is: of files of tamis, of Guava "
+    "(BloomFilter.writeTo) and of DCSO's bloom, which are told by their bytes.",
+    "The number of keys and the rate of wrong answers are estimated from what is in the filter, not from "
+    "what "
+    "was planned. \"saturated\" means that more keys came than it was made for, so that the promised rate "
+    "may "
+    "not hold.",
+    "A keyed filter (scheme sip) is described without its secret; to ask it takes --secret-file.",
+    "A Guava file says neither for how many keys it was made nor at which rate: Guava chooses the number of "
+    "probes from bits and keys, so the most keys that lead to that number are shown, and the rate that the "
+    "filter has with so many. A DCSO file says both; what follows its bits is data of its user, of which "
+    "the size is shown.",
+    "classic and blocked are read whole, to count their bits: where a block is damaged the header's figures "
+    "are printed, the others left out, and the error named. Of fingerprint and exact the header tells all.",
+    NULL};
+
+static const char *const exits[] = {
+    "0",   "All were described.",
+    "2",   "Error: a file that cannot be read, is no filter or is damaged. The others are described.",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+/* In the order in which they are printed. */
+static const cli_entry json[] = {
+    {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
+    {"format", "tamis, guava or dcso."},
+    {"kind", "classic, blocked, fingerprint or exact."},
+    {"scheme", "The hash, see tamis-hash(1); sip = keyed by a secret."},
+    {"seed", "Of xxh3, in decimal: text, since it has 64 bits; else 0."},
+    {"version", "The filter's own version, given by whoever made it; 0 = none."},
+    {"created", "Seconds since 1970-01-01 UTC; null = not known."},
+    {"labels", "An object of its labels and their values."},
+    {"user_data", "Bytes of user data, which DCSO files may have."},
+    {"capacity", "Keys that it was made for; 0 = it grows."},
+    {"fpr", "Rate of wrong answers that was promised, 0 to 1."},
+    {"estimated", "true: these two follow from bits and probes, the file has neither."},
+    {"bits", "Bits of a classic or blocked filter; else 0."},
+    {"probes", "Bits of these that a key sets."},
+    {"slot_bits", "Bits of a slot of fingerprint or exact; else 0."},
+    {"memory", "Bytes that it takes in memory."},
+    {"memory_limit", "Bytes that it may grow to; 0 = no limit."},
+    {"whole", "false: a block is damaged, and the figures that bits tell are null."},
+    {"added", "Adds that were answered \"new\"."},
+    {"fill", "Share of the bits that are set, 0 to 1; null = kinds without such bits."},
+    {"keys", "Distinct keys that were added, estimated; null = all bits are set, so none can tell."},
+    {"load", "keys divided by capacity; null = it grows."},
+    {"fpr_live", "Rate of wrong answers now, from what is in it."},
+    {"false_fresh", "Adds expected to have been answered \"seen\" though new."},
+    {"saturated", "true: more keys came than it was made for."},
+    {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis build -o seen.tamis a.log && tamis info seen.tamis", "What is in a filter just built."},
+    {"tamis build -o seen.tamis a.log && tamis info --json seen.tamis", "The same for a program to read."},
+    {NULL, NULL}};
+
+const cli_command cmd_info = {
+    .name = "info",
+    .summary = "what a filter is, what it was made for and how full it is",
+    .operands = "FILTER...",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .json_about = "Each filter is an object on a line of its own:",
+    .run = run_info,
+};

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/cli_choice.h"
+#include "cli/cli_file.h"
+#include "cli/cli_text.h"
+
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_QUIET, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_OUTPUT] = {.name = "output",
+                    .letter = 'o',
+                    .type = CLI_FILE,
+                    .value = "FILE",
+                    .help = "Write the union to FILE, which must be given and may be one of the filters.",
+                    .more =
+                        "It is written beside its name and renamed when it is whole, with the permissions "
+                        "of the file it replaces."},
+    [OPT_FORMAT] = {.name = "format",
+                    .type = CLI_CHOICE,
+                    .value = "FORMAT",
+                    .fallback = "auto",
+                    .choices = cli_formats,
+                    .help = "Write it as tamis, guava or dcso; auto: as the first filter is."},
+    [OPT_QUIET] = {.name = "quiet",
+                   .letter = 'q',
+                   .type = CLI_FLAG,
+                   .help = "Print no remarks, only errors."},
+};
+
+/* The library's sentence says what differs; which files is known here. What names its file already is left alone. */
+static int refuse(const char *path, const char *first, tamis_error *err) {
+    static const char head[] = "union: ";
+    tamis_error why = *err;
+
+    if (strncmp(why.text, head, sizeof head - 1) == 0)
+        cli_fail(err, "%.100s: not united with %.100s: %.250s", path, first, why.text + sizeof head - 1);
+    return CLI_FAILED;
+}
+
+/* `path` is mapped, and let go of before the next: any number of filters takes the memory of one. (A file of Guava or
+ * DCSO is decoded, and so of two.) */
+static int unite(tamis_filter *into, const char *path, const char *first, tamis_error *err) {
+    tamis_filter *from = NULL;
+    int code = cli_file_open(&from, path, false, NULL, err);
+
+    if (code == CLI_DONE && tamis_filter_union(into, from, err) != TAMIS_OK)
+        code = refuse(path, first, err);
+    tamis_filter_free(from);
+    return code;
+}
+
+/* Labels and version are the first one's; when it was made is not. */
+static int forget_time(tamis_filter *filter, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_status status = tamis_filter_about_get(filter, &about, err);
+
+    about.created = 0;
+    if (status == TAMIS_OK)
+        status = tamis_filter_about_set(filter, &about, err);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+static void tell_saturated(const tamis_filter *filter, const char *output) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    char sentence[400], now[CLI_TEXT_NUMBER], promised[CLI_TEXT_NUMBER];
+
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || !info.saturated)
+        return;
+    snprintf(
+        sentence, sizeof sentence,
+        "%.200s: holds more keys than it was made for, so its rate is %s and not %s; build filters to be "
+        "united with the --expect of all of them",
+        output, cli_text_real(now, sizeof now, info.fpr_live),
+        cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr));
+    cli_report(sentence);
+}
+
+/* By way of the mapped file, which takes no memory of ours: read whole it would stand there twice for a while. */
+static int load_first(tamis_filter **all, const char *path, tamis_error *err) {
+    tamis_filter *mapped = NULL;
+    int code = cli_file_open(&mapped, path, false, NULL, err);
+
+    if (code == CLI_DONE && tamis_filter_copy(all, mapped, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    tamis_filter_free(mapped);
+    return code;
+}
+
+static int merge(const cli_args *args, const char *output, tamis_error *err) {
+    const char *first = args->operands[0];
+    tamis_filter *all = NULL;
+    int code = load_first(&all, first, err);
+
+    for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++)
+        code = unite(all, args->operands[i], first, err);
+    if (code == CLI_DONE)
+        code = forget_time(all, err);
+    if (code == CLI_DONE)
+        code = cli_file_save(all, output, (tamis_format)args->values[OPT_FORMAT].number, err);
+    if (code == CLI_DONE && !args->values[OPT_QUIET].given)
+        tell_saturated(all, output);
+    tamis_filter_free(all);
+    return code;
+}
+
+static int run_merge(const cli_args *args, tamis_error *err) {
+    const char *output = args->values[OPT_OUTPUT].text;
+    tamis_lock *lock = NULL;
+    int code;
+
+    if (output == NULL)
+        return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
+    if (args->operand_count == 0)
+        return cli_fail(err, "merge: no filter is named; give the files of those to unite");
+    code = cli_file_lock(&lock, output, err);
+    if (code == CLI_DONE)
+        code = merge(args, output, err);
+    tamis_file_unlock(lock);
+    return code;
+}
+
+static const char *const description[] = {
+    "Write one filter that holds the keys of every FILTER.",
+    "They must be classic or blocked, of the same bits, probes, scheme, seed and secret: made by the same "
+    "plan, that is with the same --expect, --fpr and --kind. What differs is named, with the file, and "
+    "nothing is written.",
+    "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
+    "files of Guava or DCSO). The union takes labels and version from the first, and time from now. It holds "
+    "more keys than each: build them with the --expect of all together, or the promised rate does not hold, "
+    "which a remark says.",
+    "FILE is replaced atomically, and while it is written no other process of tamis changes it. No secret is "
+    "needed.",
+    NULL};
+
+static const char *const exits[] = {
+    "0",
+    "The union is written.",
+    "2",
+    "Error: a filter that cannot be read, is none, is damaged or cannot be united with the first, or FILE "
+    "cannot be written. FILE stays as it was.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_example examples[] = {
+    {"tamis build -o a.tamis --kind blocked --expect 1e4 --fpr 1e-3 a.log && tamis build -o b.tamis --kind "
+     "blocked "
+     "--expect 1e4 --fpr 1e-3 b.log && tamis merge -o both.tamis a.tamis b.tamis",
+     "What was seen on either of two machines."},
+    {NULL, NULL}};
+
+const cli_command cmd_merge = {
+    .name = "merge",
+    .summary = "unite filters",
+    .operands = "FILTER...",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .files = cli_file_files,
+    .run = run_merge,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "cli/cli.h"
+#include "cli/cli_file.h"
+
+enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_QUIET] = {.name = "quiet",
+                   .letter = 'q',
+                   .type = CLI_FLAG,
+                   .help = "Print nothing; answer by the exit status alone."},
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print each answer as a JSON object on a line."},
+};
+
+static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
+
+/* The sentence names the file itself. */
+static int print_text(const char *path, tamis_format format, const char *damage) {
+    if (damage != NULL) {
+        cli_file_print(stdout, damage);
+    } else {
+        cli_file_print(stdout, path);
+        if (format == TAMIS_FORMAT_TAMIS)
+            fputs(": whole", stdout);
+        else
+            printf(": consistent, but a %s file has no checksums: a bit that changed cannot be told",
+                   tamis_format_name(format));
+    }
+    fputc('\n', stdout);
+    return CLI_DONE;
+}
+
+static int print_json(const char *path, tamis_format format, const char *damage, tamis_error *err) {
+    json_t *object = json_object();
+
+    cli_file_json_text(object, "file", path);
+    cli_json_bool(object, "whole", damage == NULL);
+    if (format == TAMIS_FORMAT_AUTO)
+        cli_json_null(object, "checksums");
+    else
+        cli_json_bool(object, "checksums", format == TAMIS_FORMAT_TAMIS);
+    if (damage == NULL)
+        cli_json_null(object, "damage");
+    else
+        cli_file_json_text(object, "damage", damage);
+    if (cli_json_write(object, 4, stdout, 0))
+        return CLI_DONE;
+    return cli_fail(err, "verify: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+}
+
+/* damage: the sentence, or NULL. format: AUTO where the damage is such that it could not be opened. */
+static int answer(const cli_args *args, const char *path, tamis_format format, const char *damage,
+                  tamis_error *err) {
+    int code = CLI_DONE;
+
+    if (args->values[OPT_JSON].given)
+        code = print_json(path, format, damage, err);
+    else if (!args->values[OPT_QUIET].given)
+        code = print_text(path, format, damage);
+    if (code != CLI_DONE)
+        return code;
+    return damage == NULL ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static int each(const cli_args *args, const char *path, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_filter *filter = NULL;
+    int code = cli_file_open(&filter, path, false, NULL, err);
+
+    if (code == CLI_DONE && tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    if (code == CLI_DONE && tamis_filter_verify(filter, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    tamis_filter_free(filter);
+    if (code == CLI_FAILED && err->status == TAMIS_E_DAMAGED) {
+        tamis_error damage = *err;
+        return answer(args, path, about.format, damage.text, err);
+    }
+    return code == CLI_DONE ? answer(args, path, about.format, NULL, err) : code;
+}
+
+static int run_verify(const cli_args *args, tamis_error *err) {
+    return cli_file_each(args, each, err);
+}
+
+static const char *const description[] = {
+    "Read every block of each FILTER and say whether it is whole: as it was written.",
+    "A file of tamis has checksums, of the header and of each block of 64 KiB; the first damaged block, its "
+    "bytes and how many are damaged are named. The commands that ask a filter verify a block before they "
+    "first use it, so damage is an error there and never an answer.",
+    "A file of Guava or of DCSO's bloom has none: what can be checked there is that its parts agree, and "
+    "a changed bit is not seen.",
+    "No secret is needed.", NULL};
+
+static const char *const exits[] = {
+    "0",   "All are whole.",
+    "1",   "Damage was found.",
+    "2",   "Error: a file that cannot be read, or is no filter. The others are verified.",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_entry json[] = {
+    {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
+    {"whole", "false: damage was found."},
+    {"checksums", "false: the format has none, so only its parts were checked against each other; null = it "
+                  "could not even be opened."},
+    {"damage", "What is damaged, in words; null = nothing."},
+    {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis build -o seen.tamis a.log && tamis verify seen.tamis", "Whether a file is as it was written."},
+    {"tamis build -o seen.tamis a.log && tamis verify -q seen.tamis && cp seen.tamis shipped.tamis",
+     "Nothing damaged is shipped."},
+    {NULL, NULL}};
+
+const cli_command cmd_verify = {
+    .name = "verify",
+    .summary = "whether the file of a filter is whole",
+    .operands = "FILTER...",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .conflicts = conflicts,
+    .conflict_count = sizeof conflicts / sizeof conflicts[0],
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .json_about = "Each filter is an object on a line of its own:",
+    .run = run_verify,
+};

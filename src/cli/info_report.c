@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/info_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include "cli/cli_file.h"
+#include "cli/cli_text.h"
+
+enum { NAME_COLUMN = 14 };
+
+static bool is_bloom(const info_report *report) {
+    return tamis_filter_can(report->filter, TAMIS_CAN_UNION);
+}
+
+/* Share of its capacity that is in it; 0 where it grows. */
+static double load(const info_report *report) {
+    return report->info.capacity > 0 ? report->info.cardinality / (double)report->info.capacity : 0;
+}
+
+static double fill(const info_report *report) {
+    return (double)report->info.ones / (double)tamis_filter_plan(report->filter)->bits;
+}
+
+__attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *name, const char *format, ...) {
+    va_list arguments;
+
+    fprintf(out, "  %-*s", NAME_COLUMN, name);
+    va_start(arguments, format);
+    vfprintf(out, format, arguments);
+    va_end(arguments);
+    fputc('\n', out);
+}
+
+static void print_maker(FILE *out, const info_report *report) {
+    const tamis_about *about = &report->about;
+    const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
+    tamis_scheme scheme = tamis_hasher_scheme(hasher);
+    time_t created = (time_t)about->created;
+    struct tm parts;
+    char text[64];
+
+    row(out, "format", "%s%s", tamis_format_name(about->format),
+        about->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums");
+    if (scheme == TAMIS_SCHEME_XXH3)
+        row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
+    else
+        row(out, "scheme", "%s%s", tamis_scheme_name(scheme),
+            scheme == TAMIS_SCHEME_SIP ? ", keyed: to ask it takes its secret" : "");
+    if (about->version != 0)
+        row(out, "version", "%" PRIu64, about->version);
+    if (about->created != 0 && gmtime_r(&created, &parts) != NULL &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) > 0)
+        row(out, "created", "%s", text);
+    for (size_t i = 0; i < about->label_count; i++)
+        row(out, i == 0 ? "labels" : "", "%s=%s", about->labels[i].name, about->labels[i].value);
+    if (about->data_size > 0)
+        row(out, "user data", "%zu bytes", about->data_size);
+}
+
+/* The promise, and where the file does not hold it, what it is drawn from. */
+static void print_promise(FILE *out, const info_report *report) {
+    const tamis_plan *plan = tamis_filter_plan(report->filter);
+    bool guava = report->about.format == TAMIS_FORMAT_GUAVA;
+    char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+
+    cli_text_real(rate, sizeof rate, plan->fpr);
+    if (plan->capacity == 0)
+        row(out, "capacity", "grows with its keys");
+    else
+        row(out, "capacity", "%s%s keys", guava ? "at most " : "",
+            cli_text_count(count, sizeof count, plan->capacity));
+    if (plan->kind == TAMIS_KIND_EXACT)
+        row(out, "promised rate", "n/2^128 with n keys");
+    else
+        row(out, "promised rate", "%s%s", rate,
+            guava ? " (the file has neither: both follow from bits and probes)" : "");
+}
+
+static void print_body(FILE *out, const info_report *report) {
+    const tamis_plan *plan = tamis_filter_plan(report->filter);
+    char text[CLI_TEXT_NUMBER], limit[CLI_TEXT_NUMBER];
+
+    if (is_bloom(report))
+        row(out, "bits", "%s, %" PRIu32 " probes a key", cli_text_count(text, sizeof text, plan->bits),
+            plan->probes);
+    else
+        row(out, "slots", "of %" PRIu32 " bits, %u buckets a line", plan->slot_bits, 1u << plan->home_bits);
+    cli_text_bytes(text, sizeof text, report->info.memory);
+    if (plan->memory_limit != 0)
+        row(out, "memory", "%s, may grow to %s", text,
+            cli_text_bytes(limit, sizeof limit, plan->memory_limit));
+    else
+        row(out, "memory", "%s", text);
+}
+
+static void print_content(FILE *out, const info_report *report) {
+    const tamis_filter_info *info = &report->info;
+    char text[CLI_TEXT_NUMBER], added[CLI_TEXT_NUMBER];
+
+    if (is_bloom(report))
+        row(out, "fill", "%.1f %% of its bits are set", 100 * fill(report));
+    cli_text_count(added, sizeof added, info->added);
+    if (!isfinite(info->cardinality))
+        row(out, "keys", "cannot be told, all bits are set; %s were new when added", added);
+    else if (info->capacity > 0)
+        row(out, "keys", "about %s, %.1f %% of its capacity; %s were new when added",
+            cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report), added);
+    else
+        row(out, "keys", "about %s; %s were new when added",
+            cli_text_expected(text, sizeof text, info->cardinality), added);
+    row(out, "rate now", "%s", cli_text_real(text, sizeof text, info->fpr_live));
+    row(out, "saturated", "%s", info->saturated ? "yes: more keys came than it was made for" : "no");
+}
+
+void info_report_text(FILE *out, const info_report *report) {
+    cli_file_print(out, report->path);
+    fprintf(out, ": filter of kind %s\n", tamis_kind_name(report->info.kind));
+    print_maker(out, report);
+    print_promise(out, report);
+    print_body(out, report);
+    if (report->whole)
+        print_content(out, report);
+}
+
+static json_t *labels_object(const tamis_about *about) {
+    json_t *labels = json_object();
+
+    for (size_t i = 0; i < about->label_count; i++)
+        cli_json_text(labels, about->labels[i].name, about->labels[i].value);
+    if (json_object_size(labels) == about->label_count)
+        return labels;
+    json_decref(labels);
+    return NULL;
+}
+
+static void put_number(json_t *object, const char *name, bool known, double number) {
+    if (known)
+        cli_json_real(object, name, number);
+    else
+        cli_json_null(object, name);
+}
+
+static void put_plan(json_t *object, const info_report *report) {
+    const tamis_plan *plan = tamis_filter_plan(report->filter);
+
+    cli_json_count(object, "capacity", plan->capacity);
+    cli_json_real(object, "fpr", plan->fpr);
+    cli_json_bool(object, "estimated", report->about.format == TAMIS_FORMAT_GUAVA);
+    cli_json_count(object, "bits", plan->bits);
+    cli_json_count(object, "probes", plan->probes);
+    cli_json_count(object, "slot_bits", plan->slot_bits);
+    cli_json_count(object, "memory", report->info.memory);
+    cli_json_count(object, "memory_limit", plan->memory_limit);
+}
+
+static void put_content(json_t *object, const info_report *report) {
+    const tamis_filter_info *info = &report->info;
+
+    cli_json_bool(object, "whole", report->whole);
+    cli_json_count(object, "added", info->added);
+    put_number(object, "fill", report->whole && is_bloom(report), is_bloom(report) ? fill(report) : 0);
+    put_number(object, "keys", report->whole, info->cardinality);
+    put_number(object, "load", report->whole && info->capacity > 0, load(report));
+    put_number(object, "fpr_live", report->whole, info->fpr_live);
+    put_number(object, "false_fresh", report->whole, info->false_fresh);
+    cli_json_bool(object, "saturated", info->saturated);
+}
+
+bool info_report_json(FILE *out, const info_report *report) {
+    enum { ABOUT = 9, PLAN = 8, CONTENT = 8 };
+    const tamis_about *about = &report->about;
+    const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
+    json_t *object = json_object();
+    char seed[32];
+
+    snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
+    cli_file_json_text(object, "file", report->path);
+    cli_json_text(object, "format", tamis_format_name(about->format));
+    cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
+    cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
+    cli_json_text(object, "seed", seed);
+    cli_json_count(object, "version", about->version);
+    json_object_set_new(object, "created", about->created != 0 ? json_integer(about->created) : json_null());
+    json_object_set_new(object, "labels", labels_object(about));
+    cli_json_count(object, "user_data", about->data_size);
+    put_plan(object, report);
+    put_content(object, report);
+    return cli_json_write(object, ABOUT + PLAN + CONTENT, out, 0);
+}

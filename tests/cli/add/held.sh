@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Of two that would change a file the second is told who has it; reading goes on.
+echo a > in
+tamis build -o f.tamis --expect 100 in
+mkfifo pipe
+tamis add f.tamis pipe &
+exec 3> pipe
+sleep 0.3
+echo b | tamis add f.tamis 2> err
+echo "status $?"
+sed "s/process $! holds/process PID holds/" err
+tamis build -o f.tamis in 2> err
+echo "status $?"
+sed "s/process $! holds/process PID holds/" err
+echo b | tamis dedup --filter f.tamis 2> err
+echo "status $?"
+sed "s/process $! holds/process PID holds/" err
+tamis check f.tamis in
+echo c >&3
+exec 3>&-
+wait $!
+echo "status $?"
+echo c | tamis check f.tamis
+echo b | tamis add f.tamis && echo b | tamis check f.tamis
+ls -A

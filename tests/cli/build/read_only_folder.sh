@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A folder that may not be written to: an error before anything is read.
+mkdir folder
+echo a > in
+chmod a+rwx . && chmod a-w folder
+as=
+if [ "$(id -u)" = 0 ]; then
+    as='setpriv --reuid=65534 --clear-groups'
+    $as tamis --version > /dev/null 2>&1 && $as test -x . || { echo 'skipped: root may write anywhere' >&2; exit 77; }
+fi
+mkfifo never
+$as tamis build -o folder/f.tamis never
+echo "status $?"

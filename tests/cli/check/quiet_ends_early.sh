@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# -q ends with the first record that answers: the end of this input never comes.
+echo a > in
+tamis build -o f.tamis in
+mkfifo pipe
+exec 3<> pipe
+printf 'x\na\n' >&3
+timeout 10 tamis check -q f.tamis pipe
+echo "status $?"
+printf 'a\nx\n' >&3
+timeout 10 tamis check -qv f.tamis pipe
+echo "status $?"

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Files of others are united as they are, or with our own of their scheme.
+. "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
+dcso_file a.bloom
+golden dcso-0.2.4.tsv 3 5 empty.bloom
+guava_file a.guava
+tamis merge -o b.bloom empty.bloom a.bloom
+cmp <(tail -c +49 b.bloom) <(tail -c +49 a.bloom) && tamis info b.bloom | grep -E 'format|keys'
+tamis copy -o a.tamis --format tamis a.guava
+tamis merge -o b.guava a.guava a.tamis && cmp a.guava b.guava
+tamis merge -o b.tamis a.tamis a.guava && tamis info b.tamis | grep format
+tamis merge -o c.tamis --format tamis a.guava && tamis verify c.tamis
+tamis merge -o c a.guava a.bloom
+tamis merge -o c --format dcso a.guava
+ls

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Where a filter cannot be written: a folder, a FIFO, standard output, a missing or read-only folder, no room.
+. "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
+tamis gen words 400 > keys
+tamis build -o a.tamis --kind classic --expect 100000 --fpr 1e-3 keys
+mkdir folder closed
+mkfifo fifo
+try() {
+    tamis merge -o "$1" a.tamis a.tamis
+    echo "$1: $?"
+}
+try folder
+try fifo
+try -
+try /dev/null
+try missing/out
+echo old > out
+(
+    ulimit -f 100
+    try out
+)
+cat out
+cp a.tamis out
+chmod 640 out
+try out
+stat -c %a out
+ln -s out link
+try link
+readlink link
+chmod 555 closed
+plainly tamis merge -o closed/out a.tamis
+echo "$?"
+chmod 444 out
+plainly tamis merge -o out a.tamis
+echo "$?"
+ls -A . closed
