@@ -26,27 +26,10 @@ export PKG_CONFIG_PATH=$lib/pkgconfig
 
 # ---- the examples ----------------------------------------------------------------------------------------
 
-printf 'b\na\nb\n\na\n\nlast' >"$work/lines"
-awk '!seen[$0]++' "$work/lines" >"$work/unique"
-seq 100000 | sed p >"$work/many" # more than a batch and more than a buffer
-seq 100000 >"$work/many_unique"
-printf 'mallory\neve\n' >"$work/blocked"
+programs=(dedup.c dedup_stream.c spam_filter.c crawler.c ten_million.c share_with_guava.cpp)
+# shellcheck source-path=SCRIPTDIR source=examples.sh
+. "$here/examples.sh"
 
-# check_examples DIR: each does what it should.
-check_examples() {
-    "$1/dedup" <"$work/lines" | cmp - "$work/unique" || fail "$1/dedup: wrong lines"
-    "$1/dedup" <"$work/many" | cmp - "$work/many_unique" || fail "$1/dedup: wrong lines of many"
-    # It writes the last line as it came, without a newline.
-    "$1/dedup_stream" "$work/lines" 2>"$work/err" | cmp - <(head -c -1 "$work/unique") ||
-        fail "$1/dedup_stream: wrong lines"
-    [ "$(cat "$work/err")" = "4 of 7 lines" ] || fail "$1/dedup_stream said: $(cat "$work/err")"
-    [ "$(printf 'alice\neve\nmallory\n' | "$1/share_with_guava" "$work/blocked" | tr -s ' \n' ' ')" = \
-        "no alice perhaps eve perhaps mallory " ] || fail "$1/share_with_guava: wrong answers"
-    status=0
-    "$1/share_with_guava" "$work/absent" >"$work/out" 2>&1 || status=$?
-    [ "$status $(cat "$work/out")" = "2 share_with_guava: $work/absent: cannot be read" ] ||
-        fail "$1/share_with_guava: status $status: $(cat "$work/out")"
-}
 # needs PROGRAM LIBRARY: whether the loader is asked for it.
 needs() { readelf -dW "$1" | grep "NEEDED.*\[$2\]" >/dev/null; }
 soname=libtamis.so.${version%%.*}
@@ -65,17 +48,29 @@ typed() {
     (cd "$examples" && quietly eval "$line -o $*")
 }
 mkdir "$work/pc" "$work/pc_static"
-for file in dedup.c dedup_stream.c share_with_guava.cpp; do
-    step "pkg-config: $(line_of $file)"
-    typed $file "$work/pc/${file%.*}" -Wall -Wextra -Wpedantic -Werror "-Wl,-rpath,$lib"
+for file in "${programs[@]}"; do
+    step "pkg-config: $(line_of "$file")"
+    typed "$file" "$work/pc/${file%.*}" -Wall -Wextra -Wpedantic -Werror "-Wl,-rpath,$lib"
     needs "$work/pc/${file%.*}" "$soname" || fail "the shared ${file%.*} does not need $soname"
 done
 check_examples "$work/pc"
+case ${TAMIS_TEST_SCALE:-full} in
+    full | torture)
+        step "ten million"
+        check_spam_filter "$work/pc" 10000000
+        check_ten_million "$work/pc" 10000000 72984448
+        ;;
+esac
+step "ten_million with half of the bits"
+sed 's/expected_insertions = n;/expected_insertions = n \/ 2;/' "$examples/ten_million.c" >"$work/planted.c"
+# shellcheck disable=SC2046 # words are what it prints
+quietly "$cc" "$work/planted.c" -o "$work/planted" "-Wl,-rpath,$lib" $(pkg-config --cflags --libs tamis)
+says 1 "NOT as promised" "$work/planted" 100000
 
 step "pkg-config --static"
 pkg-config() { command pkg-config --static "$@"; }
-for file in dedup.c dedup_stream.c share_with_guava.cpp; do
-    typed $file "$work/pc_static/${file%.*}" -static
+for file in "${programs[@]}"; do
+    typed "$file" "$work/pc_static/${file%.*}" -static
     ! needs "$work/pc_static/${file%.*}" '.*' || fail "the static ${file%.*} needs a shared library"
 done
 unset -f pkg-config
@@ -102,12 +97,12 @@ cp -r "$prefix" "$moved"
 mv "$prefix" "$prefix.away"
 mkdir "$work/pc_moved"
 moved_lib=$moved${lib#"$prefix"}
-for file in dedup.c dedup_stream.c share_with_guava.cpp; do
+for file in "${programs[@]}"; do
     compile=("$cc")
     # shellcheck disable=SC2034 # eval reads it
     [ "${file##*.}" = c ] || compile=("$cxx" -std=c++17)
     package=tamis
-    [ $file != dedup_stream.c ] || package=tamis-stream
+    [ "$file" != dedup_stream.c ] || package=tamis-stream
     # pkg-config escapes the spaces for a shell that reads its words once more.
     quietly eval "\"\${compile[@]}\" \"\$examples/$file\" -o \"\$work/pc_moved/${file%.*}\" \"-Wl,-rpath,\$moved_lib\" \
         $(PKG_CONFIG_PATH=$moved_lib/pkgconfig pkg-config --cflags --libs $package)"

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Senders to block, ten million in 28 MB: cc spam_filter.c $(pkg-config --cflags --libs tamis)
+ *
+ *     spam_filter build LIST GOOD F ALLOW     from the addresses to block and those of known good senders
+ *     spam_filter check F ALLOW <addresses    tells for each: pass, blocked or rescued
+ *
+ * The filter lets no address of LIST pass, and wrongly hits one in 10,000 of all others. Which of these matter is known
+ * beforehand: the senders one has heard from before. So all of GOOD are asked when the filter is made, and ALLOW gets
+ * those it hits though LIST has them not: a few in 10,000, however long LIST and GOOD are. Known senders are thus
+ * answered without any error; strangers with that of the filter. ALLOW is a plain list, searched exactly: a second
+ * filter in its place would be wrong at times too, and what it wrongly rescued would be spam.
+ *
+ * An exception is one of just this filter: F and ALLOW are made together and belong together.
+ */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/tamis.h>
+
+enum { BATCH = 256, LINE = 322 }; /* an address has at most 64 + 1 + 255 bytes */
+static const double RATE = 1e-4;
+
+typedef struct addresses {
+    tamis_key keys[BATCH];
+    char lines[BATCH][LINE];
+} addresses;
+
+typedef struct exception {
+    char address[LINE];
+    bool listed; /* LIST has it: the filter was right */
+} exception;
+
+typedef struct exceptions {
+    exception *at; /* in order, each once */
+    size_t count, room;
+} exceptions;
+
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "spam_filter: %s%s%s\n", what, *what != '\0' ? ": " : "", why);
+    exit(2);
+}
+
+static void need(tamis_status status, const tamis_error *err) {
+    if (status != TAMIS_OK)
+        die("", err->text);
+}
+
+static FILE *open_file(const char *name, const char *mode) {
+    FILE *file = fopen(name, mode);
+    if (file == NULL)
+        die(name, *mode == 'r' ? "cannot be read" : "cannot be written");
+    return file;
+}
+
+/* The next addresses, in lower case, without empty lines; 0 at the end. */
+static size_t read_batch(addresses *batch, FILE *file, const char *name) {
+    size_t count = 0;
+
+    while (count < BATCH && fgets(batch->lines[count], LINE, file) != NULL) {
+        char *line = batch->lines[count];
+        size_t size = strcspn(line, "\r\n");
+        if (size == LINE - 1)
+            die(name, "a line is too long for an address");
+        line[size] = '\0';
+        for (size_t i = 0; i < size; i++)
+            line[i] = (char)tolower((unsigned char)line[i]);
+        if (size > 0)
+            batch->keys[count++] = (tamis_key){line, size};
+    }
+    if (ferror(file))
+        die(name, "cannot be read");
+    return count;
+}
+
+static int by_address(const void *one, const void *other) {
+    return strcmp(((const exception *)one)->address, ((const exception *)other)->address);
+}
+
+static exception *find(const exceptions *some, const char *address) {
+    exception wanted;
+    strcpy(wanted.address, address);
+    return some->count > 0 ? bsearch(&wanted, some->at, some->count, sizeof wanted, by_address) : NULL;
+}
+
+/* The addresses of a file, or, given a filter, those that it hits. */
+static exceptions read_exceptions(const char *name, const tamis_filter *filter, addresses *batch) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    exceptions some = {NULL, 0, 0};
+    FILE *file = open_file(name, "r");
+    size_t count, kept = 0;
+
+    while ((count = read_batch(batch, file, name)) > 0) {
+        tamis_answer answers[BATCH];
+        memset(answers, TAMIS_SEEN, sizeof answers);
+        if (filter != NULL)
+            need(tamis_filter_contains_many(filter, batch->keys, count, answers, NULL, &err), &err);
+        if (some.room < some.count + count) {
+            some.room = 2 * some.room + BATCH;
+            some.at = realloc(some.at, some.room * sizeof *some.at);
+            if (some.at == NULL)
+                die(name, "out of memory");
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (answers[i] != TAMIS_SEEN)
+                continue;
+            strcpy(some.at[some.count].address, batch->lines[i]);
+            some.at[some.count++].listed = false;
+        }
+    }
+    fclose(file);
+    if (some.count > 0)
+        qsort(some.at, some.count, sizeof *some.at, by_address);
+    for (size_t i = 0; i < some.count; i++)
+        if (i == 0 || by_address(&some.at[i], &some.at[kept - 1]) != 0)
+            some.at[kept++] = some.at[i];
+    some.count = kept;
+    return some;
+}
+
+/* A filter of just the size for the addresses of a file. */
+static tamis_filter *make_filter(const char *name, addresses *batch) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    FILE *file = open_file(name, "r");
+    size_t count;
+
+    while ((count = read_batch(batch, file, name)) > 0)
+        want.expect += count;
+    if (want.expect == 0)
+        die(name, "holds no address");
+    want.fpr = RATE;
+    need(tamis_plan_make(&plan, &want, &err), &err);
+    need(tamis_filter_create(&filter, &plan, NULL, &err), &err);
+    rewind(file);
+    while ((count = read_batch(batch, file, name)) > 0)
+        need(tamis_filter_add_many(filter, batch->keys, count, NULL, NULL, &err), &err);
+    fclose(file);
+    return filter;
+}
+
+static void build(const char *list, const char *good, const char *path, const char *allow, addresses *batch) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = make_filter(list, batch);
+    exceptions hit = read_exceptions(good, filter, batch);
+    FILE *file = open_file(list, "r");
+    size_t count;
+
+    while ((count = read_batch(batch, file, list)) > 0) {
+        for (size_t i = 0; i < count; i++) {
+            exception *known = find(&hit, batch->lines[i]);
+            if (known != NULL)
+                known->listed = true;
+        }
+    }
+    fclose(file);
+    file = open_file(allow, "w");
+    for (size_t i = 0; i < hit.count; i++)
+        if (!hit.at[i].listed)
+            fprintf(file, "%s\n", hit.at[i].address);
+    if (ferror(file) || fclose(file) != 0)
+        die(allow, "cannot be written");
+    need(tamis_filter_save(filter, path, &err), &err);
+    free(hit.at);
+    tamis_filter_free(filter);
+}
+
+static void check(const char *path, const char *allow, addresses *batch) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = NULL;
+    tamis_answer answers[BATCH];
+    exceptions allowed = read_exceptions(allow, NULL, batch);
+    size_t count;
+
+    /* Mapped: there at once, and one copy in memory however many processes ask it. */
+    need(tamis_filter_open(&filter, path, NULL, &err), &err);
+    while ((count = read_batch(batch, stdin, "standard input")) > 0) {
+        need(tamis_filter_contains_many(filter, batch->keys, count, answers, NULL, &err), &err);
+        for (size_t i = 0; i < count; i++) {
+            const char *verdict = "pass";
+            if (answers[i] == TAMIS_SEEN)
+                verdict = find(&allowed, batch->lines[i]) != NULL ? "rescued" : "blocked";
+            printf("%s\t%s\n", verdict, batch->lines[i]);
+        }
+    }
+    if (fflush(stdout) != 0 || ferror(stdout))
+        die("standard output", "cannot be written");
+    tamis_filter_free(filter);
+    free(allowed.at);
+}
+
+int main(int argc, char **argv) {
+    static addresses batch;
+
+    if (argc == 6 && strcmp(argv[1], "build") == 0)
+        build(argv[2], argv[3], argv[4], argv[5], &batch);
+    else if (argc == 4 && strcmp(argv[1], "check") == 0)
+        check(argv[2], argv[3], &batch);
+    else
+        die("usage", "spam_filter build LIST GOOD F ALLOW, or spam_filter check F ALLOW");
+    return 0;
+}

@@ -1,0 +1,101 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2154 # work is the folder of consumer.sh
+# Sourced by consumer.sh: check_examples DIR sees that each program of docs/examples/, built in DIR, does what it should.
+
+printf 'b\na\nb\n\na\n\nlast' >"$work/lines"
+awk '!seen[$0]++' "$work/lines" >"$work/unique"
+seq 100000 | sed p >"$work/many" # more than a batch and more than a buffer
+seq 100000 >"$work/many_unique"
+printf 'mallory\neve\n' >"$work/blocked"
+# Known good senders, each twice, in no case in particular; one of them is blocked nevertheless.
+{ seq -f 'Friend%.0f@example.org' 100000 && echo SPAM7@example.com; } | sed p >"$work/good"
+
+# says STATUS TEXT COMMAND...: it ends with that status, and the last line it prints has the text.
+says() {
+    local want=$1 text=$2 status=0
+    shift 2
+    "$@" </dev/null >"$work/out" 2>&1 || status=$?
+    [ "$status" = "$want" ] || fail "$1: status $status, not $want: $(cat "$work/out")"
+    tail -n 1 "$work/out" | grep -qF "$text" || fail "$1: not '$text': $(cat "$work/out")"
+}
+
+check_dedup() {
+    "$1/dedup" <"$work/lines" | cmp - "$work/unique" || fail "$1/dedup: wrong lines"
+    "$1/dedup" <"$work/many" | cmp - "$work/many_unique" || fail "$1/dedup: wrong lines of many"
+    # It writes the last line as it came, without a newline.
+    "$1/dedup_stream" "$work/lines" 2>"$work/err" | cmp - <(head -c -1 "$work/unique") ||
+        fail "$1/dedup_stream: wrong lines"
+    [ "$(cat "$work/err")" = "4 of 7 lines" ] || fail "$1/dedup_stream said: $(cat "$work/err")"
+}
+
+check_share_with_guava() {
+    [ "$(printf 'alice\neve\nmallory\n' | "$1/share_with_guava" "$work/blocked" | tr -s ' \n' ' ')" = \
+        "no alice perhaps eve perhaps mallory " ] || fail "$1/share_with_guava: wrong answers"
+    says 2 "share_with_guava: $work/absent: cannot be read" "$1/share_with_guava" "$work/absent"
+}
+
+# check_spam_filter DIR COUNT: that many addresses are blocked.
+check_spam_filter() {
+    local program=$1/spam_filter list=$work/list filter=$work/spam.tamis allow=$work/allow rescued
+    seq "$2" | sed 's/.*/spam&@example.com/' >"$list"
+    "$program" build "$list" "$work/good" "$filter" "$allow" || fail "$program build failed"
+    "$program" check "$filter" "$allow" <"$list" | cut -f 1 | uniq -c | tr -d ' ' >"$work/out"
+    [ "$(cat "$work/out")" = "$2blocked" ] || fail "$program: of $2 blocked: $(cat "$work/out")"
+
+    # 10 of 100,000 are expected, and 5 standard deviations are 16.
+    rescued=$(wc -l <"$allow")
+    ((rescued >= 1 && rescued <= 26)) || fail "$program: $rescued to be rescued"
+    "$program" check "$filter" "$allow" <"$work/good" >"$work/out"
+    [ "$(wc -l <"$work/out")" = 200002 ] || fail "$program: not an answer for each"
+    [ "$(grep ^blocked "$work/out" | uniq)" = $'blocked\tspam7@example.com' ] || fail "$program: good ones are blocked"
+    sed -n 's/^rescued\t//p' "$work/out" | LC_ALL=C sort -u | cmp - "$allow" || fail "$program: others are rescued"
+    "$program" check "$filter" /dev/null <"$work/good" >"$work/out"
+    [ "$(grep -c ^blocked "$work/out")" = $((2 * rescued + 2)) ] || fail "$program: rescued without the list"
+
+    says 2 "spam_filter: $list: is no filter" "$program" check "$list" "$allow"
+    says 2 "spam_filter: $work/absent: cannot be read" "$program" build "$work/absent" "$work/good" "$filter" "$allow"
+    rm "$list"
+}
+
+check_crawler() {
+    local program=$1/crawler seen=$work/seen crawler
+    rm -f "$seen" "$work/pipe"
+    printf 'http://a/\nhttp://a/#top\n\nhttp://b/\n' | "$program" "$seen" | cmp - <(printf 'http://a/\nhttp://b/\n') ||
+        fail "$program: wrong URLs"
+    printf 'http://b/\nhttp://c/' | "$program" "$seen" | cmp - <(echo http://c/) || fail "$program: wrong URLs, later"
+
+    # One is killed with URLs out and the file not saved; until then it keeps others off.
+    mkfifo "$work/pipe"
+    "$program" "$seen" <"$work/pipe" >"$work/crawled" &
+    crawler=$!
+    exec 9>"$work/pipe"
+    cat "$work/many_unique" >&9 || fail "$program ended early" # when that is through the pipe it is well at work
+    says 2 "process $crawler" "$program" "$seen"
+    kill -KILL $crawler
+    wait $crawler 2>/dev/null || true
+    exec 9>&-
+    [ -s "$work/crawled" ] || fail "$program printed nothing"
+    { echo http://c/ && cat "$work/many"; } | "$program" "$seen" | cmp - "$work/many_unique" ||
+        fail "$program: wrong URLs after a crash"
+    "$program" "$seen" <"$work/many" | cmp - /dev/null || fail "$program: URLs twice"
+
+    says 2 "crawler: $work/lines: is no filter" "$program" "$work/lines"
+    [ -z "$(find "$work" -maxdepth 1 -name '.*.tamis-*')" ] || fail "$program leaves its lock behind"
+}
+
+# check_ten_million DIR COUNT BITS
+check_ten_million() {
+    says 0 "as promised" "$1/ten_million" "$2"
+    [ "$(head -n 2 "$work/out")" = "$2 integers in $3 bits, 5 hash functions"$'\nforgotten: 0' ] ||
+        fail "$1/ten_million: $(cat "$work/out")"
+    says 2 "ten_million: guava: a rate of 2 " "$1/ten_million" 1000 2
+}
+
+check_examples() {
+    check_dedup "$1"
+    check_share_with_guava "$1"
+    check_spam_filter "$1" 20000
+    check_crawler "$1"
+    check_ten_million "$1" 100000 729856
+}

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""DCSO's bloom beside tamis: dcso.py FILTER_FILE SEED FILTERS, in an empty folder
+
+Each file is made by both for the same keys and has to be the same; then each asks, and adds to, the other's.
+bloom takes lines and loses all that follows one longer than 64 KiB, so keys are short and without line ends, and a
+long one is asked of ours alone. Exit status 1 and a sentence where something differs.
+"""
+import gzip
+import random
+import subprocess
+import sys
+
+TOOL, SEED, FILTERS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+ABSENT = 1000  # keys asked beside those that are in
+HEAD, COUNT_AT = 48, 40
+RNG = random.Random(SEED)
+
+
+def fail(what):
+    print(what)
+    sys.exit(1)
+
+
+def run(*words, given=b"", status=0):
+    done = subprocess.run(words, input=given, capture_output=True)
+    if done.returncode != status:
+        fail(f"{' '.join(words)}: exit status {done.returncode}: {done.stderr.decode()}")
+    return done.stdout if status == 0 else done.stderr
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def put(path, what):
+    with open(path, "wb") as file:
+        file.write(what)
+
+
+def keys(count):
+    """Different ones, without bytes that end a line."""
+    bytes_of_a_line = bytes(c for c in range(256) if c not in b"\r\n")
+    found = set()
+    while len(found) < count:
+        found.add(bytes(RNG.choices(bytes_of_a_line, k=RNG.choice([0, 4, 5, 8, 13, 40, 300]))))
+    return sorted(found, key=lambda _: RNG.random())
+
+
+def lines(some):
+    return b"".join(key + b"\n" for key in some)
+
+
+def in_hex(some):
+    return b"".join(key.hex().encode() + b"\n" for key in some)
+
+
+def theirs_has(path, some):
+    return set(run("bloom", "check", path, given=lines(some)).split(b"\n")[:-1])
+
+
+def ours_has(path, some, form="auto"):
+    answers = run(TOOL, "ask", form, path, given=in_hex(some)).split()
+    if len(answers) != len(some):
+        fail(f"{len(answers)} answers to {len(some)} keys")
+    return {key for key, answer in zip(some, answers) if answer == b"1"}
+
+
+def same_bytes(what, theirs, ours):
+    if content(theirs) != content(ours):
+        fail(f"{what}: files differ\n{content(theirs)[:200].hex()}\n{content(ours)[:200].hex()}")
+
+
+def same_answers(what, path, members, others):
+    theirs, ours = theirs_has(path, members + others), ours_has(path, members + others)
+    if theirs != ours:
+        fail(f"{what}: answers differ for {next(iter(theirs ^ ours))!r}")
+    if not set(members) <= ours:
+        fail(f"{what}: a key is lost")
+    return theirs
+
+
+def make(n, p, path):
+    run("bloom", "create", "-n", str(n), "-p", p, path)
+
+
+def one_filter(number):
+    n = RNG.choice([1, 2, 10, 63, 64, 100, 1000, 5000, RNG.randrange(1, 3000)])
+    p = RNG.choice(["0.5", "0.3", "0.1", "0.03", "0.01", "0.001", "1e-6", "1e-9", repr(10**-RNG.uniform(0.302, 10))])
+    some = keys(RNG.choice([0, 1, n // 2, n, min(2 * n, 4000)]))
+    half = len(some) // 2
+    others = keys(ABSENT)
+    what = f"filter {number}, n {n}, p {p}, {len(some)} keys"
+
+    make(n, p, "theirs")
+    run(TOOL, "make", "dcso", "fnv-dcso", "-", str(n), p, "/dev/null", "ours")
+    same_bytes(what + ", empty", "theirs", "ours")
+    # Half of the keys each to its own file, and the other half each to the other's. A repeated key is not counted.
+    some_twice = some[:half] + some[: half // 2]
+    if some_twice:
+        run("bloom", "insert", "theirs", given=lines(some_twice))
+    run(TOOL, "add", "dcso", "ours", "ours", given=in_hex(some_twice))
+    same_bytes(what + ", half", "theirs", "ours")
+    if some[half:]:
+        run("bloom", "insert", "ours", given=lines(some[half:]))
+    run(TOOL, "add", "dcso", "theirs", "theirs", given=in_hex(some[half:]))
+    same_bytes(what + ", full", "theirs", "ours")
+    same_answers(what, "ours", some, others)
+
+
+def user_data():
+    data = bytes(RNG.choices(range(256), k=RNG.randrange(1, 5000)))
+    put("data", data)
+    run(TOOL, "make", "dcso", "fnv-dcso", "-", "100", "0.01", "data", "ours")
+    if run("bloom", "get-data", "ours").rstrip(b"\n") != data.rstrip(b"\n"):
+        fail("data that we wrote is not what bloom reads")
+    make(100, "0.01", "with_data")
+    run("bloom", "set-data", "with_data", given=b"blocked since Monday\n")
+    run(TOOL, "add", "dcso", "with_data", "with_data", given=in_hex([b"foo"]))
+    if run(TOOL, "data", "dcso", "with_data") != b"blocked since Monday\n":
+        fail("data that bloom wrote is not what we read")
+    if run("bloom", "get-data", "with_data").strip() != b"blocked since Monday":
+        fail("data is lost when we add a key")
+
+
+def joined():
+    """bloom adds the counts up, we estimate them: what has to be the same is the rest."""
+    both = [keys(50), keys(50)]
+    for i, some in enumerate(both):
+        make(100, "0.001", f"part{i}")
+        run("bloom", "insert", f"part{i}", given=lines(some))
+    run(TOOL, "join", "dcso", "part0", "part1", "ours_joined")
+    run("bloom", "join", "part0", "part1")
+    theirs, ours = content("part0"), content("ours_joined")
+    if theirs[:COUNT_AT] + theirs[HEAD:] != ours[:COUNT_AT] + ours[HEAD:]:
+        fail("joined files differ")
+    same_answers("joined", "part0", both[0] + both[1], keys(ABSENT))
+
+
+def compressed():
+    run("bloom", "--gzip", "create", "-n", "10", "-p", "0.01", "packed")
+    run("bloom", "--gzip", "insert", "packed", given=b"foo\n")
+    said = run(TOOL, "ask", "dcso", "packed", status=1)
+    if b"TAMIS_E_FORMAT" not in said or b"compressed with gzip" not in said:
+        fail(f"of a compressed file we say: {said.decode()}")
+    put("unpacked", gzip.decompress(content("packed")))
+    if ours_has("unpacked", [b"foo", b"bar"]) != {b"foo"}:
+        fail("an unpacked file is not answered")
+
+
+def long_keys():
+    """Ours takes what bloom cannot, and bloom still answers for the rest of that file."""
+    long_one, some = b"x" * 70000, keys(20)
+    run(TOOL, "make", "dcso", "fnv-dcso", "-", "100", "1e-9", "/dev/null", "ours")
+    run(TOOL, "add", "dcso", "ours", "ours", given=in_hex(some[:10] + [long_one] + some[10:]))
+    if ours_has("ours", some + [long_one, long_one[1:]]) != set(some + [long_one]):
+        fail("a long key is not found")
+    if theirs_has("ours", some) != set(some):
+        fail("bloom does not find keys that stand beside a long one")
+
+
+def a_mistake_is_found():
+    make(1000, "0.01", "theirs")
+    some = keys(500)
+    run("bloom", "insert", "theirs", given=lines(some))
+    changed = bytearray(content("theirs"))
+    at = next(i for i in range(HEAD, len(changed)) if changed[i])
+    changed[at] &= changed[at] - 1
+    put("changed", changed)
+    if ours_has("changed", some) == theirs_has("theirs", some):
+        fail("a mistake is not noticed: one bit less gives the same answers")
+
+
+def main():
+    for number in range(FILTERS):
+        one_filter(number)
+    for check in (user_data, joined, compressed, long_keys, a_mistake_is_found):
+        check()
+
+
+if __name__ == "__main__":
+    main()
