@@ -59,10 +59,12 @@ tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place
 /* Until the reader of a stopping writer takes something. */
 static tamis_status wait_stopping(tamis__writer *writer, tamis_error *err) {
     struct pollfd output = {.fd = writer->fd, .events = POLLOUT};
+    uint64_t end = tamis__now_ns() + TAMIS__STOP_GRACE_MS * UINT64_C(1000000), now;
     int ready;
-    do
-        ready = tamis__sys.poll(&output, 1, TAMIS__STOP_GRACE_MS);
-    while (ready < 0 && errno == EINTR);
+    do { /* signals do not lengthen it */
+        now = tamis__now_ns();
+        ready = tamis__sys.poll(&output, 1, now < end ? (int)((end - now) / 1000000) + 1 : 0);
+    } while (ready < 0 && errno == EINTR);
     if (ready > 0)
         return TAMIS_OK;
     if (ready < 0)

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -383,8 +384,13 @@ static void stop_while_the_reader_sleeps(void **state) {
     struct pollfd arrived = {.fd = l.out, .events = POLLIN};
     assert_int_equal(poll(&arrived, 1, PATIENCE_MS), 1);
     usleep(50000); /* it fills the pipe and blocks */
-    pthread_kill(l.thread, SIGUSR1);
-    pthread_join(l.thread, NULL);
+    /* Again until it ends: a signal just before it blocks interrupts nothing. */
+    struct timespec until;
+    do {
+        pthread_kill(l.thread, SIGUSR1);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+    } while (pthread_timedjoin_np(l.thread, NULL, &until) != 0);
     sigaction(SIGUSR1, &before, NULL);
     assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
     /* what the pipe took, and no hole in it */
