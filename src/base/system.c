@@ -53,6 +53,27 @@ static void *system_map_file(int fd, size_t size) {
     return block == MAP_FAILED ? NULL : block;
 }
 
+static int system_socket(int domain, int type, int protocol) {
+    return socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+}
+
+static int system_connected(int fd) {
+    int failed = 0;
+    socklen_t size = sizeof failed;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &size) < 0)
+        return -1;
+    errno = failed;
+    return failed ? -1 : 0;
+}
+
+static ssize_t system_send(int fd, const void *buffer, size_t size) {
+    return send(fd, buffer, size, MSG_NOSIGNAL);
+}
+
+static ssize_t system_receive(int fd, void *buffer, size_t size) {
+    return recv(fd, buffer, size, 0);
+}
+
 struct tamis__system tamis__sys = {
     .open = system_open,
     .close = close,
@@ -77,6 +98,11 @@ struct tamis__system tamis__sys = {
     .map_file = system_map_file,
     .advise = madvise,
     .unmap = munmap,
+    .socket = system_socket,
+    .connect = connect,
+    .connected = system_connected,
+    .send = system_send,
+    .receive = system_receive,
 };
 
 uint64_t tamis__now_ns(void) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -43,6 +44,11 @@ struct tamis__system {
                       size_t size); /* the file's bytes, shared, to read; NULL on failure (errno set) */
     int (*advise)(void *block, size_t size, int advice); /* madvise */
     int (*unmap)(void *block, size_t size);
+    int (*socket)(int domain, int type, int protocol); /* non-blocking, close-on-exec */
+    int (*connect)(int fd, const struct sockaddr *address, socklen_t size);
+    int (*connected)(int fd); /* 0, or -1 and the errno that the connecting ended with */
+    ssize_t (*send)(int fd, const void *buffer, size_t size); /* without SIGPIPE */
+    ssize_t (*receive)(int fd, void *buffer, size_t size);
 };
 
 extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;

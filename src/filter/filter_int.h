@@ -111,8 +111,31 @@ struct tamis__filter_ops {
     void (*unite)(tamis_filter *into, const tamis_filter *from);
 };
 
+/* A batch, of keys or of hashes of this filter's hasher: one of the two. */
+typedef struct tamis__asked {
+    const tamis_key *keys;
+    const tamis_hash *hashes;
+    size_t count;
+} tamis__asked;
+
+/* A filter whose bits are elsewhere: it is asked a whole batch at a time, and any question may fail. What is not here it
+ * cannot do. */
+typedef struct tamis__remote {
+    /* On failure *done keys, the first, are in and answered; answers may be NULL. */
+    tamis_status (*add)(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers, size_t *done,
+                        tamis_error *err);
+    tamis_status (*contains)(const tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                             size_t *done, tamis_error *err);
+    /* Fills cardinality, fpr_live, ones and memory. */
+    tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
+    tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
+    /* Gives back filter->body, if it was set. */
+    void (*destroy)(tamis_filter *filter);
+} tamis__remote;
+
 struct tamis_filter {
-    const struct tamis__filter_ops *ops;
+    const struct tamis__filter_ops *ops; /* NULL for a remote one */
+    const tamis__remote *remote;         /* NULL: its bits are in memory */
     const struct tamis__filter_kernels *kernels;
     tamis_allocator allocator;
     tamis_plan plan;
@@ -134,6 +157,13 @@ struct tamis_filter {
  * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED, TAMIS_E_NOMEM. */
 tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *image, tamis_hasher *hasher,
                                    const tamis_allocator *allocator, tamis_error *err);
+
+/* A remote filter without body, plan and hasher, which the caller sets: tamis_filter_free gives back what is set. */
+TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,
+                                                           const tamis_allocator *allocator, tamis_error *err);
+
+/* TAMIS_E_UNSUPPORTED for what a filter that is elsewhere cannot do. */
+tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err);
 
 /* Around a batch. Not to be nested, and keep is taken before it. */
 static inline void tamis__filter_enter(const tamis_filter *filter) {

@@ -27,7 +27,7 @@
 #define TAMIS__MIX    UINT64_C(0xff51afd7ed558ccd) /* a multiplier of murmur3's finish */
 
 /* Positions of one digest; `scheme` is one that has digests. */
-void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits, uint32_t probes,
+TAMIS_PRIVATE_API void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits, uint32_t probes,
                       uint64_t *positions);
 
 #endif

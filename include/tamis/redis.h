@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_REDIS_H
+#define TAMIS_REDIS_H
+
+/* Filters in bitmaps of a Redis: library libtamis-redis. Not part of tamis/tamis.h, so that who embeds a filter
+ * inherits nothing else. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/alloc.h>
+#include <tamis/filter.h>
+#include <tamis/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A server, named by a URI:
+ *
+ *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
+ *
+ * Parts are percent-decoded. What may stand behind a ? and between &:
+ *
+ *     timeout=1s         for one connection to be made
+ *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
+ *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
+ *     patience=15s       for which a call may go without one answer, retries included, before it fails
+ *
+ * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
+ * are needed and kept.
+ */
+typedef struct tamis_redis tamis_redis;
+
+/* *redis is owned by the caller until tamis_redis_close (NULL is fine there), which comes after the last filter of it
+ * was freed. Connects once, so that what is wrong is said at once: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
+ * TAMIS_E_TIMEOUT, TAMIS_E_REFUSED (user, password, database), TAMIS_E_NOMEM. allocator NULL: the default. */
+TAMIS_API tamis_status tamis_redis_open(tamis_redis **redis, const char *uri, const tamis_allocator *allocator,
+                                        tamis_error *err);
+TAMIS_API void tamis_redis_close(tamis_redis *redis);
+
+/*
+ * A filter there, named by NAME?parameter=value&..., with
+ *
+ *     layout=java        key "bf:NAME", guava64 over m = (int)(-n ln p / (ln 2)^2) bits, k = max(1, round(m/n ln 2)):
+ *                        the bits of a published Java class; expect=n and fpr=p are needed
+ *     expect=n, fpr=p    what it is made for
+ *     ttl=1d             its keys expire so long after each add (renew=add, the default) or after they were made
+ *                        (renew=create)
+ *
+ * *filter is owned by the caller until tamis_filter_free, one thread at a time; threads open one each of the same
+ * server. It answers tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get and _clear, and
+ * refuses the others (TAMIS_E_UNSUPPORTED). A batch is one round trip: give many keys at once.
+ *
+ * No answer is wrong: a key that was answered is in. Where a connection was lost after an add was sent, it is sent again;
+ * if its bits are all there then, nobody knows who set them, and the answer is TAMIS_UNKNOWN. Where a call fails, keys
+ * past *done may be in or not.
+ */
+TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
+                                               tamis_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The bits of a published Java class: one Redis key "bf:" + name, positions of Guava's MURMUR128_MITZ_64 over a number
+ * of bits that is truncated, and not rounded to words as Guava's own is. n and p are not kept anywhere: who asks has to
+ * say the same.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "store/redis/redis_filter.h"
+
+/* A Java cast to int: the nearest there is. */
+static uint64_t to_int(double x) {
+    return x < (double)INT32_MAX ? (uint64_t)x : INT32_MAX;
+}
+
+static tamis_status configure(tamis__redis_filter *filter, tamis_plan *plan, tamis_error *err) {
+    tamis__redis_uri *uri = &filter->uri;
+    double fpr = 0;
+    tamis_status status = tamis__redis_uri_count(uri, "expect", 1, INT64_MAX, &plan->capacity, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_uri_rate(uri, "fpr", &fpr, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (plan->capacity == 0 || fpr == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: layout java keeps no parameters in the Redis; give expect=N and fpr=RATE, the same "
+                           "as every other program that uses the filter",
+                           uri->shown);
+    double n = (double)plan->capacity;
+    plan->kind = TAMIS_KIND_CLASSIC;
+    plan->scheme = TAMIS_SCHEME_GUAVA64;
+    plan->fpr = fpr;
+    plan->bits = to_int(tamis_bloom_bits(n, fpr));
+    if (plan->bits == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: expect=%" PRIu64 " and fpr=%g come to no bit at all; "
+                           "expect more, or ask for a smaller rate", uri->shown, plan->capacity, fpr);
+    plan->probes = tamis_bloom_probes(n, (double)plan->bits);
+    if (plan->probes > TAMIS_PROBES_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: fpr=%g takes %" PRIu32 " probes, more than %d; ask for a "
+                           "larger rate", uri->shown, fpr, plan->probes, TAMIS_PROBES_MAX);
+    plan->fpr_predicted = tamis_bloom_fpr(n, (double)plan->bits, plan->probes);
+    filter->keys = 1;
+    filter->renewed = true;
+    return TAMIS_OK;
+}
+
+static size_t key_name(const tamis__redis_filter *filter, uint32_t key, char *to) {
+    (void)key;
+    memcpy(to, "bf:", 3);
+    memcpy(to + 3, filter->uri.name, filter->uri.name_size);
+    return 3 + filter->uri.name_size;
+}
+
+const tamis__layout tamis__layout_java = {"java", configure, key_name};

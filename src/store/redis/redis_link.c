@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/redis_link.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/trouble.h"
+
+enum { RECEIVE = 64 << 10, WORD_HEAD = 24 /* "$" or "*", 20 digits, CR, LF */ };
+
+struct tamis__link {
+    const tamis__link_to *to;
+    tamis_allocator allocator;
+    int fd;
+    tamis__replies *replies;
+    char *out; /* bytes sent..used are to be sent */
+    size_t sent, used, room;
+    bool out_of_memory;
+    char in[RECEIVE];
+};
+
+/* ---- words ---- */
+
+static char *make_room(tamis__link *link, size_t size) {
+    if (link->room - link->used >= size)
+        return link->out + link->used;
+    if (link->sent > 0) {
+        memmove(link->out, link->out + link->sent, link->used - link->sent);
+        link->used -= link->sent;
+        link->sent = 0;
+    }
+    if (link->room - link->used < size) {
+        size_t room = link->room * 2 > link->used + size ? link->room * 2 : link->used + size;
+        char *out = tamis__alloc(&link->allocator, room, 1);
+        if (!out) {
+            link->out_of_memory = true;
+            return NULL;
+        }
+        if (link->used > 0)
+            memcpy(out, link->out, link->used);
+        tamis__free(&link->allocator, link->out, link->room);
+        link->out = out;
+        link->room = room;
+    }
+    return link->out + link->used;
+}
+
+/* A mark, a number, CR and LF. */
+static size_t put_head(char *to, char mark, uint64_t number) {
+    char digits[20];
+    size_t count = 0, used = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while (number /= 10);
+    to[used++] = mark;
+    while (count > 0)
+        to[used++] = digits[--count];
+    to[used++] = '\r';
+    to[used++] = '\n';
+    return used;
+}
+
+void tamis__link_command(tamis__link *link, size_t words) {
+    char *to = make_room(link, WORD_HEAD);
+    if (to)
+        link->used += put_head(to, '*', words);
+}
+
+void tamis__link_word(tamis__link *link, const void *bytes, size_t size) {
+    char *to = make_room(link, WORD_HEAD + size + 2);
+    if (!to)
+        return;
+    size_t head = put_head(to, '$', size);
+    if (size > 0)
+        memcpy(to + head, bytes, size);
+    memcpy(to + head + size, "\r\n", 2);
+    link->used += head + size + 2;
+}
+
+void tamis__link_text(tamis__link *link, const char *text) {
+    tamis__link_word(link, text, strlen(text));
+}
+
+void tamis__link_number(tamis__link *link, int64_t number) {
+    char digits[WORD_HEAD], *at = digits + sizeof digits;
+    uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (number < 0)
+        *--at = '-';
+    tamis__link_word(link, at, (size_t)(digits + sizeof digits - at));
+}
+
+size_t tamis__link_unsent(const tamis__link *link) {
+    return link->used - link->sent;
+}
+
+/* ---- bytes ---- */
+
+static tamis_status lost(const tamis__link *link, int failed, tamis_error *err) {
+    if (failed == 0)
+        return tamis__fail(err, TAMIS_E_IO, 0, "redis %s: closed the connection; check the server and its log",
+                           link->to->shown);
+    return tamis__fail(err, TAMIS_E_IO, failed, "redis %s: %s; check that the server runs and can be reached",
+                       link->to->shown, tamis__errno_text(failed));
+}
+
+static bool would_block(int failed) {
+    return failed == EAGAIN || failed == EWOULDBLOCK || failed == EINTR;
+}
+
+struct pollfd tamis__link_poll(const tamis__link *link) {
+    return (struct pollfd){link->fd, (short)(link->sent < link->used ? POLLIN | POLLOUT : POLLIN), 0};
+}
+
+tamis_status tamis__link_send(tamis__link *link, tamis_error *err) {
+    if (link->out_of_memory)
+        return tamis__fail(err, TAMIS_E_NOMEM, 0,
+                           "redis %s: out of memory for commands; free some, or raise the limit",
+                           link->to->shown);
+    while (link->sent < link->used) {
+        ssize_t some = tamis__sys.send(link->fd, link->out + link->sent, link->used - link->sent);
+        if (some < 0 && would_block(errno))
+            return TAMIS_OK;
+        if (some < 0)
+            return lost(link, errno, err);
+        link->sent += (size_t)some;
+    }
+    link->sent = link->used = 0;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__link_receive(tamis__link *link, bool *some, tamis_error *err) {
+    ssize_t size = tamis__sys.receive(link->fd, link->in, sizeof link->in);
+    *some = size > 0;
+    if (size < 0 && would_block(errno))
+        return TAMIS_OK;
+    if (size <= 0)
+        return lost(link, size < 0 ? errno : 0, err);
+    return tamis__replies_feed(link->replies, link->in, (size_t)size, err);
+}
+
+tamis_status tamis__link_reply(tamis__link *link, const tamis__reply **reply, tamis_error *err) {
+    return tamis__replies_next(link->replies, reply, err);
+}
+
+tamis_status tamis__link_wait(struct pollfd *fds, size_t count, uint64_t deadline, int *ready,
+                              tamis_error *err) {
+    for (;;) {
+        uint64_t now = tamis__now_ns();
+        uint64_t left = now < deadline ? (deadline - now + 999999) / 1000000 : 0;
+        *ready = tamis__sys.poll(fds, (nfds_t)count, left > 60000 ? 60000 : (int)left);
+        if (*ready > 0 || (*ready == 0 && left <= 60000))
+            return TAMIS_OK;
+        if (*ready < 0 && errno != EINTR)
+            return tamis__fail(err, TAMIS_E_SYSTEM, errno, "redis: waiting failed: %s; %s",
+                               tamis__errno_text(errno), tamis__errno_remedy(errno));
+    }
+}
+
+static tamis_status too_late(const tamis__link *link, const char *what, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                       "redis %s: %s in time; check server and network, or give more time (timeout=, "
+                       "read_timeout=)",
+                       link->to->shown, what);
+}
+
+tamis_status tamis__link_ask(tamis__link *link, uint64_t deadline, const tamis__reply **reply,
+                             tamis_error *err) {
+    for (;;) {
+        bool some;
+        int ready;
+        tamis_status status = tamis__link_send(link, err);
+        if (status == TAMIS_OK)
+            status = tamis__link_reply(link, reply, err);
+        if (status != TAMIS_OK || *reply)
+            return status;
+        struct pollfd fd = tamis__link_poll(link);
+        status = tamis__link_wait(&fd, 1, deadline, &ready, err);
+        if (status == TAMIS_OK && ready == 0)
+            status = too_late(link, "did not answer", err);
+        if (status == TAMIS_OK && (fd.revents & ~POLLOUT))
+            status = tamis__link_receive(link, &some, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+}
+
+/* ---- connecting ---- */
+
+static tamis_status connect_to(tamis__link *link, const struct sockaddr *address, socklen_t size,
+                               uint64_t deadline, tamis_error *err) {
+    link->fd = tamis__sys.socket(address->sa_family, SOCK_STREAM, 0);
+    if (link->fd < 0)
+        return lost(link, errno, err);
+    if (address->sa_family != AF_UNIX)
+        (void)setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    if (tamis__sys.connect(link->fd, address, size) == 0)
+        return TAMIS_OK;
+    if (errno != EINPROGRESS && errno != EINTR)
+        return lost(link, errno, err);
+    struct pollfd fd = {link->fd, POLLOUT, 0};
+    int ready;
+    tamis_status status = tamis__link_wait(&fd, 1, deadline, &ready, err);
+    if (status == TAMIS_OK && ready == 0)
+        return too_late(link, "was not reached", err);
+    if (status == TAMIS_OK && tamis__sys.connected(link->fd) < 0)
+        return lost(link, errno, err);
+    return status;
+}
+
+static void hang_up(tamis__link *link) {
+    if (link->fd >= 0)
+        tamis__sys.close(link->fd);
+    link->fd = -1;
+}
+
+static tamis_status connect_socket(tamis__link *link, uint64_t deadline, tamis_error *err) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = link->to->address.host;
+    if (strlen(path) >= sizeof address.sun_path)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "redis %s: longer than a socket's path may be (%zu); use a "
+                           "shorter one", link->to->shown, sizeof address.sun_path - 1);
+    strcpy(address.sun_path, path);
+    return connect_to(link, (struct sockaddr *)&address, sizeof address, deadline, err);
+}
+
+/* Every address that the name has, in order, until one answers. */
+static tamis_status connect_host(tamis__link *link, uint64_t deadline, tamis_error *err) {
+    const tamis__redis_address *to = &link->to->address;
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found;
+    char port[8];
+    snprintf(port, sizeof port, "%u", (unsigned)to->port);
+    int failed = getaddrinfo(to->host, port, &hints, &found);
+    if (failed)
+        return tamis__fail(err, TAMIS_E_IO, 0, "redis %s: %s; check the name of the host", link->to->shown,
+                           gai_strerror(failed));
+    tamis_status status = TAMIS_E_IO;
+    for (const struct addrinfo *one = found; one && status != TAMIS_OK; one = one->ai_next) {
+        hang_up(link);
+        status = connect_to(link, one->ai_addr, one->ai_addrlen, deadline, err);
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+static tamis_status refused(const tamis__link *link, const char *what, const tamis__reply *reply,
+                            const char *remedy, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_REFUSED, 0, "redis %s: refused %s (%.150s); %s", link->to->shown, what,
+                       reply->type == TAMIS__REPLY_ERROR ? tamis__show(reply->text).text : "no OK", remedy);
+}
+
+static tamis_status greet(tamis__link *link, uint64_t deadline, tamis_error *err) {
+    const tamis__link_to *to = link->to;
+    const tamis__reply *reply = NULL;
+    tamis_status status = TAMIS_OK;
+    if (to->password) {
+        tamis__link_command(link, to->user ? 3 : 2);
+        tamis__link_text(link, "AUTH");
+        if (to->user)
+            tamis__link_text(link, to->user);
+        tamis__link_text(link, to->password);
+        status = tamis__link_ask(link, deadline, &reply, err);
+        if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
+            return refused(link, "the password", reply, "check user and password", err);
+    }
+    if (status == TAMIS_OK && to->db != 0) {
+        tamis__link_command(link, 2);
+        tamis__link_text(link, "SELECT");
+        tamis__link_number(link, to->db);
+        status = tamis__link_ask(link, deadline, &reply, err);
+        if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
+            return refused(link, "the database", reply, "name one that the server has", err);
+    }
+    return status;
+}
+
+tamis_status tamis__link_open(tamis__link **made, const tamis__link_to *to, uint64_t deadline,
+                              tamis_error *err) {
+    tamis__link *link = tamis__alloc(to->allocator, sizeof *link, _Alignof(tamis__link));
+    if (!link)
+        return tamis__fail_nomem(err, "redis", sizeof *link);
+    link->to = to;
+    link->allocator = *to->allocator;
+    link->fd = -1;
+    link->replies = tamis__replies_create(&link->allocator);
+    tamis_status status = link->replies ? TAMIS_OK : tamis__fail_nomem(err, "redis", RECEIVE);
+    if (status == TAMIS_OK)
+        status = to->address.port == 0 ? connect_socket(link, deadline, err)
+                                       : connect_host(link, deadline, err);
+    if (status == TAMIS_OK)
+        status = greet(link, deadline, err);
+    if (status != TAMIS_OK) {
+        tamis__link_close(link);
+        return status;
+    }
+    *made = link;
+    return TAMIS_OK;
+}
+
+void tamis__link_close(tamis__link *link) {
+    if (!link)
+        return;
+    hang_up(link);
+    tamis__replies_free(link->replies);
+    tamis_allocator allocator = link->allocator;
+    if (link->out)
+        tamis__free(&allocator, link->out, link->room);
+    tamis__free(&allocator, link, sizeof *link);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * hiredis calls back for every part of a reply. The parts go into chunks of memory, one after the other; when the reply
+ * was looked at, all of it is free again at once:
+ *
+ *     chunk  | root | items of root ...... | text, NUL | text, NUL | free ...
+ */
+#include "store/redis/redis_reply.h"
+
+#include <hiredis/hiredis.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { CHUNK = 16 << 10 };
+
+typedef struct chunk {
+    struct chunk *next;
+    size_t room, used; /* of `bytes` */
+    _Alignas(16) char bytes[];
+} chunk;
+
+struct tamis__replies {
+    tamis_allocator allocator;
+    redisReader *reader;
+    chunk *first, *at; /* those before `at` are full */
+    tamis__reply *root;
+    bool out_of_memory;
+};
+
+static void *take(tamis__replies *replies, size_t size) {
+    size = (size + 15) & ~(size_t)15;
+    while (replies->at && replies->at->room - replies->at->used < size && replies->at->next) {
+        replies->at = replies->at->next;
+        replies->at->used = 0;
+    }
+    if (!replies->at || replies->at->room - replies->at->used < size) {
+        size_t room = size > CHUNK ? size : CHUNK;
+        chunk *made = tamis__alloc(&replies->allocator, sizeof *made + room, _Alignof(chunk));
+        if (!made) {
+            replies->out_of_memory = true;
+            return NULL;
+        }
+        made->room = room;
+        if (replies->at)
+            replies->at->next = made;
+        else
+            replies->first = made;
+        replies->at = made;
+    }
+    void *taken = replies->at->bytes + replies->at->used;
+    replies->at->used += size;
+    return taken;
+}
+
+/* Large chunks are for large replies alone: they are given back after them. */
+static void take_back(tamis__replies *replies) {
+    chunk **link = &replies->first;
+    while (*link) {
+        chunk *one = *link;
+        if (one->room > CHUNK) {
+            *link = one->next;
+            tamis__free(&replies->allocator, one, sizeof *one + one->room);
+        } else {
+            link = &one->next;
+        }
+    }
+    replies->at = replies->first;
+    if (replies->at)
+        replies->at->used = 0;
+    replies->root = NULL;
+}
+
+/* ---- what hiredis calls: NULL ends the reading with REDIS_ERR_OOM ---- */
+
+static tamis__reply *place_of(const redisReadTask *task) {
+    tamis__replies *replies = task->privdata;
+    if (task->parent)
+        return (tamis__reply *)((tamis__reply *)task->parent->obj)->items + task->idx;
+    replies->root = take(replies, sizeof *replies->root);
+    return replies->root;
+}
+
+static void *put_string(const redisReadTask *task, char *text, size_t size) {
+    tamis__reply *reply = place_of(task);
+    char *copy = reply ? take(task->privdata, size + 1) : NULL;
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    *reply = (tamis__reply){.text = copy, .size = size, .type = TAMIS__REPLY_STRING};
+    if (task->type == REDIS_REPLY_ERROR)
+        reply->type = TAMIS__REPLY_ERROR;
+    if (task->type == REDIS_REPLY_STATUS)
+        reply->type = TAMIS__REPLY_STATUS;
+    return reply;
+}
+
+static void *put_integer(const redisReadTask *task, long long value) {
+    tamis__reply *reply = place_of(task);
+    if (reply)
+        *reply = (tamis__reply){.type = TAMIS__REPLY_INTEGER, .integer = value};
+    return reply;
+}
+
+static void *put_nil(const redisReadTask *task) {
+    tamis__reply *reply = place_of(task);
+    if (reply)
+        *reply = (tamis__reply){.type = TAMIS__REPLY_NIL};
+    return reply;
+}
+
+/* A count that no reply to us has is not worth trying to find memory for. */
+static void *put_items(const redisReadTask *task, size_t count) {
+    tamis__reply *reply = place_of(task);
+    tamis__reply *items = NULL;
+    if (reply && count <= (64u << 20) / sizeof *items)
+        items = take(task->privdata, (count > 0 ? count : 1) * sizeof *items);
+    if (!items)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        items[i] = (tamis__reply){.type = TAMIS__REPLY_NIL};
+    *reply = (tamis__reply){.type = TAMIS__REPLY_ARRAY, .size = count, .items = items};
+    return reply;
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *put_array(const redisReadTask *task, size_t count) {
+    return put_items(task, count);
+}
+#else
+static void *put_array(const redisReadTask *task, int count) {
+    return put_items(task, (size_t)count);
+}
+#endif
+
+static void keep(void *reply) {
+    (void)reply; /* all go at once */
+}
+
+static redisReplyObjectFunctions functions = {.createString = put_string,
+                                              .createArray = put_array,
+                                              .createInteger = put_integer,
+                                              .createNil = put_nil,
+                                              .freeObject = keep};
+
+/* ---- replies ---- */
+
+tamis__replies *tamis__replies_create(const tamis_allocator *allocator) {
+    tamis__replies *replies = tamis__alloc(allocator, sizeof *replies, _Alignof(tamis__replies));
+    if (!replies)
+        return NULL;
+    replies->allocator = *allocator;
+    replies->reader = redisReaderCreateWithFunctions(&functions);
+    if (!replies->reader) {
+        tamis__free(allocator, replies, sizeof *replies);
+        return NULL;
+    }
+    replies->reader->privdata = replies;
+    return replies;
+}
+
+void tamis__replies_free(tamis__replies *replies) {
+    if (!replies)
+        return;
+    for (chunk *one = replies->first, *next; one; one = next) {
+        next = one->next;
+        tamis__free(&replies->allocator, one, sizeof *one + one->room);
+    }
+    redisReaderFree(replies->reader);
+    tamis_allocator allocator = replies->allocator;
+    tamis__free(&allocator, replies, sizeof *replies);
+}
+
+static tamis_status fail(const tamis__replies *replies, tamis_error *err) {
+    if (replies->out_of_memory || replies->reader->err == REDIS_ERR_OOM)
+        return tamis__fail(err, TAMIS_E_NOMEM, 0, "redis: out of memory for a reply; free some, or raise the limit");
+    return tamis__fail(err, TAMIS_E_IO, 0, "redis: what came is no reply (%s); is it a Redis at that port?",
+                       replies->reader->errstr);
+}
+
+tamis_status tamis__replies_feed(tamis__replies *replies, const char *bytes, size_t size, tamis_error *err) {
+    return redisReaderFeed(replies->reader, bytes, size) == REDIS_OK ? TAMIS_OK : fail(replies, err);
+}
+
+tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err) {
+    void *whole = NULL;
+    if (replies->reader->reply == NULL && replies->reader->ridx < 0)
+        take_back(replies); /* no reply is half read */
+    if (redisReaderGetReply(replies->reader, &whole) != REDIS_OK)
+        return fail(replies, err);
+    *reply = whole;
+    return TAMIS_OK;
+}

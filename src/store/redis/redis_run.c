@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A pipeline: commands are put while earlier ones are on their way, so that neither side waits for the other.
+ *
+ *      redo | next ... count        asked       pending (oldest first)        answered
+ *      -----+---------------- ask ---------->  | i | j | k | ...  | ---- take ------>
+ *        ^                                         |
+ *        +-------- connection lost, server not ready-+
+ *
+ * Invariants: every index is in just one of these places; replies come in the order of `pending`; an index that went
+ * back after it was sent is marked in `sent`, because nobody knows whether its command was carried out.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/redis/redis_int.h"
+#include "store/trouble.h"
+
+enum {
+    WINDOW = 4096,      /* commands on their way */
+    AT_ONCE = 16 << 10, /* bytes put before the next look at the socket */
+};
+
+typedef struct run {
+    tamis_redis *redis;
+    const tamis__exchange *exchange;
+    tamis__link *link; /* NULL: to be opened */
+    size_t next, answered;
+    size_t *pending; /* WINDOW of them, a ring */
+    size_t first, pending_count;
+    size_t *redo; /* room for WINDOW: what was pending once; the last is the next */
+    size_t redo_count;
+    uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
+    uint64_t tries;      /* since the last answer */
+    uint64_t last;       /* time of the last answer */
+    uint64_t pause_till; /* nothing is asked before */
+    tamis_error trouble; /* why it was last asked again */
+} run;
+
+/* ---- what can be ridden out ---- */
+
+static bool begins(const tamis__reply *reply, const char *word) {
+    size_t size = strlen(word);
+    return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
+}
+
+static bool is_passing(const tamis__reply *error) {
+    static const char *const passing[] = {"LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "TRYAGAIN"};
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (begins(error, passing[i]))
+            return true;
+    return false;
+}
+
+tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, const tamis__reply *reply,
+                                  tamis_error *err) {
+    static const struct {
+        const char *word, *remedy;
+        tamis_status status;
+    } known[] = {
+        {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
+        {"NOPERM", "have the user granted this command on this key (ACL SETUSER)", TAMIS_E_REFUSED},
+        {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command", TAMIS_E_REFUSED},
+        {"WRONGTYPE", "another program keeps something else under this name: choose another", TAMIS_E_MISMATCH},
+        {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
+        {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
+        {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
+    };
+    const char *remedy = "see the server's log and its version (6.2 or later is needed)";
+    tamis_status status = TAMIS_E_REFUSED;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (begins(reply, known[i].word)) {
+            remedy = known[i].remedy;
+            status = known[i].status;
+        }
+    }
+    return tamis__fail(err, status, 0, "redis %s: %s: %.200s; %s", redis->to.shown, tamis__show(what).text,
+                       tamis__show(reply->text).text, remedy);
+}
+
+/* ---- indices ---- */
+
+static bool was_sent(const run *run, size_t i) {
+    return run->sent && run->sent[i / 8] >> i % 8 & 1;
+}
+
+static tamis_status mark_sent(run *run, size_t i, tamis_error *err) {
+    size_t size = (run->exchange->count + 7) / 8;
+    if (!run->sent)
+        run->sent = tamis__alloc(&run->redis->allocator, size, 1);
+    if (!run->sent)
+        return tamis__fail_nomem(err, "redis", size);
+    run->sent[i / 8] |= (uint8_t)(1 << i % 8);
+    return TAMIS_OK;
+}
+
+static bool is_asked_out(const run *run) {
+    return run->redo_count == 0 && run->next == run->exchange->count;
+}
+
+static void put_some(run *run) {
+    while (run->pending_count < WINDOW && !is_asked_out(run) && tamis__link_unsent(run->link) < AT_ONCE) {
+        size_t i = run->redo_count > 0 ? run->redo[--run->redo_count] : run->next++;
+        run->pending[(run->first + run->pending_count++) % WINDOW] = i;
+        run->exchange->ask(run->exchange->context, i, run->link);
+    }
+}
+
+/* Once more later: WINDOW bounds how many are in pending and redo together, since put_some takes of redo first. */
+static void put_back(run *run, size_t i) {
+    run->redo[run->redo_count++] = i;
+}
+
+static tamis_status lose_link(run *run, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    tamis__link_close(run->link);
+    run->link = NULL;
+    while (run->pending_count > 0 && status == TAMIS_OK) {
+        size_t i = run->pending[(run->first + --run->pending_count) % WINDOW]; /* so the oldest is asked first */
+        status = mark_sent(run, i, err);
+        put_back(run, i);
+    }
+    return status;
+}
+
+/* ---- waiting ---- */
+
+static uint64_t deadline_of(const run *run) {
+    return run->last + run->redis->patience_ns;
+}
+
+/* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
+ * back together. */
+static void pause_for_a_while(run *run) {
+    uint64_t wait = run->redis->retry_ns << (run->tries < 5 ? run->tries : 5);
+    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
+    run->tries++;
+    run->pause_till = tamis__now_ns() + wait / 2 + (wait / 2 * chance >> 32);
+}
+
+static tamis_status fail_with_trouble(const run *run, tamis_error *err) {
+    if (err)
+        *err = run->trouble;
+    return run->trouble.status;
+}
+
+static tamis_status wait_out_pause(run *run, tamis_error *err) {
+    int ready;
+    if (run->pause_till >= deadline_of(run))
+        return fail_with_trouble(run, err);
+    return tamis__link_wait(NULL, 0, run->pause_till, &ready, err);
+}
+
+/* A failure of the connection is kept in mind and mended later; others end the run. */
+static tamis_status ride_out(run *run, tamis_status status, tamis_error *err) {
+    if (status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT) {
+        if (err)
+            *err = run->trouble;
+        return status;
+    }
+    status = lose_link(run, err);
+    pause_for_a_while(run);
+    return status;
+}
+
+static tamis_status connect(run *run, tamis_error *err) {
+    uint64_t deadline = tamis__now_ns() + run->redis->connect_ns;
+    tamis_status status = run->tries > 0 ? wait_out_pause(run, err) : TAMIS_OK;
+    if (status != TAMIS_OK)
+        return status;
+    if (run->tries == 0)
+        status = tamis__redis_lease(run->redis, &run->link, &run->trouble);
+    else
+        status = tamis__link_open(&run->link, &run->redis->to, deadline, &run->trouble);
+    return status == TAMIS_OK ? TAMIS_OK : ride_out(run, status, err);
+}
+
+/* ---- replies ---- */
+
+static tamis_status take_one(run *run, const tamis__reply *reply, tamis_error *err) {
+    const tamis__exchange *exchange = run->exchange;
+    size_t i = run->pending[run->first];
+    run->first = (run->first + 1) % WINDOW;
+    run->pending_count--;
+    if (reply->type == TAMIS__REPLY_ERROR) {
+        tamis__redis_refused(run->redis, exchange->what, reply, &run->trouble);
+        if (!is_passing(reply))
+            return fail_with_trouble(run, err);
+        put_back(run, i);
+        if (run->pause_till <= tamis__now_ns())
+            pause_for_a_while(run);
+        return run->pause_till >= deadline_of(run) ? fail_with_trouble(run, err) : TAMIS_OK;
+    }
+    run->answered++;
+    run->tries = 0;
+    run->last = tamis__now_ns();
+    return exchange->take(exchange->context, i, reply, was_sent(run, i), err);
+}
+
+static tamis_status take_all(run *run, tamis_error *err) {
+    for (;;) {
+        const tamis__reply *reply;
+        tamis_status status = tamis__link_reply(run->link, &reply, &run->trouble);
+        if (status != TAMIS_OK)
+            return ride_out(run, status, err);
+        if (!reply)
+            return TAMIS_OK;
+        if (run->pending_count == 0) {
+            tamis__fail(&run->trouble, TAMIS_E_IO, 0,
+                        "redis %s: sent a reply that nobody asked for; is it a Redis at that port?",
+                        run->redis->to.shown);
+            return ride_out(run, TAMIS_E_IO, err);
+        }
+        status = take_one(run, reply, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+}
+
+/* Moves bytes both ways; waits only where there is nothing else to do. */
+static tamis_status move(run *run, tamis_error *err) {
+    bool some, pausing = run->pause_till > tamis__now_ns();
+    int ready;
+    if (!pausing)
+        put_some(run);
+    tamis_status status = tamis__link_send(run->link, &run->trouble);
+    if (status != TAMIS_OK)
+        return ride_out(run, status, err);
+    struct pollfd fd = tamis__link_poll(run->link);
+    bool can_ask = !is_asked_out(run) && run->pending_count < WINDOW && tamis__link_unsent(run->link) < AT_ONCE;
+    uint64_t until = tamis__now_ns() + run->redis->read_ns;
+    if (can_ask)
+        until = pausing ? run->pause_till : 0;
+    status = tamis__link_wait(&fd, 1, until, &ready, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (ready == 0 && !can_ask) {
+        status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                             "redis %s: did not answer in time; check server and network, or give more time "
+                             "(read_timeout=)",
+                             run->redis->to.shown);
+        return ride_out(run, status, err);
+    }
+    if (ready == 0 || !(fd.revents & ~POLLOUT))
+        return TAMIS_OK;
+    status = tamis__link_receive(run->link, &some, &run->trouble);
+    return status == TAMIS_OK ? take_all(run, err) : ride_out(run, status, err);
+}
+
+static tamis_status run_all(run *run, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    while (run->answered < run->exchange->count && status == TAMIS_OK)
+        status = run->link ? move(run, err) : connect(run, err);
+    /* After a failure replies are on their way that nobody waits for. */
+    if (status == TAMIS_OK && run->link)
+        tamis__redis_give_back(run->redis, run->link);
+    else
+        tamis__link_close(run->link);
+    return status;
+}
+
+tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, tamis_error *err) {
+    run run = {.redis = redis, .exchange = exchange, .last = tamis__now_ns(), .trouble = TAMIS_ERROR_INIT};
+    const size_t size = 2 * WINDOW * sizeof(size_t);
+    run.pending = tamis__alloc(&redis->allocator, size, _Alignof(size_t));
+    if (!run.pending)
+        return tamis__fail_nomem(err, "redis", size);
+    run.redo = run.pending + WINDOW;
+    tamis_status status = run_all(&run, err);
+    tamis__free(&redis->allocator, run.pending, size);
+    if (run.sent)
+        tamis__free(&redis->allocator, run.sent, (exchange->count + 7) / 8);
+    return status;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/redis_uri.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { PORT = 6379, DB_MAX = 65535 };
+
+static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const char *remedy,
+                           tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: %s; %s", uri->shown, what, remedy);
+}
+
+/* ---- parts ---- */
+
+/* The URI as a sentence may hold it: what stands before the last @ of the authority is nobody's business. */
+static void show(tamis__redis_uri *uri, const char *text) {
+    const char *rest = strstr(text, "://"), *at = NULL;
+    size_t used = 0, room = sizeof uri->shown - 1;
+    rest = rest ? rest + 3 : text;
+    for (const char *c = rest; *c && *c != '/' && *c != '?'; c++)
+        if (*c == '@')
+            at = c + 1;
+    for (const char *c = text; *c && used < room; c++) {
+        if (at && c == rest)
+            c = at;
+        if (!*c)
+            break;
+        uri->shown[used++] = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+    }
+    uri->shown[used] = '\0';
+}
+
+static int digit_of(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes in place; *size is what it comes to. */
+static tamis_status decode(const tamis__redis_uri *uri, char *text, size_t *size, tamis_error *err) {
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        if (*from != '%') {
+            *to++ = *from;
+            continue;
+        }
+        int high = digit_of(from[1]), low = high < 0 ? -1 : digit_of(from[2]);
+        if (low < 0)
+            return refuse(uri, "has a % without two hexadecimal digits behind it",
+                          "write a percent sign as %25", err);
+        *to++ = (char)(high * 16 + low);
+        from += 2;
+    }
+    *to = '\0';
+    *size = (size_t)(to - text);
+    return TAMIS_OK;
+}
+
+/* The same for what has to be text of one byte or more. */
+static tamis_status decode_text(const tamis__redis_uri *uri, char *text, tamis_error *err) {
+    size_t size;
+    tamis_status status = decode(uri, text, &size, err);
+    if (status == TAMIS_OK && strlen(text) != size)
+        return refuse(uri, "has a zero byte (%00) outside the filter's name", "leave it out", err);
+    return status;
+}
+
+/* Decimal digits alone. */
+static bool read_number(const char *text, uint64_t most, uint64_t *out) {
+    uint64_t value = 0;
+    if (!*text)
+        return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || (uint64_t)(*text - '0') > most ||
+            value > (most - (uint64_t)(*text - '0')) / 10)
+            return false;
+        value = value * 10 + (uint64_t)(*text - '0');
+    }
+    *out = value;
+    return true;
+}
+
+static tamis_status take_user(tamis__redis_uri *uri, char **authority, tamis_error *err) {
+    char *at = strrchr(*authority, '@'), *colon;
+    tamis_status status;
+    if (!at)
+        return TAMIS_OK;
+    *at = '\0';
+    colon = strchr(*authority, ':');
+    if (!colon)
+        return refuse(uri, "has a user without a password", "write redis://user:password@host, or :password@host",
+                      err);
+    *colon = '\0';
+    uri->user = **authority ? *authority : NULL;
+    uri->password = colon + 1;
+    status = decode_text(uri, *authority, err);
+    if (status == TAMIS_OK)
+        status = decode_text(uri, colon + 1, err);
+    *authority = at + 1;
+    return status;
+}
+
+static tamis_status take_address(tamis__redis_uri *uri, char *text, bool is_socket, tamis_error *err) {
+    char *port = NULL;
+    uint64_t number = PORT;
+    if (is_socket) {
+        uri->address = (tamis__redis_address){text, 0};
+        if (!*text)
+            return refuse(uri, "names no socket", "write redis+unix://%2Frun%2Fredis.sock/NAME", err);
+        return decode_text(uri, text, err);
+    }
+    if (*text == '[') { /* IPv6 */
+        char *end = strchr(text, ']');
+        if (!end || (end[1] && end[1] != ':'))
+            return refuse(uri, "has a [ without its ]", "write an IPv6 host as [::1]:6379", err);
+        port = end[1] ? end + 2 : NULL;
+        *end = '\0';
+        text++;
+    } else {
+        port = strchr(text, ':');
+        if (port)
+            *port++ = '\0';
+    }
+    if (port && (!read_number(port, 65535, &number) || number == 0))
+        return refuse(uri, "has a port that is no number from 1 to 65535", "write host:6379", err);
+    uri->address = (tamis__redis_address){*text ? text : "127.0.0.1", (uint16_t)number};
+    return decode_text(uri, text, err);
+}
+
+static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *err) {
+    char *name = path, *slash = strchr(path, '/');
+    uint64_t db;
+    if (slash) {
+        *slash = '\0';
+        if (!read_number(path, DB_MAX, &db))
+            return refuse(uri, "has a slash in its path, and what stands before it is no database number",
+                          "write a slash within the filter's name as %2F", err);
+        uri->db = (uint32_t)db;
+        name = slash + 1;
+        if (strchr(name, '/'))
+            return refuse(uri, "has more than db/NAME in its path",
+                          "write a slash within the filter's name as %2F", err);
+    }
+    if (!*name)
+        return TAMIS_OK;
+    uri->name = name;
+    return decode(uri, name, &uri->name_size, err);
+}
+
+static tamis_status take_parameters(tamis__redis_uri *uri, char *text, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    while (text && *text && status == TAMIS_OK) {
+        char *next = strchr(text, '&'), *value = strchr(text, '=');
+        if (next)
+            *next++ = '\0';
+        if (!value || (next && value > next))
+            return refuse(uri, "has a parameter without a value", "write ?parameter=value&...", err);
+        *value++ = '\0';
+        if (uri->parameter_count == TAMIS__REDIS_PARAMETERS)
+            return refuse(uri, "has too many parameters", "leave some out", err);
+        for (size_t i = 0; i < uri->parameter_count; i++)
+            if (strcmp(uri->parameters[i].name, text) == 0)
+                return refuse(uri, "has a parameter twice", "give each of them once", err);
+        uri->parameters[uri->parameter_count++] = (tamis__redis_parameter){text, value, false};
+        status = decode_text(uri, value, err);
+        text = next;
+    }
+    return status;
+}
+
+static tamis_status begin(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
+                          tamis_error *err) {
+    *uri = (tamis__redis_uri){.allocator = allocator, .block_size = strlen(text) + 1};
+    show(uri, text);
+    uri->block = tamis__alloc(allocator, uri->block_size, 1);
+    if (!uri->block)
+        return tamis__fail_nomem(err, "URI", uri->block_size);
+    memcpy(uri->block, text, uri->block_size);
+    return TAMIS_OK;
+}
+
+/* Cuts the text at its first `mark` and gives what stands behind it, or NULL. */
+static char *cut(char *text, char mark) {
+    char *at = strchr(text, mark);
+    if (at)
+        *at++ = '\0';
+    return at;
+}
+
+tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
+                                    tamis_error *err) {
+    static const struct {
+        const char *scheme;
+        bool is_socket;
+    } schemes[] = {{"redis://", false}, {"redis+unix://", true}};
+    char *authority = NULL, *path, *query;
+    bool is_socket = false;
+    tamis_status status = begin(uri, text, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t size = strlen(schemes[i].scheme);
+        if (strncmp(text, schemes[i].scheme, size) == 0) {
+            authority = uri->block + size;
+            is_socket = schemes[i].is_socket;
+        }
+    }
+    if (!authority)
+        return refuse(uri, "is no URI of a Redis", "write redis://host:port/NAME or redis+unix://SOCKET/NAME",
+                      err);
+    query = cut(authority, '?');
+    path = cut(authority, '/');
+    status = take_user(uri, &authority, err);
+    if (status == TAMIS_OK)
+        status = take_address(uri, authority, is_socket, err);
+    if (status == TAMIS_OK && path)
+        status = take_path(uri, path, err);
+    if (status == TAMIS_OK)
+        status = take_parameters(uri, query, err);
+    return status;
+}
+
+tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text,
+                                         const tamis_allocator *allocator, tamis_error *err) {
+    tamis_status status = begin(uri, text, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    char *query = cut(uri->block, '?');
+    uri->name = uri->block;
+    status = decode(uri, uri->block, &uri->name_size, err);
+    if (status == TAMIS_OK)
+        status = take_parameters(uri, query, err);
+    return status;
+}
+
+void tamis__redis_uri_release(tamis__redis_uri *uri) {
+    if (uri->block)
+        tamis__free(uri->allocator, uri->block, uri->block_size);
+    uri->block = NULL;
+}
+
+/* ---- parameters ---- */
+
+const char *tamis__redis_uri_take(tamis__redis_uri *uri, const char *name) {
+    for (size_t i = 0; i < uri->parameter_count; i++) {
+        if (strcmp(uri->parameters[i].name, name) != 0)
+            continue;
+        uri->parameters[i].used = true;
+        return uri->parameters[i].value;
+    }
+    return NULL;
+}
+
+tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_error *err) {
+    for (size_t i = 0; i < uri->parameter_count; i++)
+        if (!uri->parameters[i].used)
+            return tamis__fail(err, TAMIS_E_INVALID, 0,
+                               "%s: parameter '%.40s' is not known, or not for this layout; see "
+                               "docs/REDIS-LAYOUT.md",
+                               uri->shown, uri->parameters[i].name);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t least, uint64_t most,
+                                    uint64_t *out, tamis_error *err) {
+    const char *value = tamis__redis_uri_take(uri, name);
+    if (!value)
+        return TAMIS_OK;
+    uint64_t number;
+    if (!read_number(value, most, &number) || number < least)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: parameter %s is '%.40s'; give a whole number from %" PRIu64 " to %" PRIu64,
+                           uri->shown, name, value, least, most);
+    *out = number;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, double *out, tamis_error *err) {
+    const char *value = tamis__redis_uri_take(uri, name);
+    char *end;
+    if (!value)
+        return TAMIS_OK;
+    double rate = strtod(value, &end);
+    if (end != value && strcmp(end, "%") == 0) {
+        rate /= 100;
+        end++;
+    }
+    if (end == value || *end || !(rate > 0 && rate < 1) || *value < '.' || *value > '9')
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: parameter %s is '%.40s'; give a rate between 0 and 1, as 0.03 or 3%%",
+                           uri->shown, name, value);
+    *out = rate;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint64_t *milliseconds,
+                                   tamis_error *err) {
+    static const struct {
+        const char *name;
+        uint64_t milliseconds;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1}};
+    const char *value = tamis__redis_uri_take(uri, name);
+    if (!value)
+        return TAMIS_OK;
+    char digits[20];
+    size_t size = strspn(value, "0123456789");
+    uint64_t number;
+    if (size > 0 && size < sizeof digits) {
+        memcpy(digits, value, size);
+        digits[size] = '\0';
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+            if (strcmp(value + size, units[i].name) != 0 ||
+                !read_number(digits, UINT64_C(1) << 50, &number) ||
+                number > (UINT64_C(1) << 50) / units[i].milliseconds)
+                continue;
+            *milliseconds = number * units[i].milliseconds;
+            return TAMIS_OK;
+        }
+    }
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%s: parameter %s is '%.40s'; give a time as 500ms, 2s, 10m, 6h or 1d", uri->shown,
+                       name, value);
+}

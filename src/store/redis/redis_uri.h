@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_REDIS_URI_H
+#define TAMIS_STORE_REDIS_REDIS_URI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/alloc.h>
+
+#include "base/failure.h"
+
+/*
+ * A URI, taken apart:
+ *
+ *     redis://user:password@host:port/db/NAME?parameter=value&...
+ *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the socket's path
+ *
+ * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
+ * a name holds any byte; one with a slash has it as %2F.
+ */
+typedef struct tamis__redis_address {
+    const char *host; /* of a socket: its path, and port is 0 */
+    uint16_t port;
+} tamis__redis_address;
+
+enum { TAMIS__REDIS_PARAMETERS = 24 };
+
+typedef struct tamis__redis_parameter {
+    const char *name, *value;
+    bool used;
+} tamis__redis_parameter;
+
+typedef struct tamis__redis_uri {
+    tamis__redis_address address;
+    const char *user, *password; /* NULL: none */
+    uint32_t db;
+    const char *name; /* NULL: none */
+    size_t name_size;
+    tamis__redis_parameter parameters[TAMIS__REDIS_PARAMETERS];
+    size_t parameter_count;
+    char shown[200]; /* for sentences: without user and password */
+    char *block;     /* the strings */
+    size_t block_size;
+    const tamis_allocator *allocator; /* outlives this */
+} tamis__redis_uri;
+
+/* TAMIS_E_INVALID names what is wrong and where. Released by the caller, also after a failure. */
+tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
+                                    tamis_error *err);
+/* The same of NAME?parameter=value&... alone, of which the server is known. */
+tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text,
+                                         const tamis_allocator *allocator, tamis_error *err);
+void tamis__redis_uri_release(tamis__redis_uri *uri);
+
+/* The parameter's value, or NULL; it counts as used. */
+const char *tamis__redis_uri_take(tamis__redis_uri *uri, const char *name);
+/* TAMIS_E_INVALID names the first parameter that nobody took. */
+tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_error *err);
+
+/* Values of parameters; *out stays as it was where there is none. TAMIS_E_INVALID names value and bounds. */
+tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t least, uint64_t most,
+                                    uint64_t *out, tamis_error *err);
+/* A rate above 0 and below 1, as 0.03 or 3%. */
+tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, double *out, tamis_error *err);
+/* A time, in milliseconds where it has no unit (ms, s, m, h, d). */
+tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint64_t *milliseconds,
+                                   tamis_error *err);
+
+#endif
