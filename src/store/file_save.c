@@ -76,13 +76,6 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
                        tamis__errno_remedy(failed));
 }
 
-static tamis_status sync_file(const sink *out, tamis_error *err) {
-    while (tamis__sys.sync(out->fd) < 0)
-        if (errno != EINTR)
-            return tamis__fail_file(err, out->name, errno);
-    return TAMIS_OK;
-}
-
 static tamis_status write_filter(const tamis_filter *filter, const tamis__format *format, sink *out,
                                  tamis_error *err) {
     const tamis_allocator *memory = &filter->allocator;
@@ -100,8 +93,8 @@ static tamis_status write_filter(const tamis_filter *filter, const tamis__format
     if (status == TAMIS_OK)
         status = flush(out, err);
     assert(status != TAMIS_OK || out->total == size); /* what was reserved is part of the file */
-    if (status == TAMIS_OK)
-        status = sync_file(out, err);
+    if (status == TAMIS_OK && tamis__sync(out->fd) < 0)
+        status = tamis__fail_file(err, out->name, errno);
     tamis__free(memory, out->buffer, BUFFER);
     return status;
 }
