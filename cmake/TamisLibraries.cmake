@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libtamis and libtamis-stream, each static and shared out of the same position-independent objects.
+# libtamis, libtamis-stream and libtamis-redis, each static and shared out of the same position-independent objects.
 
 # tamis_layer_sources(<out> <layer>...): the sources of these layers, found anew at every build.
 function(tamis_layer_sources out)
@@ -58,6 +58,7 @@ tamis_layer_sources(core_sources base hash plan filter format store service)
 # Connections to servers go into libraries of their own.
 list(FILTER core_sources EXCLUDE REGEX "/src/store/redis/")
 tamis_layer_sources(stream_sources stream)
+tamis_layer_sources(redis_sources store/redis)
 
 # Vector code is small and hot; the rest gains nothing from -O3.
 foreach(source IN LISTS core_sources stream_sources)
@@ -78,4 +79,11 @@ tamis_library(tamis_stream
   VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-stream.map"
   SOURCES ${stream_sources}
   LINKS Threads::Threads
+  USES tamis)
+
+tamis_library(tamis_redis
+  OUTPUT tamis-redis
+  VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-redis.map"
+  SOURCES ${redis_sources}
+  LINKS PkgConfig::TAMIS_HIREDIS Threads::Threads
   USES tamis)

@@ -105,6 +105,14 @@ struct tamis__system tamis__sys = {
     .receive = system_receive,
 };
 
+int tamis__sync(int fd) {
+    int result;
+    do
+        result = tamis__sys.sync(fd);
+    while (result < 0 && errno == EINTR);
+    return result;
+}
+
 uint64_t tamis__now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -53,6 +53,10 @@ struct tamis__system {
 
 extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
 
+/* fsync, asked anew where a signal cut the wait short; -1 with errno. Any other failure is final: the system may have
+ * dropped what it could not write and forgotten the error, so that a second fsync would succeed over lost bytes. */
+TAMIS_PRIVATE_API int tamis__sync(int fd);
+
 /* Monotonic time in nanoseconds; never fails, only differences mean anything. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);
 

@@ -76,7 +76,7 @@ typedef struct tamis__about {
     size_t block_size;
 } tamis__about;
 
-/* The operations of a kind. `hashes` are of this filter's hasher: filter.c has checked. */
+/* The operations of a kind. `hashes` are of this filter's hasher: filter_ask.c has checked. */
 struct tamis__filter_ops {
     /* Makes filter->body from filter->plan; nothing is left behind on failure. */
     tamis_status (*create)(tamis_filter *filter, tamis_error *err);
@@ -107,7 +107,7 @@ struct tamis__filter_ops {
                           tamis_error *err);
     tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                tamis_error *err);
-    /* NULL where a kind has none. filter.c has checked that both are of one plan and hasher. */
+    /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
 };
 
@@ -164,6 +164,9 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter
 
 /* TAMIS_E_UNSUPPORTED for what a filter that is elsewhere cannot do. */
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err);
+
+/* TAMIS_E_UNSUPPORTED where the filter stands in an image and is only read; `what` is asked of it. */
+tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
 
 /* Around a batch. Not to be nested, and keep is taken before it. */
 static inline void tamis__filter_enter(const tamis_filter *filter) {

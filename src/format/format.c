@@ -90,7 +90,9 @@ tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format 
     if (status != TAMIS_OK)
         return status;
     tamis__filter_keep(filter);
-    status = format->encoded_size(filter, size, err);
+    status = tamis__filter_check_local(filter, "encode", err);
+    if (status == TAMIS_OK)
+        status = format->encoded_size(filter, size, err);
     tamis__filter_let_go(filter);
     return status;
 }
@@ -111,7 +113,9 @@ static tamis_status emit_to_room(void *context, const void *bytes, size_t size, 
 static tamis_status encode(const tamis_filter *filter, const tamis__format *format, void *bytes,
                            uint64_t size, tamis_error *err) {
     uint64_t needed = 0;
-    tamis_status status = format->encoded_size(filter, &needed, err);
+    tamis_status status = tamis__filter_check_local(filter, "encode", err);
+    if (status == TAMIS_OK)
+        status = format->encoded_size(filter, &needed, err);
     if (status != TAMIS_OK)
         return status;
     if (size != needed)

@@ -158,10 +158,7 @@ void tamis__aside_withdraw(tamis__aside *aside) {
 static int sync_folder(tamis__aside *aside) {
     if (!aside->durable)
         return 0;
-    int failed;
-    do
-        failed = tamis__sys.sync(aside->folder) < 0 ? errno : 0;
-    while (failed == EINTR);
+    int failed = tamis__sync(aside->folder) < 0 ? errno : 0;
     close_folder(aside);
     return failed == EINVAL ? 0 : failed;
 }

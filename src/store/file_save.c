@@ -76,13 +76,6 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
                        tamis__errno_remedy(failed));
 }
 
-static tamis_status sync_file(const sink *out, tamis_error *err) {
-    while (tamis__sys.sync(out->fd) < 0)
-        if (errno != EINTR)
-            return tamis__fail_file(err, out->name, errno);
-    return TAMIS_OK;
-}
-
 static tamis_status write_filter(const tamis_filter *filter, const tamis__format *format, sink *out,
                                  tamis_error *err) {
     const tamis_allocator *memory = &filter->allocator;
@@ -100,8 +93,8 @@ static tamis_status write_filter(const tamis_filter *filter, const tamis__format
     if (status == TAMIS_OK)
         status = flush(out, err);
     assert(status != TAMIS_OK || out->total == size); /* what was reserved is part of the file */
-    if (status == TAMIS_OK)
-        status = sync_file(out, err);
+    if (status == TAMIS_OK && tamis__sync(out->fd) < 0)
+        status = tamis__fail_file(err, out->name, errno);
     tamis__free(memory, out->buffer, BUFFER);
     return status;
 }
@@ -149,7 +142,9 @@ tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_
     if (!format)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "format: there is none of number %d; see tamis_format",
                            (int)number);
-    tamis_status status = tamis__place_find(&place, path, err);
+    tamis_status status = tamis__filter_check_local(filter, "save", err);
+    if (status == TAMIS_OK)
+        status = tamis__place_find(&place, path, err);
     if (status == TAMIS_OK && place.form != TAMIS__PLACE_REPLACE && place.form != TAMIS__PLACE_NEW)
         status = tamis__fail_irregular(err, place.name);
     if (status != TAMIS_OK)
