@@ -41,13 +41,29 @@ TAMIS_API tamis_status tamis_redis_open(tamis_redis **redis, const char *uri, co
                                         tamis_error *err);
 TAMIS_API void tamis_redis_close(tamis_redis *redis);
 
+typedef struct tamis_redis_filter_options {
+    uint32_t struct_size;
+    bool create; /* layout tamis: make it if it is not there and its parameters are given; else TAMIS_E_ABSENT */
+    const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH */
+    size_t secret_size;
+    const tamis_allocator *allocator; /* NULL: the server's, or the default */
+} tamis_redis_filter_options;
+
+/* clang-format off */
+#define TAMIS_REDIS_FILTER_OPTIONS_INIT {sizeof(tamis_redis_filter_options), false, NULL, 0, NULL}
+/* clang-format on */
+
 /*
- * A filter there, named by NAME?parameter=value&..., with
+ * A filter there, named by NAME?parameter=value&...; with `redis` NULL by the URI of the server and of the filter in one,
+ * redis://host:port/db/NAME?..., and the connection is the filter's own. Parameters:
  *
+ *     layout=tamis       the default: one block of 64 bytes an element, parameters kept beside the bits
+ *                        (docs/REDIS-LAYOUT.md); expect, fpr, scheme=xxh3|sip, seed, probes and partition are needed only
+ *                        where it is made, and have to agree with what is there where they are given
  *     layout=java        key "bf:NAME", guava64 over m = (int)(-n ln p / (ln 2)^2) bits, k = max(1, round(m/n ln 2)):
  *                        the bits of a published Java class; expect=n and fpr=p are needed
  *     expect=n, fpr=p    what it is made for
- *     ttl=1d             its keys expire so long after each add (renew=add, the default) or after they were made
+ *     ttl=1d             its keys expire so long after the last add (renew=add, the default) or after it was made
  *                        (renew=create)
  *
  * *filter is owned by the caller until tamis_filter_free, one thread at a time; threads open one each of the same
@@ -56,10 +72,10 @@ TAMIS_API void tamis_redis_close(tamis_redis *redis);
  *
  * No answer is wrong: a key that was answered is in. Where a connection was lost after an add was sent, it is sent again;
  * if its bits are all there then, nobody knows who set them, and the answer is TAMIS_UNKNOWN. Where a call fails, keys
- * past *done may be in or not.
+ * past *done may be in or not. TAMIS_E_DAMAGED: a part of the filter is gone from the server, with keys that were in it.
  */
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
-                                               tamis_error *err);
+                                               const tamis_redis_filter_options *options, tamis_error *err);
 
 #ifdef __cplusplus
 }

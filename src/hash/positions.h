@@ -3,6 +3,7 @@
 #define TAMIS_HASH_POSITIONS_H
 
 #include "base/bytes.h"
+#include "base/failure.h"
 
 #include <tamis/hash.h>
 

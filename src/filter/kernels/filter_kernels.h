@@ -6,6 +6,7 @@
 #include <tamis/key.h>
 
 #include "base/bytes.h"
+#include "base/failure.h"
 #include "base/isa.h"
 
 /* A blocked filter as the kernels see it: `blocks` lines of 8 words each, `probes` bits a key. */
@@ -33,6 +34,9 @@ struct tamis__filter_kernels {
     size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
                           tamis_answer *answers);
 };
+
+/* The positions of a key in its line, below 512, in the order in which they are made. For who keeps lines elsewhere. */
+TAMIS_PRIVATE_API void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *positions);
 
 /* The set of an isa. */
 const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa);

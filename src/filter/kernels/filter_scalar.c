@@ -46,6 +46,13 @@ static inline void mask_of(const tamis__blocks *in, const tamis_hash *hash, uint
     }
 }
 
+void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *positions) {
+    for (uint32_t i = 0; i < probes; i++) {
+        uint64_t word = position_word(hash->word[0], i / POSITIONS_A_WORD);
+        positions[i] = word << i % POSITIONS_A_WORD * POSITION_BITS >> (64 - POSITION_BITS);
+    }
+}
+
 static inline bool has_all(const uint64_t *line, const uint64_t mask[BLOCK_WORDS]) {
     uint64_t missing = 0;
     for (int i = 0; i < BLOCK_WORDS; i++)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hash/positions.h"
 #include "store/redis/redis_filter.h"
 
 /* A Java cast to int: the nearest there is. */
@@ -16,42 +17,83 @@ static uint64_t to_int(double x) {
     return x < (double)INT32_MAX ? (uint64_t)x : INT32_MAX;
 }
 
-static tamis_status configure(tamis__redis_filter *filter, tamis_plan *plan, tamis_error *err) {
-    tamis__redis_uri *uri = &filter->uri;
+static tamis_status make_plan(tamis__redis_filter *at, tamis_plan *plan, tamis_error *err) {
     double fpr = 0;
-    tamis_status status = tamis__redis_uri_count(uri, "expect", 1, INT64_MAX, &plan->capacity, err);
+    tamis_status status = tamis__redis_uri_count(at->uri, "expect", 1, INT64_MAX, &plan->capacity, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_rate(uri, "fpr", &fpr, err);
+        status = tamis__redis_uri_rate(at->uri, "fpr", &fpr, err);
     if (status != TAMIS_OK)
         return status;
     if (plan->capacity == 0 || fpr == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: layout java keeps no parameters in the Redis; give expect=N and fpr=RATE, the same "
                            "as every other program that uses the filter",
-                           uri->shown);
+                           at->uri->shown);
     double n = (double)plan->capacity;
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = TAMIS_SCHEME_GUAVA64;
     plan->fpr = fpr;
     plan->bits = to_int(tamis_bloom_bits(n, fpr));
     if (plan->bits == 0)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: expect=%" PRIu64 " and fpr=%g come to no bit at all; "
-                           "expect more, or ask for a smaller rate", uri->shown, plan->capacity, fpr);
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: expect=%" PRIu64 " and fpr=%g come to no bit at all; expect more, or ask for a "
+                           "smaller rate",
+                           at->uri->shown, plan->capacity, fpr);
     plan->probes = tamis_bloom_probes(n, (double)plan->bits);
     if (plan->probes > TAMIS_PROBES_MAX)
-        return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: fpr=%g takes %" PRIu32 " probes, more than %d; ask for a "
-                           "larger rate", uri->shown, fpr, plan->probes, TAMIS_PROBES_MAX);
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "%s: fpr=%g takes %" PRIu32 " probes, more than %d; ask for a larger rate",
+                           at->uri->shown, fpr, plan->probes, TAMIS_PROBES_MAX);
     plan->fpr_predicted = tamis_bloom_fpr(n, (double)plan->bits, plan->probes);
-    filter->keys = 1;
-    filter->renewed = true;
+    plan->memory = (plan->bits + 7) / 8;
+    plan->bits_per_key = 8 * (double)plan->memory / n;
+    plan->lines_touched = plan->probes;
     return TAMIS_OK;
 }
 
-static size_t key_name(const tamis__redis_filter *filter, uint32_t key, char *to) {
-    (void)key;
-    memcpy(to, "bf:", 3);
-    memcpy(to + 3, filter->uri.name, filter->uri.name_size);
-    return 3 + filter->uri.name_size;
+static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_status status = make_plan(at, &filter->plan, err);
+    at->keys = 1;
+    return status == TAMIS_OK ? tamis__redis_set_up(filter, options, err) : status;
 }
 
-const tamis__layout tamis__layout_java = {"java", configure, key_name};
+static void place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
+    const tamis_plan *plan = &filter->plan;
+    spot->key = 0;
+    if (asked->hashes)
+        tamis__positions(plan->scheme, asked->hashes[i].word, plan->bits, plan->probes, spot->offsets);
+    else
+        tamis__hasher_positions(filter->hasher, &asked->keys[i], plan->bits, plan->probes, spot->offsets);
+}
+
+static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+    (void)key;
+    memcpy(to, "bf:", 3);
+    memcpy(to + 3, at->uri->name, at->uri->name_size);
+    return 3 + at->uri->name_size;
+}
+
+static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
+    const tamis_plan *plan = &filter->plan;
+    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
+    if (status != TAMIS_OK)
+        return status;
+    double m = (double)plan->bits, ones = (double)info->ones;
+    info->cardinality = tamis_bloom_cardinality(ones, m, plan->probes);
+    info->fpr_live = pow(ones / m, plan->probes);
+    info->memory = plan->memory;
+    return TAMIS_OK;
+}
+
+static tamis_status clear(tamis_filter *filter, tamis_error *err) {
+    uint64_t removed;
+    return tamis__redis_every_key(tamis__redis_of(filter), "DEL", &removed, err);
+}
+
+const tamis__layout tamis__layout_java = {.name = "java",
+                                          .open = open,
+                                          .place = place,
+                                          .key_name = key_name,
+                                          .estimate = estimate,
+                                          .clear = clear};

@@ -6,36 +6,90 @@
 #include "store/redis/redis_int.h"
 
 /*
- * A layout says which bits of which Redis keys an element has. All else is the same for every layout: elements are
- * commands in a pipeline, an add is one BITFIELD of SETs for each Redis key that the element's bits are in, whose
- * answers are the old bits, all at one instant.
+ * A layout says in which bits of which Redis key an element is, and what else is kept there. All else is the same for
+ * every layout: elements are commands in a pipeline, one each. An add is a BITFIELD of SETs, which answers the old bits,
+ * all at one instant; a question is a BITFIELD of GETs, or where the bits stand in one block, a GETRANGE of the block.
  */
-typedef struct tamis__bit {
-    uint32_t key;    /* number of the Redis key */
-    uint64_t offset; /* in it, as SETBIT counts: bit i is 0x80 >> (i & 7) of byte i >> 3 */
-} tamis__bit;
-
 typedef struct tamis__redis_filter tamis__redis_filter;
+
+/* Where an element is. Offsets are SETBIT's: bit i is 0x80 >> (i & 7) of byte i >> 3. */
+typedef struct tamis__spot {
+    uint32_t key;   /* number of the Redis key */
+    uint64_t block; /* first byte of its block, where the layout has blocks */
+    uint64_t offsets[TAMIS_PROBES_MAX];
+} tamis__spot;
+
+enum { TAMIS__REDIS_NAME = 512, TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64, TAMIS__REDIS_BLOCK = 64,
+       TAMIS__REDIS_PLAN = 400 };
+
+/* What a batch did. */
+typedef struct tamis__touched {
+    bool adds;
+    const bool *keys; /* of each Redis key: elements are in it */
+} tamis__touched;
 
 typedef struct tamis__layout {
     const char *name;
-    /* Reads the layout's parameters and fills plan and hasher's scheme; the filter is zeroed but for uri and redis. */
-    tamis_status (*configure)(tamis__redis_filter *filter, tamis_plan *plan, tamis_error *err);
-    /* The name of a Redis key: at most TAMIS__REDIS_KEY bytes into `to`. */
-    size_t (*key_name)(const tamis__redis_filter *filter, uint32_t key, char *to);
+    bool has_blocks;
+    /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks
+     * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and at->seed. */
+    tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
+    void (*place)(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot);
+    /* The name of a Redis key that holds bits: at most TAMIS__REDIS_KEY bytes into `to`. */
+    size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
+    /* NULL, or after each batch: whether the filter is still what it was when it was opened. `touched` says of which
+     * Redis keys the batch had elements. Commands are numbered from 0, see tamis__exchange. */
+    size_t (*check_count)(const tamis_filter *filter);
+    bool (*check_ask)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
+    tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply, tamis_error *err);
+    /* See tamis__remote. */
+    tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
+    tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
 } tamis__layout;
-
-enum { TAMIS__REDIS_NAME = 512, TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64 };
 
 struct tamis__redis_filter {
     tamis_redis *redis;
+    bool owns_redis;
     const tamis__layout *layout;
-    tamis__redis_uri uri; /* the name and its parameters */
-    uint32_t keys;        /* Redis keys that hold bits */
-    uint64_t ttl_ms;      /* 0: none */
-    bool renewed;         /* by each add */
+    tamis__redis_uri *uri;  /* name and parameters: of the server, or */
+    tamis__redis_uri named; /* of its own */
+    uint32_t keys;          /* Redis keys that hold bits */
+    uint64_t seed;
+    uint64_t ttl_ms;     /* 0: none */
+    bool renewed;        /* by each add */
+    uint64_t renewed_at; /* tamis__now_ns of the last time */
+    uint64_t generation; /* layout tamis */
+    uint64_t partition;  /* layout tamis: blocks of a Redis key */
+    char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash */
 };
 
-extern const tamis__layout tamis__layout_java;
+extern const tamis__layout tamis__layout_java, tamis__layout_tamis;
+
+static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
+    return filter->body;
+}
+
+/* Adds or asks; see tamis__remote. */
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers, size_t *done,
+                              tamis_error *err);
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                                   size_t *done, tamis_error *err);
+
+/* One command with these words, which may be asked twice; *integer is its reply, or -1 where that is OK or nil. */
+tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count, int64_t *integer,
+                                  tamis_error *err);
+/* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */
+tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to, size_t room,
+                              size_t *size, tamis_error *err);
+
+/* COMMAND KEY on each Redis key, summed up. */
+tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
+                                    tamis_error *err);
+
+/* A layout's end of open: makes the hasher, and sees to it that no parameter is left. */
+tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
+
+/* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
+tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err);
 
 #endif

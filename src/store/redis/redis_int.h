@@ -32,15 +32,16 @@ tamis_status tamis__redis_create(tamis_redis **redis, tamis__redis_uri *uri, tam
 typedef struct tamis__exchange {
     size_t count;
     void *context;
-    /* Puts command i, one only. */
-    void (*ask)(void *context, size_t i, tamis__link *link);
+    /* Puts command i, one only; false where there is none of that number, which is then done. */
+    bool (*ask)(void *context, size_t i, tamis__link *link);
     /* Takes its reply, which is no error. again: the command was sent before too, and may have been carried out then.
      * TAMIS_E_IO for a reply that such a command does not have ends the exchange, as any failure does. */
     tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err);
     const char *what; /* the filter's name, for sentences */
 } tamis__exchange;
 
-tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, tamis_error *err);
+/* *redone (may be NULL): a command was asked twice, so that not all were carried out in the order of their numbers. */
+tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone, tamis_error *err);
 
 /* One command: `ask` puts it, and the reply, which may be an error, is valid until *link is given back. */
 tamis_status tamis__redis_lease(tamis_redis *redis, tamis__link **link, tamis_error *err);

@@ -24,7 +24,7 @@ enum {
     AT_ONCE = 16 << 10, /* bytes put before the next look at the socket */
 };
 
-typedef struct run {
+typedef struct flight {
     tamis_redis *redis;
     const tamis__exchange *exchange;
     tamis__link *link; /* NULL: to be opened */
@@ -33,12 +33,13 @@ typedef struct run {
     size_t first, pending_count;
     size_t *redo; /* room for WINDOW: what was pending once; the last is the next */
     size_t redo_count;
+    bool redone; /* anything was ever there */
     uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
     uint64_t tries;      /* since the last answer */
     uint64_t last;       /* time of the last answer */
     uint64_t pause_till; /* nothing is asked before */
     tamis_error trouble; /* why it was last asked again */
-} run;
+} flight;
 
 /* ---- what can be ridden out ---- */
 
@@ -83,11 +84,11 @@ tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, co
 
 /* ---- indices ---- */
 
-static bool was_sent(const run *run, size_t i) {
+static bool was_sent(const flight *run, size_t i) {
     return run->sent && run->sent[i / 8] >> i % 8 & 1;
 }
 
-static tamis_status mark_sent(run *run, size_t i, tamis_error *err) {
+static tamis_status mark_sent(flight *run, size_t i, tamis_error *err) {
     size_t size = (run->exchange->count + 7) / 8;
     if (!run->sent)
         run->sent = tamis__alloc(&run->redis->allocator, size, 1);
@@ -97,24 +98,27 @@ static tamis_status mark_sent(run *run, size_t i, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static bool is_asked_out(const run *run) {
+static bool is_asked_out(const flight *run) {
     return run->redo_count == 0 && run->next == run->exchange->count;
 }
 
-static void put_some(run *run) {
+static void put_some(flight *run) {
     while (run->pending_count < WINDOW && !is_asked_out(run) && tamis__link_unsent(run->link) < AT_ONCE) {
         size_t i = run->redo_count > 0 ? run->redo[--run->redo_count] : run->next++;
-        run->pending[(run->first + run->pending_count++) % WINDOW] = i;
-        run->exchange->ask(run->exchange->context, i, run->link);
+        if (run->exchange->ask(run->exchange->context, i, run->link))
+            run->pending[(run->first + run->pending_count++) % WINDOW] = i;
+        else
+            run->answered++;
     }
 }
 
 /* Once more later: WINDOW bounds how many are in pending and redo together, since put_some takes of redo first. */
-static void put_back(run *run, size_t i) {
+static void put_back(flight *run, size_t i) {
     run->redo[run->redo_count++] = i;
+    run->redone = true;
 }
 
-static tamis_status lose_link(run *run, tamis_error *err) {
+static tamis_status lose_link(flight *run, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     tamis__link_close(run->link);
     run->link = NULL;
@@ -128,26 +132,26 @@ static tamis_status lose_link(run *run, tamis_error *err) {
 
 /* ---- waiting ---- */
 
-static uint64_t deadline_of(const run *run) {
+static uint64_t deadline_of(const flight *run) {
     return run->last + run->redis->patience_ns;
 }
 
 /* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
  * back together. */
-static void pause_for_a_while(run *run) {
+static void pause_for_a_while(flight *run) {
     uint64_t wait = run->redis->retry_ns << (run->tries < 5 ? run->tries : 5);
     uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
     run->tries++;
     run->pause_till = tamis__now_ns() + wait / 2 + (wait / 2 * chance >> 32);
 }
 
-static tamis_status fail_with_trouble(const run *run, tamis_error *err) {
+static tamis_status fail_with_trouble(const flight *run, tamis_error *err) {
     if (err)
         *err = run->trouble;
     return run->trouble.status;
 }
 
-static tamis_status wait_out_pause(run *run, tamis_error *err) {
+static tamis_status wait_out_pause(flight *run, tamis_error *err) {
     int ready;
     if (run->pause_till >= deadline_of(run))
         return fail_with_trouble(run, err);
@@ -155,7 +159,7 @@ static tamis_status wait_out_pause(run *run, tamis_error *err) {
 }
 
 /* A failure of the connection is kept in mind and mended later; others end the run. */
-static tamis_status ride_out(run *run, tamis_status status, tamis_error *err) {
+static tamis_status ride_out(flight *run, tamis_status status, tamis_error *err) {
     if (status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT) {
         if (err)
             *err = run->trouble;
@@ -166,7 +170,7 @@ static tamis_status ride_out(run *run, tamis_status status, tamis_error *err) {
     return status;
 }
 
-static tamis_status connect(run *run, tamis_error *err) {
+static tamis_status reach(flight *run, tamis_error *err) {
     uint64_t deadline = tamis__now_ns() + run->redis->connect_ns;
     tamis_status status = run->tries > 0 ? wait_out_pause(run, err) : TAMIS_OK;
     if (status != TAMIS_OK)
@@ -180,7 +184,7 @@ static tamis_status connect(run *run, tamis_error *err) {
 
 /* ---- replies ---- */
 
-static tamis_status take_one(run *run, const tamis__reply *reply, tamis_error *err) {
+static tamis_status take_one(flight *run, const tamis__reply *reply, tamis_error *err) {
     const tamis__exchange *exchange = run->exchange;
     size_t i = run->pending[run->first];
     run->first = (run->first + 1) % WINDOW;
@@ -200,7 +204,7 @@ static tamis_status take_one(run *run, const tamis__reply *reply, tamis_error *e
     return exchange->take(exchange->context, i, reply, was_sent(run, i), err);
 }
 
-static tamis_status take_all(run *run, tamis_error *err) {
+static tamis_status take_all(flight *run, tamis_error *err) {
     for (;;) {
         const tamis__reply *reply;
         tamis_status status = tamis__link_reply(run->link, &reply, &run->trouble);
@@ -221,7 +225,7 @@ static tamis_status take_all(run *run, tamis_error *err) {
 }
 
 /* Moves bytes both ways; waits only where there is nothing else to do. */
-static tamis_status move(run *run, tamis_error *err) {
+static tamis_status move(flight *run, tamis_error *err) {
     bool some, pausing = run->pause_till > tamis__now_ns();
     int ready;
     if (!pausing)
@@ -250,10 +254,10 @@ static tamis_status move(run *run, tamis_error *err) {
     return status == TAMIS_OK ? take_all(run, err) : ride_out(run, status, err);
 }
 
-static tamis_status run_all(run *run, tamis_error *err) {
+static tamis_status run_all(flight *run, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     while (run->answered < run->exchange->count && status == TAMIS_OK)
-        status = run->link ? move(run, err) : connect(run, err);
+        status = run->link ? move(run, err) : reach(run, err);
     /* After a failure replies are on their way that nobody waits for. */
     if (status == TAMIS_OK && run->link)
         tamis__redis_give_back(run->redis, run->link);
@@ -262,8 +266,8 @@ static tamis_status run_all(run *run, tamis_error *err) {
     return status;
 }
 
-tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, tamis_error *err) {
-    run run = {.redis = redis, .exchange = exchange, .last = tamis__now_ns(), .trouble = TAMIS_ERROR_INIT};
+tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone, tamis_error *err) {
+    flight run = {.redis = redis, .exchange = exchange, .last = tamis__now_ns(), .trouble = TAMIS_ERROR_INIT};
     const size_t size = 2 * WINDOW * sizeof(size_t);
     run.pending = tamis__alloc(&redis->allocator, size, _Alignof(size_t));
     if (!run.pending)
@@ -273,5 +277,7 @@ tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchang
     tamis__free(&redis->allocator, run.pending, size);
     if (run.sent)
         tamis__free(&redis->allocator, run.sent, (exchange->count + 7) / 8);
+    if (redone)
+        *redone = run.redone;
     return status;
 }
