@@ -25,6 +25,8 @@ typedef enum tamis_kind {
 TAMIS_API const char *tamis_kind_name(tamis_kind kind);
 /* The kind of that name. TAMIS_E_INVALID names the ones there are. */
 TAMIS_API tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *err);
+/* Whether it is a Bloom filter, of bits and probes: classic, blocked. The others are tables of slots. */
+TAMIS_API bool tamis_kind_is_bloom(tamis_kind kind);
 
 #define TAMIS_FPR_MIN    1e-30                     /* smallest false-positive rate that can be asked for */
 #define TAMIS_FPR_MAX    0.5                       /* and the largest */

@@ -12,7 +12,7 @@
 enum { NAME_COLUMN = 14 };
 
 static bool is_bloom(const info_report *report) {
-    return tamis_filter_can(report->filter, TAMIS_CAN_UNION);
+    return tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
 }
 
 /* Share of its capacity that is in it; 0 where it grows. */

@@ -10,12 +10,8 @@
 
 const char *const plan_number_names[PLAN_NUMBERS] = {"expect", "fpr", "memory", "bits-per-key", "probes"};
 
-static bool is_table(tamis_kind kind) {
-    return kind == TAMIS_KIND_FINGERPRINT || kind == TAMIS_KIND_EXACT;
-}
-
 static int check_probes(const plan_ask *ask, const cli_value *probes, tamis_error *err) {
-    if (!probes->given || !is_table(ask->want.kind))
+    if (!probes->given || ask->want.kind == TAMIS_KIND_AUTO || tamis_kind_is_bloom(ask->want.kind))
         return CLI_DONE;
     return cli_fail(err, "--probes: contradicts --kind %s, which has none; leave one of them out",
                     tamis_kind_name(ask->want.kind));

@@ -28,6 +28,10 @@ tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *e
                        "%.100s: no such kind; use auto, classic, blocked, fingerprint or exact", name);
 }
 
+bool tamis_kind_is_bloom(tamis_kind kind) {
+    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
+}
+
 /* ---- the choice ---- */
 
 const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {
@@ -48,7 +52,7 @@ bool tamis__plan_fits(const tamis_plan *plan) {
 
 /* What there is to say of the scheme; "" where its filter does what was asked. */
 static const char *caution(const tamis_plan *plan) {
-    if (plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63)
+    if (!tamis_scheme_is_uniform(plan->scheme))
         return "; the hashes are poor: the rate is the one claimed, not the one got";
     if (plan->kind != TAMIS_KIND_CLASSIC || plan->fpr_predicted <= ABOVE * plan->fpr)
         return "";

@@ -66,7 +66,6 @@ double tamis__blocked_best_fpr(double n, double m, uint32_t *k);
 
 /* ---- one kind, plan_kind.c; `want` is checked: expect and probes may be 0, fpr is given ---- */
 
-bool tamis__kind_is_bloom(tamis_kind kind);
 /* Bits of a digest of the scheme; AUTO is xxh3 or sip. */
 uint32_t tamis__plan_digest_bits(tamis_scheme scheme);
 /* TAMIS_E_UNSUPPORTED where the kind needs more of a digest than the scheme has. */

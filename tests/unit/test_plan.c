@@ -62,6 +62,7 @@ static void kinds_have_names(void **state) {
         assert_string_equal(tamis_kind_name((tamis_kind)i), names[i]);
         assert_int_equal(tamis_kind_parse(names[i], &kind, NULL), TAMIS_OK);
         assert_int_equal(kind, i);
+        assert_int_equal(tamis_kind_is_bloom(kind), kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED);
     }
     assert_null(tamis_kind_name((tamis_kind)5));
     assert_null(tamis_kind_name((tamis_kind)-1));
