@@ -113,13 +113,7 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
 
 /* The library says "key 0", as it was alone in the sink, and knows no options. */
 static int fail_text(hash_place place, tamis_error *err) {
-    char text[sizeof err->text];
-    const char *why;
-
-    memcpy(text, err->text, sizeof text);
-    why = strstr(text, ": ");
-    snprintf(err->text, sizeof err->text, "%s %" PRIu64 "%.400s", place.word, place.number,
-             why != NULL ? why : text);
+    cli_subject(err, "%s %" PRIu64, place.word, place.number);
     cli_remedy(err, "give UTF-8, or --type bytes");
     return CLI_FAILED;
 }

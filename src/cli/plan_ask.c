@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "cli/cli_text.h"
 #include "cli/cli_want.h"
@@ -148,7 +147,7 @@ static double least_bits(const plan_ask *ask, tamis_kind *lightest) {
 void plan_ask_name_limit(const plan_ask *ask, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
     tamis_kind lightest = TAMIS_KIND_AUTO;
 
-    if (strncmp(err->text, "memory ", strlen("memory ")) != 0)
+    if (err->status != TAMIS_E_NO_ROOM)
         return;
     if (!ask->bits_decide) {
         cli_want_name_memory(values[PLAN_MEMORY], err);

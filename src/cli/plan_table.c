@@ -18,21 +18,18 @@ static bool grows(const plan_ask *ask) {
 
 /* The library's sentence is for one kind alone; in a table the first reason is enough. */
 static void explain(plan_row *row, const plan_ask *ask, const tamis_error *err) {
-    size_t length = strcspn(err->text, ";");
-    const char *why = strchr(err->text, ':');
+    int length;
+    const char *why = cli_why(err, &length);
 
     if (tamis_kind_is_bloom(row->kind) && grows(ask)) {
         snprintf(row->note, sizeof row->note, "cannot grow: needs --expect");
         return;
     }
-    if (ask->fit && strncmp(err->text, "memory ", strlen("memory ")) == 0) {
+    if (ask->fit && err->status == TAMIS_E_NO_ROOM) {
         snprintf(row->note, sizeof row->note, "too little memory, at any rate");
         return;
     }
-    why = why == NULL || why[1] == '\0' ? err->text : why + 2;
-    length -= (size_t)(why - err->text) < length ? (size_t)(why - err->text) : 0;
-    snprintf(row->note, sizeof row->note, "%.*s",
-             (int)(length < sizeof row->note ? length : sizeof row->note - 1), why);
+    snprintf(row->note, sizeof row->note, "%.*s", length, why);
 }
 
 static void make_row(plan_row *row, tamis_kind kind, const plan_ask *ask) {

@@ -46,6 +46,21 @@ const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {
     return text;
 }
 
+const char *tamis__plan_bytes(char text[TAMIS__PLAN_BYTES], uint64_t bytes) {
+    const char *unit = "KMGTPE";
+    double number = (double)bytes / 1024;
+    int used = snprintf(text, TAMIS__PLAN_BYTES, "%" PRIu64 " bytes", bytes);
+    for (; number >= 1023.5; number /= 1024)
+        unit++;
+    if (bytes >= 1024)
+        snprintf(text + used, TAMIS__PLAN_BYTES - (size_t)used, " (%.*f %ciB)",
+                 number >= 99.95   ? 0
+                 : number >= 9.995 ? 1
+                                   : 2,
+                 number, *unit);
+    return text;
+}
+
 bool tamis__plan_fits(const tamis_plan *plan) {
     return !plan->memory_limit || plan->memory <= plan->memory_limit;
 }
@@ -68,17 +83,20 @@ void tamis__plan_explain(tamis_plan *plan, const char *reason) {
 }
 
 static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
+    char needs[TAMIS__PLAN_BYTES];
+    tamis__plan_bytes(needs, plan->memory);
     bool larger_would_do = plan->kind != TAMIS_KIND_EXACT && plan->fpr < TAMIS_FPR_MAX;
     if (plan->capacity)
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "memory %" PRIu64 " bytes: too little, kind %s needs %" PRIu64 " bytes; allow that much%s",
-            plan->memory_limit, tamis_kind_name(plan->kind), plan->memory,
-            larger_would_do ? ", expect fewer keys or ask for a larger rate" : ", or expect fewer keys");
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "memory %" PRIu64 " bytes: too little, kind %s starts with %" PRIu64
-                       " bytes; allow that much, or give the number of keys to expect",
-                       plan->memory_limit, tamis_kind_name(plan->kind), plan->memory);
+        return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
+                           "memory %" PRIu64 " bytes: too little, kind %s needs %s; allow that much%s",
+                           plan->memory_limit, tamis_kind_name(plan->kind), needs,
+                           larger_would_do ? ", expect fewer keys or ask for a larger rate"
+                                           : ", or expect fewer keys");
+    return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
+                       "memory %" PRIu64
+                       " bytes: too little, kind %s starts with %s; allow that much, or give "
+                       "the number of keys to expect",
+                       plan->memory_limit, tamis_kind_name(plan->kind), needs);
 }
 
 static bool is_light(const tamis_plan *plan, const tamis_plan *beside) {

@@ -99,6 +99,10 @@ void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 enum { TAMIS__PLAN_NUMBER = 16 };
 const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number);
 
+/* 901688 -> "901688 bytes (881 KiB)" */
+enum { TAMIS__PLAN_BYTES = 48 };
+const char *tamis__plan_bytes(char text[TAMIS__PLAN_BYTES], uint64_t bytes);
+
 bool tamis__plan_fits(const tamis_plan *plan);
 /* Fills plan->reason, and adds what there is to say of its scheme. */
 void tamis__plan_explain(tamis_plan *plan, const char *reason);
