@@ -180,7 +180,8 @@ bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size
 /* Of classic or blocked: filter->added after the last union, and the false "seen" of both until then. */
 double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
 
-/* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are aligned to 64 bytes. NULL when there is none. */
+/* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are
+ * aligned to 64 bytes. NULL when there is none. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 
