@@ -39,19 +39,29 @@ static tamis_plan made(tamis_want want) {
     return plan;
 }
 
-static void refused(tamis_want want, tamis_status status, const char *says) {
+typedef tamis_status planner(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+
+static void refused_by(planner *make, tamis_want want, tamis_status status, const char *says) {
     tamis_plan plan, untouched;
     tamis_error err = TAMIS_ERROR_INIT;
     memset(&plan, 0x5a, sizeof plan);
     untouched = plan;
-    assert_int_equal(tamis_plan_make(&plan, &want, &err), status);
+    assert_int_equal(make(&plan, &want, &err), status);
     assert_memory_equal(&plan, &untouched, sizeof plan);
     assert_int_equal(err.status, status);
     if (!strstr(err.text, says))
         fail_msg("\"%s\" does not say \"%s\"", err.text, says);
     assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
     assert_true(strlen(err.text) < sizeof err.text - 1); /* not cut */
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), status);
+    assert_int_equal(make(&plan, &want, NULL), status);
+}
+
+static void refused(tamis_want want, tamis_status status, const char *says) {
+    refused_by(tamis_plan_make, want, status, says);
+}
+
+static void fit_refused(tamis_want want, tamis_status status, const char *says) {
+    refused_by(tamis_plan_fit, want, status, says);
 }
 
 static void kinds_have_names(void **state) {
@@ -491,18 +501,6 @@ static tamis_plan fitted(tamis_want want) {
     assert_true(plan.memory_limit == want.memory);
     assert_true(plan.reason[0] != 0 && strlen(plan.reason) < sizeof plan.reason - 1);
     return plan;
-}
-
-static void fit_refused(tamis_want want, tamis_status status, const char *says) {
-    tamis_plan plan, untouched;
-    tamis_error err = TAMIS_ERROR_INIT;
-    memset(&plan, 0x5a, sizeof plan);
-    untouched = plan;
-    assert_int_equal(tamis_plan_fit(&plan, &want, &err), status);
-    assert_memory_equal(&plan, &untouched, sizeof plan);
-    if (!strstr(err.text, says))
-        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
-    assert_true(strlen(err.text) < sizeof err.text - 1);
 }
 
 static void fit_wants_memory_and_one_of_two(void **state) {
