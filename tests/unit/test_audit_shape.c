@@ -13,6 +13,7 @@
 /* The command is no library. */
 #include "cli/audit_shape.c"
 
+static const cli_key_form plain = {CLI_KEY_BYTES, false};
 static audit_shape shape;
 
 static void learn(const char *text) {
@@ -25,7 +26,7 @@ static void keeps_length_and_classes(void **state) {
     unsigned char made[AUDIT_KEY_MAX];
     int changed[sizeof like_this] = {0};
     (void)state;
-    audit_shape_begin(&shape, 1);
+    audit_shape_begin(&shape, plain, 1);
     learn(like_this);
     for (int i = 0; i < 2000; i++) {
         assert_int_equal(audit_shape_make(&shape, made), sizeof like_this - 1);
@@ -48,7 +49,7 @@ static void samples_evenly(void **state) {
     unsigned char made[AUDIT_KEY_MAX];
     int longer = 0;
     (void)state;
-    audit_shape_begin(&shape, 2);
+    audit_shape_begin(&shape, plain, 2);
     for (int i = 0; i < 100000; i++)
         learn(i < 50000 ? "abc" : "abcdef");
     for (int i = 0; i < 10000; i++) {
@@ -63,14 +64,14 @@ static void samples_evenly(void **state) {
 static void makes_words_of_nothing(void **state) {
     unsigned char made[AUDIT_KEY_MAX], again[AUDIT_KEY_MAX];
     (void)state;
-    audit_shape_begin(&shape, 3);
+    audit_shape_begin(&shape, plain, 3);
     assert_int_equal(audit_shape_make(&shape, made), 24);
     for (int i = 0; i < 24; i++)
         assert_in_range(made[i], 'a', 'z');
-    audit_shape_begin(&shape, 3);
+    audit_shape_begin(&shape, plain, 3);
     audit_shape_make(&shape, again);
     assert_memory_equal(made, again, 24);
-    audit_shape_begin(&shape, 4);
+    audit_shape_begin(&shape, plain, 4);
     audit_shape_make(&shape, again);
     assert_memory_not_equal(made, again, 24);
 }
@@ -80,14 +81,14 @@ static void ends_long_keys_and_widens(void **state) {
     unsigned char made[AUDIT_KEY_MAX];
     (void)state;
     memset(text, '5', sizeof text - 1);
-    audit_shape_begin(&shape, 5);
+    audit_shape_begin(&shape, plain, 5);
     learn(text);
     assert_int_equal(audit_shape_make(&shape, made), AUDIT_LEARNT);
     shape.more = AUDIT_MORE;
     assert_int_equal(audit_shape_make(&shape, made), AUDIT_KEY_MAX);
     assert_in_range(made[AUDIT_KEY_MAX - 1], '0', '9');
     audit_shape_release(&shape);
-    audit_shape_begin(&shape, 5);
+    audit_shape_begin(&shape, plain, 5);
     learn("");
     assert_int_equal(audit_shape_make(&shape, made), 0);
     shape.more = 2;
