@@ -268,6 +268,8 @@ int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli
         return make_before(maker, texts, good, first, keys, made, err);
     if (status == TAMIS_OK)
         return code;
+    if (status == TAMIS_E_NOMEM) /* the sink names a key by its number in the batch */
+        return fail_memory(err);
     *err = trouble;
     return CLI_FAILED;
 }
