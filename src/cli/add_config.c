@@ -16,6 +16,8 @@ const cli_option add_options[ADD_OPTIONS] = {
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_ZERO] = CLI_ROW_ZERO,
     [ADD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [ADD_TYPE] = CLI_ROW_TYPE("record"),
+    [ADD_HEX] = CLI_ROW_HEX("Records"),
     [ADD_STATS] = CLI_ROW_STATS,
     [ADD_JSON] = CLI_ROW_JSON,
     [ADD_PROGRESS] = CLI_ROW_PROGRESS,
@@ -56,6 +58,9 @@ const cli_example add_examples[] = {
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add seen.tamis b.log", "The lines of both files."},
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
      "The same, and the lines of b.log that are not in a.log, each once."},
+    {"seq 1000 | tamis build -o ids.tamis --expect 1e5 --type int64; seq 2000 | tamis add --type int64 "
+     "ids.tamis",
+     "Numbers as the type that the filter was made with."},
     {NULL, NULL}};
 
 /* In the order in which they are printed. */

@@ -37,6 +37,8 @@ const cli_option build_options[BUILD_OPTIONS] = {
                        .help = "Version of the filter, for whoever ships it; 0 is none."},
     [BUILD_ZERO] = CLI_ROW_ZERO,
     [BUILD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [BUILD_TYPE] = CLI_ROW_TYPE("record"),
+    [BUILD_HEX] = CLI_ROW_HEX("Records"),
     [BUILD_EXPECT] = {.name = "expect",
                       .type = CLI_COUNT,
                       .value = "N",

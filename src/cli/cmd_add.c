@@ -4,6 +4,7 @@
 
 #include "cli/add_config.h"
 #include "cli/cli_file.h"
+#include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
 
@@ -24,18 +25,14 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    cli_progress progress;
-    tamis_status status;
 
     service.context = run->filter;
     service.ask = add_keys;
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
     options.durable = true; /* a filter on the disk must not know records that are not there themselves */
-    cli_stream_begin(&config->stream, run->stop_fd, &options, &progress);
-    status = tamis_stream_run(&service, &options, &run->summary.stats, err);
-    cli_progress_end(&progress);
-    return status;
+    options.stop_fd = run->stop_fd;
+    return cli_stream_run(&config->stream, &service, &options, &run->summary.stats, err);
 }
 
 /* Holds the file from before it is read until after it is saved: nobody's adds are lost. */

@@ -86,19 +86,23 @@ static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tam
                                                                                            : CLI_FAILED;
 }
 
-static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
-    tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
-    cli_progress progress;
-    tamis_status status;
+static tamis_status ask_session(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
+    return tamis_dedup_ask(session, keys, count, answers, done, err);
+}
 
+static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
+
+    service.context = run->session;
+    service.ask = ask_session;
     stream_options.output = config->output;
     stream_options.duplicates = config->duplicates;
     /* A filter on the disk must not know records that are not there themselves. */
     stream_options.durable = config->filter_file != NULL;
-    cli_stream_begin(&config->stream, stop_fd, &stream_options, &progress);
-    status = tamis_stream_dedup(run->session, &stream_options, &run->report.stats, err);
-    cli_progress_end(&progress);
-    return status;
+    stream_options.stop_fd = stop_fd;
+    return cli_stream_run(&config->stream, &service, &stream_options, &run->report.stats, err);
 }
 
 /* The library knows why it is full; which option helps is known here. */

@@ -36,6 +36,8 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                  "other process can change it."},
     [DEDUP_ZERO] = CLI_ROW_ZERO,
     [DEDUP_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [DEDUP_TYPE] = CLI_ROW_TYPE("record"),
+    [DEDUP_HEX] = CLI_ROW_HEX("Records"),
     [DEDUP_EXPECT] =
         {.name = "expect",
          .type = CLI_COUNT,
