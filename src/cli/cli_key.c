@@ -53,12 +53,12 @@ static int fail_at(cli_key_place place, const tamis_key *text, const char *why, 
 
 /* The library says "key 0: why; what to do", and knows no options. */
 static int fail_text(cli_key_place place, const tamis_key *text, tamis_error *err) {
-    char told[sizeof err->text];
-    const char *why;
+    char why[sizeof err->text];
+    int length;
+    const char *told = cli_why(err, &length);
 
-    memcpy(told, err->text, sizeof told);
-    why = strstr(told, ": ");
-    fail_at(place, text, why != NULL ? why + 2 : told, err);
+    snprintf(why, sizeof why, "%.*s", length, told);
+    fail_at(place, text, why, err);
     cli_remedy(err, "give UTF-8, or --type bytes");
     return CLI_FAILED;
 }
