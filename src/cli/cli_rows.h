@@ -28,6 +28,15 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS };
         .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
     }
 
+/* ---- how a filter is written ---- */
+
+#define CLI_ROW_GZIP                                                                                         \
+    {                                                                                                        \
+        .name = "gzip", .type = CLI_FLAG, .help = "Compress the file with gzip.",                            \
+        .more = "Worth it for a filter that is nearly empty or to be shipped once: a full one does not "     \
+                "shrink, and a compressed one is unpacked into memory each time it is opened."               \
+    }
+
 /* ---- what filter is made ---- */
 
 enum {
