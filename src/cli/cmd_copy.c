@@ -108,6 +108,8 @@ static const cli_example examples[] = {
      "ids.tamis",
      "A filter that a Java program reads with BloomFilter.readFrom."},
     {"tamis build -o seen.tamis a.log && tamis copy -o shipped.tamis seen.tamis", "A copy that is verified."},
+    {"tamis build -o bad.bloom --format dcso a.log && tamis copy --gzip -o bad.bloom.gz bad.bloom",
+     "One that is shipped, with a checksum; bloom --gzip of DCSO reads it, and tamis check does."},
     {NULL, NULL}};
 
 const cli_command cmd_copy = {

@@ -135,7 +135,8 @@ static const char *const description[] = {
     "from now. It holds "
     "more keys than each: build them with the --expect of all together, or the promised rate does not hold, "
     "which a remark says.",
-    "FILE is replaced atomically, and while it is written no other process of tamis changes it. No secret is "
+    "FILE is compressed with --gzip alone, whatever the FILTERs are. It is replaced atomically, and while it "
+    "is written no other process of tamis changes it. No secret is "
     "needed.",
     NULL};
 
