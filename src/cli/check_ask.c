@@ -68,7 +68,7 @@ static int open_members(check_ask *ask, const cli_secret *secret, tamis_error *e
         member *added = &ask->members[i];
         bool keyed;
         added->path = config->filters[i];
-        if (cli_filter_open(&added->filter, added->path, secret, false, &keyed, err) != CLI_DONE)
+        if (cli_filter_open(&added->filter, added->path, secret, &keyed, err) != CLI_DONE)
             return CLI_FAILED;
         ask->count++;
         used = used || keyed;

@@ -50,6 +50,15 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI
         .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
     }
 
+/* ---- how a filter is written ---- */
+
+#define CLI_ROW_GZIP                                                                                         \
+    {                                                                                                        \
+        .name = "gzip", .type = CLI_FLAG, .help = "Compress the file with gzip.",                            \
+        .more = "Worth it for a filter that is nearly empty or to be shipped once: a full one does not "     \
+                "shrink, and a compressed one is unpacked into memory each time it is opened."               \
+    }
+
 /* ---- what filter is made ---- */
 
 enum {

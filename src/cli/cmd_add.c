@@ -13,6 +13,7 @@ typedef struct add_run {
     int stop_fd;
     tamis_lock *lock;
     tamis_filter *filter;
+    tamis_packing packing; /* of its file */
     cli_summary summary;
 } add_run;
 
@@ -47,7 +48,7 @@ static int open_held(add_run *run, tamis_error *err) {
             return code;
     }
     code = cli_filter_hold(&run->lock, &run->filter, config->filter,
-                           config->secret_file != NULL ? &secret : NULL, err);
+                           config->secret_file != NULL ? &secret : NULL, &run->packing, err);
     if (config->secret_file != NULL)
         cli_secret_forget(&secret);
     return code;
@@ -58,7 +59,8 @@ static int add(add_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
-    if (status == TAMIS_OK && cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, err) != CLI_DONE)
+    if (status == TAMIS_OK &&
+        cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err) != CLI_DONE)
         status = err->status;
     else if (status == TAMIS_E_FULL)
         cli_filter_full(run->filter, path, run->summary.stats.records + 1, "build a larger one", err);

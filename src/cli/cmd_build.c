@@ -160,8 +160,8 @@ static int try_labels(const build_config *config, tamis_error *err) {
 static tamis_status save(build_run *run, tamis_error *err) {
     tamis_status status = describe(run->filter, &run->config, err);
 
-    if (status == TAMIS_OK &&
-        cli_file_save(run->filter, run->config.output, run->config.format, err) != CLI_DONE)
+    if (status == TAMIS_OK && cli_file_save(run->filter, run->config.output, run->config.format,
+                                            run->config.packing, err) != CLI_DONE)
         status = err->status;
     return status;
 }

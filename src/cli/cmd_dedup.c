@@ -18,7 +18,8 @@
 typedef struct dedup_run {
     tamis_lock *lock; /* of --filter */
     tamis_filter *filter;
-    bool opened; /* it was there before */
+    tamis_packing packing; /* of its file */
+    bool opened;           /* it was there before */
     tamis_dedup *session;
     cli_summary report;
 } dedup_run;
@@ -53,7 +54,7 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
         return CLI_FAILED;
     run->opened = path != NULL && access(path, F_OK) == 0;
     if (run->opened)
-        return cli_filter_held(&run->filter, path, secret, err);
+        return cli_filter_held(&run->filter, path, secret, &run->packing, err);
     return cli_filter_create(&run->filter, &config->filter, secret, err);
 }
 
@@ -232,7 +233,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         /* When every record is where it belongs: one that is printed twice is better than one lost. */
         if (status == TAMIS_OK && config.filter_file != NULL &&
-            cli_file_save(run.filter, config.filter_file, TAMIS_FORMAT_AUTO, err) != CLI_DONE)
+            cli_file_save(run.filter, config.filter_file, TAMIS_FORMAT_AUTO, run.packing, err) != CLI_DONE)
             status = err->status;
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);

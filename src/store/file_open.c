@@ -16,6 +16,7 @@
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 #include "format/format.h"
+#include "store/filter_file.h"
 #include "store/trouble.h"
 
 enum {
@@ -60,7 +61,7 @@ typedef struct content {
 
 /* ---- reading ---- */
 
-static tamis_status open_file(const char *path, int *fd, struct stat *about, tamis_error *err) {
+tamis_status tamis__file_open(const char *path, int *fd, struct stat *about, tamis_error *err) {
     do
         *fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     while (*fd < 0 && errno == EINTR);
@@ -78,8 +79,7 @@ static tamis_status open_file(const char *path, int *fd, struct stat *about, tam
     return status;
 }
 
-/* Up to `size` bytes of the file, less only where it ends. */
-static tamis_status read_file(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
+tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
                               tamis_error *err) {
     for (*got = 0; *got < size;) {
         size_t some = size - *got < READ_AT_ONCE ? size - *got : READ_AT_ONCE;
@@ -99,7 +99,7 @@ static tamis_status identify(int fd, const char *path, const struct stat *about,
                              tamis_error *err) {
     uint8_t head[HEAD];
     size_t size;
-    tamis_status status = read_file(fd, path, head, sizeof head, &size, err);
+    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &size, err);
     if (status == TAMIS_OK)
         *is =
             (identity){about->st_dev, about->st_ino, about->st_size, about->st_mtim, XXH3_64bits(head, size)};
@@ -141,7 +141,7 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
     size_t got;
     tamis_format format;
     const tamis__shown name = tamis__show(path);
-    tamis_status status = read_file(fd, path, head, sizeof head, &got, err);
+    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
         status = tamis__format_recognise(&(tamis__source){head, of->size, name.text, false}, options, &format,
                                          err);
@@ -150,7 +150,7 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
     of->bytes = tamis__alloc(options->allocator, of->room, TAMIS__LINE);
     if (!of->bytes)
         return tamis__fail_nomem(err, tamis__show(path).text, of->room);
-    return read_file(fd, path, of->bytes, of->room, &of->size, err);
+    return tamis__file_read(fd, path, of->bytes, of->room, &of->size, err);
 }
 
 static void let_go(const tamis__backing *backing) {
@@ -264,7 +264,7 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const t
     identity is;
     int fd;
     tamis_filter *made = NULL;
-    tamis_status status = open_file(path, &fd, &about, err);
+    tamis_status status = tamis__file_open(path, &fd, &about, err);
     if (status != TAMIS_OK)
         return status;
     if (!options->writable)
@@ -330,7 +330,7 @@ static tamis_status reload(tamis_filter *filter, opened_file *file, bool *change
     identity is;
     int fd;
     tamis_filter *made;
-    tamis_status status = open_file(file->path, &fd, &about, err);
+    tamis_status status = tamis__file_open(file->path, &fd, &about, err);
     if (status != TAMIS_OK)
         return status;
     status = identify(fd, file->path, &about, &is, err);

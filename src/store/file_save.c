@@ -5,7 +5,8 @@
  * the old file and what fails is undone; from it on for the new one. The sync before the rename is what makes that true
  * of a power loss too: without it the name may be on the disk before the bytes are.
  *
- * Space for all of it is reserved before the first byte is written, so that a full disk is told at once.
+ * Space for all of it is reserved before the first byte is written, so that a full disk is told at once; only where
+ * the size is not known beforehand (tamis__wrap) writing tells.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "base/system.h"
 #include "filter/filter_int.h"
 #include "format/format.h"
+#include "store/filter_file.h"
 #include "store/lock.h"
 #include "store/trouble.h"
 
@@ -83,23 +85,33 @@ static tamis_status sync_file(const sink *out, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status write_filter(const tamis_filter *filter, const tamis__format *format, sink *out,
-                                 tamis_error *err) {
+/* What is to be written, and how. */
+typedef struct writing {
+    const tamis_filter *filter;
+    const tamis__format *format;
+    tamis__wrap *wrap; /* NULL: none */
+} writing;
+
+static tamis_status write_filter(const writing *what, sink *out, tamis_error *err) {
+    const tamis_filter *filter = what->filter;
+    const tamis__format *format = what->format;
     const tamis_allocator *memory = &filter->allocator;
     const tamis__emitter emitter = {emit, out};
     uint64_t size;
     tamis_status status = format->encoded_size(filter, &size, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK && !what->wrap)
         status = reserve(out, size, err);
     if (status != TAMIS_OK)
         return status;
     out->buffer = tamis__alloc(memory, BUFFER, TAMIS__LINE);
     if (!out->buffer)
         return tamis__fail_nomem(err, "write buffer", BUFFER);
-    status = format->encode(filter, &emitter, err);
+    status = what->wrap ? what->wrap(filter, format, memory, &emitter, err)
+                        : format->encode(filter, &emitter, err);
     if (status == TAMIS_OK)
         status = flush(out, err);
-    assert(status != TAMIS_OK || out->total == size); /* what was reserved is part of the file */
+    assert(status != TAMIS_OK || what->wrap ||
+           out->total == size); /* what was reserved is part of the file */
     if (status == TAMIS_OK)
         status = sync_file(out, err);
     tamis__free(memory, out->buffer, BUFFER);
@@ -107,14 +119,14 @@ static tamis_status write_filter(const tamis_filter *filter, const tamis__format
 }
 
 /* The file aside, whole and on the disk, or nothing. */
-static tamis_status write_aside(const tamis_filter *filter, const tamis__format *format, tamis__aside *aside,
-                                const tamis__place *place, const tamis_lock *lock, tamis_error *err) {
+static tamis_status write_aside(const writing *what, tamis__aside *aside, const tamis__place *place,
+                                const tamis_lock *lock, tamis_error *err) {
     sink out = {.name = place->name};
     tamis_status status = tamis__aside_create(aside, place, true, &out.fd, err);
     if (status != TAMIS_OK)
         return status;
     tamis__lock_note(lock, aside);
-    status = write_filter(filter, format, &out, err);
+    status = write_filter(what, &out, err);
     if (tamis__sys.close(out.fd) < 0 && status == TAMIS_OK)
         status = tamis__fail_file(err, place->name, errno);
     if (status != TAMIS_OK)
@@ -122,14 +134,13 @@ static tamis_status write_aside(const tamis_filter *filter, const tamis__format 
     return status;
 }
 
-static tamis_status replace(const tamis_filter *filter, const tamis__format *format,
-                            const tamis__place *place, tamis_error *err) {
+static tamis_status replace(const writing *what, const tamis__place *place, tamis_error *err) {
     tamis__aside aside;
     tamis_lock *lock;
     tamis_status status = tamis__lock_borrow(&lock, place, err);
     if (status != TAMIS_OK)
         return status;
-    status = write_aside(filter, format, &aside, place, lock, err);
+    status = write_aside(what, &aside, place, lock, err);
     if (status == TAMIS_OK) {
         status = tamis__aside_publish(&aside, false, err);
         if (status == TAMIS_OK)
@@ -141,8 +152,8 @@ static tamis_status replace(const tamis_filter *filter, const tamis__format *for
     return status;
 }
 
-tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_format number,
-                                  tamis_error *err) {
+tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format number, tamis__wrap *wrap,
+                              tamis_error *err) {
     tamis__place place;
     uint64_t size;
     const tamis__format *format = tamis__format_of(number);
@@ -161,11 +172,16 @@ tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_
     /* Before anything is created. */
     status = format->encoded_size(filter, &size, err);
     if (status == TAMIS_OK)
-        status = replace(filter, format, &place, err);
+        status = replace(&(writing){filter, format, wrap}, &place, err);
     if (status != TAMIS_OK)
         filter->about.told.created = created;
     tamis__filter_let_go(filter);
     return status;
+}
+
+tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_format format,
+                                  tamis_error *err) {
+    return tamis__file_save(filter, path, format, NULL, err);
 }
 
 tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err) {
