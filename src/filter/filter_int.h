@@ -3,6 +3,7 @@
 #define TAMIS_FILTER_FILTER_INT_H
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include <tamis/file.h>
@@ -69,6 +70,16 @@ typedef struct tamis__opened {
     void (*release)(struct tamis__opened *opened); /* by tamis_filter_free, last */
 } tamis__opened;
 
+/* The file that a filter was read from, as it was then (store/origin.h). One block, of the filter's allocator. */
+typedef struct tamis__origin {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec modified;
+    size_t block_size;
+    char path[]; /* that it was opened by */
+} tamis__origin;
+
 /* What a filter says of itself, beside the plan and its counts (tamis_about). */
 typedef struct tamis__about {
     tamis_about told; /* pointers into the block, or NULL */
@@ -127,6 +138,7 @@ struct tamis_filter {
     tamis__about about;
     void *body; /* the kind's own */
     tamis__backing backing;
+    tamis__origin *origin; /* NULL: was not read from a file */
     tamis__opened *opened; /* NULL: never taken anew. Last: what stands before it is swapped */
 };
 

@@ -145,6 +145,27 @@ tamis_status tamis__aside_publish(tamis__aside *aside, bool revocable, tamis_err
     return TAMIS_OK;
 }
 
+/* Where system or file system cannot refuse a file that is there, something may come between look and rename. */
+static int rename_new(const char *from, const char *to) {
+    struct stat about;
+    if (tamis__sys.rename_new(from, to) == 0)
+        return 0;
+    if (errno != ENOSYS && errno != EINVAL)
+        return -1;
+    if (tamis__sys.stat(to, &about) == 0)
+        errno = EEXIST;
+    return errno == ENOENT ? tamis__sys.rename(from, to) : -1;
+}
+
+tamis_status tamis__aside_publish_new(tamis__aside *aside, tamis_error *err) {
+    const tamis__place *place = aside->place;
+    if (rename_new(aside->path, place->path) < 0)
+        return errno == EEXIST ? tamis__fail_there(err, place->name)
+                               : tamis__fail_file(err, place->name, errno);
+    aside->state = TAMIS__ASIDE_PLACED;
+    return TAMIS_OK;
+}
+
 void tamis__aside_withdraw(tamis__aside *aside) {
     const tamis__place *place = aside->place;
     if (aside->state == TAMIS__ASIDE_SWAPPED && tamis__sys.exchange(aside->path, place->path) == 0)

@@ -46,6 +46,8 @@ bool tamis__aside_is_of(const tamis__place *place, const char *name);
 /* Puts it under its final name; with `revocable` so that withdraw can bring the old file back, where the
  * file system can. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_publish(tamis__aside *aside, bool revocable, tamis_error *err);
+/* Puts it under its final name if that stands for nothing: TAMIS_E_STALE else. */
+tamis_status tamis__aside_publish_new(tamis__aside *aside, tamis_error *err);
 TAMIS_PRIVATE_API void tamis__aside_withdraw(tamis__aside *aside);
 
 /* Ends what publish began: removes the old file, syncs the folder. The new file stands whatever it returns. */
