@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "store/lock.h"
 #include "store/trouble.h"
 
 enum {
@@ -96,6 +97,7 @@ static tamis_status create(tamis__aside *aside, int *fd, tamis_error *err) {
     for (unsigned attempt = 0; made < 0 && attempt < TRIES; attempt++) {
         if (!name_aside(aside, attempt))
             return tamis__fail_file(err, place->name, ENAMETOOLONG);
+        tamis__lock_note(aside->lock, aside);
         /* Closed to others until it has the permissions of the old file. */
         made = tamis__sys.open(aside->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
         if (made < 0 && errno != EEXIST && errno != EINTR)

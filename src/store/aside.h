@@ -28,15 +28,17 @@ typedef enum tamis__aside_state {
 
 typedef struct tamis__aside {
     const tamis__place *place; /* borrowed */
+    struct tamis_lock *lock;   /* that it is written under, the caller's to set; NULL: none */
     tamis__aside_state state;
     bool durable; /* it is to outlive a power loss */
     int folder;   /* of a durable one: open, to be synced */
     char path[PATH_MAX];
 } tamis__aside;
 
-/* Creates the file, with owner and permissions of the one it is to replace as far as the system lets us,
- * never with more. *fd is the caller's. With `durable` the file is to outlive a power loss: the caller syncs it before it
- * is published, and settle syncs its folder, which has to be readable for that. */
+/* Creates the file, with owner and permissions of the one it is to replace as far as the system lets us, never with
+ * more; its name is noted in the lock before it is there. *fd is the caller's. With `durable` the file is to outlive a
+ * power loss: the caller syncs it before it is published, and settle syncs its folder, which has to be readable for
+ * that. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_create(tamis__aside *aside, const tamis__place *place,
                                                    bool durable, int *fd, tamis_error *err);
 

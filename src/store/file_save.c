@@ -110,7 +110,6 @@ typedef struct saving {
     const tamis__format *format;
     bool only_new; /* the name must not stand for a file */
     tamis__place place;
-    tamis_lock *lock;
     tamis__aside aside;
     struct stat about; /* of the file aside, when it is whole */
 } saving;
@@ -121,7 +120,6 @@ static tamis_status write_aside(saving *s, tamis_error *err) {
     tamis_status status = tamis__aside_create(&s->aside, &s->place, true, &out.fd, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__lock_note(s->lock, &s->aside);
     status = write_filter(s->filter, s->format, &out, err);
     if (status == TAMIS_OK && tamis__sys.fstat(out.fd, &s->about) < 0)
         status = tamis__fail_file(err, out.name, errno);
@@ -167,10 +165,10 @@ static tamis_status save_file(saving *s, tamis_error *err) {
     /* Before anything is created. */
     tamis_status status = s->format->encoded_size(s->filter, &size, err);
     if (status == TAMIS_OK)
-        status = tamis__lock_borrow(&s->lock, &s->place, err);
+        status = tamis__lock_borrow(&s->aside.lock, &s->place, err);
     if (status == TAMIS_OK) {
         status = save_locked(s, err);
-        tamis__lock_return(s->lock);
+        tamis__lock_return(s->aside.lock);
     }
     if (status != TAMIS_OK)
         about->created = created;
