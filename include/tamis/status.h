@@ -30,7 +30,8 @@ extern "C" {
     X(TAMIS_E_FORMAT, -12, "the bytes are no filter of a known format")                                      \
     X(TAMIS_E_DAMAGED, -13, "the bytes of a filter are incomplete or changed")                               \
     X(TAMIS_E_BUSY, -14, "another process holds the file")                                                   \
-    X(TAMIS_E_NO_ROOM, -15, "the filter does not fit the memory allowed")
+    X(TAMIS_E_NO_ROOM, -15, "the filter does not fit the memory allowed")                                    \
+    X(TAMIS_E_STALE, -16, "the name stands for another file than it did")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

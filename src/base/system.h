@@ -34,6 +34,8 @@ struct tamis__system {
     int (*fchmod)(int fd, mode_t mode);
     int (*fchown)(int fd, uid_t owner, gid_t group);
     int (*rename)(const char *from, const char *to);
+    int (*rename_new)(const char *from, const char *to); /* EEXIST where `to` is there; ENOSYS or EINVAL
+                                                            where system or file system cannot tell */
     int (*exchange)(const char *one, const char *other); /* swaps two names at once; ENOSYS or EINVAL
                                                             where system or file system cannot */
     int (*unlink)(const char *path);
@@ -46,6 +48,10 @@ struct tamis__system {
 };
 
 extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
+
+/* fsync, asked anew where a signal cut the wait short; -1 with errno. Any other failure is final: the system may have
+ * dropped what it could not write and forgotten the error, so that a second fsync would succeed over lost bytes. */
+TAMIS_PRIVATE_API int tamis__sync(int fd);
 
 /* Monotonic time in nanoseconds; never fails, only differences mean anything. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);

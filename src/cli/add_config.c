@@ -38,7 +38,9 @@ const char *const add_description[] = {
     "compression with gzip where it has that. The file "
     "is replaced when all records were added, and only then: on an error or a signal it stays as it was.",
     "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
-    "reads it is not kept off, and has the old content until the new one is there, whole.",
+    "reads it is not kept off, and has the old content until the new one is there, whole. What another "
+    "program "
+    "puts there without asking stays: then nothing is saved, and that is an error.",
     NULL};
 
 const char *const add_exits[] = {

@@ -52,6 +52,18 @@ int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, t
     if (status == TAMIS_OK)
         status = tamis_packed_save(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format, packing,
                                    err);
+    if (status == TAMIS_E_STALE)
+        cli_remedy(err, "run again");
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
+    tamis_status status;
+
+    signal(SIGXFSZ, SIG_IGN); /* as above */
+    status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
+    if (status == TAMIS_E_STALE)
+        cli_remedy(err, "run again");
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 

@@ -26,6 +26,8 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err);
 /* Saves it as `format`; AUTO: the one that it was read in. */
 int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
                   tamis_error *err);
+/* Saves it where no file may be. */
+int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);
 
 /* For the manual of commands that save: what may lie beside the file meanwhile. */
 extern const cli_entry cli_file_files[];

@@ -217,6 +217,14 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
     return code == CLI_DONE ? cli_signals_code() : code;
 }
 
+/* One that came since this run has looked is no less somebody's keys than one that was there. */
+static tamis_status save_filter(const dedup_run *run, const char *path, tamis_error *err) {
+    int code = run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err)
+                           : cli_file_save_new(run->filter, path, err);
+
+    return code == CLI_DONE ? TAMIS_OK : err->status;
+}
+
 static int run_dedup(const cli_args *args, tamis_error *err) {
     dedup_config config;
     dedup_run run = {.report = CLI_SUMMARY_INIT};
@@ -232,9 +240,8 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         /* When every record is where it belongs: one that is printed twice is better than one lost. */
-        if (status == TAMIS_OK && config.filter_file != NULL &&
-            cli_file_save(run.filter, config.filter_file, TAMIS_FORMAT_AUTO, run.packing, err) != CLI_DONE)
-            status = err->status;
+        if (status == TAMIS_OK && config.filter_file != NULL)
+            status = save_filter(&run, config.filter_file, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }

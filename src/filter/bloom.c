@@ -285,32 +285,40 @@ static bool classic_find(const bloom *b, const uint64_t *positions) {
     return true;
 }
 
+/* Adds a batch that is located, as far as there is *room for fresh keys: how many are in and answered. */
+static size_t classic_add_located(const bloom *b, const uint64_t *positions, size_t count,
+                                  tamis_answer *answers, uint64_t *room) {
+    for (size_t i = 0; i < count; i++, positions += b->probes) {
+        if (classic_find(b, positions)) {
+            answers[i] = TAMIS_SEEN;
+            continue;
+        }
+        if (*room == 0)
+            return i;
+        --*room;
+        answers[i] = TAMIS_FRESH;
+        for (uint32_t k = 0; k < b->probes; k++)
+            set_bit(b->words, positions[k]);
+    }
+    return count;
+}
+
 static tamis_status classic_add_asked(tamis_filter *filter, asked what, size_t count, tamis_answer *answers,
                                       size_t *done, tamis_error *err) {
-    bloom *b = filter->body;
-    uint64_t positions[POSITIONS], room = room_left(filter), fresh = 0;
-    size_t batch = classic_batch(b), from = 0, i = 0;
-    for (; from < count; from = i) {
-        size_t end = count - from < batch ? count : from + batch;
-        classic_locate(filter, what, from, end - from, positions);
-        for (; i < end; i++) {
-            const uint64_t *at = positions + (i - from) * b->probes;
-            if (classic_find(b, at)) {
-                answers[i] = TAMIS_SEEN;
-                continue;
-            }
-            if (fresh >= room)
-                goto full; /* its answer stays untouched */
-            answers[i] = TAMIS_FRESH;
-            for (uint32_t k = 0; k < b->probes; k++)
-                set_bit(b->words, at[k]);
-            fresh++;
-        }
+    const bloom *b = filter->body;
+    uint64_t positions[POSITIONS], room = room_left(filter), left = room;
+    size_t batch = classic_batch(b), from = 0;
+    bool full = false;
+    while (from < count && !full) {
+        size_t some = count - from < batch ? count - from : batch;
+        classic_locate(filter, what, from, some, positions);
+        size_t in = classic_add_located(b, positions, some, answers + from, &left);
+        from += in;
+        full = in < some;
     }
-full:
-    count_fresh(filter, fresh);
-    *done = i;
-    return i == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
+    count_fresh(filter, room - left);
+    *done = from;
+    return full ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
 static void classic_contains_asked(const tamis_filter *filter, asked what, size_t count,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How two filters differ: first what they are, then, where that is the same, what is in them. */
+/* Two filters. How they differ: first what they are, then, where that is the same, what is in them. And whether one can
+ * be united with the other, and is. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/versioned.h"
@@ -70,4 +72,75 @@ tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *o
     if (status == TAMIS_OK)
         tamis__give_struct(difference, &made, sizeof made);
     return status;
+}
+
+/* ---- union ---- */
+
+static tamis_status mismatch(tamis_error *err, const char *what, uint64_t into, uint64_t from) {
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "union: %s differ, %" PRIu64 " and %" PRIu64 "; unite filters made by one plan", what,
+                       into, from);
+}
+
+static tamis_status check_union(const tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    if (!into->ops->unite || !from->ops->unite)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "union: kind %s cannot be united; use classic or blocked",
+                           tamis_kind_name(into->ops->unite ? from->plan.kind : into->plan.kind));
+    if (into->plan.kind != from->plan.kind)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "union: kinds %s and %s differ; unite filters of one plan",
+                           tamis_kind_name(into->plan.kind), tamis_kind_name(from->plan.kind));
+    if (into->plan.bits != from->plan.bits)
+        return mismatch(err, "bits", into->plan.bits, from->plan.bits);
+    if (into->plan.probes != from->plan.probes)
+        return mismatch(err, "probes", into->plan.probes, from->plan.probes);
+    if (into->hasher->scheme != from->hasher->scheme)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "union: schemes %s and %s differ; unite filters of one plan",
+                           tamis_scheme_name(into->hasher->scheme), tamis_scheme_name(from->hasher->scheme));
+    if (into->hasher->seed != from->hasher->seed)
+        return mismatch(err, "seeds", into->hasher->seed, from->hasher->seed);
+    if (into->hasher->origin != from->hasher->origin)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "union: secrets differ; unite filters of one secret");
+    return TAMIS_OK;
+}
+
+tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    tamis__filter_keep(into);
+    tamis__filter_keep(from);
+    tamis_status status = check_union(into, from, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_check_writable(into, "union", err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_verify(from, err);
+    if (status == TAMIS_OK)
+        into->ops->unite(into, from);
+    tamis__filter_let_go(from);
+    tamis__filter_let_go(into);
+    return status;
+}
+
+bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other) {
+    tamis__filter_keep(one);
+    tamis__filter_keep(other);
+    bool compatible = check_union(one, other, NULL) == TAMIS_OK;
+    tamis__filter_let_go(other);
+    tamis__filter_let_go(one);
+    return compatible;
+}
+
+static bool same_words(const tamis_filter *one, const tamis_filter *other) {
+    size_t count, same_count;
+    const uint64_t *words = tamis__bloom_words(one, &count), *others = tamis__bloom_words(other, &same_count);
+    return memcmp(words, others, count * sizeof *words) == 0;
+}
+
+bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
+    tamis__filter_keep(one);
+    tamis__filter_keep(other);
+    bool equal = check_union(one, other, NULL) == TAMIS_OK && same_words(one, other);
+    tamis__filter_let_go(other);
+    tamis__filter_let_go(one);
+    return equal;
 }

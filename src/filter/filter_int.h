@@ -3,6 +3,7 @@
 #define TAMIS_FILTER_FILTER_INT_H
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include <tamis/file.h>
@@ -69,6 +70,16 @@ typedef struct tamis__opened {
     void (*release)(struct tamis__opened *opened); /* by tamis_filter_free, last */
 } tamis__opened;
 
+/* The file that a filter was read from, as it was then (store/origin.h). One block, of the filter's allocator. */
+typedef struct tamis__origin {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec modified;
+    size_t block_size;
+    char path[]; /* that it was opened by */
+} tamis__origin;
+
 /* What a filter says of itself, beside the plan and its counts (tamis_about). */
 typedef struct tamis__about {
     tamis_about told; /* pointers into the block, or NULL */
@@ -76,7 +87,7 @@ typedef struct tamis__about {
     size_t block_size;
 } tamis__about;
 
-/* The operations of a kind. `hashes` are of this filter's hasher: filter.c has checked. */
+/* The operations of a kind. `hashes` are of this filter's hasher: filter_ask.c has checked. */
 struct tamis__filter_ops {
     /* Makes filter->body from filter->plan; nothing is left behind on failure. */
     tamis_status (*create)(tamis_filter *filter, tamis_error *err);
@@ -107,7 +118,7 @@ struct tamis__filter_ops {
                           tamis_error *err);
     tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                tamis_error *err);
-    /* NULL where a kind has none. filter.c has checked that both are of one plan and hasher. */
+    /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
 };
 
@@ -127,6 +138,7 @@ struct tamis_filter {
     tamis__about about;
     void *body; /* the kind's own */
     tamis__backing backing;
+    tamis__origin *origin; /* NULL: was not read from a file */
     tamis__opened *opened; /* NULL: never taken anew. Last: what stands before it is swapped */
 };
 
@@ -134,6 +146,9 @@ struct tamis_filter {
  * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED, TAMIS_E_NOMEM. */
 tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *image, tamis_hasher *hasher,
                                    const tamis_allocator *allocator, tamis_error *err);
+
+/* TAMIS_E_UNSUPPORTED where the filter stands in an image and is only read; `what` is asked of it. */
+tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
 
 /* Around a batch. Not to be nested, and keep is taken before it. */
 static inline void tamis__filter_enter(const tamis_filter *filter) {

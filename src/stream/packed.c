@@ -12,6 +12,7 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "store/filter_file.h"
+#include "store/origin.h"
 #include "store/trouble.h"
 #include "stream/pack.h"
 #include "stream/unpack.h"
@@ -104,7 +105,9 @@ static tamis_status unpack_into(const packed *p, uint8_t *bytes, size_t size, ta
     return status;
 }
 
-static tamis_status open_packed(tamis_filter **filter, const packed *p, tamis_error *err) {
+static tamis_status open_packed(tamis_filter **filter, const packed *p, const struct stat *about,
+                                tamis_error *err) {
+    tamis_filter *made = NULL;
     const tamis_allocator *memory = p->options.allocator;
     uint64_t size = 0;
     tamis_status status = measure(p, &size, err);
@@ -116,10 +119,17 @@ static tamis_status open_packed(tamis_filter **filter, const packed *p, tamis_er
         return tamis__fail_nomem(err, p->name.text, size);
     status = unpack_into(p, bytes, (size_t)size, err);
     if (status == TAMIS_OK)
-        status = tamis__format_decode(filter, &(tamis__source){bytes, size, p->name.text, false}, &p->options,
-                                      err);
+        status =
+            tamis__format_decode(&made, &(tamis__source){bytes, size, p->name.text, false}, &p->options, err);
     tamis__free(memory, bytes, room);
-    return status;
+    if (status == TAMIS_OK)
+        status = tamis__origin_set(made, p->path, about, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
 }
 
 /* ---- the interface ---- */
@@ -144,7 +154,7 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
     if (status == TAMIS_OK)
         found = tamis__packing_of(head, got);
     if (status == TAMIS_OK && found != TAMIS_PACKING_NONE)
-        status = open_packed(filter, &p, err);
+        status = open_packed(filter, &p, &about, err);
     tamis__sys.close(p.fd);
     if (status == TAMIS_OK && found == TAMIS_PACKING_NONE)
         status = tamis_filter_open(filter, path, given, err);

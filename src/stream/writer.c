@@ -156,10 +156,7 @@ static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
     bool on_disk = is_aside(writer) || S_ISREG(writer->place->about.st_mode);
     if (!writer->durable || !on_disk)
         return TAMIS_OK;
-    while (tamis__sys.sync(writer->fd) < 0)
-        if (errno != EINTR)
-            return tamis__fail_file(err, writer->place->name, errno);
-    return TAMIS_OK;
+    return tamis__sync(writer->fd) == 0 ? TAMIS_OK : tamis__fail_file(err, writer->place->name, errno);
 }
 
 /* Closes what is ours to close. An error of close may be one of an earlier write, so it counts. */

@@ -245,6 +245,34 @@ static void saves(void **state) {
     every_allocation(&old_file);
 }
 
+/* A filter that was opened, and so looks at what is there before it is saved; and one that must be the first. */
+static void before_save_back(void) {
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    unlink(scratch("f"));
+    file_write(scratch("f"), new_bytes.data, new_bytes.size);
+    options.allocator = &allocator;
+    options.writable = true;
+    if (tamis_filter_open(&to_save, scratch("f"), &options, &err) != TAMIS_OK)
+        fail();
+}
+
+static tamis_status run_save_new(void) {
+    return tamis_filter_save_new(to_save, scratch("f"), TAMIS_FORMAT_TAMIS, &err);
+}
+
+static void saves_that_look(void **state) {
+    (void)state;
+    static const trial back = {"save to where it was opened", before_save_back, run_save, after_save};
+    static const trial first = {"save of the first", before_save, run_save_new, after_save};
+    stood = &new_bytes;
+    every_call(&back);
+    every_allocation(&back);
+    stood = NULL;
+    every_call(&first);
+    every_allocation(&first);
+}
+
 /* ---- open and reload ---- */
 
 static bool writable;
@@ -319,6 +347,7 @@ static void reloads(void **state) {
 int main(void) {
 #define CASE(name)   cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define PACKED(name) cmocka_unit_test_setup_teardown(name, set_up_packed, tear_down)
-    const struct CMUnitTest tests[] = {CASE(saves), CASE(opens), CASE(reloads), PACKED(saves), PACKED(opens)};
+    const struct CMUnitTest tests[] = {CASE(saves),   CASE(saves_that_look), CASE(opens),
+                                       CASE(reloads), PACKED(saves),         PACKED(opens)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

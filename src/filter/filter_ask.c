@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Adding and asking: checks arguments, hashes keys, and sees to it that of a file that is mapped only what is verified,
+ * and still there, becomes an answer. A kind sees hashes of its own scheme only. */
+#include <string.h>
+
+#include "filter/filter_int.h"
+#include "filter/guard.h"
+
+enum { KEYS_AT_ONCE = 64 }; /* keys hashed together; two lots of hashes stay within 4 KiB of stack */
+
+/* ---- filters in an image ---- */
+
+tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err) {
+    if (!filter->guard && !filter->opened)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "%s: the filter is an opened file and only read; open it writable, or change a copy",
+                       what);
+}
+
+static bool must_touch(const tamis_filter *filter) {
+    return filter->guard && !tamis__guard_done(filter->guard);
+}
+
+/* A block is verified once: what is written into its file later must not become an answer. */
+static tamis_status check_same(const tamis_filter *filter, tamis_error *err) {
+    if (!filter->backing.release || filter->backing.is_same(&filter->backing))
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "%s: was written in place while it was open; put filters in place by rename, and open it anew",
+        tamis__guard_name(filter->guard));
+}
+
+static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = must_touch(filter) ? tamis__guard_touch_all(filter->guard, err) : TAMIS_OK;
+    return status == TAMIS_OK ? check_same(filter, err) : status;
+}
+
+tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
+    tamis__filter_keep(filter);
+    tamis_status status = verify(filter, err);
+    tamis__filter_let_go(filter);
+    return status;
+}
+
+/* ---- batches ---- */
+
+static bool has_digest(const tamis_filter *filter) {
+    return tamis_scheme_digest_bits(filter->hasher->scheme) != 0;
+}
+
+/* Hashes all of this filter's; answers may be NULL. */
+static tamis_status add_hashed(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_answer unwanted[KEYS_AT_ONCE];
+    *done = 0;
+    while (*done < count) {
+        size_t some = count - *done, in = 0;
+        if (!answers && some > KEYS_AT_ONCE)
+            some = KEYS_AT_ONCE;
+        tamis_status status =
+            filter->ops->add(filter, hashes + *done, some, answers ? answers + *done : unwanted, &in, err);
+        *done += in;
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+/* At most KEYS_AT_ONCE. */
+static tamis_status add_some(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    tamis_hash hashes[KEYS_AT_ONCE];
+    tamis_answer unwanted[KEYS_AT_ONCE];
+    if (!has_digest(filter))
+        return filter->ops->add_keys(filter, keys, count, answers ? answers : unwanted, done, err);
+    tamis_status status = tamis_hash_many(filter->hasher, keys, count, hashes, err);
+    if (status == TAMIS_OK)
+        status = add_hashed(filter, hashes, count, answers, done, err);
+    return status;
+}
+
+tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                   tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_status status = tamis__filter_check_writable(filter, "add", err);
+    size_t from = 0;
+    while (from < count && status == TAMIS_OK) {
+        size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE, in = 0;
+        status = add_some(filter, keys + from, some, answers ? answers + from : NULL, &in, err);
+        from += in;
+    }
+    if (done)
+        *done = from;
+    return status;
+}
+
+/* At most KEYS_AT_ONCE of a filter in an image, hashed or, where the scheme has no digest, themselves. */
+static tamis_status contains_guarded(const tamis_filter *filter, const tamis_hash *hashes,
+                                     const tamis_key *keys, size_t count, tamis_answer *answers,
+                                     tamis_error *err) {
+    tamis_answer held[KEYS_AT_ONCE]; /* until the file is known not to have changed under them */
+    tamis_status status = TAMIS_OK;
+    if (must_touch(filter))
+        status = hashes ? filter->ops->touch(filter, hashes, count, err)
+                        : filter->ops->touch_keys(filter, keys, count, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (hashes)
+        filter->ops->contains(filter, hashes, count, held);
+    else
+        filter->ops->contains_keys(filter, keys, count, held);
+    status = check_same(filter, err);
+    if (status == TAMIS_OK)
+        memcpy(answers, held, count * sizeof *held);
+    return status;
+}
+
+/* At most KEYS_AT_ONCE: all of them or none. */
+static tamis_status contains_some(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                  tamis_answer *answers, tamis_error *err) {
+    tamis_hash hashes[KEYS_AT_ONCE];
+    bool by_hash = has_digest(filter);
+    tamis_status status = by_hash ? tamis_hash_many(filter->hasher, keys, count, hashes, err) : TAMIS_OK;
+    if (status == TAMIS_OK && filter->guard)
+        return contains_guarded(filter, by_hash ? hashes : NULL, keys, count, answers, err);
+    if (status == TAMIS_OK && by_hash)
+        filter->ops->contains(filter, hashes, count, answers);
+    else if (status == TAMIS_OK)
+        filter->ops->contains_keys(filter, keys, count, answers);
+    return status;
+}
+
+tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                        tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    size_t from = 0;
+    tamis__filter_enter(filter);
+    while (from < count) {
+        size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE;
+        status = contains_some(filter, keys + from, some, answers + from, err);
+        if (status != TAMIS_OK)
+            break;
+        from += some;
+    }
+    tamis__filter_leave(filter);
+    if (done)
+        *done = from;
+    return status;
+}
+
+tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                     tamis_answer *answers, size_t *done, tamis_error *err) {
+    size_t in = 0;
+    tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_check_writable(filter, "add", err);
+    if (status == TAMIS_OK)
+        status = add_hashed(filter, hashes, count, answers, &in, err);
+    if (done)
+        *done = in;
+    return status;
+}
+
+static tamis_status contains_hashed(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                    tamis_answer *answers, size_t *done, tamis_error *err) {
+    if (!filter->guard) {
+        filter->ops->contains(filter, hashes, count, answers);
+        *done = count;
+        return TAMIS_OK;
+    }
+    while (*done < count) {
+        size_t from = *done, some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE;
+        tamis_status status = contains_guarded(filter, hashes + from, NULL, some, answers + from, err);
+        if (status != TAMIS_OK)
+            return status;
+        *done += some;
+    }
+    return TAMIS_OK;
+}
+
+tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                          tamis_answer *answers, size_t *done, tamis_error *err) {
+    size_t answered = 0;
+    tamis__filter_enter(filter);
+    tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
+    if (status == TAMIS_OK)
+        status = contains_hashed(filter, hashes, count, answers, &answered, err);
+    tamis__filter_leave(filter);
+    if (done)
+        *done = answered;
+    return status;
+}
+
+tamis_status tamis_filter_add(tamis_filter *filter, const void *key, size_t size, tamis_answer *answer,
+                              tamis_error *err) {
+    tamis_key view = {key, size};
+    return tamis_filter_add_many(filter, &view, 1, answer, NULL, err);
+}
+
+tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size,
+                                   tamis_answer *answer, tamis_error *err) {
+    tamis_key view = {key, size};
+    return tamis_filter_contains_many(filter, &view, 1, answer, NULL, err);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Batches asked of a mapped file that goes bad in the middle of one: what is answered, and how far that goes. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "support/scratch.h"
+#include "support/stored.h"
+
+enum { KEYS = 300, AT_ONCE = 64 }; /* questions between two looks at the file */
+
+static tamis_error err;
+static tamis_filter *opened;
+static uint64_t numbers[KEYS];
+static tamis_key keys[KEYS];
+static tamis_hash hashes[KEYS];
+static tamis_answer answers[KEYS];
+
+static struct tamis__system real;
+static int looks_left; /* at the file, until it was written in place */
+
+static int changing_fstat(int fd, struct stat *out) {
+    int result = real.fstat(fd, out);
+    if (result == 0 && looks_left-- <= 0)
+        out->st_mtim.tv_sec++;
+    return result;
+}
+
+static void open_kind(tamis_kind kind) {
+    tamis_filter *filter = stored_make(kind, 0, 100000);
+    assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
+    tamis_filter_free(filter);
+    assert_int_equal(tamis_filter_open(&opened, scratch("f"), NULL, &err), TAMIS_OK);
+    for (uint64_t i = 0; i < KEYS; i++) {
+        numbers[i] = i;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    assert_int_equal(tamis_hash_many(tamis_filter_hasher(opened), keys, KEYS, hashes, &err), TAMIS_OK);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    scratch_make();
+    real = tamis__sys;
+    err = (tamis_error)TAMIS_ERROR_INIT;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tamis__sys = real;
+    scratch_remove();
+    return 0;
+}
+
+/* The batch, by hash or by key: the first *done are answered "seen", which is true, and the rest untouched. */
+static tamis_status ask(bool by_hash, size_t *done) {
+    *done = KEYS + 1;
+    memset(answers, TAMIS_UNKNOWN, sizeof answers);
+    tamis_status status = by_hash ? tamis_filter_contains_hashes(opened, hashes, KEYS, answers, done, &err)
+                                  : tamis_filter_contains_many(opened, keys, KEYS, answers, done, &err);
+    assert_in_range(*done, 0, KEYS);
+    for (size_t i = 0; i < KEYS; i++)
+        assert_int_equal(answers[i], i < *done ? TAMIS_SEEN : TAMIS_UNKNOWN);
+    return status;
+}
+
+static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED, TAMIS_KIND_FINGERPRINT,
+                                   TAMIS_KIND_EXACT};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static void written_in_place_between_two_looks(void **state) {
+    (void)state;
+    size_t done;
+    for (int i = 0; i < KINDS; i++) {
+        open_kind(kinds[i]);
+        tamis__sys.fstat = changing_fstat;
+        for (int by_hash = 0; by_hash < 2; by_hash++) {
+            for (int looks = 0; looks * AT_ONCE < KEYS; looks++) {
+                looks_left = looks;
+                assert_int_equal(ask(by_hash, &done), TAMIS_E_DAMAGED);
+                assert_int_equal(done, looks * AT_ONCE);
+                assert_non_null(strstr(err.text, "written in place"));
+            }
+            looks_left = KEYS;
+            assert_int_equal(ask(by_hash, &done), TAMIS_OK);
+            assert_int_equal(done, KEYS);
+        }
+        tamis__sys = real;
+        tamis_filter_free(opened);
+    }
+}
+
+/* One block of many: which keys fall there the hashes say, and those before are answered. */
+static void a_damaged_block(void **state) {
+    (void)state;
+    size_t by_key, by_hash;
+    for (int i = 0; i < KINDS; i++) {
+        open_kind(kinds[i]);
+        tamis_filter_free(opened);
+        int fd = open(scratch("f"), O_RDWR);
+        uint8_t byte;
+        off_t at = lseek(fd, 0, SEEK_END) / 2;
+        assert_int_equal(pread(fd, &byte, 1, at), 1);
+        byte ^= 1;
+        assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+        close(fd);
+        assert_int_equal(tamis_filter_open(&opened, scratch("f"), NULL, &err), TAMIS_OK);
+        assert_int_equal(ask(false, &by_key), TAMIS_E_DAMAGED);
+        assert_int_equal(ask(true, &by_hash), TAMIS_E_DAMAGED);
+        assert_int_equal(by_key, by_hash);
+        assert_non_null(strstr(err.text, "is damaged"));
+        tamis_filter_free(opened);
+    }
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {CASE(written_in_place_between_two_looks), CASE(a_damaged_block)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
