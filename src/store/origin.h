@@ -13,8 +13,8 @@
  */
 
 /* Remembers that `filter` was read from `path` as it is in `about`. TAMIS_E_NOMEM. */
-tamis_status tamis__origin_set(tamis_filter *filter, const char *path, const struct stat *about,
-                               tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__origin_set(tamis_filter *filter, const char *path,
+                                                 const struct stat *about, tamis_error *err);
 
 /* Whether that is the file, unchanged as far as number, size and time tell. */
 bool tamis__origin_is(const tamis__origin *origin, const struct stat *about);
