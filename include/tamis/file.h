@@ -126,10 +126,11 @@ TAMIS_API void tamis_file_unlock(tamis_lock *lock);
  * meanwhile may leave ".NAME.tamis-..." beside the file; the next save takes it away.
  *
  * A filter that was opened, or copied from one that was, and is saved under the very name it was opened by, has of that
- * file what was there then. If the name stands for another file since, or the file was written to, it would be lost, so
- * nothing is saved: TAMIS_E_STALE. Programs that lock the file for all of it never see that; it is for those that do not
- * know the lock. What one of those puts there in the instant between the last look and the rename is lost unseen. A file
- * that is no longer there is made again. After a save the name stands for what was saved. Other names are not looked at.
+ * file what was there then. If the name stands for another file since, or the file was written to, that would be lost,
+ * so nothing is saved: TAMIS_E_STALE. Programs that hold the file from before they open it (tamis_file_lock) do not do
+ * that to each other. What one that knows no lock puts there in the instant between the last look and the rename is lost
+ * unseen. A file that is no longer there is made again. After a save the name stands for what was saved. Other names are
+ * not looked at.
  */
 TAMIS_API tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err);
 /* The same in another format. */
