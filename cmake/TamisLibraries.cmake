@@ -78,7 +78,7 @@ tamis_library(tamis_stream
   OUTPUT tamis-stream
   VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-stream.map"
   SOURCES ${stream_sources}
-  LINKS Threads::Threads
+  LINKS PkgConfig::TAMIS_ZLIB Threads::Threads
   USES tamis)
 
 tamis_library(tamis_redis

@@ -32,7 +32,7 @@ foreach(library tamis tamis_stream)
   tamis_check(archive-${file} ${binaries_py} archive "$<TARGET_FILE:${library}_static>")
 endforeach()
 tamis_check(needed-libtamis ${binaries_py} needed "$<TARGET_FILE:tamis_shared>" libm libxxhash libsodium)
-tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_stream_shared>" libm libtamis)
+tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_stream_shared>" libm libtamis libz)
 
 if(TARGET tamis_command AND TAMIS_INSTALL)
   tamis_check(install bash "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer.sh"

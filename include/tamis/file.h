@@ -124,11 +124,24 @@ TAMIS_API void tamis_file_unlock(tamis_lock *lock);
  * A full disk is noticed before the old file is touched. Sets `created` where it is 0. TAMIS_E_IO; TAMIS_E_BUSY where
  * another process holds the file by tamis_file_lock, or saves to it just now, and names it. A process that is killed
  * meanwhile may leave ".NAME.tamis-..." beside the file; the next save takes it away.
+ *
+ * A filter that was opened, or copied from one that was, and is saved under the very name it was opened by, has of that
+ * file what was there then. If the name stands for another file since, or the file was written to, that would be lost,
+ * so nothing is saved: TAMIS_E_STALE. Programs that hold the file from before they open it (tamis_file_lock) do not do
+ * that to each other. What one that knows no lock puts there in the instant between the last look and the rename is lost
+ * unseen. A file that is no longer there is made again. After a save the name stands for what was saved. Other names are
+ * not looked at.
  */
 TAMIS_API tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err);
 /* The same in another format. */
 TAMIS_API tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_format format,
                                             tamis_error *err);
+
+/* The same for a filter that is to be the first of that name: TAMIS_E_STALE if there is a file, also one that comes while
+ * this one is written; nothing is replaced. (Where the file system cannot rename so, one that comes between the last
+ * look and the rename is.) */
+TAMIS_API tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,
+                                             tamis_error *err);
 
 /*
  * Takes the file anew if it was replaced since it was opened: *changed (may be NULL) says so. Other threads may ask the

@@ -46,6 +46,10 @@ TAMIS_API tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme
 /* Bits of the digest that tamis_hash_many gives: 128; 64 for fnv-dcso; 0 for bkdr31 and bkdr63, which hash once a
  * probe, and for a number that is no scheme. Kinds other than classic need 128. */
 TAMIS_API uint32_t tamis_scheme_digest_bits(tamis_scheme scheme);
+/* Whether its hashes are as good as uniformly random ones, which every formula of a rate assumes. Those of bkdr31 and
+ * bkdr63 are not: the rate that a plan computes is the one claimed, not the one got. False for a number that is no
+ * scheme. */
+TAMIS_API bool tamis_scheme_is_uniform(tamis_scheme scheme);
 
 /*
  * A key hashed once: can be asked of every filter of the same scheme, seed and secret, and is refused

@@ -25,6 +25,8 @@ typedef enum tamis_kind {
 TAMIS_API const char *tamis_kind_name(tamis_kind kind);
 /* The kind of that name. TAMIS_E_INVALID names the ones there are. */
 TAMIS_API tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *err);
+/* Whether it is a Bloom filter, of bits and probes: classic, blocked. The others are tables of slots. */
+TAMIS_API bool tamis_kind_is_bloom(tamis_kind kind);
 
 #define TAMIS_FPR_MIN    1e-30                     /* smallest false-positive rate that can be asked for */
 #define TAMIS_FPR_MAX    0.5                       /* and the largest */
@@ -80,8 +82,8 @@ typedef struct tamis_plan {
  *
  * TAMIS_E_RANGE:   expect, fpr or probes outside the bounds above, fpr below n/2^128 (or as many bits as the scheme's
  *                  hash has), which no such hash can do, or more bits or probes than the kind or the scheme reaches.
- * TAMIS_E_INVALID: classic or blocked without expect (they cannot grow), probes for a kind that has none, or memory
- *                  too small for what is asked: the sentence says how much it takes.
+ * TAMIS_E_INVALID: classic or blocked without expect (they cannot grow), or probes for a kind that has none.
+ * TAMIS_E_NO_ROOM: want->memory is too small for what is asked: the sentence says how much it takes.
  * TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.
  * TAMIS_E_INVALID too where *plan or *want has no struct_size: both start from their _INIT.
  * *plan is untouched on failure. Any thread. O(log(1/fpr)) arithmetic.
@@ -94,7 +96,7 @@ TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *want,
  *     fpr alone (expect 0):  the filter that holds the most keys at that rate; it does not grow
  * With kind AUTO that is the best of blocked, fingerprint and classic, or one that touches fewer lines at no more than
  * 1.25 times the rate, or as many keys divided by 1.25.
- * Both given, or neither: TAMIS_E_INVALID. Otherwise as tamis_plan_make, its errors included; TAMIS_E_INVALID too where
+ * Both given, or neither: TAMIS_E_INVALID. Otherwise as tamis_plan_make, its errors included; TAMIS_E_NO_ROOM too where
  * nothing of use fits (a rate of TAMIS_FPR_MAX, or one key). O(log) plans.
  */
 TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_want *want, tamis_error *err);

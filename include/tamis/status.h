@@ -30,9 +30,11 @@ extern "C" {
     X(TAMIS_E_FORMAT, -12, "the bytes are no filter of a known format")                                      \
     X(TAMIS_E_DAMAGED, -13, "the bytes of a filter are incomplete or changed")                               \
     X(TAMIS_E_BUSY, -14, "another process holds the file")                                                   \
-    X(TAMIS_E_TIMEOUT, -15, "no answer in time")                                                             \
-    X(TAMIS_E_REFUSED, -16, "the server refused")                                                            \
-    X(TAMIS_E_ABSENT, -17, "there is no such filter")
+    X(TAMIS_E_NO_ROOM, -15, "the filter does not fit the memory allowed")                                    \
+    X(TAMIS_E_STALE, -16, "the name stands for another file than it did")                                    \
+    X(TAMIS_E_TIMEOUT, -17, "no answer in time")                                                             \
+    X(TAMIS_E_REFUSED, -18, "the server refused")                                                            \
+    X(TAMIS_E_ABSENT, -19, "there is no such filter")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

@@ -35,10 +35,13 @@ typedef struct tamis_stream_service {
     tamis_key (*mark)(void *context, size_t i);
     /* NULL, or: whether the run is to end here, and well, though input is left. Called after each batch. */
     bool (*enough)(void *context);
+    /* NULL, or: where the batch that is asked next begins, to be named in errors: its first record is number `record`,
+     * from 1, of `input`, whose name is good until the run ends ("standard input" for that). Called before each. */
+    void (*place)(void *context, const char *input, uint64_t record);
 } tamis_stream_service;
 
 /* clang-format off */
-#define TAMIS_STREAM_SERVICE_INIT {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL}
+#define TAMIS_STREAM_SERVICE_INIT {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL, NULL}
 /* clang-format on */
 
 /* How far a run has come, or has got. */

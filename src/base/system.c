@@ -20,6 +20,17 @@ static int system_stat(const char *path, struct stat *out) {
     return stat(path, out);
 }
 
+static int system_rename_new(const char *from, const char *to) {
+#ifdef RENAME_NOREPLACE
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+#else
+    (void)from;
+    (void)to;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
 static int system_exchange(const char *one, const char *other) {
 #ifdef RENAME_EXCHANGE
     return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
@@ -91,6 +102,7 @@ struct tamis__system tamis__sys = {
     .fchmod = fchmod,
     .fchown = fchown,
     .rename = rename,
+    .rename_new = system_rename_new,
     .exchange = system_exchange,
     .unlink = unlink,
     .poll = poll,

@@ -35,6 +35,8 @@ struct tamis__system {
     int (*fchmod)(int fd, mode_t mode);
     int (*fchown)(int fd, uid_t owner, gid_t group);
     int (*rename)(const char *from, const char *to);
+    int (*rename_new)(const char *from, const char *to); /* EEXIST where `to` is there; ENOSYS or EINVAL
+                                                            where system or file system cannot tell */
     int (*exchange)(const char *one, const char *other); /* swaps two names at once; ENOSYS or EINVAL
                                                             where system or file system cannot */
     int (*unlink)(const char *path);

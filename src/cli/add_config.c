@@ -16,6 +16,8 @@ const cli_option add_options[ADD_OPTIONS] = {
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_ZERO] = CLI_ROW_ZERO,
     [ADD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [ADD_TYPE] = CLI_ROW_TYPE("record"),
+    [ADD_HEX] = CLI_ROW_HEX("Records"),
     [ADD_STATS] = CLI_ROW_STATS,
     [ADD_JSON] = CLI_ROW_JSON,
     [ADD_PROGRESS] = CLI_ROW_PROGRESS,
@@ -31,11 +33,14 @@ const cli_conflict add_conflicts[ADD_CONFLICTS] = {
 const char *const add_description[] = {
     "Add records to the filter in the file FILTER, and save it.",
     "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given, as "
-    "in tamis-dedup(1). FILTER keeps its kind, its rate and what else was decided when it was built. The "
-    "file "
+    "in tamis-dedup(1). FILTER keeps its kind, its rate and what else was decided when it was built, its "
+    "format, and its "
+    "compression with gzip where it has that. The file "
     "is replaced when all records were added, and only then: on an error or a signal it stays as it was.",
     "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
-    "reads it is not kept off, and has the old content until the new one is there, whole.",
+    "reads it is not kept off, and has the old content until the new one is there, whole. What another "
+    "program "
+    "puts there without asking stays: then nothing is saved, and that is an error.",
     NULL};
 
 const char *const add_exits[] = {
@@ -56,6 +61,9 @@ const cli_example add_examples[] = {
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add seen.tamis b.log", "The lines of both files."},
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
      "The same, and the lines of b.log that are not in a.log, each once."},
+    {"seq 1000 | tamis build -o ids.tamis --expect 1e5 --type int64; seq 2000 | tamis add --type int64 "
+     "ids.tamis",
+     "Numbers as the type that the filter was made with."},
     {NULL, NULL}};
 
 /* In the order in which they are printed. */

@@ -11,6 +11,8 @@ enum {
     ADD_SECRET,
     ADD_ZERO,
     ADD_MAX_RECORD,
+    ADD_TYPE,
+    ADD_HEX,
     ADD_STATS,
     ADD_JSON,
     ADD_PROGRESS,

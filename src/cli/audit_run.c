@@ -4,7 +4,8 @@
  * The user's keys are read once, so that they may come through a pipe: asked, learnt from, and put into a filter of our
  * own, `known`, which forgets none. A random key that `known` has seen is not asked; the others are added to it, so that
  * none is asked twice, which would count one wrong answer many times. Its hash has another seed than that of the filter
- * audited: with the same hash it would keep from being asked just those keys that are taken for others.
+ * audited: with the same hash it would keep from being asked just those keys that are taken for others. What is asked
+ * and known are keys, made of the texts in the file: 007 is 7 where these are numbers.
  */
 #include "cli/audit_run.h"
 
@@ -23,11 +24,12 @@ enum { BATCH = 256 };
 
 typedef struct room {
     audit_shape shape;
+    cli_key_maker *maker;
     tamis_filter *known;
     double told; /* when progress was last shown */
     char *lines[BATCH];
     size_t line_room[BATCH];
-    tamis_key keys[BATCH];
+    tamis_key keys[BATCH]; /* their texts, and random ones */
     unsigned char made[BATCH][AUDIT_KEY_MAX];
 } room;
 
@@ -94,16 +96,20 @@ static void note_missing(audit *run, const tamis_key *key, uint64_t number) {
 }
 
 static int take_keys(audit *run, room *r, size_t count, tamis_error *err) {
+    cli_key_place first = {strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path, "record",
+                           run->keys + 1};
     tamis_answer answers[BATCH];
+    const tamis_key *keys;
 
-    if (tamis_filter_contains_many(run->filter, r->keys, count, answers, NULL, err) != TAMIS_OK ||
-        tamis_filter_add_many(r->known, r->keys, count, NULL, NULL, err) != TAMIS_OK)
+    if (cli_key_make(r->maker, r->keys, count, first, &keys, &count, err) != CLI_DONE ||
+        tamis_filter_contains_many(run->filter, keys, count, answers, NULL, err) != TAMIS_OK ||
+        tamis_filter_add_many(r->known, keys, count, NULL, NULL, err) != TAMIS_OK)
         return CLI_FAILED;
     for (size_t i = 0; i < count; i++) {
         run->keys++;
         if (answers[i] == TAMIS_FRESH)
             note_missing(run, &r->keys[i], run->keys);
-        if (!audit_shape_learn(&r->shape, &r->keys[i]))
+        if (!audit_shape_learn(&r->shape, run->form.type == CLI_KEY_UTF16 ? &r->keys[i] : &keys[i]))
             return fail_memory(err);
     }
     return CLI_DONE;
@@ -150,6 +156,13 @@ static int make_keys(room *r, size_t wanted, size_t *count, tamis_error *err) {
 
     for (size_t i = 0; i < wanted; i++)
         r->keys[i] = (tamis_key){r->made[i], audit_shape_make(&r->shape, r->made[i])};
+    if (r->shape.form.type == CLI_KEY_UTF16) {
+        cli_key_place first = {NULL, "random key", 1}; /* never to be seen: they are UTF-8 */
+        const tamis_key *keys;
+        if (cli_key_make(r->maker, r->keys, wanted, first, &keys, count, err) != CLI_DONE)
+            return CLI_FAILED;
+        memcpy(r->keys, keys, wanted * sizeof *keys);
+    }
     if (tamis_filter_add_many(r->known, r->keys, wanted, answers, NULL, err) != TAMIS_OK)
         return CLI_FAILED;
     *count = 0;
@@ -180,16 +193,33 @@ static int ask(audit *run, room *r, tamis_error *err) {
     return CLI_DONE;
 }
 
+/* Half of the numbers are left for chance to find new ones quickly. */
+static int check_supply(const audit *run, tamis_error *err) {
+    uint64_t most = UINT64_C(1) << 31;
+    char number[CLI_TEXT_NUMBER];
+
+    if (run->form.type != CLI_KEY_INT32 || (run->keys <= most && run->asked <= most - run->keys))
+        return CLI_DONE;
+    return cli_fail(err,
+                    "--questions: with the keys, %s would be more than half of all numbers of type int32; "
+                    "give fewer",
+                    cli_text_count(number, sizeof number, run->asked + run->keys));
+}
+
 int audit_run(audit *run, tamis_error *err) {
     room *r = calloc(1, sizeof *r);
     int code;
 
     if (r == NULL)
         return fail_memory(err);
-    audit_shape_begin(&r->shape, run->seed);
-    code = make_known(run, r, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    audit_shape_begin(&r->shape, run->form, run->seed);
+    code = cli_key_maker_create(&r->maker, run->form, err);
+    if (code == CLI_DONE)
+        code = make_known(run, r, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
     if (code == CLI_DONE)
         code = open_keys(run, r, err);
+    if (code == CLI_DONE)
+        code = check_supply(run, err);
     if (code == CLI_DONE)
         code = ask(run, r, err);
     show(run, r, "");
@@ -197,6 +227,7 @@ int audit_run(audit *run, tamis_error *err) {
         free(r->lines[i]);
     audit_shape_release(&r->shape);
     tamis_filter_free(r->known);
+    cli_key_maker_free(r->maker);
     free(r);
     return code;
 }

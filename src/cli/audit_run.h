@@ -6,6 +6,8 @@
 
 #include <tamis/filter.h>
 
+#include "cli/cli_key.h"
+
 enum { AUDIT_SHOWN = 60 }; /* bytes of a missing key that are shown */
 
 /* An audit. Up to `asked` given, what follows is found. */
@@ -13,6 +15,7 @@ typedef struct audit {
     const tamis_filter *filter;
     const char *keys_path;       /* NULL: none are known; "-" is standard input */
     int terminator;              /* of a key in that file */
+    cli_key_form form;           /* of the keys there; the random ones are of that type */
     uint64_t seed;               /* of the random keys */
     bool progress;               /* shown on standard error */
     uint64_t asked;              /* random keys to ask */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/cli_file.h"
 #include "cli/cli_rows.h"
 
 const cli_option build_options[BUILD_OPTIONS] = {
@@ -24,6 +25,7 @@ const cli_option build_options[BUILD_OPTIONS] = {
                       .help = "Format of the file: tamis, guava or dcso; auto is tamis.",
                       .more = "guava means --kind classic and --scheme guava64, or guava32 if that is given; "
                               "dcso means --kind classic --scheme fnv-dcso."},
+    [BUILD_GZIP] = CLI_ROW_GZIP,
     [BUILD_LABEL] = {.name = "label",
                      .type = CLI_TEXT,
                      .value = "NAME=VALUE",
@@ -37,6 +39,8 @@ const cli_option build_options[BUILD_OPTIONS] = {
                        .help = "Version of the filter, for whoever ships it; 0 is none."},
     [BUILD_ZERO] = CLI_ROW_ZERO,
     [BUILD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [BUILD_TYPE] = CLI_ROW_TYPE("record"),
+    [BUILD_HEX] = CLI_ROW_HEX("Records"),
     [BUILD_EXPECT] = {.name = "expect",
                       .type = CLI_COUNT,
                       .value = "N",
@@ -144,6 +148,7 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
     memset(config, 0, sizeof *config);
     config->output = values[BUILD_OUTPUT].text;
     config->format = (tamis_format)values[BUILD_FORMAT].number;
+    config->packing = cli_file_packing(values[BUILD_GZIP].given);
     config->version = values[BUILD_VERSION].number;
     if (cli_stream_configure(&config->stream, values + BUILD_ZERO, values + BUILD_STATS, args->operands,
                              args->operand_count, false, err) != CLI_DONE ||

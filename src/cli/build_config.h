@@ -9,10 +9,13 @@
 enum {
     BUILD_OUTPUT,
     BUILD_FORMAT,
+    BUILD_GZIP,
     BUILD_LABEL,
     BUILD_VERSION,
     BUILD_ZERO,
     BUILD_MAX_RECORD,
+    BUILD_TYPE,
+    BUILD_HEX,
     BUILD_EXPECT,
     BUILD_FPR,
     BUILD_MEMORY,
@@ -45,6 +48,7 @@ typedef struct build_config {
     cli_filter_want filter;
     const char *output;
     tamis_format format;
+    tamis_packing packing;
     tamis_label labels[TAMIS_LABELS_MAX]; /* their text is `label_text` */
     size_t label_count;
     char *label_text; /* malloc */

@@ -32,6 +32,8 @@ const cli_example build_examples[] = {
      "With what a list that is shipped should say of itself."},
     {"tamis build -o list.bloom --format guava a.log",
      "For a program that reads it by Guava's BloomFilter.readFrom()."},
+    {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids",
+     "The same for one that asks for numbers of type long, by its longFunnel()."},
     {NULL, NULL}};
 
 /* In the order in which they are printed. */
@@ -62,6 +64,8 @@ const char *const build_notes[] = {
     "a per cent, in 64 KiB of memory, then a filter with two per cent to spare is filled. Where a FILE is a "
     "pipe or a device nothing can be read twice: the filter then grows as it is filled, which takes more "
     "room than one of the right size, and the kinds that cannot grow need --expect.",
+    "With --type or --hex the keys are what the records stand for, and a record that is none ends the run: "
+    "nothing is saved. Records with equal keys are one, as 7 and 007 of int64 are.",
     "Without a secret the hash is known to everybody: a hostile sender can find records that the filter "
     "takes for its own. --secret-file is the answer to that; check needs the same secret then.",
     NULL};

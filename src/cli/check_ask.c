@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "cli/cli_filter.h"
-#include "cli/hash_key.h"
 
 typedef struct member {
     tamis_filter *filter;
@@ -28,12 +27,8 @@ struct check_ask {
     size_t count; /* of members that are open */
     size_t room;  /* keys that the arrays have room for */
     tamis_hash *hashes;
-    tamis_answer *rows;    /* count rows of `room` */
-    tamis_key *keys;       /* made of hexadecimal digits */
-    unsigned char *digits; /* these, as bytes */
-    size_t digits_room;
-    char *mark; /* room for all names */
-    uint64_t asked;
+    tamis_answer *rows; /* count rows of `room` */
+    char *mark;         /* room for all names */
     bool found;
     member members[];
 };
@@ -73,7 +68,7 @@ static int open_members(check_ask *ask, const cli_secret *secret, tamis_error *e
         member *added = &ask->members[i];
         bool keyed;
         added->path = config->filters[i];
-        if (cli_filter_open(&added->filter, added->path, secret, false, &keyed, err) != CLI_DONE)
+        if (cli_filter_open(&added->filter, added->path, secret, &keyed, err) != CLI_DONE)
             return CLI_FAILED;
         ask->count++;
         used = used || keyed;
@@ -114,8 +109,6 @@ void check_ask_free(check_ask *ask) {
         tamis_filter_free(ask->members[i].filter);
     free(ask->hashes);
     free(ask->rows);
-    free(ask->keys);
-    free(ask->digits);
     free(ask->mark);
     free(ask);
 }
@@ -128,47 +121,13 @@ static tamis_status make_room(check_ask *ask, size_t count, tamis_error *err) {
     ask->room = 0;
     free(ask->hashes);
     free(ask->rows);
-    free(ask->keys);
     ask->hashes = calloc(count, sizeof *ask->hashes);
     ask->rows = calloc(count, ask->count);
-    ask->keys = calloc(count, sizeof *ask->keys);
-    if (ask->hashes == NULL || ask->rows == NULL || ask->keys == NULL) {
+    if (ask->hashes == NULL || ask->rows == NULL) {
         fail_nomem(err);
         return TAMIS_E_NOMEM;
     }
     ask->room = count;
-    return TAMIS_OK;
-}
-
-/* The keys that the digits stand for. *good of them are, and the next one is not if it is less than `count`. */
-static tamis_status unhex(check_ask *ask, const tamis_key *keys, size_t count, size_t *good,
-                          tamis_error *err) {
-    size_t size = 0;
-    unsigned char *at;
-
-    for (size_t i = 0; i < count; i++)
-        size += keys[i].size;
-    if (size > ask->digits_room) {
-        free(ask->digits);
-        ask->digits_room = 0;
-        ask->digits = malloc(size);
-        if (ask->digits == NULL) {
-            fail_nomem(err);
-            return TAMIS_E_NOMEM;
-        }
-        ask->digits_room = size;
-    }
-    at = ask->digits;
-    for (*good = 0; *good < count; ++*good) {
-        tamis_key *key = &ask->keys[*good];
-        hash_place place = {"record", ask->asked + *good + 1};
-        *key = (tamis_key){at, keys[*good].size};
-        if (key->size > 0)
-            memcpy(at, keys[*good].data, key->size);
-        at += key->size;
-        if (hash_key_unhex(key, place, err) != CLI_DONE)
-            return TAMIS_E_INVALID;
-    }
     return TAMIS_OK;
 }
 
@@ -220,25 +179,16 @@ static tamis_status ask_all(check_ask *ask, const tamis_key *keys, size_t count,
 tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err) {
     check_ask *ask = context;
-    tamis_status status, wrong = TAMIS_OK;
     tamis_answer wanted = ask->config->invert ? TAMIS_FRESH : TAMIS_SEEN;
-    size_t good = count;
+    tamis_status status;
 
     *done = 0;
     status = make_room(ask, count, err);
-    if (status == TAMIS_OK && ask->config->hex) {
-        wrong = unhex(ask, keys, count, &good, err);
-        keys = ask->keys;
-        if (wrong == TAMIS_E_NOMEM)
-            return wrong;
-    }
-    /* Those before a key that is none are answered. */
-    if (status == TAMIS_OK && good > 0)
-        status = ask_all(ask, keys, good, answers, done, err);
-    ask->asked += *done;
+    if (status == TAMIS_OK)
+        status = ask_all(ask, keys, count, answers, done, err);
     if (!ask->found && *done > 0)
         ask->found = memchr(answers, wanted, *done) != NULL;
-    return status == TAMIS_OK ? wrong : status;
+    return status;
 }
 
 tamis_key check_ask_mark(void *context, size_t i) {

@@ -31,9 +31,6 @@ const cli_option check_options[CHECK_OPTIONS] = {
                      .letter = 'c',
                      .type = CLI_FLAG,
                      .help = "Print no records, only how many would have been printed."},
-    [CHECK_HEX] = {.name = "hex",
-                   .type = CLI_FLAG,
-                   .help = "Records are the hexadecimal digits of the keys; they are printed as they are."},
     [CHECK_FOLLOW] = {.name = "follow",
                       .type = CLI_FLAG,
                       .help = "Read on as the last FILE grows, as tail -F does, until a signal comes.",
@@ -43,6 +40,8 @@ const cli_option check_options[CHECK_OPTIONS] = {
     [CHECK_SECRET] = CLI_ROW_ITS_SECRET,
     [CHECK_ZERO] = CLI_ROW_ZERO,
     [CHECK_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [CHECK_TYPE] = CLI_ROW_TYPE("record"),
+    [CHECK_HEX] = CLI_ROW_HEX("Records"),
     [CHECK_STATS] = CLI_ROW_STATS,
     [CHECK_JSON] = CLI_ROW_JSON,
     [CHECK_PROGRESS] = CLI_ROW_PROGRESS,
@@ -79,7 +78,6 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     config->key_count = values[CHECK_KEY].count;
     config->invert = values[CHECK_INVERT].given;
     config->count = values[CHECK_COUNT].given;
-    config->hex = values[CHECK_HEX].given;
     config->follow = values[CHECK_FOLLOW].given;
     config->secret_file = values[CHECK_SECRET].text;
     config->marks = config->filter_count > 1 && !config->invert;

@@ -10,11 +10,12 @@ enum {
     CHECK_KEY,
     CHECK_INVERT,
     CHECK_COUNT,
-    CHECK_HEX,
     CHECK_FOLLOW,
     CHECK_SECRET,
     CHECK_ZERO,
     CHECK_MAX_RECORD,
+    CHECK_TYPE,
+    CHECK_HEX,
     CHECK_STATS,
     CHECK_JSON,
     CHECK_PROGRESS,
@@ -43,7 +44,6 @@ typedef struct check_config {
     const char *secret_file;
     bool invert;
     bool count;
-    bool hex;
     bool follow;
     bool marks; /* records are printed with the names of the filters that have them */
 } check_config;

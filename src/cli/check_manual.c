@@ -9,7 +9,8 @@ const char *const check_description[] = {
     "rate of the filter only: tamis info tells it. With --filter no operand is a filter, and all are FILEs.",
     "A record leaves as soon as it arrived: when input pauses, what was read is answered and written.",
     "The file of a filter is mapped, so that opening takes no time whatever its size, and each part of it is "
-    "verified before it is first used: damage is an error, never an answer.",
+    "verified before it is first used: damage is an error, never an answer. One compressed with gzip, as "
+    "bloom --gzip of DCSO and tamis copy --gzip make them, is verified and unpacked into memory instead.",
     NULL};
 
 const char *const check_exits[] = {
@@ -36,6 +37,10 @@ const cli_example check_examples[] = {
      "Each line behind a.tamis, b.tamis or both."},
     {"tamis build -o a.tamis a.log; if tamis check -q a.tamis -k \"$(head -n 1 a.log)\"; then echo yes; fi",
      "For scripts: is the key in the filter?"},
+    {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis check ids.bloom --type "
+     "int64 -k "
+     "42",
+     "A filter of numbers as Guava's longFunnel() has them, asked for one."},
     {NULL, NULL}};
 
 /* In the order in which they are printed. */
@@ -55,6 +60,10 @@ const cli_entry check_json[] = {
 const char *const check_notes[] = {
     "A filter that is replaced while it is asked, as build, add and dedup do it, is asked on as it was. One "
     "whose file is cut short or overwritten in place ends the run with an error.",
+    "With --type or --hex the keys of the records, or of --key, are asked for, and the records printed as "
+    "they "
+    "came. One that is no key ends the run, after those before it are answered; leave such out with grep, as "
+    "by grep -E '^[+-]?[0-9]+$' for numbers.",
     "The names before a record are those of the command line: a name with a comma in it is better given by "
     "another one.",
     NULL};

@@ -140,6 +140,10 @@ extern const cli_command cmd_help;
 
 /* Fills *err (TAMIS_E_INVALID) with a sentence "what: why; what to do" and answers CLI_FAILED. */
 __attribute__((format(printf, 2, 3))) int cli_fail(tamis_error *err, const char *format, ...);
+/* The part "why" of the sentence in *err; *length is that of it. */
+const char *cli_why(const tamis_error *err, int *length);
+/* Puts what it is called here in place of what the library names, which knows no options. */
+__attribute__((format(printf, 2, 3))) void cli_subject(tamis_error *err, const char *format, ...);
 /* Puts what to do here in place of what the library advises, which knows no options. */
 void cli_remedy(tamis_error *err, const char *remedy);
 /* Fills *err: standard output did not take data, for the reason `number` (an errno; 0: not known). */

@@ -19,6 +19,34 @@ int cli_fail(tamis_error *err, const char *format, ...) {
     return CLI_FAILED;
 }
 
+/* What follows "what: "; all of it where no subject is named. */
+static const char *after_subject(const char *sentence) {
+    const char *colon = strstr(sentence, ": ");
+
+    return colon == NULL ? sentence : colon + 2;
+}
+
+const char *cli_why(const tamis_error *err, int *length) {
+    const char *why = after_subject(err->text);
+
+    *length = (int)strcspn(why, ";");
+    return why;
+}
+
+void cli_subject(tamis_error *err, const char *format, ...) {
+    tamis_error given = *err;
+    va_list arguments;
+    int used;
+
+    va_start(arguments, format);
+    used = vsnprintf(err->text, sizeof err->text, format, arguments);
+    va_end(arguments);
+    if (used >= 0 && used < (int)sizeof err->text) {
+        int room = (int)sizeof err->text - used;
+        snprintf(err->text + used, (size_t)room, ": %.*s", room, after_subject(given.text));
+    }
+}
+
 void cli_remedy(tamis_error *err, const char *remedy) {
     char *end = strrchr(err->text, ';');
     size_t used = end == NULL ? strlen(err->text) : (size_t)(end - err->text);

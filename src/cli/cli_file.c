@@ -18,7 +18,7 @@ const cli_entry cli_file_files[] = {
     {NULL, NULL}};
 
 int cli_file_open(tamis_filter **filter, const char *path, bool writable, const cli_secret *secret,
-                  tamis_error *err) {
+                  tamis_packing *packing, tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
 
     cli_bus_begin();
@@ -27,7 +27,11 @@ int cli_file_open(tamis_filter **filter, const char *path, bool writable, const 
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    return tamis_filter_open(filter, path, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return tamis_packed_open(filter, path, &options, packing, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+tamis_packing cli_file_packing(bool gzip) {
+    return gzip ? TAMIS_PACKING_GZIP : TAMIS_PACKING_NONE;
 }
 
 int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
@@ -39,13 +43,27 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
     return CLI_DONE;
 }
 
-int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_error *err) {
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                  tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status = tamis_filter_about_get(filter, &about, err);
 
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
     if (status == TAMIS_OK)
-        status = tamis_filter_save_as(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format, err);
+        status = tamis_packed_save(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format, packing,
+                                   err);
+    if (status == TAMIS_E_STALE)
+        cli_remedy(err, "run again");
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
+    tamis_status status;
+
+    signal(SIGXFSZ, SIG_IGN); /* as above */
+    status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
+    if (status == TAMIS_E_STALE)
+        cli_remedy(err, "run again");
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include <tamis/file.h>
+#include <tamis/packed.h>
 
 #include "cli/cli.h"
 #include "cli/cli_json.h"
@@ -12,14 +13,21 @@
 
 /* What the commands that take filters in files have in common. */
 
-/* Opens the file, mapped, or whole where it is to be changed. secret may be NULL. CLI_DONE or CLI_FAILED. */
+/* Opens the file, mapped, or whole where it is to be changed or packed; *packing (may be NULL) says in what. secret may
+ * be NULL. CLI_DONE or CLI_FAILED. */
 int cli_file_open(tamis_filter **filter, const char *path, bool writable, const cli_secret *secret,
-                  tamis_error *err);
+                  tamis_packing *packing, tamis_error *err);
+
+/* What --gzip, given or not, asks for. */
+tamis_packing cli_file_packing(bool gzip);
 
 /* Holds the file that is to be written until tamis_file_unlock, as far as its file system has locks. */
 int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err);
 /* Saves it as `format`; AUTO: the one that it was read in. */
-int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_error *err);
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                  tamis_error *err);
+/* Saves it where no file may be. */
+int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);
 
 /* For the manual of commands that save: what may lie beside the file meanwhile. */
 extern const cli_entry cli_file_files[];

@@ -103,22 +103,23 @@ int cli_filter_unkeyed(const char *path, tamis_error *err) {
     return cli_fail(err, "%.300s: was made without a secret; leave --secret-file out", path);
 }
 
-int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool writable,
-                    bool *keyed, tamis_error *err) {
+static int open_filter(tamis_filter **filter, const char *path, const cli_secret *secret, bool writable,
+                       bool *keyed, tamis_packing *packing, tamis_error *err) {
     tamis_filter *opened = NULL;
     bool sip;
 
     /* Whether it is keyed the header says: only then the library takes a secret. */
-    if (cli_file_open(&opened, path, false, NULL, err) != CLI_DONE)
+    if (cli_file_open(&opened, path, false, NULL, packing, err) != CLI_DONE)
         return CLI_FAILED;
     sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && secret == NULL) {
         tamis_filter_free(opened);
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
     }
-    if (sip || writable) {
+    /* A packed one is whole in memory by now. */
+    if (sip || (writable && *packing == TAMIS_PACKING_NONE)) {
         tamis_filter_free(opened);
-        if (cli_file_open(&opened, path, writable, sip ? secret : NULL, err) != CLI_DONE) {
+        if (cli_file_open(&opened, path, writable, sip ? secret : NULL, packing, err) != CLI_DONE) {
             if (err->status == TAMIS_E_MISMATCH)
                 cli_remedy(err, "give that one by --secret-file");
             return CLI_FAILED;
@@ -130,24 +131,32 @@ int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *s
     return CLI_DONE;
 }
 
-int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
+int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
                     tamis_error *err) {
+    tamis_packing packing;
+
+    return open_filter(filter, path, secret, false, keyed, &packing, err);
+}
+
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
+                    tamis_packing *packing, tamis_error *err) {
     /* Of a file that is not there the lock would say nothing; opening says why. */
     if (access(path, F_OK) != 0) {
-        if (cli_filter_held(filter, path, secret, err) != CLI_DONE)
+        if (cli_filter_held(filter, path, secret, packing, err) != CLI_DONE)
             return CLI_FAILED;
         tamis_filter_free(*filter); /* it came meanwhile: once more, and held */
         *filter = NULL;
     }
     if (cli_file_lock(lock, path, err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_filter_held(filter, path, secret, err);
+    return cli_filter_held(filter, path, secret, packing, err);
 }
 
-int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_error *err) {
+int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_packing *packing,
+                    tamis_error *err) {
     bool keyed;
 
-    if (cli_filter_open(filter, path, secret, true, &keyed, err) != CLI_DONE)
+    if (open_filter(filter, path, secret, true, &keyed, packing, err) != CLI_DONE)
         return CLI_FAILED;
     return secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(path, err);
 }

@@ -3,6 +3,7 @@
 #define TAMIS_CLI_FILTER_H
 
 #include <tamis/file.h>
+#include <tamis/packed.h>
 
 #include "cli/cli.h"
 #include "cli/cli_secret.h"
@@ -30,19 +31,20 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
 
 /* The filter in the file; `secret` (may be NULL) is for a keyed one, and *keyed (may be NULL) says whether it is. A
  * keyed filter without its secret is refused. */
-int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool writable,
-                    bool *keyed, tamis_error *err);
+int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
+                    tamis_error *err);
 
 /* Says in *err that the filter in `path` has no room for record number `record`, and what helps. */
 int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
                     tamis_error *err);
 
 /* Holds the file (cli_file_lock) and opens its filter for changes; *lock is the caller's to unlock also on failure.
- * `secret` may be NULL. */
+ * `secret` may be NULL; *packing is for cli_file_save. */
 int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
-                    tamis_error *err);
+                    tamis_packing *packing, tamis_error *err);
 /* The same for a file that the caller holds. */
-int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_error *err);
+int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_packing *packing,
+                    tamis_error *err);
 
 /* Says on standard error that the run left the file as it was. */
 void cli_filter_tell_kept(const char *path);

@@ -88,20 +88,21 @@ static void print_xxhash(FILE *out) {
     fprintf(out, "xxhash   %u.%u.%u\n", number / 10000, number / 100 % 100, number % 100);
 }
 
-static void print_sodium(FILE *out) {
-    void *symbol = dlsym(RTLD_DEFAULT, "sodium_version_string");
+static void print_version(FILE *out, const char *name, const char *function) {
+    void *symbol = dlsym(RTLD_DEFAULT, function);
     const char *(*version)(void);
 
     if (symbol == NULL)
         return;
     memcpy(&version, &symbol, sizeof version);
-    fprintf(out, "sodium   %s\n", version());
+    fprintf(out, "%-8s %s\n", name, version());
 }
 
 void cli_help_version(FILE *out) {
     fprintf(out, "tamis %s\n", tamis_version());
     fprintf(out, "kernel   %s\n", tamis_kernel_name());
     print_xxhash(out);
-    print_sodium(out);
+    print_version(out, "sodium", "sodium_version_string");
+    print_version(out, "zlib", "zlibVersion");
     fprintf(out, "jansson  %s\n", jansson_version_str());
 }

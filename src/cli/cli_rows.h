@@ -10,12 +10,13 @@
 
 #include "cli/cli.h"
 #include "cli/cli_choice.h"
+#include "cli/cli_key.h"
 
 #define CLI_EXBIBYTE (UINT64_C(1) << 60)
 
 /* ---- what a record is ---- */
 
-enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS };
+enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI_RECORDS };
 
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \
@@ -26,6 +27,36 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS };
     {                                                                                                        \
         .name = "max-record", .type = CLI_SIZE, .value = "SIZE", .fallback = "1GiB", .min = 1,               \
         .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
+    }
+
+/* Of what is given: "record". */
+#define CLI_ROW_TYPE(what)                                                                                   \
+    {                                                                                                        \
+        .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
+        .help = "What a " what " is: bytes, utf8, utf16, int32 or int64.",                                   \
+        .more = "bytes are hashed as they are. utf8 is the same for text, and refuses what is no UTF-8. "    \
+                "utf16 is UTF-8 too, hashed as UTF-16LE, which is what a String of Java holds. int32 and "   \
+                "int64 are numbers in decimal, hashed as 4 or 8 bytes in little-endian order; a sign and "   \
+                "leading zeros are allowed, so that 7, +7 and 007 are one key, and blanks are not. These "   \
+                "are the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "      \
+                "integerFunnel and longFunnel. A filter does not know its type: give the one it was made "   \
+                "with."                                                                                      \
+    }
+/* Of what is given: "Records". */
+#define CLI_ROW_HEX(what)                                                                                    \
+    {                                                                                                        \
+        .name = "hex", .type = CLI_FLAG,                                                                     \
+        .help = what " are hexadecimal digits, two for each byte of the key.",                               \
+        .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
+    }
+
+/* ---- how a filter is written ---- */
+
+#define CLI_ROW_GZIP                                                                                         \
+    {                                                                                                        \
+        .name = "gzip", .type = CLI_FLAG, .help = "Compress the file with gzip.",                            \
+        .more = "Worth it for a filter that is nearly empty or to be shipped once: a full one does not "     \
+                "shrink, and a compressed one is unpacked into memory each time it is opened."               \
     }
 
 /* ---- what filter is made ---- */

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli_progress.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_typed.h"
 
 int cli_stream_configure(cli_stream *stream, const cli_value *records, const cli_value *report, char **inputs,
                          size_t input_count, bool prints, tamis_error *err) {
@@ -28,21 +30,30 @@ int cli_stream_configure(cli_stream *stream, const cli_value *records, const cli
     for (size_t i = 0; i < input_count; i++)
         if (*inputs[i] == '\0')
             return cli_fail(err, "'': an empty name; name a file, or give - for standard input");
-    return CLI_DONE;
+    return cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err);
 }
 
-void cli_stream_begin(const cli_stream *stream, int stop_fd, tamis_stream_options *options,
-                      cli_progress *progress) {
+tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
+                            tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err) {
+    cli_progress progress;
+    cli_typed typed;
+    tamis_status status;
+
     options->terminator = stream->terminator;
     options->inputs = stream->inputs;
     options->input_count = stream->input_count;
     options->max_record = stream->max_record;
-    options->stop_fd = stop_fd;
-    cli_progress_begin(progress, STDERR_FILENO, stream->progress_bar);
-    if (!stream->progress)
-        return;
-    options->progress = cli_progress_step;
-    options->progress_context = progress;
+    if (cli_typed_begin(&typed, stream->form, service, err) != CLI_DONE)
+        return err->status;
+    cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
+    if (stream->progress) {
+        options->progress = cli_progress_step;
+        options->progress_context = &progress;
+    }
+    status = tamis_stream_run(&typed.service, options, stats, err);
+    cli_progress_end(&progress);
+    cli_typed_end(&typed);
+    return status;
 }
 
 /* Whether `input` ("-": standard input) is the file of `about`. */

@@ -5,7 +5,7 @@
 #include <tamis/stream.h>
 
 #include "cli/cli.h"
-#include "cli/cli_progress.h"
+#include "cli/cli_key.h"
 
 /* What every command that reads records is told of them and of the run. Strings belong to argv. */
 typedef struct cli_stream {
@@ -13,6 +13,7 @@ typedef struct cli_stream {
     size_t input_count; /* 0: standard input */
     uint8_t terminator;
     uint64_t max_record;
+    cli_key_form form; /* of the records, as keys */
     bool stats;
     bool json;
     bool quiet;
@@ -25,9 +26,10 @@ typedef struct cli_stream {
 int cli_stream_configure(cli_stream *stream, const cli_value *records, const cli_value *report, char **inputs,
                          size_t input_count, bool prints, tamis_error *err);
 
-/* Sets all of the options but the outputs, and begins the progress, which the caller ends after the run. */
-void cli_stream_begin(const cli_stream *stream, int stop_fd, tamis_stream_options *options,
-                      cli_progress *progress);
+/* Asks `service` of all records, with progress, their texts made keys before. The outputs and stop_fd of the options are
+ * given, the inputs and what else a record is are set here. */
+tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
+                            tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err);
 
 /* Refuses an input that is the file `path`, which is to be changed: `what` is what it is. */
 int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err);

@@ -4,6 +4,7 @@
 
 #include "cli/add_config.h"
 #include "cli/cli_file.h"
+#include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
 
@@ -12,6 +13,7 @@ typedef struct add_run {
     int stop_fd;
     tamis_lock *lock;
     tamis_filter *filter;
+    tamis_packing packing; /* of its file */
     cli_summary summary;
 } add_run;
 
@@ -24,18 +26,14 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    cli_progress progress;
-    tamis_status status;
 
     service.context = run->filter;
     service.ask = add_keys;
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
     options.durable = true; /* a filter on the disk must not know records that are not there themselves */
-    cli_stream_begin(&config->stream, run->stop_fd, &options, &progress);
-    status = tamis_stream_run(&service, &options, &run->summary.stats, err);
-    cli_progress_end(&progress);
-    return status;
+    options.stop_fd = run->stop_fd;
+    return cli_stream_run(&config->stream, &service, &options, &run->summary.stats, err);
 }
 
 /* Holds the file from before it is read until after it is saved: nobody's adds are lost. */
@@ -50,7 +48,7 @@ static int open_held(add_run *run, tamis_error *err) {
             return code;
     }
     code = cli_filter_hold(&run->lock, &run->filter, config->filter,
-                           config->secret_file != NULL ? &secret : NULL, err);
+                           config->secret_file != NULL ? &secret : NULL, &run->packing, err);
     if (config->secret_file != NULL)
         cli_secret_forget(&secret);
     return code;
@@ -61,7 +59,8 @@ static int add(add_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
-    if (status == TAMIS_OK && cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, err) != CLI_DONE)
+    if (status == TAMIS_OK &&
+        cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err) != CLI_DONE)
         status = err->status;
     else if (status == TAMIS_E_FULL)
         cli_filter_full(run->filter, path, run->summary.stats.records + 1, "build a larger one", err);

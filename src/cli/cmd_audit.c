@@ -8,11 +8,12 @@
 #include "cli/audit_run.h"
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_rows.h"
 #include "cli/cli_text.h"
 #include "cli/plan_chance.h"
 #include "cli/plan_trial.h"
 
-enum { OPT_QUESTIONS, OPT_SEED, OPT_ZERO, OPT_SECRET, OPT_JSON, OPT_COUNT };
+enum { OPT_QUESTIONS, OPT_SEED, OPT_ZERO, OPT_TYPE, OPT_HEX, OPT_SECRET, OPT_JSON, OPT_COUNT };
 
 #define CONFIDENCE  0.99
 #define HITS_TO_SEE 3 /* to be expected at the promised rate, for the promise to be tested at all */
@@ -35,6 +36,8 @@ static const cli_option options[OPT_COUNT] = {
                   .letter = 'z',
                   .type = CLI_FLAG,
                   .help = "Keys in KEYS end with a zero byte, not a newline."},
+    [OPT_TYPE] = CLI_ROW_TYPE("line of KEYS"),
+    [OPT_HEX] = CLI_ROW_HEX("Lines of KEYS"),
     [OPT_SECRET] = {.name = "secret-file",
                     .type = CLI_FILE,
                     .value = "FILE",
@@ -58,7 +61,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     int code;
 
     if (secret_file == NULL) {
-        code = cli_file_open(filter, path, false, NULL, err);
+        code = cli_file_open(filter, path, false, NULL, NULL, err);
         if (code != CLI_DONE || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
             return code;
         return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
@@ -70,7 +73,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     code = cli_secret_read(&secret, secret_file, -1, err);
     if (code != CLI_DONE)
         return code;
-    code = cli_file_open(filter, path, false, &secret, err);
+    code = cli_file_open(filter, path, false, &secret, NULL, err);
     cli_secret_forget(&secret);
     return code;
 }
@@ -194,8 +197,11 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     of.run.terminator = args->values[OPT_ZERO].given ? '\0' : '\n';
     of.run.seed = args->values[OPT_SEED].number;
     of.run.progress = isatty(STDERR_FILENO);
-    if (of.run.keys_path == NULL && args->values[OPT_ZERO].given)
-        return cli_fail(err, "--zero-terminated: there are no KEYS; name their file, or leave it out");
+    if (cli_key_configure(&of.run.form, &args->values[OPT_TYPE], &args->values[OPT_HEX], err) != CLI_DONE)
+        return CLI_FAILED;
+    if (of.run.keys_path == NULL && (args->values[OPT_ZERO].given || of.run.form.hex))
+        return cli_fail(err, "--%s: there are no KEYS; name their file, or leave it out",
+                        of.run.form.hex ? "hex" : "zero-terminated");
     code = open_filter(&filter, of.path, args->values[OPT_SECRET].text, err);
     of.run.filter = filter;
     if (code == CLI_DONE)
@@ -211,6 +217,9 @@ static const char *const description[] = {
     "letter, digit and byte above 127 becomes a random one. Lines of KEYS are never among them, and none is "
     "asked twice; where a shape has too few keys for that, characters are appended. Without KEYS they are "
     "words of 24 letters.",
+    "With --type a random key is of that type: text that is UTF-8, or a number of the sign and size of one "
+    "in "
+    "KEYS, or any number without these. With --hex it is random bytes, as many as one of KEYS has.",
     "Every line of KEYS is asked too, and has to be there: one that is missing is a false negative, which no "
     "filter may have, or was never added.",
     "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
@@ -220,8 +229,7 @@ static const char *const description[] = {
     "gross breach would show.",
     "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
     "keys that it can have been made for. A filter of another program hashes the bytes that it was given: "
-    "KEYS "
-    "must hold those.",
+    "--type says which these are.",
     NULL};
 
 static const char *const exits[] = {
@@ -255,6 +263,9 @@ static const cli_example examples[] = {
      "Whether a filter has all of its keys, and keeps its rate with keys like them."},
     {"tamis build -o seen.tamis a.log && tamis audit --questions 1e5 --json seen.tamis",
      "A quick look, for a program to read."},
+    {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis audit --type int64 "
+     "--questions 1e5 ids.bloom ids",
+     "A filter of numbers as Guava's longFunnel() has them."},
     {NULL, NULL}};
 
 const cli_command cmd_audit = {

@@ -18,6 +18,7 @@
 #include "cli/build_config.h"
 #include "cli/build_sketch.h"
 #include "cli/cli_file.h"
+#include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
 
@@ -54,16 +55,12 @@ static bool are_twice_readable(const cli_stream *stream) {
 /* One reading of the whole input. */
 static tamis_status read_all(build_run *run, const tamis_stream_service *service, tamis_error *err) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    cli_progress progress;
-    tamis_status status;
 
     if (run->start >= 0)
         (void)lseek(STDIN_FILENO, run->start, SEEK_SET);
     run->summary.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-    cli_stream_begin(&run->config.stream, run->stop_fd, &options, &progress);
-    status = tamis_stream_run(service, &options, &run->summary.stats, err);
-    cli_progress_end(&progress);
-    return status;
+    options.stop_fd = run->stop_fd;
+    return cli_stream_run(&run->config.stream, service, &options, &run->summary.stats, err);
 }
 
 /* Sets how many keys to make room for; 0 where they cannot be counted. */
@@ -163,8 +160,8 @@ static int try_labels(const build_config *config, tamis_error *err) {
 static tamis_status save(build_run *run, tamis_error *err) {
     tamis_status status = describe(run->filter, &run->config, err);
 
-    if (status == TAMIS_OK &&
-        cli_file_save(run->filter, run->config.output, run->config.format, err) != CLI_DONE)
+    if (status == TAMIS_OK && cli_file_save(run->filter, run->config.output, run->config.format,
+                                            run->config.packing, err) != CLI_DONE)
         status = err->status;
     return status;
 }

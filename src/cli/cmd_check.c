@@ -6,8 +6,10 @@
 
 #include "cli/check_ask.h"
 #include "cli/check_config.h"
+#include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
+#include "cli/cli_typed.h"
 
 /* Answers the records of the input. */
 static tamis_status stream(check_ask *ask, const check_config *config, int stop_fd, tamis_stream_stats *stats,
@@ -15,8 +17,6 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     const char *output = config->count || config->stream.quiet ? NULL : "-";
-    cli_progress progress;
-    tamis_status status;
 
     service.context = ask;
     service.ask = check_ask_keys;
@@ -25,10 +25,8 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     options.output = config->invert ? output : NULL;
     options.duplicates = config->invert ? NULL : output;
     options.follow = config->follow;
-    cli_stream_begin(&config->stream, stop_fd, &options, &progress);
-    status = tamis_stream_run(&service, &options, stats, err);
-    cli_progress_end(&progress);
-    return status;
+    options.stop_fd = stop_fd;
+    return cli_stream_run(&config->stream, &service, &options, stats, err);
 }
 
 /* Prints the keys that are to be, of those that were answered. */
@@ -57,16 +55,22 @@ static tamis_status answer_keys(check_ask *ask, const check_config *config, tami
     size_t count = config->key_count, done = 0;
     tamis_key *keys = calloc(count, sizeof *keys);
     tamis_answer *answers = calloc(count, sizeof *answers);
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_status status = TAMIS_E_NOMEM;
+    cli_typed typed = {.maker = NULL};
 
+    service.context = ask;
+    service.ask = check_ask_keys;
     if (keys == NULL || answers == NULL) {
         cli_fail(err, "--key: out of memory; free some, or give it less often");
-    } else {
+    } else if (cli_typed_begin(&typed, config->stream.form, &service, err) == CLI_DONE) {
+        typed.next.word = "key";
         for (size_t i = 0; i < count; i++)
             keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
-        status = check_ask_keys(ask, keys, count, answers, &done, err);
+        status = typed.service.ask(typed.service.context, keys, count, answers, &done, err);
         print_keys(ask, config, answers, done, stats);
     }
+    cli_typed_end(&typed);
     free(keys);
     free(answers);
     return status;

@@ -4,12 +4,13 @@
 
 static int clear(const char *path, tamis_error *err) {
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, true, NULL, err);
+    tamis_packing packing = TAMIS_PACKING_NONE;
+    int code = cli_file_open(&filter, path, true, NULL, &packing, err);
 
     if (code == CLI_DONE && tamis_filter_clear(filter, err) != TAMIS_OK)
         code = CLI_FAILED;
     if (code == CLI_DONE)
-        code = cli_file_save(filter, path, TAMIS_FORMAT_AUTO, err);
+        code = cli_file_save(filter, path, TAMIS_FORMAT_AUTO, packing, err);
     tamis_filter_free(filter);
     return code;
 }
@@ -30,8 +31,8 @@ static int run_clear(const cli_args *args, tamis_error *err) {
 }
 
 static const char *const description[] = {
-    "Take all keys out of each FILTER. What it was made for, its labels and its version stay, and so does "
-    "its format.",
+    "Take all keys out of each FILTER. What it was made for, its labels and its version stay, and so do "
+    "its format and that it is compressed.",
     "The file is replaced atomically: whoever reads it sees the old filter or the empty one. While it is "
     "cleared no other process of tamis changes it. No secret is needed.",
     NULL};

@@ -4,8 +4,9 @@
 #include "cli/cli.h"
 #include "cli/cli_choice.h"
 #include "cli/cli_file.h"
+#include "cli/cli_rows.h"
 
-enum { OPT_OUTPUT, OPT_FORMAT, OPT_QUIET, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = {.name = "output",
@@ -22,6 +23,7 @@ static const cli_option options[OPT_COUNT] = {
                     .fallback = "auto",
                     .choices = cli_formats,
                     .help = "Write it as tamis, guava or dcso; auto: as it is."},
+    [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_QUIET] = {.name = "quiet",
                    .letter = 'q',
                    .type = CLI_FLAG,
@@ -48,10 +50,10 @@ static void tell_lost(const tamis_filter *filter, const char *output, tamis_form
 static int copy(const cli_args *args, const char *output, tamis_error *err) {
     tamis_format format = (tamis_format)args->values[OPT_FORMAT].number;
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, args->operands[0], false, NULL, err);
+    int code = cli_file_open(&filter, args->operands[0], false, NULL, NULL, err);
 
     if (code == CLI_DONE)
-        code = cli_file_save(filter, output, format, err);
+        code = cli_file_save(filter, output, format, cli_file_packing(args->values[OPT_GZIP].given), err);
     if (code == CLI_DONE && !args->values[OPT_QUIET].given)
         tell_lost(filter, output, format);
     tamis_filter_free(filter);
@@ -84,7 +86,11 @@ static const char *const description[] = {
     "Labels, version and time are of format tamis alone: a remark says what the copy is without. From Guava "
     "nothing is lost, and in tamis the file has checksums. A copy in the same format has "
     "the same bytes.",
-    "A damaged filter is not copied. No secret is needed.", NULL};
+    "FILTER may be compressed with gzip. The copy is so with --gzip alone: without, a compressed filter is "
+    "unpacked, "
+    "and can then be mapped.",
+    "A damaged filter is not copied. No secret is needed.",
+    NULL};
 
 static const char *const exits[] = {
     "0",
@@ -102,6 +108,8 @@ static const cli_example examples[] = {
      "ids.tamis",
      "A filter that a Java program reads with BloomFilter.readFrom."},
     {"tamis build -o seen.tamis a.log && tamis copy -o shipped.tamis seen.tamis", "A copy that is verified."},
+    {"tamis build -o bad.bloom --format dcso a.log && tamis copy --gzip -o bad.bloom.gz bad.bloom",
+     "One that is shipped, with a checksum; bloom --gzip of DCSO reads it, and tamis check does."},
     {NULL, NULL}};
 
 const cli_command cmd_copy = {

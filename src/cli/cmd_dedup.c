@@ -18,7 +18,8 @@
 typedef struct dedup_run {
     tamis_lock *lock; /* of --filter */
     tamis_filter *filter;
-    bool opened; /* it was there before */
+    tamis_packing packing; /* of its file */
+    bool opened;           /* it was there before */
     tamis_dedup *session;
     cli_summary report;
 } dedup_run;
@@ -53,7 +54,7 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
         return CLI_FAILED;
     run->opened = path != NULL && access(path, F_OK) == 0;
     if (run->opened)
-        return cli_filter_held(&run->filter, path, secret, err);
+        return cli_filter_held(&run->filter, path, secret, &run->packing, err);
     return cli_filter_create(&run->filter, &config->filter, secret, err);
 }
 
@@ -86,19 +87,23 @@ static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tam
                                                                                            : CLI_FAILED;
 }
 
-static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
-    tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
-    cli_progress progress;
-    tamis_status status;
+static tamis_status ask_session(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
+    return tamis_dedup_ask(session, keys, count, answers, done, err);
+}
 
+static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
+
+    service.context = run->session;
+    service.ask = ask_session;
     stream_options.output = config->output;
     stream_options.duplicates = config->duplicates;
     /* A filter on the disk must not know records that are not there themselves. */
     stream_options.durable = config->filter_file != NULL;
-    cli_stream_begin(&config->stream, stop_fd, &stream_options, &progress);
-    status = tamis_stream_dedup(run->session, &stream_options, &run->report.stats, err);
-    cli_progress_end(&progress);
-    return status;
+    stream_options.stop_fd = stop_fd;
+    return cli_stream_run(&config->stream, &service, &stream_options, &run->report.stats, err);
 }
 
 /* The library knows why it is full; which option helps is known here. */
@@ -212,6 +217,14 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
     return code == CLI_DONE ? cli_signals_code() : code;
 }
 
+/* One that came since this run has looked is no less somebody's keys than one that was there. */
+static tamis_status save_filter(const dedup_run *run, const char *path, tamis_error *err) {
+    int code = run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err)
+                           : cli_file_save_new(run->filter, path, err);
+
+    return code == CLI_DONE ? TAMIS_OK : err->status;
+}
+
 static int run_dedup(const cli_args *args, tamis_error *err) {
     dedup_config config;
     dedup_run run = {.report = CLI_SUMMARY_INIT};
@@ -227,9 +240,8 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         /* When every record is where it belongs: one that is printed twice is better than one lost. */
-        if (status == TAMIS_OK && config.filter_file != NULL &&
-            cli_file_save(run.filter, config.filter_file, TAMIS_FORMAT_AUTO, err) != CLI_DONE)
-            status = err->status;
+        if (status == TAMIS_OK && config.filter_file != NULL)
+            status = save_filter(&run, config.filter_file, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }

@@ -21,7 +21,7 @@ enum {
 typedef struct hash_run {
     hash_config config;
     tamis_hasher *hasher;
-    tamis_sink *sink;
+    cli_key_maker *maker;
     hash_lines lines;
     tamis_hash hashes[BATCH];
     uint64_t *numbers;            /* the block of the two that follow; NULL without --probes */
@@ -111,68 +111,22 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
 
 /* ---- keys ---- */
 
-/* The library says "key 0", as it was alone in the sink, and knows no options. */
-static int fail_text(hash_place place, tamis_error *err) {
-    char text[sizeof err->text];
-    const char *why;
-
-    memcpy(text, err->text, sizeof text);
-    why = strstr(text, ": ");
-    snprintf(err->text, sizeof err->text, "%s %" PRIu64 "%.400s", place.word, place.number,
-             why != NULL ? why : text);
-    cli_remedy(err, "give UTF-8, or --type bytes");
-    return CLI_FAILED;
-}
-
-/* One key after the other, to answer those before the one whose text is wrong, and to name that. */
-static int answer_singly(hash_run *run, const tamis_key *given, size_t count, hash_place place,
-                         tamis_error *err) {
-    int code = CLI_DONE;
-
-    for (size_t i = 0; i < count && code == CLI_DONE; i++, place.number++) {
-        const tamis_key *keys;
-        size_t made;
-        tamis_status status;
-        tamis_sink_clear(run->sink);
-        hash_key_put(run->sink, run->config.type, &given[i], place, err);
-        status = tamis_sink_keys(run->sink, &keys, &made, err);
-        if (status != TAMIS_OK)
-            return status == TAMIS_E_INVALID ? fail_text(place, err) : CLI_FAILED;
-        code = print_keys(run, keys, made, err);
-    }
-    return code;
-}
-
 /* Answers at most BATCH keys as they were given, `place` that of the first. Those before a bad one are answered. */
-static int answer(hash_run *run, tamis_key *given, size_t count, hash_place place, tamis_error *err) {
-    const hash_config *config = &run->config;
+static int answer(hash_run *run, const tamis_key *given, size_t count, cli_key_place place,
+                  tamis_error *err) {
+    tamis_error unprinted = TAMIS_ERROR_INIT;
     const tamis_key *keys;
-    size_t good, made;
-    tamis_status status;
-    int code = CLI_DONE, printed;
+    size_t made;
+    int code = cli_key_make(run->maker, given, count, place, &keys, &made, err);
+    int printed = made > 0 ? print_keys(run, keys, made, &unprinted) : CLI_DONE;
 
-    tamis_sink_clear(run->sink);
-    for (good = 0; good < count; good++) {
-        hash_place here = {place.word, place.number + good};
-        if (config->hex)
-            code = hash_key_unhex(&given[good], here, err);
-        if (code == CLI_DONE)
-            code = hash_key_put(run->sink, config->type, &given[good], here, err);
-        if (code != CLI_DONE)
-            break;
-    }
-    status = tamis_sink_keys(run->sink, &keys, &made, code == CLI_DONE ? err : NULL);
-    if (status == TAMIS_OK)
-        printed = print_keys(run, keys, made, err);
-    else if (status == TAMIS_E_INVALID)
-        printed = answer_singly(run, given, good, place, err);
-    else
-        printed = CLI_FAILED;
+    if (printed == CLI_FAILED)
+        *err = unprinted;
     return printed == CLI_DONE ? code : printed;
 }
 
 static int answer_lines(hash_run *run, tamis_error *err) {
-    hash_place place = {"line", 1};
+    cli_key_place place = {NULL, "line", 1};
     tamis_key keys[BATCH];
     size_t count;
     int code;
@@ -198,7 +152,8 @@ static int answer_operands(hash_run *run, const cli_args *args, tamis_error *err
         if (strcmp(operand, "-") == 0)
             code = answer_lines(run, err);
         else
-            code = answer(run, &(tamis_key){operand, strlen(operand)}, 1, (hash_place){"key", i + 1}, err);
+            code = answer(run, &(tamis_key){operand, strlen(operand)}, 1, (cli_key_place){NULL, "key", i + 1},
+                          err);
     }
     written = write_rows(run, err);
     return written == CLI_DONE ? code : written;
@@ -242,14 +197,14 @@ static int prepare(hash_run *run, tamis_error *err) {
         run->series = run->numbers;
         run->positions = run->numbers + numbers;
     }
-    if (tamis_sink_create(&run->sink, NULL, err) != TAMIS_OK)
+    if (cli_key_maker_create(&run->maker, run->config.form, err) != CLI_DONE)
         return CLI_FAILED;
     return create_hasher(run, err);
 }
 
 static void release(hash_run *run) {
     hash_lines_release(&run->lines);
-    tamis_sink_free(run->sink);
+    cli_key_maker_free(run->maker);
     tamis_hasher_free(run->hasher);
     free(run->numbers);
     free(run);

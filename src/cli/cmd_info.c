@@ -30,7 +30,7 @@ static int describe(const cli_args *args, info_report *report, tamis_error *err)
 static int each(const cli_args *args, const char *path, tamis_error *err) {
     info_report report = {.path = path, .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, false, NULL, err);
+    int code = cli_file_open(&filter, path, false, NULL, &report.packing, err);
 
     report.filter = filter;
     if (code == CLI_DONE)
@@ -45,7 +45,8 @@ static int run_info(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Print what a filter is, what it was planned for and how full it is: of files of tamis, of Guava "
-    "(BloomFilter.writeTo) and of DCSO's bloom, which are told by their bytes.",
+    "(BloomFilter.writeTo) and of DCSO's bloom, which are told by their bytes; compressed with "
+    "gzip or not.",
     "The number of keys and the rate of wrong answers are estimated from what is in the filter, not from "
     "what "
     "was planned. \"saturated\" means that more keys came than it was made for, so that the promised rate "
@@ -70,6 +71,7 @@ static const char *const exits[] = {
 static const cli_entry json[] = {
     {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
     {"format", "tamis, guava or dcso."},
+    {"compression", "gzip; null = none."},
     {"kind", "classic, blocked, fingerprint or exact."},
     {"scheme", "The hash, see tamis-hash(1); sip = keyed by a secret."},
     {"seed", "Of xxh3, in decimal: text, since it has 64 bits; else 0."},

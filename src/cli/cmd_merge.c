@@ -5,9 +5,10 @@
 #include "cli/cli.h"
 #include "cli/cli_choice.h"
 #include "cli/cli_file.h"
+#include "cli/cli_rows.h"
 #include "cli/cli_text.h"
 
-enum { OPT_OUTPUT, OPT_FORMAT, OPT_QUIET, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = {.name = "output",
@@ -24,6 +25,7 @@ static const cli_option options[OPT_COUNT] = {
                     .fallback = "auto",
                     .choices = cli_formats,
                     .help = "Write it as tamis, guava or dcso; auto: as the first filter is."},
+    [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_QUIET] = {.name = "quiet",
                    .letter = 'q',
                    .type = CLI_FLAG,
@@ -41,10 +43,10 @@ static int refuse(const char *path, const char *first, tamis_error *err) {
 }
 
 /* `path` is mapped, and let go of before the next: any number of filters takes the memory of one. (A file of Guava or
- * DCSO is decoded, and so of two.) */
+ * DCSO, or a compressed one, is decoded, and so of two.) */
 static int unite(tamis_filter *into, const char *path, const char *first, tamis_error *err) {
     tamis_filter *from = NULL;
-    int code = cli_file_open(&from, path, false, NULL, err);
+    int code = cli_file_open(&from, path, false, NULL, NULL, err);
 
     if (code == CLI_DONE && tamis_filter_union(into, from, err) != TAMIS_OK)
         code = refuse(path, first, err);
@@ -81,7 +83,7 @@ static void tell_saturated(const tamis_filter *filter, const char *output) {
 /* By way of the mapped file, which takes no memory of ours: read whole it would stand there twice for a while. */
 static int load_first(tamis_filter **all, const char *path, tamis_error *err) {
     tamis_filter *mapped = NULL;
-    int code = cli_file_open(&mapped, path, false, NULL, err);
+    int code = cli_file_open(&mapped, path, false, NULL, NULL, err);
 
     if (code == CLI_DONE && tamis_filter_copy(all, mapped, err) != TAMIS_OK)
         code = CLI_FAILED;
@@ -99,7 +101,8 @@ static int merge(const cli_args *args, const char *output, tamis_error *err) {
     if (code == CLI_DONE)
         code = forget_time(all, err);
     if (code == CLI_DONE)
-        code = cli_file_save(all, output, (tamis_format)args->values[OPT_FORMAT].number, err);
+        code = cli_file_save(all, output, (tamis_format)args->values[OPT_FORMAT].number,
+                             cli_file_packing(args->values[OPT_GZIP].given), err);
     if (code == CLI_DONE && !args->values[OPT_QUIET].given)
         tell_saturated(all, output);
     tamis_filter_free(all);
@@ -128,10 +131,12 @@ static const char *const description[] = {
     "plan, that is with the same --expect, --fpr and --kind. What differs is named, with the file, and "
     "nothing is written.",
     "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
-    "files of Guava or DCSO). The union takes labels and version from the first, and time from now. It holds "
+    "files of Guava or DCSO, or compressed). The union takes labels and version from the first, and time "
+    "from now. It holds "
     "more keys than each: build them with the --expect of all together, or the promised rate does not hold, "
     "which a remark says.",
-    "FILE is replaced atomically, and while it is written no other process of tamis changes it. No secret is "
+    "FILE is compressed with --gzip alone, whatever the FILTERs are. It is replaced atomically, and while it "
+    "is written no other process of tamis changes it. No secret is "
     "needed.",
     NULL};
 

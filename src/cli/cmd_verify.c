@@ -15,31 +15,42 @@ static const cli_option options[OPT_COUNT] = {
 
 static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
 
+/* What the file is, as far as it could be opened. */
+typedef struct found {
+    tamis_format format; /* AUTO: it could not */
+    tamis_packing packing;
+} found;
+
+/* gzip has a checksum of all that is in it. */
+static bool has_checksums(const found *file) {
+    return file->format == TAMIS_FORMAT_TAMIS || file->packing == TAMIS_PACKING_GZIP;
+}
+
 /* The sentence names the file itself. */
-static int print_text(const char *path, tamis_format format, const char *damage) {
+static int print_text(const char *path, const found *file, const char *damage) {
     if (damage != NULL) {
         cli_file_print(stdout, damage);
     } else {
         cli_file_print(stdout, path);
-        if (format == TAMIS_FORMAT_TAMIS)
+        if (has_checksums(file))
             fputs(": whole", stdout);
         else
             printf(": consistent, but a %s file has no checksums: a bit that changed cannot be told",
-                   tamis_format_name(format));
+                   tamis_format_name(file->format));
     }
     fputc('\n', stdout);
     return CLI_DONE;
 }
 
-static int print_json(const char *path, tamis_format format, const char *damage, tamis_error *err) {
+static int print_json(const char *path, const found *file, const char *damage, tamis_error *err) {
     json_t *object = json_object();
 
     cli_file_json_text(object, "file", path);
     cli_json_bool(object, "whole", damage == NULL);
-    if (format == TAMIS_FORMAT_AUTO)
+    if (file->format == TAMIS_FORMAT_AUTO)
         cli_json_null(object, "checksums");
     else
-        cli_json_bool(object, "checksums", format == TAMIS_FORMAT_TAMIS);
+        cli_json_bool(object, "checksums", has_checksums(file));
     if (damage == NULL)
         cli_json_null(object, "damage");
     else
@@ -49,15 +60,15 @@ static int print_json(const char *path, tamis_format format, const char *damage,
     return cli_fail(err, "verify: out of memory for JSON; free some, or raise the limit (ulimit -v)");
 }
 
-/* damage: the sentence, or NULL. format: AUTO where the damage is such that it could not be opened. */
-static int answer(const cli_args *args, const char *path, tamis_format format, const char *damage,
+/* damage: the sentence, or NULL. */
+static int answer(const cli_args *args, const char *path, const found *file, const char *damage,
                   tamis_error *err) {
     int code = CLI_DONE;
 
     if (args->values[OPT_JSON].given)
-        code = print_json(path, format, damage, err);
+        code = print_json(path, file, damage, err);
     else if (!args->values[OPT_QUIET].given)
-        code = print_text(path, format, damage);
+        code = print_text(path, file, damage);
     if (code != CLI_DONE)
         return code;
     return damage == NULL ? CLI_DONE : CLI_NEGATIVE;
@@ -65,19 +76,21 @@ static int answer(const cli_args *args, const char *path, tamis_format format, c
 
 static int each(const cli_args *args, const char *path, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
+    found file = {TAMIS_FORMAT_AUTO, TAMIS_PACKING_NONE};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, false, NULL, err);
+    int code = cli_file_open(&filter, path, false, NULL, &file.packing, err);
 
     if (code == CLI_DONE && tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
         code = CLI_FAILED;
+    file.format = about.format;
     if (code == CLI_DONE && tamis_filter_verify(filter, err) != TAMIS_OK)
         code = CLI_FAILED;
     tamis_filter_free(filter);
     if (code == CLI_FAILED && err->status == TAMIS_E_DAMAGED) {
         tamis_error damage = *err;
-        return answer(args, path, about.format, damage.text, err);
+        return answer(args, path, &file, damage.text, err);
     }
-    return code == CLI_DONE ? answer(args, path, about.format, NULL, err) : code;
+    return code == CLI_DONE ? answer(args, path, &file, NULL, err) : code;
 }
 
 static int run_verify(const cli_args *args, tamis_error *err) {
@@ -90,7 +103,7 @@ static const char *const description[] = {
     "bytes and how many are damaged are named. The commands that ask a filter verify a block before they "
     "first use it, so damage is an error there and never an answer.",
     "A file of Guava or of DCSO's bloom has none: what can be checked there is that its parts agree, and "
-    "a changed bit is not seen.",
+    "a changed bit is not seen. Compressed with gzip it has one of the whole.",
     "No secret is needed.", NULL};
 
 static const char *const exits[] = {

@@ -33,7 +33,7 @@ static int check_outputs(const dedup_config *config, tamis_error *err) {
 static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
     const tamis_want *want = &config->filter.want;
 
-    if ((want->kind == TAMIS_KIND_CLASSIC || want->kind == TAMIS_KIND_BLOCKED) && want->expect == 0)
+    if (tamis_kind_is_bloom(want->kind) && want->expect == 0)
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",

@@ -46,6 +46,8 @@ const cli_example dedup_examples[] = {
      "Room for ten million distinct lines from the start, and one wrong drop in 1e12."},
     {"tamis dedup --filter seen.tamis a.log > new.log",
      "Run again with other files, it prints what none of them had before: seen.tamis is made, and kept."},
+    {"seq -w 1000 | tamis dedup --type int64 --filter ids.tamis > new.log",
+     "Numbers that no run before has printed, however they are written: 0007 is 7."},
     {"find . -print0 | tamis dedup -z --count",
      "How many distinct records, each ended by a zero byte, there are."},
     {"head -c 32 /dev/urandom > secret; tamis dedup --secret-file secret clicks.log > unique.log",
@@ -93,6 +95,9 @@ const char *const dedup_notes[] = {
     "are not kept: the other names stay with the old content. A symbolic link is followed.",
     "A filter that grows (no --expect) has slots of 32 bits at the least, so an --fpr larger than about 5e-8 "
     "does not make it smaller.",
+    "With --type or --hex a record is seen when its key was, whatever its text: 7, +7 and 007 are one int64, "
+    "and the first of them is printed, as it came. A record that is no key (a blank before the digits, a "
+    "carriage return behind them) ends the run, after those before it are written to standard output.",
     "Without a secret the hash is known to everybody: a hostile sender can aim records at the filter, to "
     "make "
     "it drop records of others or to make it grow or fill up early. --secret-file is the answer to that.",

@@ -31,11 +31,15 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .value = "FILTER",
          .help = "Print what the filter in this file has not seen, and save it at the end.",
          .more = "A file that is not there is made as --expect, --fpr, --memory, --kind, --exact, --scheme "
-                 "and --seed say; one that is there is what it is, and they have no effect. It is saved "
+                 "and --seed say; one that is there stays what it is, compressed with gzip or not, and they "
+                 "have no effect. It is saved "
                  "when all records are written: on an error or a signal it stays as it was. Meanwhile no "
-                 "other process can change it."},
+                 "other process can change it; what another program puts there without asking stays, and "
+                 "nothing is saved then."},
     [DEDUP_ZERO] = CLI_ROW_ZERO,
     [DEDUP_MAX_RECORD] = CLI_ROW_MAX_RECORD,
+    [DEDUP_TYPE] = CLI_ROW_TYPE("record"),
+    [DEDUP_HEX] = CLI_ROW_HEX("Records"),
     [DEDUP_EXPECT] =
         {.name = "expect",
          .type = CLI_COUNT,

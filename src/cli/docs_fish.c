@@ -56,12 +56,11 @@ static void put_condition(FILE *out, const cli_command *command, const cli_optio
     else
         put_spellings(out, command, option);
     for (size_t i = 0; i < command->conflict_count; i++) {
-        const cli_option *one = &command->options[command->conflicts[i].one];
-        const cli_option *other = &command->options[command->conflicts[i].other];
-        if (option != one && option != other)
+        const cli_option *other = docs_contradicting(command, option, i);
+        if (other == NULL)
             continue;
         fputc('|', out);
-        put_spellings(out, command, option == one ? other : one);
+        put_spellings(out, command, other);
     }
     fputs("\"'", out);
 }

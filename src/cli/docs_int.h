@@ -13,4 +13,13 @@ void docs_completion_bash(FILE *out, const cli_command *none);
 void docs_completion_fish(FILE *out, const cli_command *none);
 void docs_completion_zsh(FILE *out, const cli_command *none);
 
+/* What the i-th conflict of its command keeps from standing beside the option; NULL: nothing. */
+static inline const cli_option *docs_contradicting(const cli_command *command, const cli_option *option,
+                                                   size_t i) {
+    const cli_option *one = &command->options[command->conflicts[i].one];
+    const cli_option *other = &command->options[command->conflicts[i].other];
+
+    return option == one ? other : option == other ? one : NULL;
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli_choice.h"
+#include "cli/cli_rows.h"
 
 const cli_option hash_options[HASH_OPTIONS] = {
     [HASH_SCHEME] = {.name = "scheme",
@@ -13,17 +14,7 @@ const cli_option hash_options[HASH_OPTIONS] = {
                      .choices = cli_schemes,
                      .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom or "
                              "fnv-dcso; auto takes xxh3, or sip where a secret is given."},
-    [HASH_TYPE] = {.name = "type",
-                   .type = CLI_CHOICE,
-                   .value = "TYPE",
-                   .fallback = "bytes",
-                   .choices = hash_types,
-                   .help = "What a KEY is: bytes, utf8, utf16, int32 or int64.",
-                   .more = "bytes are hashed as they are. utf8 is the same for text, and refuses what is no "
-                           "UTF-8. utf16 is UTF-8 too, hashed as UTF-16LE, which is what a String of Java "
-                           "holds. int32 and int64 are numbers in decimal, hashed as 4 or 8 bytes in "
-                           "little-endian order. These are the bytes of Guava's byteArrayFunnel, "
-                           "stringFunnel(UTF_8), unencodedCharsFunnel, integerFunnel and longFunnel."},
+    [HASH_TYPE] = CLI_ROW_TYPE("KEY"),
     [HASH_HEX] = {.name = "hex",
                   .type = CLI_FLAG,
                   .help = "KEYs are hexadecimal digits, two for each byte of the key or of its text."},
@@ -97,12 +88,12 @@ int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) 
     config->scheme = (tamis_scheme)values[HASH_SCHEME].number;
     if (config->scheme == TAMIS_SCHEME_AUTO)
         config->scheme = config->secret_file != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
-    config->type = (hash_type)values[HASH_TYPE].number;
-    config->hex = values[HASH_HEX].given;
+    config->form.type = (cli_key_type)values[HASH_TYPE].number;
+    config->form.hex = values[HASH_HEX].given;
     config->bits = values[HASH_BITS].number;
     config->probes = (uint32_t)values[HASH_PROBES].number;
     config->seed = values[HASH_SEED].number;
-    if (config->hex && (config->type == HASH_INT32 || config->type == HASH_INT64))
+    if (config->form.hex && (config->form.type == CLI_KEY_INT32 || config->form.type == CLI_KEY_INT64))
         return cli_fail(err,
                         "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
                         values[HASH_TYPE].text);

@@ -5,7 +5,7 @@
 #include <tamis/hash.h>
 
 #include "cli/cli.h"
-#include "cli/hash_key.h"
+#include "cli/cli_key.h"
 
 /* The options of hash, in the order of the help. */
 enum { HASH_SCHEME, HASH_TYPE, HASH_HEX, HASH_BITS, HASH_PROBES, HASH_SEED, HASH_SECRET, HASH_OPTIONS };
@@ -20,8 +20,7 @@ extern const cli_example hash_examples[];
 /* What a run needs to know: checked, defaults filled in. */
 typedef struct hash_config {
     tamis_scheme scheme; /* never AUTO */
-    hash_type type;
-    bool hex;
+    cli_key_form form;
     uint64_t bits;   /* 0: no positions */
     uint32_t probes; /* 0: none */
     uint64_t seed;

@@ -12,7 +12,7 @@
 enum { NAME_COLUMN = 14 };
 
 static bool is_bloom(const info_report *report) {
-    return tamis_filter_can(report->filter, TAMIS_CAN_UNION);
+    return tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
 }
 
 /* Share of its capacity that is in it; 0 where it grows. */
@@ -36,14 +36,16 @@ __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *nam
 
 static void print_maker(FILE *out, const info_report *report) {
     const tamis_about *about = &report->about;
+    const char *sums = report->packing == TAMIS_PACKING_GZIP ? ", compressed with gzip"
+                       : about->format == TAMIS_FORMAT_TAMIS ? ""
+                                                             : ", which has no checksums";
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     tamis_scheme scheme = tamis_hasher_scheme(hasher);
     time_t created = (time_t)about->created;
     struct tm parts;
     char text[64];
 
-    row(out, "format", "%s%s", tamis_format_name(about->format),
-        about->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums");
+    row(out, "format", "%s%s", tamis_format_name(about->format), sums);
     if (scheme == TAMIS_SCHEME_XXH3)
         row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
     else
@@ -170,7 +172,7 @@ static void put_content(json_t *object, const info_report *report) {
 }
 
 bool info_report_json(FILE *out, const info_report *report) {
-    enum { ABOUT = 9, PLAN = 8, CONTENT = 8 };
+    enum { ABOUT = 10, PLAN = 8, CONTENT = 8 };
     const tamis_about *about = &report->about;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
@@ -179,6 +181,10 @@ bool info_report_json(FILE *out, const info_report *report) {
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
     cli_file_json_text(object, "file", report->path);
     cli_json_text(object, "format", tamis_format_name(about->format));
+    if (report->packing == TAMIS_PACKING_NONE)
+        cli_json_null(object, "compression");
+    else
+        cli_json_text(object, "compression", tamis_packing_name(report->packing));
     cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
     cli_json_text(object, "seed", seed);

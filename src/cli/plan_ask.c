@@ -3,19 +3,14 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "cli/cli_text.h"
 #include "cli/cli_want.h"
 
 const char *const plan_number_names[PLAN_NUMBERS] = {"expect", "fpr", "memory", "bits-per-key", "probes"};
 
-static bool is_table(tamis_kind kind) {
-    return kind == TAMIS_KIND_FINGERPRINT || kind == TAMIS_KIND_EXACT;
-}
-
 static int check_probes(const plan_ask *ask, const cli_value *probes, tamis_error *err) {
-    if (!probes->given || !is_table(ask->want.kind))
+    if (!probes->given || ask->want.kind == TAMIS_KIND_AUTO || tamis_kind_is_bloom(ask->want.kind))
         return CLI_DONE;
     return cli_fail(err, "--probes: contradicts --kind %s, which has none; leave one of them out",
                     tamis_kind_name(ask->want.kind));
@@ -152,7 +147,7 @@ static double least_bits(const plan_ask *ask, tamis_kind *lightest) {
 void plan_ask_name_limit(const plan_ask *ask, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
     tamis_kind lightest = TAMIS_KIND_AUTO;
 
-    if (strncmp(err->text, "memory ", strlen("memory ")) != 0)
+    if (err->status != TAMIS_E_NO_ROOM)
         return;
     if (!ask->bits_decide) {
         cli_want_name_memory(values[PLAN_MEMORY], err);

@@ -57,10 +57,6 @@ static const standard_case standard[] = {
 
 enum { STANDARD = sizeof standard / sizeof *standard };
 
-static bool is_bloom(tamis_kind kind) {
-    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
-}
-
 static tamis_status plan_standard(plan_trial *trial, const standard_case *from, tamis_error *err) {
     tamis_want want = TAMIS_WANT_INIT;
     tamis_plan *plan = &trial->plan;
@@ -98,7 +94,7 @@ static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tami
     if (given->capacity <= KEYS)
         return TAMIS_OK;
     plan->capacity = KEYS;
-    if (is_bloom(given->kind)) {
+    if (tamis_kind_is_bloom(given->kind)) {
         double bits = (double)given->bits / (double)given->capacity * KEYS;
         plan->bits = (uint64_t)ceil(bits / (double)unit) * unit;
         plan->memory = plan->bits / 8;

@@ -8,10 +8,6 @@
 #include "cli/cli_json.h"
 #include "cli/cli_text.h"
 
-static bool is_bloom(tamis_kind kind) {
-    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
-}
-
 /* Below so many records a plain hash set does as well, at so many bytes for each (docs/MATH.md). */
 #define HASH_SET_RECORDS 1e6
 #define HASH_SET_BYTES   80.0
@@ -22,21 +18,18 @@ static bool grows(const plan_ask *ask) {
 
 /* The library's sentence is for one kind alone; in a table the first reason is enough. */
 static void explain(plan_row *row, const plan_ask *ask, const tamis_error *err) {
-    size_t length = strcspn(err->text, ";");
-    const char *why = strchr(err->text, ':');
+    int length;
+    const char *why = cli_why(err, &length);
 
-    if (is_bloom(row->kind) && grows(ask)) {
+    if (tamis_kind_is_bloom(row->kind) && grows(ask)) {
         snprintf(row->note, sizeof row->note, "cannot grow: needs --expect");
         return;
     }
-    if (ask->fit && strncmp(err->text, "memory ", strlen("memory ")) == 0) {
+    if (ask->fit && err->status == TAMIS_E_NO_ROOM) {
         snprintf(row->note, sizeof row->note, "too little memory, at any rate");
         return;
     }
-    why = why == NULL || why[1] == '\0' ? err->text : why + 2;
-    length -= (size_t)(why - err->text) < length ? (size_t)(why - err->text) : 0;
-    snprintf(row->note, sizeof row->note, "%.*s",
-             (int)(length < sizeof row->note ? length : sizeof row->note - 1), why);
+    snprintf(row->note, sizeof row->note, "%.*s", length, why);
 }
 
 static void make_row(plan_row *row, tamis_kind kind, const plan_ask *ask) {
@@ -62,7 +55,7 @@ static double growth_within(const plan_ask *ask) {
     tamis_want want = ask->want;
     tamis_plan plan = TAMIS_PLAN_INIT;
 
-    if (!ask->fit || want.expect > 0 || want.probes > 0 || is_bloom(want.kind))
+    if (!ask->fit || want.expect > 0 || want.probes > 0 || tamis_kind_is_bloom(want.kind))
         return 0;
     if (tamis_plan_make(&plan, &want, NULL) != TAMIS_OK || plan.capacity != 0)
         return 0;
@@ -193,7 +186,7 @@ static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
         fprintf(out, " %8s  %10s  %-13s %6s  %9s  %s\n", "-", "-", "-", "-", "-", note);
         return;
     }
-    if (is_bloom(row->kind))
+    if (tamis_kind_is_bloom(row->kind))
         snprintf(shape, sizeof shape, "%3" PRIu32 " probe%s", plan->probes, plan->probes == 1 ? "" : "s");
     else
         snprintf(shape, sizeof shape, "%3" PRIu32 "-bit slot", plan->slot_bits);
@@ -203,10 +196,6 @@ static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
         cli_text_bytes(size, sizeof size, plan->memory);
     fprintf(out, " %8.1f  %10s  %-13s %6.2f  %9s%s%s\n", plan->bits_per_key, size, shape, plan->lines_touched,
             cli_text_real(rate, sizeof rate, plan->fpr_predicted), *note ? "  " : "", note);
-}
-
-static bool has_poor_hashes(tamis_scheme scheme) {
-    return scheme == TAMIS_SCHEME_BKDR31 || scheme == TAMIS_SCHEME_BKDR63;
 }
 
 /* Below the table: what its columns mean, and what else there is to say. */
@@ -230,7 +219,7 @@ static void print_notes(FILE *out, const plan_table *table) {
                 "Below about a million records a plain hash set does as well, without wrong answers: some %s "
                 "here.\n",
                 cli_text_bytes(number, sizeof number, (uint64_t)table->hash_set));
-    if (has_poor_hashes(table->ask.want.scheme))
+    if (!tamis_scheme_is_uniform(table->ask.want.scheme))
         fprintf(out,
                 "The hashes of scheme %s are poor: the promised rate does not hold; --measure shows what "
                 "does.\n",
@@ -263,7 +252,7 @@ static json_t *row_object(const plan_table *table, const plan_row *row) {
     cli_json_count(object, "capacity", plan->capacity);
     cli_json_real(object, "bits_per_key", plan->bits_per_key);
     cli_json_count(object, "memory", plan->memory);
-    if (is_bloom(row->kind)) {
+    if (tamis_kind_is_bloom(row->kind)) {
         cli_json_count(object, "bits", plan->bits);
         cli_json_count(object, "probes", plan->probes);
     } else {

@@ -146,16 +146,12 @@ static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tam
     return status;
 }
 
-static bool is_poor(const tamis_plan *plan) {
-    return plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63;
-}
-
 bool plan_trial_overfills(const plan_trial *trial) {
     return trial->plan.capacity > 0 && trial->added > trial->plan.capacity;
 }
 
 bool plan_trial_is_claim(const plan_trial *trial) {
-    return is_poor(&trial->plan);
+    return !tamis_scheme_is_uniform(trial->plan.scheme);
 }
 
 static double compute(const plan_trial *trial) {
@@ -171,7 +167,8 @@ static double compute(const plan_trial *trial) {
 }
 
 uint64_t plan_trial_questions(const tamis_plan *plan, double rate) {
-    double work = is_poor(plan) ? HASHES_MOST : PROBES_MOST;
+    bool series = tamis_scheme_digest_bits(plan->scheme) == 0;
+    double work = series ? HASHES_MOST : PROBES_MOST;
     double most = fmin(ASKED_MOST, floor(work / fmax(1, plan->probes)));
 
     return (uint64_t)fmin(most, fmax(ASKED_LEAST, ceil(HITS_WANTED / rate)));

@@ -180,6 +180,17 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
     return TAMIS_OK;
 }
 
+static tamis_status copy_origin(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+    if (!from->origin)
+        return TAMIS_OK;
+    size_t size = from->origin->block_size;
+    to->origin = tamis__alloc(&to->allocator, size, _Alignof(tamis__origin));
+    if (!to->origin)
+        return tamis__fail_nomem(err, "filter", size);
+    memcpy(to->origin, from->origin, size);
+    return TAMIS_OK;
+}
+
 static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_check_local(filter, "copy", err);
     if (status == TAMIS_OK)
@@ -194,12 +205,15 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     made->body = NULL;
     made->guard = NULL;
     made->backing = (tamis__backing){0};
+    made->origin = NULL;
     made->opened = NULL;
     made->about = (tamis__about){0};
     made->tally = (tamis__tally){0, 0};
     status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
     if (status == TAMIS_OK)
         status = tamis__about_copy(made, filter, err);
+    if (status == TAMIS_OK)
+        status = copy_origin(made, filter, err);
     if (status == TAMIS_OK)
         status = made->ops->create(made, err);
     if (status == TAMIS_OK)
@@ -232,6 +246,8 @@ void tamis_filter_free(tamis_filter *filter) {
     tamis__about_clear(filter);
     tamis_hasher_free(filter->hasher);
     tamis_allocator allocator = filter->allocator;
+    if (filter->origin)
+        tamis__free(&allocator, filter->origin, filter->origin->block_size);
     tamis__free(&allocator, filter, sizeof *filter);
     if (backing.release)
         backing.release(&backing);

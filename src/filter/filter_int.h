@@ -3,6 +3,7 @@
 #define TAMIS_FILTER_FILTER_INT_H
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include <tamis/file.h>
@@ -68,6 +69,16 @@ typedef struct tamis__opened {
     pthread_rwlock_t kept;
     void (*release)(struct tamis__opened *opened); /* by tamis_filter_free, last */
 } tamis__opened;
+
+/* The file that a filter was read from, as it was then (store/origin.h). One block, of the filter's allocator. */
+typedef struct tamis__origin {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec modified;
+    size_t block_size;
+    char path[]; /* that it was opened by */
+} tamis__origin;
 
 /* What a filter says of itself, beside the plan and its counts (tamis_about). */
 typedef struct tamis__about {
@@ -150,6 +161,7 @@ struct tamis_filter {
     tamis__about about;
     void *body; /* the kind's own */
     tamis__backing backing;
+    tamis__origin *origin; /* NULL: was not read from a file */
     tamis__opened *opened; /* NULL: never taken anew. Last: what stands before it is swapped */
 };
 
@@ -213,7 +225,8 @@ bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size
 /* Of classic or blocked: filter->added after the last union, and the false "seen" of both until then. */
 double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
 
-/* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are aligned to 64 bytes. NULL when there is none. */
+/* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are
+ * aligned to 64 bytes. NULL when there is none. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 

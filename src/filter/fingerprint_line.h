@@ -4,8 +4,8 @@
 
 /*
  * One 64-byte line of a fingerprint table: up to `slots` entries of `slot_bits` each, kept in order of
- * their bucket: 2^home_bits buckets for keys at home here, then one for guests (keys whose home line is
- * full).
+ * their bucket, and within one of their value: 2^home_bits buckets for keys at home here, then one for
+ * guests (keys whose home line is full).
  *
  *      0                                                                          64
  *     +----------------------------------+-------------------------+-------------+
@@ -18,8 +18,8 @@
  *     slot   h h h h h h h h 1 0 0         8 hash bits in 11
  *            `---- head ----'`tail'
  *
- * An entry made when the table was smaller is shorter, because doubling the table turns the first bit
- * of every entry into position; entries made later use the full width. Comparing ends at the end mark.
+ * An entry made when its partition was smaller is shorter: each doubling of the lines turns one of its bits
+ * into position, and none comes after them; entries made later use the full width. Comparing ends at the end mark.
  *
  * `ends` is a bit string: a zero for each entry, a one for the end of each bucket.
  *

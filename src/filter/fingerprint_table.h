@@ -15,6 +15,8 @@
  *                 `line-' `--' `- the slot --'
  *                        bucket (of 4 bits here)
  *
+ * A table that grows takes only the first position_bits bits of y times lines (fingerprint.c, "Growth").
+ *
  * Invariants:
  *  1. An entry is in its home line, or, as a guest, in the guest line: one of the 1023 lines after home
  *     (fewer in a smaller partition), named by the 10 bits of rest after the bucket.

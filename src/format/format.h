@@ -46,11 +46,12 @@ const tamis__format *tamis__format_of(tamis_format format);
 
 /* The format that the options name, or that the bytes begin as: TAMIS_E_FORMAT where there is none. Of the bytes only
  * the first 64 are looked at, and how many there are. */
-tamis_status tamis__format_recognise(const tamis__source *source, const tamis_open_options *options,
-                                     tamis_format *number, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__format_recognise(const tamis__source *source,
+                                                       const tamis_open_options *options,
+                                                       tamis_format *number, tamis_error *err);
 
 /* Recognises where the options leave it open, and decodes. TAMIS_E_FORMAT where no format knows the bytes. */
-tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
-                                  const tamis_open_options *options, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
+                                                    const tamis_open_options *options, tamis_error *err);
 
 #endif

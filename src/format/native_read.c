@@ -154,7 +154,7 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
 static tamis_status check_uses(const header *h, tamis_error *err) {
     tamis_kind kind = (tamis_kind)h->field[NATIVE_kind];
     tamis_scheme scheme = (tamis_scheme)h->field[NATIVE_scheme];
-    bool bloom = kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
+    bool bloom = tamis_kind_is_bloom(kind);
     const struct {
         native_field field;
         bool used;
@@ -330,7 +330,7 @@ static tamis_plan plan_of(const header *h) {
     plan.home_bits = (uint32_t)h->field[NATIVE_home_bits];
     plan.memory_limit = h->field[NATIVE_memory_limit];
     plan.memory = h->field[NATIVE_body_size];
-    bool table = plan.kind == TAMIS_KIND_FINGERPRINT || plan.kind == TAMIS_KIND_EXACT;
+    bool table = !tamis_kind_is_bloom(plan.kind);
     plan.lines = table && plan.capacity ? plan.memory / TAMIS__LINE : 0;
     plan.bits_per_key = plan.capacity ? 8 * (double)plan.memory / (double)plan.capacity : 0;
     memcpy(plan.reason, "read from a file", sizeof "read from a file");

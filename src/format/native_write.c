@@ -17,7 +17,7 @@ typedef struct layout {
 } layout;
 
 static bool is_table(const tamis_filter *filter) {
-    return filter->plan.kind == TAMIS_KIND_FINGERPRINT || filter->plan.kind == TAMIS_KIND_EXACT;
+    return !tamis_kind_is_bloom(filter->plan.kind);
 }
 
 static uint64_t round_up(uint64_t size, uint64_t to) {

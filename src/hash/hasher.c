@@ -23,16 +23,17 @@ static const struct scheme_row {
     uint32_t digest_bits;
     bool seeded;
     bool keyed;
+    bool uniform;
 } scheme_rows[] = {
-    [TAMIS_SCHEME_AUTO] = {"auto", 128, true, true},
-    [TAMIS_SCHEME_XXH3] = {"xxh3", 128, true, false},
-    [TAMIS_SCHEME_SIP] = {"sip", 128, false, true},
-    [TAMIS_SCHEME_GUAVA64] = {"guava64", 128, false, false},
-    [TAMIS_SCHEME_GUAVA32] = {"guava32", 128, false, false},
-    [TAMIS_SCHEME_BKDR31] = {"bkdr31", 0, false, false},
-    [TAMIS_SCHEME_BKDR63] = {"bkdr63", 0, false, false},
-    [TAMIS_SCHEME_REDISBLOOM] = {"redisbloom", 128, false, false},
-    [TAMIS_SCHEME_FNV_DCSO] = {"fnv-dcso", 64, false, false},
+    [TAMIS_SCHEME_AUTO] = {"auto", 128, true, true, true},
+    [TAMIS_SCHEME_XXH3] = {"xxh3", 128, true, false, true},
+    [TAMIS_SCHEME_SIP] = {"sip", 128, false, true, true},
+    [TAMIS_SCHEME_GUAVA64] = {"guava64", 128, false, false, true},
+    [TAMIS_SCHEME_GUAVA32] = {"guava32", 128, false, false, true},
+    [TAMIS_SCHEME_BKDR31] = {"bkdr31", 0, false, false, false},
+    [TAMIS_SCHEME_BKDR63] = {"bkdr63", 0, false, false, false},
+    [TAMIS_SCHEME_REDISBLOOM] = {"redisbloom", 128, false, false, true},
+    [TAMIS_SCHEME_FNV_DCSO] = {"fnv-dcso", 64, false, false, true},
 };
 enum { SCHEME_COUNT = sizeof scheme_rows / sizeof *scheme_rows };
 
@@ -56,6 +57,10 @@ tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_er
 
 uint32_t tamis_scheme_digest_bits(tamis_scheme scheme) {
     return (unsigned)scheme < SCHEME_COUNT ? scheme_rows[scheme].digest_bits : 0;
+}
+
+bool tamis_scheme_is_uniform(tamis_scheme scheme) {
+    return (unsigned)scheme < SCHEME_COUNT && scheme_rows[scheme].uniform;
 }
 
 /* The secret is hashed twice under two names, so that the fingerprint, which goes into files, tells

@@ -28,6 +28,10 @@ tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *e
                        "%.100s: no such kind; use auto, classic, blocked, fingerprint or exact", name);
 }
 
+bool tamis_kind_is_bloom(tamis_kind kind) {
+    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
+}
+
 /* ---- the choice ---- */
 
 const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {
@@ -42,13 +46,28 @@ const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {
     return text;
 }
 
+const char *tamis__plan_bytes(char text[TAMIS__PLAN_BYTES], uint64_t bytes) {
+    const char *unit = "KMGTPE";
+    double number = (double)bytes / 1024;
+    int used = snprintf(text, TAMIS__PLAN_BYTES, "%" PRIu64 " bytes", bytes);
+    for (; number >= 1023.5; number /= 1024)
+        unit++;
+    if (bytes >= 1024)
+        snprintf(text + used, TAMIS__PLAN_BYTES - (size_t)used, " (%.*f %ciB)",
+                 number >= 99.95   ? 0
+                 : number >= 9.995 ? 1
+                                   : 2,
+                 number, *unit);
+    return text;
+}
+
 bool tamis__plan_fits(const tamis_plan *plan) {
     return !plan->memory_limit || plan->memory <= plan->memory_limit;
 }
 
 /* What there is to say of the scheme; "" where its filter does what was asked. */
 static const char *caution(const tamis_plan *plan) {
-    if (plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63)
+    if (!tamis_scheme_is_uniform(plan->scheme))
         return "; the hashes are poor: the rate is the one claimed, not the one got";
     if (plan->kind != TAMIS_KIND_CLASSIC || plan->fpr_predicted <= ABOVE * plan->fpr)
         return "";
@@ -64,17 +83,20 @@ void tamis__plan_explain(tamis_plan *plan, const char *reason) {
 }
 
 static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
+    char needs[TAMIS__PLAN_BYTES];
+    tamis__plan_bytes(needs, plan->memory);
     bool larger_would_do = plan->kind != TAMIS_KIND_EXACT && plan->fpr < TAMIS_FPR_MAX;
     if (plan->capacity)
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "memory %" PRIu64 " bytes: too little, kind %s needs %" PRIu64 " bytes; allow that much%s",
-            plan->memory_limit, tamis_kind_name(plan->kind), plan->memory,
-            larger_would_do ? ", expect fewer keys or ask for a larger rate" : ", or expect fewer keys");
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "memory %" PRIu64 " bytes: too little, kind %s starts with %" PRIu64
-                       " bytes; allow that much, or give the number of keys to expect",
-                       plan->memory_limit, tamis_kind_name(plan->kind), plan->memory);
+        return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
+                           "memory %" PRIu64 " bytes: too little, kind %s needs %s; allow that much%s",
+                           plan->memory_limit, tamis_kind_name(plan->kind), needs,
+                           larger_would_do ? ", expect fewer keys or ask for a larger rate"
+                                           : ", or expect fewer keys");
+    return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
+                       "memory %" PRIu64
+                       " bytes: too little, kind %s starts with %s; allow that much, or give "
+                       "the number of keys to expect",
+                       plan->memory_limit, tamis_kind_name(plan->kind), needs);
 }
 
 static bool is_light(const tamis_plan *plan, const tamis_plan *beside) {

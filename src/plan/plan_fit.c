@@ -14,11 +14,12 @@
 #include "plan/plan_int.h"
 
 static tamis_status refuse(const tamis_plan *least, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
+    char needs[TAMIS__PLAN_BYTES];
+    return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
                        "memory %" PRIu64 " bytes: too little for %" PRIu64
-                       " key%s at any rate, kind %s needs %" PRIu64 " bytes; allow that much%s",
+                       " key%s at any rate, kind %s needs %s; allow that much%s",
                        least->memory_limit, least->capacity, least->capacity == 1 ? "" : "s",
-                       tamis_kind_name(least->kind), least->memory,
+                       tamis_kind_name(least->kind), tamis__plan_bytes(needs, least->memory),
                        least->capacity == 1 ? "" : ", or expect fewer keys");
 }
 

@@ -66,7 +66,6 @@ double tamis__blocked_best_fpr(double n, double m, uint32_t *k);
 
 /* ---- one kind, plan_kind.c; `want` is checked: expect and probes may be 0, fpr is given ---- */
 
-bool tamis__kind_is_bloom(tamis_kind kind);
 /* Bits of a digest of the scheme; AUTO is xxh3 or sip. */
 uint32_t tamis__plan_digest_bits(tamis_scheme scheme);
 /* TAMIS_E_UNSUPPORTED where the kind needs more of a digest than the scheme has. */
@@ -99,6 +98,10 @@ void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 /* 1e-09 -> "1e-9": four digits, the exponent as people write it. */
 enum { TAMIS__PLAN_NUMBER = 16 };
 const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number);
+
+/* 901688 -> "901688 bytes (881 KiB)" */
+enum { TAMIS__PLAN_BYTES = 48 };
+const char *tamis__plan_bytes(char text[TAMIS__PLAN_BYTES], uint64_t bytes);
 
 bool tamis__plan_fits(const tamis_plan *plan);
 /* Fills plan->reason, and adds what there is to say of its scheme. */

@@ -64,10 +64,6 @@ static double growing_bits(const tamis__line_shape *shape) {
 
 /* ---- what schemes can do ---- */
 
-bool tamis__kind_is_bloom(tamis_kind kind) {
-    return kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED;
-}
-
 uint32_t tamis__plan_digest_bits(tamis_scheme scheme) {
     return tamis_scheme_digest_bits(scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : scheme);
 }
@@ -133,11 +129,11 @@ static tamis_status check_kind(const tamis_want *want, tamis_kind kind, tamis_er
     tamis_status status = tamis__plan_check_scheme(kind, want->scheme, err);
     if (status != TAMIS_OK)
         return status;
-    if (want->probes && !tamis__kind_is_bloom(kind))
+    if (want->probes && !tamis_kind_is_bloom(kind))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: has no probes; leave them out, or use kind classic or blocked",
                            tamis_kind_name(kind));
-    if (tamis__kind_is_bloom(kind) && !want->expect)
+    if (tamis_kind_is_bloom(kind) && !want->expect)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: cannot grow, and the number of keys was not given; give it (--expect)%s",
                            tamis_kind_name(kind), can_be_table ? ", or use kind fingerprint" : "");

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "store/lock.h"
 #include "store/trouble.h"
 
 enum {
@@ -96,6 +97,7 @@ static tamis_status create(tamis__aside *aside, int *fd, tamis_error *err) {
     for (unsigned attempt = 0; made < 0 && attempt < TRIES; attempt++) {
         if (!name_aside(aside, attempt))
             return tamis__fail_file(err, place->name, ENAMETOOLONG);
+        tamis__lock_note(aside->lock, aside);
         /* Closed to others until it has the permissions of the old file. */
         made = tamis__sys.open(aside->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
         if (made < 0 && errno != EEXIST && errno != EINTR)
@@ -141,6 +143,27 @@ tamis_status tamis__aside_publish(tamis__aside *aside, bool revocable, tamis_err
     }
     if (tamis__sys.rename(aside->path, name) < 0)
         return tamis__fail_file(err, aside->place->name, errno);
+    aside->state = TAMIS__ASIDE_PLACED;
+    return TAMIS_OK;
+}
+
+/* Where system or file system cannot refuse a file that is there, something may come between look and rename. */
+static int rename_new(const char *from, const char *to) {
+    struct stat about;
+    if (tamis__sys.rename_new(from, to) == 0)
+        return 0;
+    if (errno != ENOSYS && errno != EINVAL)
+        return -1;
+    if (tamis__sys.stat(to, &about) == 0)
+        errno = EEXIST;
+    return errno == ENOENT ? tamis__sys.rename(from, to) : -1;
+}
+
+tamis_status tamis__aside_publish_new(tamis__aside *aside, tamis_error *err) {
+    const tamis__place *place = aside->place;
+    if (rename_new(aside->path, place->path) < 0)
+        return errno == EEXIST ? tamis__fail_there(err, place->name)
+                               : tamis__fail_file(err, place->name, errno);
     aside->state = TAMIS__ASIDE_PLACED;
     return TAMIS_OK;
 }

@@ -28,15 +28,17 @@ typedef enum tamis__aside_state {
 
 typedef struct tamis__aside {
     const tamis__place *place; /* borrowed */
+    struct tamis_lock *lock;   /* that it is written under, the caller's to set; NULL: none */
     tamis__aside_state state;
     bool durable; /* it is to outlive a power loss */
     int folder;   /* of a durable one: open, to be synced */
     char path[PATH_MAX];
 } tamis__aside;
 
-/* Creates the file, with owner and permissions of the one it is to replace as far as the system lets us,
- * never with more. *fd is the caller's. With `durable` the file is to outlive a power loss: the caller syncs it before it
- * is published, and settle syncs its folder, which has to be readable for that. */
+/* Creates the file, with owner and permissions of the one it is to replace as far as the system lets us, never with
+ * more; its name is noted in the lock before it is there. *fd is the caller's. With `durable` the file is to outlive a
+ * power loss: the caller syncs it before it is published, and settle syncs its folder, which has to be readable for
+ * that. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_create(tamis__aside *aside, const tamis__place *place,
                                                    bool durable, int *fd, tamis_error *err);
 
@@ -46,6 +48,8 @@ bool tamis__aside_is_of(const tamis__place *place, const char *name);
 /* Puts it under its final name; with `revocable` so that withdraw can bring the old file back, where the
  * file system can. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_publish(tamis__aside *aside, bool revocable, tamis_error *err);
+/* Puts it under its final name if that stands for nothing: TAMIS_E_STALE else. */
+tamis_status tamis__aside_publish_new(tamis__aside *aside, tamis_error *err);
 TAMIS_PRIVATE_API void tamis__aside_withdraw(tamis__aside *aside);
 
 /* Ends what publish began: removes the old file, syncs the folder. The new file stands whatever it returns. */

@@ -16,22 +16,14 @@
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 #include "format/format.h"
+#include "store/filter_file.h"
+#include "store/origin.h"
 #include "store/trouble.h"
 
 enum {
     HEAD = 4096,              /* bytes compared where all else tells no difference */
     READ_AT_ONCE = 1024 << 20 /* Linux takes no more than 2 GiB */
 };
-
-/* By what a file that took another's place is told from it. The times of two may be the same, and its number is given
- * anew once the old file is gone: then the head is what differs, which has the header's checksum. */
-typedef struct identity {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec modified;
-    uint64_t head;
-} identity;
 
 /* A hasher that callers may still have in hand, of a file before. */
 typedef struct past {
@@ -44,7 +36,9 @@ typedef struct opened_file {
     tamis_allocator memory;
     pthread_mutex_t reloading;
     tamis_open_options options; /* its secret is `secret`, ours */
-    identity identity;          /* of the file in use */
+    /* Of the file in use, which its origin does not always tell from one that took its place: the times of two may be
+     * the same, and the number is given anew once the old one is gone. The header has a checksum, so the head differs. */
+    uint64_t head_hash;
     past *past;
     size_t path_size; /* with its NUL; the secret stands behind it */
     char path[];
@@ -60,7 +54,7 @@ typedef struct content {
 
 /* ---- reading ---- */
 
-static tamis_status open_file(const char *path, int *fd, struct stat *about, tamis_error *err) {
+tamis_status tamis__file_open(const char *path, int *fd, struct stat *about, tamis_error *err) {
     do
         *fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     while (*fd < 0 && errno == EINTR);
@@ -78,8 +72,7 @@ static tamis_status open_file(const char *path, int *fd, struct stat *about, tam
     return status;
 }
 
-/* Up to `size` bytes of the file, less only where it ends. */
-static tamis_status read_file(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
+tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
                               tamis_error *err) {
     for (*got = 0; *got < size;) {
         size_t some = size - *got < READ_AT_ONCE ? size - *got : READ_AT_ONCE;
@@ -95,21 +88,13 @@ static tamis_status read_file(int fd, const char *path, uint8_t *into, size_t si
     return TAMIS_OK;
 }
 
-static tamis_status identify(int fd, const char *path, const struct stat *about, identity *is,
-                             tamis_error *err) {
+static tamis_status hash_head(int fd, const char *path, uint64_t *hash, tamis_error *err) {
     uint8_t head[HEAD];
     size_t size;
-    tamis_status status = read_file(fd, path, head, sizeof head, &size, err);
+    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &size, err);
     if (status == TAMIS_OK)
-        *is =
-            (identity){about->st_dev, about->st_ino, about->st_size, about->st_mtim, XXH3_64bits(head, size)};
+        *hash = XXH3_64bits(head, size);
     return status;
-}
-
-static bool is_same(const identity *one, const identity *other) {
-    return one->device == other->device && one->inode == other->inode && one->size == other->size &&
-           one->modified.tv_sec == other->modified.tv_sec &&
-           one->modified.tv_nsec == other->modified.tv_nsec && one->head == other->head;
 }
 
 static void unmap(void *bytes, size_t size) {
@@ -141,7 +126,7 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
     size_t got;
     tamis_format format;
     const tamis__shown name = tamis__show(path);
-    tamis_status status = read_file(fd, path, head, sizeof head, &got, err);
+    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
         status = tamis__format_recognise(&(tamis__source){head, of->size, name.text, false}, options, &format,
                                          err);
@@ -150,7 +135,7 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
     of->bytes = tamis__alloc(options->allocator, of->room, TAMIS__LINE);
     if (!of->bytes)
         return tamis__fail_nomem(err, tamis__show(path).text, of->room);
-    return read_file(fd, path, of->bytes, of->room, &of->size, err);
+    return tamis__file_read(fd, path, of->bytes, of->room, &of->size, err);
 }
 
 static void let_go(const tamis__backing *backing) {
@@ -184,8 +169,13 @@ static tamis_status load(tamis_filter **filter, int *fd, const char *path, const
     } else {
         drop(&of, options->allocator);
     }
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__origin_set(made, path, about, err);
     if (status == TAMIS_OK)
         *filter = made;
+    else
+        tamis_filter_free(made);
     return status;
 }
 
@@ -231,7 +221,7 @@ static int make_locks(tamis__opened *opened) {
 }
 
 static tamis_status remember(tamis_filter *filter, const char *path, const tamis_open_options *options,
-                             const identity *is, tamis_error *err) {
+                             uint64_t head, tamis_error *err) {
     size_t path_size = strlen(path) + 1, secret_size = options->secret ? options->secret_size : 0;
     size_t size = sizeof(opened_file) + path_size + secret_size;
     opened_file *file = tamis__alloc(options->allocator, size, _Alignof(opened_file));
@@ -249,7 +239,7 @@ static tamis_status remember(tamis_filter *filter, const char *path, const tamis
     file->options.allocator = &file->memory;
     file->options.secret = secret_size ? file->path + path_size : NULL;
     file->options.secret_size = secret_size;
-    file->identity = *is;
+    file->head_hash = head;
     file->path_size = path_size;
     memcpy(file->path, path, path_size);
     if (secret_size)
@@ -261,20 +251,20 @@ static tamis_status remember(tamis_filter *filter, const char *path, const tamis
 static tamis_status open_filter(tamis_filter **filter, const char *path, const tamis_open_options *options,
                                 tamis_error *err) {
     struct stat about;
-    identity is;
+    uint64_t head = 0;
     int fd;
     tamis_filter *made = NULL;
-    tamis_status status = open_file(path, &fd, &about, err);
+    tamis_status status = tamis__file_open(path, &fd, &about, err);
     if (status != TAMIS_OK)
         return status;
     if (!options->writable)
-        status = identify(fd, path, &about, &is, err);
+        status = hash_head(fd, path, &head, err);
     if (status == TAMIS_OK)
         status = load(&made, &fd, path, &about, options, err);
     if (fd >= 0)
         tamis__sys.close(fd);
     if (status == TAMIS_OK && !options->writable)
-        status = remember(made, path, options, &is, err);
+        status = remember(made, path, options, head, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
@@ -327,14 +317,14 @@ static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *
 
 static tamis_status reload(tamis_filter *filter, opened_file *file, bool *changed, tamis_error *err) {
     struct stat about;
-    identity is;
+    uint64_t head;
     int fd;
     tamis_filter *made;
-    tamis_status status = open_file(file->path, &fd, &about, err);
+    tamis_status status = tamis__file_open(file->path, &fd, &about, err);
     if (status != TAMIS_OK)
         return status;
-    status = identify(fd, file->path, &about, &is, err);
-    *changed = status == TAMIS_OK && !is_same(&is, &file->identity);
+    status = hash_head(fd, file->path, &head, err);
+    *changed = status == TAMIS_OK && (!tamis__origin_is(filter->origin, &about) || head != file->head_hash);
     if (*changed)
         status = load(&made, &fd, file->path, &about, &file->options, err);
     if (fd >= 0)
@@ -342,7 +332,7 @@ static tamis_status reload(tamis_filter *filter, opened_file *file, bool *change
     if (status == TAMIS_OK && *changed)
         status = swap(filter, made, file, err);
     if (status == TAMIS_OK)
-        file->identity = is;
+        file->head_hash = head;
     return status;
 }
 

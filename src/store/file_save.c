@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Saving: lock -> write aside -> sync it -> rename -> sync the folder -> unlock. Up to the rename the name stands for
+ * Saving: lock -> write aside -> sync it -> look -> rename -> sync the folder -> unlock. Up to the rename the name stands for
  * the old file and what fails is undone; from it on for the new one. The sync before the rename is what makes that true
  * of a power loss too: without it the name may be on the disk before the bytes are.
  *
- * Space for all of it is reserved before the first byte is written, so that a full disk is told at once.
+ * The look is for what a program that takes no lock has put there since the filter was opened. What it puts there
+ * between look and rename, two system calls one after the other, is lost: no system can compare and rename at once.
+ * Where no file may be there the rename itself refuses one, on file systems that can, and nothing comes between.
+ *
+ * Space for all of it is reserved before the first byte is written, so that a full disk is told at once; only where
+ * the size is not known beforehand (tamis__wrap) writing tells.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +21,9 @@
 #include "base/system.h"
 #include "filter/filter_int.h"
 #include "format/format.h"
+#include "store/filter_file.h"
 #include "store/lock.h"
+#include "store/origin.h"
 #include "store/trouble.h"
 
 enum { BUFFER = 256 << 10 };
@@ -76,23 +83,35 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
                        tamis__errno_remedy(failed));
 }
 
-static tamis_status write_filter(const tamis_filter *filter, const tamis__format *format, sink *out,
-                                 tamis_error *err) {
+/* A save under way. */
+typedef struct saving {
+    tamis_filter *filter;
+    const tamis__format *format;
+    tamis__wrap *wrap; /* NULL: none */
+    bool only_new;     /* the name must not stand for a file */
+    tamis__place place;
+    tamis__aside aside;
+    struct stat about; /* of the file aside, when it is whole */
+} saving;
+
+static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
+    const tamis_filter *filter = s->filter;
+    const tamis__format *format = s->format;
     const tamis_allocator *memory = &filter->allocator;
     const tamis__emitter emitter = {emit, out};
     uint64_t size;
     tamis_status status = format->encoded_size(filter, &size, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK && !s->wrap)
         status = reserve(out, size, err);
     if (status != TAMIS_OK)
         return status;
     out->buffer = tamis__alloc(memory, BUFFER, TAMIS__LINE);
     if (!out->buffer)
         return tamis__fail_nomem(err, "write buffer", BUFFER);
-    status = format->encode(filter, &emitter, err);
+    status = s->wrap ? s->wrap(filter, format, memory, &emitter, err) : format->encode(filter, &emitter, err);
     if (status == TAMIS_OK)
         status = flush(out, err);
-    assert(status != TAMIS_OK || out->total == size); /* what was reserved is part of the file */
+    assert(status != TAMIS_OK || s->wrap || out->total == size); /* what was reserved is part of the file */
     if (status == TAMIS_OK && tamis__sync(out->fd) < 0)
         status = tamis__fail_file(err, out->name, errno);
     tamis__free(memory, out->buffer, BUFFER);
@@ -100,69 +119,102 @@ static tamis_status write_filter(const tamis_filter *filter, const tamis__format
 }
 
 /* The file aside, whole and on the disk, or nothing. */
-static tamis_status write_aside(const tamis_filter *filter, const tamis__format *format, tamis__aside *aside,
-                                const tamis__place *place, const tamis_lock *lock, tamis_error *err) {
-    sink out = {.name = place->name};
-    tamis_status status = tamis__aside_create(aside, place, true, &out.fd, err);
+static tamis_status write_aside(saving *s, tamis_error *err) {
+    sink out = {.name = s->place.name};
+    tamis_status status = tamis__aside_create(&s->aside, &s->place, true, &out.fd, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__lock_note(lock, aside);
-    status = write_filter(filter, format, &out, err);
+    status = write_filter(s, &out, err);
+    if (status == TAMIS_OK && tamis__sys.fstat(out.fd, &s->about) < 0)
+        status = tamis__fail_file(err, out.name, errno);
     if (tamis__sys.close(out.fd) < 0 && status == TAMIS_OK)
-        status = tamis__fail_file(err, place->name, errno);
+        status = tamis__fail_file(err, out.name, errno);
     if (status != TAMIS_OK)
-        tamis__aside_remove(aside, err);
+        tamis__aside_remove(&s->aside, err);
     return status;
 }
 
-static tamis_status replace(const tamis_filter *filter, const tamis__format *format,
-                            const tamis__place *place, tamis_error *err) {
-    tamis__aside aside;
-    tamis_lock *lock;
-    tamis_status status = tamis__lock_borrow(&lock, place, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = write_aside(filter, format, &aside, place, lock, err);
-    if (status == TAMIS_OK) {
-        status = tamis__aside_publish(&aside, false, err);
+/* Puts the file aside in place, unless that would take the place of one that the filter knows nothing of. */
+static tamis_status publish(saving *s, tamis_error *err) {
+    tamis_status status;
+    if (s->only_new) {
+        status = tamis__aside_publish_new(&s->aside, err);
+    } else {
+        status = tamis__origin_check(s->filter, &s->place, err);
         if (status == TAMIS_OK)
-            status = tamis__aside_settle(&aside, err);
-        else
-            tamis__aside_remove(&aside, err);
+            status = tamis__aside_publish(&s->aside, false, err);
     }
-    tamis__lock_return(lock);
+    if (status != TAMIS_OK) {
+        tamis__aside_remove(&s->aside, err);
+        return status;
+    }
+    tamis__origin_saved(s->filter, &s->place, &s->about);
+    return tamis__aside_settle(&s->aside, err);
+}
+
+static tamis_status save_locked(saving *s, tamis_error *err) {
+    /* Looked for at once too: before all of it is written in vain. */
+    tamis_status status = tamis__origin_check(s->filter, &s->place, err);
+    if (status == TAMIS_OK)
+        status = write_aside(s, err);
+    return status == TAMIS_OK ? publish(s, err) : status;
+}
+
+static tamis_status save_file(saving *s, tamis_error *err) {
+    uint64_t size;
+    tamis_about *about = &s->filter->about.told;
+    int64_t created = about->created;
+    if (created == 0)
+        about->created = tamis__now_unix();
+    /* Before anything is created. */
+    tamis_status status = s->format->encoded_size(s->filter, &size, err);
+    if (status == TAMIS_OK)
+        status = tamis__lock_borrow(&s->aside.lock, &s->place, err);
+    if (status == TAMIS_OK) {
+        status = save_locked(s, err);
+        tamis__lock_return(s->aside.lock);
+    }
+    if (status != TAMIS_OK)
+        about->created = created;
     return status;
 }
 
-tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_format number,
-                                  tamis_error *err) {
-    tamis__place place;
-    uint64_t size;
-    const tamis__format *format = tamis__format_of(number);
-    if (!format)
+static tamis_status save(tamis_filter *filter, const char *path, tamis_format number, tamis__wrap *wrap,
+                         bool only_new, tamis_error *err) {
+    saving s = {.filter = filter, .format = tamis__format_of(number), .wrap = wrap, .only_new = only_new};
+    if (!s.format)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "format: there is none of number %d; see tamis_format",
                            (int)number);
     tamis_status status = tamis__filter_check_local(filter, "save", err);
     if (status == TAMIS_OK)
-        status = tamis__place_find(&place, path, err);
-    if (status == TAMIS_OK && place.form != TAMIS__PLACE_REPLACE && place.form != TAMIS__PLACE_NEW)
-        status = tamis__fail_irregular(err, place.name);
+        status = tamis__place_find(&s.place, path, err);
     if (status != TAMIS_OK)
         return status;
+    if (s.place.form != TAMIS__PLACE_REPLACE && s.place.form != TAMIS__PLACE_NEW)
+        return tamis__fail_irregular(err, s.place.name);
+    if (only_new && s.place.form == TAMIS__PLACE_REPLACE)
+        return tamis__fail_there(err, s.place.name);
     tamis__filter_keep(filter);
-    int64_t created = filter->about.told.created;
-    if (created == 0)
-        filter->about.told.created = tamis__now_unix();
-    /* Before anything is created. */
-    status = format->encoded_size(filter, &size, err);
-    if (status == TAMIS_OK)
-        status = replace(filter, format, &place, err);
-    if (status != TAMIS_OK)
-        filter->about.told.created = created;
+    status = save_file(&s, err);
     tamis__filter_let_go(filter);
     return status;
 }
 
+tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_format format,
+                                  tamis_error *err) {
+    return save(filter, path, format, NULL, false, err);
+}
+
+tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format, tamis__wrap *wrap,
+                              tamis_error *err) {
+    return save(filter, path, format, wrap, false, err);
+}
+
+tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,
+                                   tamis_error *err) {
+    return save(filter, path, format, NULL, true, err);
+}
+
 tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err) {
-    return tamis_filter_save_as(filter, path, TAMIS_FORMAT_TAMIS, err);
+    return save(filter, path, TAMIS_FORMAT_TAMIS, NULL, false, err);
 }

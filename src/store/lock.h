@@ -11,8 +11,8 @@
 tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__place *place, tamis_error *err);
 void tamis__lock_return(tamis_lock *lock); /* NULL is fine */
 
-/* Notes the file that is written aside under the lock (NULL: none), so that the next to hold it removes what a killed
- * process left. */
+/* Notes the file that is to be written aside under the lock (NULL: none), so that the next to hold it removes what a
+ * killed process left. NULL is fine. */
 void tamis__lock_note(const tamis_lock *lock, const tamis__aside *aside);
 
 #endif

@@ -75,3 +75,9 @@ tamis_status tamis__fail_irregular(tamis_error *err, const char *name) {
     return tamis__fail(err, TAMIS_E_IO, 0, "%s: is no regular file; a filter lives in one, so name that",
                        tamis__show(name).text);
 }
+
+tamis_status tamis__fail_there(tamis_error *err, const char *name) {
+    return tamis__fail(err, TAMIS_E_STALE, 0,
+                       "%s: is there already, and would be lost; open it and add again, or save elsewhere",
+                       tamis__show(name).text);
+}

@@ -25,4 +25,7 @@ TAMIS_PRIVATE_API tamis_status tamis__fail_file(tamis_error *err, const char *na
 /* TAMIS_E_IO for a FIFO, a device, a socket or a descriptor where a file is needed. */
 tamis_status tamis__fail_irregular(tamis_error *err, const char *name);
 
+/* TAMIS_E_STALE for a file where none may be. */
+tamis_status tamis__fail_there(tamis_error *err, const char *name);
+
 #endif

@@ -95,6 +95,7 @@ static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis
                               reader->setup.max_record, reader->setup.terminator};
     batch->keys = reader->keys;
     batch->count = tamis__split(&stretch, reader->keys, reader->setup.batch_size);
+    batch->first = reader->file_records + 1;
     batch->end = stretch.start;
     batch->unterminated = false;
     size_t start = (size_t)(stretch.start - buffer);
@@ -118,7 +119,7 @@ static bool take_rest(tamis__reader *reader, tamis__batch *batch) {
     if (size == 0)
         return false;
     reader->keys[0] = (tamis_key){reader->buffer + reader->start, size};
-    *batch = (tamis__batch){reader->keys, 1, reader->buffer + reader->end, true};
+    *batch = (tamis__batch){reader->keys, 1, reader->file_records + 1, reader->buffer + reader->end, true};
     reader->start = reader->scan = reader->end;
     return true;
 }

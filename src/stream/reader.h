@@ -32,6 +32,7 @@ typedef struct tamis__reader_setup {
 typedef struct tamis__batch {
     const tamis_key *keys;
     size_t count;
+    uint64_t first; /* number of the first one in its input, from 1 */
     const unsigned char *end;
     bool unterminated; /* the last one has no terminator: it ended with its file */
 } tamis__batch;

@@ -170,6 +170,8 @@ static void count_written(run *r) {
 
 static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) {
     size_t done = 0;
+    if (r->service.place)
+        r->service.place(r->service.context, r->reader.name, batch->first);
     tamis_status asked =
         r->service.ask(r->service.context, batch->keys, batch->count, r->answers, &done, err);
     count_batch(r, batch, done);

@@ -33,3 +33,37 @@ needs() {
     echo "skipped: no $1 here" >&2
     exit 77
 }
+
+# lines_to_complete: what a shell is asked to complete, in a folder with the files clicks.log and --odd.
+lines_to_complete() {
+    sed 's/|$//' << 'END'
+tamis |
+tamis de
+tamis --
+tamis dedup --se
+tamis dedup --kind |
+tamis dedup --kind=b
+tamis dedup --kind exact --ki
+tamis dedup --exact --f
+tamis dedup -zq --no
+tamis dedup -zo x --ou
+tamis dedup --expect |
+tamis dedup cl
+tamis dedup -o cl
+tamis dedup -- --
+tamis dedup -- cl
+tamis gen |
+tamis gen words --s
+tamis gen --seed 7 u
+tamis help p
+END
+}
+
+# differing_offers: how the options that `try` offers, and what it says of them, differ from those of the help. `try`
+# answers the lines of its standard input, an offer a line.
+differing_offers() {
+    local verb
+    for verb in $(verbs); do
+        echo "tamis $verb -" | try | grep '^-' | tr '\t' ' ' | sort | diff <(options "$verb") -
+    done
+}

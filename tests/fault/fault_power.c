@@ -116,8 +116,7 @@ static int recording_sync(int fd) {
     return result;
 }
 
-static int recording_rename(const char *from, const char *to) {
-    int result = real.rename(from, to);
+static int record_rename(int result, const char *from, const char *to) {
     if (result < 0)
         return result;
     event *e = record(NAMED, *named(from), to);
@@ -125,6 +124,14 @@ static int recording_rename(const char *from, const char *to) {
     *named(to) = e->file;
     *named(from) = 0;
     return result;
+}
+
+static int recording_rename(const char *from, const char *to) {
+    return record_rename(real.rename(from, to), from, to);
+}
+
+static int recording_rename_new(const char *from, const char *to) {
+    return record_rename(real.rename_new(from, to), from, to);
 }
 
 static int recording_unlink(const char *path) {
@@ -225,8 +232,8 @@ static void forget(void) {
     memset(file_of, 0, sizeof file_of);
 }
 
-/* Records a save over the old file, or where none is. */
-static void record_save(bool over) {
+/* Records a save over the old file, or where none is, or may be. */
+static void record_save(bool over, bool only_new) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = filter_of(1000000);
     forget();
@@ -241,8 +248,10 @@ static void record_save(bool over) {
     tamis__sys.write = recording_write;
     tamis__sys.sync = recording_sync;
     tamis__sys.rename = recording_rename;
+    tamis__sys.rename_new = recording_rename_new;
     tamis__sys.unlink = recording_unlink;
-    tamis_status status = tamis_filter_save(filter, scratch("f"), &err);
+    tamis_status status = only_new ? tamis_filter_save_new(filter, scratch("f"), TAMIS_FORMAT_TAMIS, &err)
+                                   : tamis_filter_save(filter, scratch("f"), &err);
     tamis__sys = real;
     assert_int_equal(status, TAMIS_OK);
     tamis_filter_free(filter);
@@ -279,9 +288,10 @@ static int tear_down(void **state) {
 
 static void old_or_new(void **state) {
     (void)state;
-    for (int over = 0; over < 2; over++) {
+    for (int way = 0; way < 3; way++) {
         verdict all = {0};
-        record_save(over);
+        bool over = way == 0;
+        record_save(over, way == 2);
         for (int moments = 0; moments <= event_count; moments++) {
             verdict v = crash_at(moments, over);
             if (v.neither)
@@ -302,14 +312,14 @@ static void old_or_new(void **state) {
 static void a_file_that_is_not_synced_is_found(void **state) {
     (void)state;
     left_out = FILE_SYNC;
-    record_save(true);
+    record_save(true, false);
     assert_true(count_neither(true) > 0);
 }
 
 static void a_folder_that_is_not_synced_is_found(void **state) {
     (void)state;
     left_out = FOLDER_SYNC;
-    record_save(true);
+    record_save(true, false);
     assert_int_equal(count_neither(true), 0);
     assert_true(crash_at(event_count, true).old > 0);
 }

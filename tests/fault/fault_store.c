@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every system call and every allocation of a save, an open and a reload fails once, for every n and in several ways.
+ * Every system call and every allocation of a save, an open and a reload fails once, for every n and in several ways;
+ * of a save and an open in a compressed file too.
  * The name then stands for the old file or the new one, the filter that was open answers as before, and nothing is left
  * behind: no file aside, no descriptor, no memory.
  */
@@ -18,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include <tamis/packed.h>
+
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stored.h"
@@ -27,7 +30,8 @@ static const uint64_t OLD = 0, NEW = 100000, KEYS = 100;
 static tamis_error err;
 static size_t descriptors;
 static test_bytes old_bytes, new_bytes;
-static fault_memory memory; /* of the filters */
+static fault_memory memory;   /* of the filters */
+static tamis_packing packing; /* of the files */
 
 typedef struct way {
     int error_number;
@@ -54,8 +58,8 @@ static bool must_succeed(fault_call call, const way *w) {
         return w->error_number != ENOSPC;
     if (call == FAULT_LOCK)
         return w->error_number == ENOLCK;
-    return w->error_number == EINTR &&
-           (call == FAULT_OPEN || call == FAULT_WRITE || call == FAULT_PREAD || call == FAULT_SYNC);
+    return w->error_number == EINTR && (call == FAULT_OPEN || call == FAULT_WRITE || call == FAULT_READ ||
+                                        call == FAULT_PREAD || call == FAULT_SYNC);
 }
 
 static tamis_filter *filter_of(uint64_t from) {
@@ -74,7 +78,7 @@ static int set_up(void **state) {
     memset(&memory, 0, sizeof memory);
     for (int i = 0; i < 2; i++) {
         tamis_filter *filter = filter_of(i ? NEW : OLD);
-        assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
+        assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, packing, &err), TAMIS_OK);
         file_read(scratch("f"), i ? &new_bytes : &old_bytes);
         tamis_filter_free(filter);
     }
@@ -84,9 +88,15 @@ static int set_up(void **state) {
     return 0;
 }
 
+static int set_up_packed(void **state) {
+    packing = TAMIS_PACKING_GZIP;
+    return set_up(state);
+}
+
 static int tear_down(void **state) {
     (void)state;
     fault_remove();
+    packing = TAMIS_PACKING_NONE;
     bytes_clear(&old_bytes);
     bytes_clear(&new_bytes);
     scratch_remove();
@@ -189,7 +199,7 @@ static void before_save(void) {
 }
 
 static tamis_status run_save(void) {
-    return tamis_filter_save(to_save, scratch("f"), &err);
+    return tamis_packed_save(to_save, scratch("f"), TAMIS_FORMAT_AUTO, packing, &err);
 }
 
 /* Where removing fails something has to stay: the file aside, named then. Elsewhere a lock that nobody holds may, and
@@ -235,6 +245,34 @@ static void saves(void **state) {
     every_allocation(&old_file);
 }
 
+/* A filter that was opened, and so looks at what is there before it is saved; and one that must be the first. */
+static void before_save_back(void) {
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    unlink(scratch("f"));
+    file_write(scratch("f"), new_bytes.data, new_bytes.size);
+    options.allocator = &allocator;
+    options.writable = true;
+    if (tamis_filter_open(&to_save, scratch("f"), &options, &err) != TAMIS_OK)
+        fail();
+}
+
+static tamis_status run_save_new(void) {
+    return tamis_filter_save_new(to_save, scratch("f"), TAMIS_FORMAT_TAMIS, &err);
+}
+
+static void saves_that_look(void **state) {
+    (void)state;
+    static const trial back = {"save to where it was opened", before_save_back, run_save, after_save};
+    static const trial first = {"save of the first", before_save, run_save_new, after_save};
+    stood = &new_bytes;
+    every_call(&back);
+    every_allocation(&back);
+    stood = NULL;
+    every_call(&first);
+    every_allocation(&first);
+}
+
 /* ---- open and reload ---- */
 
 static bool writable;
@@ -251,7 +289,7 @@ static tamis_status run_open(void) {
     allocator = fault_memory_allocator(&memory);
     options.allocator = &allocator;
     options.writable = writable;
-    return tamis_filter_open(&opened, scratch("f"), &options, &err);
+    return tamis_packed_open(&opened, scratch("f"), &options, NULL, &err);
 }
 
 static bool after_open(tamis_status status, bool may_fail, fault_call call) {
@@ -307,7 +345,9 @@ static void reloads(void **state) {
 }
 
 int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {CASE(saves), CASE(opens), CASE(reloads)};
+#define CASE(name)   cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define PACKED(name) cmocka_unit_test_setup_teardown(name, set_up_packed, tear_down)
+    const struct CMUnitTest tests[] = {CASE(saves),   CASE(saves_that_look), CASE(opens),
+                                       CASE(reloads), PACKED(saves),         PACKED(opens)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

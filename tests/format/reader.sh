@@ -11,15 +11,7 @@ for python in python3 /usr/bin/python3 ''; do
     [ -n "$python" ] && "$python" -c 'import xxhash' 2>/dev/null && break
 done
 [ -n "$python" ] || { echo "python3 with xxhash: not installed (python3-xxhash)"; exit 77; }
-case ${TAMIS_TEST_SCALE-full} in
-    quick | sanitizer) asked=100 ;;
-    torture) asked=10000 ;;
-    *) asked=3000 ;;
-esac
-seed=${TAMIS_TEST_SEED-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
-echo "seed: TAMIS_TEST_SEED=$seed"
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 secret=$(printf 'a secret of 25 characters' | od -An -v -tx1 | tr -d ' \n')
 
 # ask READER FILE: answers to the questions beside the file. One of sip is told by its name.
@@ -32,7 +24,7 @@ ask() {
 # agree READER FILE
 agree() { ask "$1" "$2" | cmp -s - <(cut -f 2 "${2%.tamis}.asked"); }
 
-read -r absent seen < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$asked") || exit 1
+read -r absent seen < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$(scaled 100 3000 10000)") || exit 1
 echo "$seen false positives of $absent"
 [ "$seen" -gt 0 ] || exit 1
 small=()

@@ -6,10 +6,7 @@ set -u
 command -v php >/dev/null || { echo "php: not installed (php-cli)"; exit 77; }
 here=$TAMIS_SOURCE_DIR/tests/interop
 tamis=$TAMIS_BUILD_DIR/bin/tamis
-seed=${TAMIS_TEST_SEED-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
-echo "seed: TAMIS_TEST_SEED=$seed"
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 
 # side_by_side BITS KEYS PROBES SIZE
 side_by_side() {

@@ -125,6 +125,10 @@ static int faulty_rename(const char *from, const char *to) {
     return fails(FAULT_RENAME) ? -1 : real.rename(from, to);
 }
 
+static int faulty_rename_new(const char *from, const char *to) {
+    return fails(FAULT_RENAME_NEW) ? -1 : real.rename_new(from, to);
+}
+
 static int faulty_exchange(const char *one, const char *other) {
     return fails(FAULT_EXCHANGE) ? -1 : real.exchange(one, other);
 }
@@ -176,6 +180,7 @@ void fault_install(void) {
         .fchmod = faulty_fchmod,
         .fchown = faulty_fchown,
         .rename = faulty_rename,
+        .rename_new = faulty_rename_new,
         .exchange = faulty_exchange,
         .unlink = faulty_unlink,
         .poll = faulty_poll,
@@ -216,9 +221,9 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",     "close",    "read", "write",   "pread",    "pwrite", "seek",   "fstat",
-        "stat",     "readlink", "sync", "reserve", "lock",     "fchmod", "fchown", "rename",
-        "exchange", "unlink",   "poll", "map",     "map_file", "advise", "unmap"};
+        "open",       "close",    "read",   "write",   "pread", "pwrite",   "seek",   "fstat",
+        "stat",       "readlink", "sync",   "reserve", "lock",  "fchmod",   "fchown", "rename",
+        "rename_new", "exchange", "unlink", "poll",    "map",   "map_file", "advise", "unmap"};
     return names[call];
 }
 

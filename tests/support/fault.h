@@ -43,6 +43,7 @@ typedef enum fault_call {
     FAULT_FCHMOD,
     FAULT_FCHOWN,
     FAULT_RENAME,
+    FAULT_RENAME_NEW,
     FAULT_EXCHANGE,
     FAULT_UNLINK,
     FAULT_POLL,

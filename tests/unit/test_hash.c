@@ -40,7 +40,11 @@ static void schemes_have_names(void **state) {
         assert_int_equal(tamis_scheme_parse(names[i], &scheme, NULL), TAMIS_OK);
         assert_int_equal(scheme, i);
         assert_int_equal(tamis_scheme_digest_bits((tamis_scheme)i), digest_bits[i]);
+        assert_int_equal(tamis_scheme_is_uniform((tamis_scheme)i),
+                         i != TAMIS_SCHEME_BKDR31 && i != TAMIS_SCHEME_BKDR63);
     }
+    assert_false(tamis_scheme_is_uniform((tamis_scheme)SCHEMES));
+    assert_false(tamis_scheme_is_uniform((tamis_scheme)-1));
     assert_int_equal(tamis_scheme_digest_bits((tamis_scheme)SCHEMES), 0);
     assert_int_equal(tamis_scheme_digest_bits((tamis_scheme)-1), 0);
     assert_null(tamis_scheme_name((tamis_scheme)SCHEMES));

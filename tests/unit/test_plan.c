@@ -39,19 +39,29 @@ static tamis_plan made(tamis_want want) {
     return plan;
 }
 
-static void refused(tamis_want want, tamis_status status, const char *says) {
+typedef tamis_status planner(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+
+static void refused_by(planner *make, tamis_want want, tamis_status status, const char *says) {
     tamis_plan plan, untouched;
     tamis_error err = TAMIS_ERROR_INIT;
     memset(&plan, 0x5a, sizeof plan);
     untouched = plan;
-    assert_int_equal(tamis_plan_make(&plan, &want, &err), status);
+    assert_int_equal(make(&plan, &want, &err), status);
     assert_memory_equal(&plan, &untouched, sizeof plan);
     assert_int_equal(err.status, status);
     if (!strstr(err.text, says))
         fail_msg("\"%s\" does not say \"%s\"", err.text, says);
     assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
     assert_true(strlen(err.text) < sizeof err.text - 1); /* not cut */
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), status);
+    assert_int_equal(make(&plan, &want, NULL), status);
+}
+
+static void refused(tamis_want want, tamis_status status, const char *says) {
+    refused_by(tamis_plan_make, want, status, says);
+}
+
+static void fit_refused(tamis_want want, tamis_status status, const char *says) {
+    refused_by(tamis_plan_fit, want, status, says);
 }
 
 static void kinds_have_names(void **state) {
@@ -62,6 +72,7 @@ static void kinds_have_names(void **state) {
         assert_string_equal(tamis_kind_name((tamis_kind)i), names[i]);
         assert_int_equal(tamis_kind_parse(names[i], &kind, NULL), TAMIS_OK);
         assert_int_equal(kind, i);
+        assert_int_equal(tamis_kind_is_bloom(kind), kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED);
     }
     assert_null(tamis_kind_name((tamis_kind)5));
     assert_null(tamis_kind_name((tamis_kind)-1));
@@ -103,17 +114,37 @@ static void too_little_memory_is_refused_with_the_number(void **state) {
     for (size_t i = 0; i < 4; i++) {
         uint64_t needs = made(want_of(kinds[i], 100000, 0.001, 0)).memory;
         char number[32];
-        snprintf(number, sizeof number, " %" PRIu64 " bytes;", needs);
-        refused(want_of(kinds[i], 100000, 0.001, needs - 1), TAMIS_E_INVALID, number);
-        refused(want_of(kinds[i], 100000, 0.001, 1), TAMIS_E_INVALID, number);
+        snprintf(number, sizeof number, " %" PRIu64 " bytes (", needs);
+        refused(want_of(kinds[i], 100000, 0.001, needs - 1), TAMIS_E_NO_ROOM, number);
+        refused(want_of(kinds[i], 100000, 0.001, 1), TAMIS_E_NO_ROOM, number);
         assert_int_equal(made(want_of(kinds[i], 100000, 0.001, needs)).memory, needs);
         if (kinds[i] < TAMIS_KIND_FINGERPRINT)
             continue;
         needs = made(want_of(kinds[i], 0, 0.001, 0)).memory;
-        snprintf(number, sizeof number, " %" PRIu64 " bytes;", needs);
-        refused(want_of(kinds[i], 0, 0.001, needs - 1), TAMIS_E_INVALID, number);
+        snprintf(number, sizeof number, " %" PRIu64 " bytes (", needs);
+        refused(want_of(kinds[i], 0, 0.001, needs - 1), TAMIS_E_NO_ROOM, number);
         assert_int_equal(made(want_of(kinds[i], 0, 0.001, needs)).memory_limit, needs);
     }
+}
+
+static void bytes_are_told_in_a_larger_unit_too(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } rows[] = {
+        {0, "0 bytes"},
+        {1023, "1023 bytes"},
+        {1024, "1024 bytes (1.00 KiB)"},
+        {901688, "901688 bytes (881 KiB)"},
+        {1048063, "1048063 bytes (1023 KiB)"},
+        {1048064, "1048064 bytes (1.00 MiB)"},
+        {19551360, "19551360 bytes (18.6 MiB)"},
+        {UINT64_MAX, "18446744073709551615 bytes (16.0 EiB)"},
+    };
+    char text[TAMIS__PLAN_BYTES];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(tamis__plan_bytes(text, rows[i].bytes), rows[i].text);
 }
 
 static void defaults(void **state) {
@@ -250,7 +281,7 @@ static void auto_obeys_the_memory(void **state) {
         tamis_plan plan = made(want_of(TAMIS_KIND_AUTO, n, rates[i], least));
         assert_int_equal(plan.memory, least);
         forced += plan.kind == TAMIS_KIND_CLASSIC;
-        refused(want_of(TAMIS_KIND_AUTO, n, rates[i], least - 1), TAMIS_E_INVALID, "memory");
+        refused(want_of(TAMIS_KIND_AUTO, n, rates[i], least - 1), TAMIS_E_NO_ROOM, "memory");
     }
     assert_true(forced > 0);
 }
@@ -472,18 +503,6 @@ static tamis_plan fitted(tamis_want want) {
     return plan;
 }
 
-static void fit_refused(tamis_want want, tamis_status status, const char *says) {
-    tamis_plan plan, untouched;
-    tamis_error err = TAMIS_ERROR_INIT;
-    memset(&plan, 0x5a, sizeof plan);
-    untouched = plan;
-    assert_int_equal(tamis_plan_fit(&plan, &want, &err), status);
-    assert_memory_equal(&plan, &untouched, sizeof plan);
-    if (!strstr(err.text, says))
-        fail_msg("\"%s\" does not say \"%s\"", err.text, says);
-    assert_true(strlen(err.text) < sizeof err.text - 1);
-}
-
 static void fit_wants_memory_and_one_of_two(void **state) {
     (void)state;
     fit_refused(want_of(TAMIS_KIND_AUTO, 10, 0, 0), TAMIS_E_INVALID, "memory");
@@ -495,8 +514,8 @@ static void fit_wants_memory_and_one_of_two(void **state) {
     want.struct_size = 0;
     fit_refused(want, TAMIS_E_INVALID, "TAMIS_WANT_INIT");
     for (size_t j = 0; j < 4; j++) {
-        fit_refused(want_of(kinds[j], 1000000, 0, 10), TAMIS_E_INVALID, "too little for 1000000 keys");
-        fit_refused(want_of(kinds[j], 0, 0.01, 7), TAMIS_E_INVALID, "too little for 1 key ");
+        fit_refused(want_of(kinds[j], 1000000, 0, 10), TAMIS_E_NO_ROOM, "too little for 1000000 keys");
+        fit_refused(want_of(kinds[j], 0, 0.01, 7), TAMIS_E_NO_ROOM, "too little for 1 key ");
     }
     want = want_of(TAMIS_KIND_EXACT, 10, 0, 1000);
     want.probes = 3;
@@ -671,7 +690,7 @@ static void fit_chooses_few_lines(void **state) {
     tamis_want want = want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 0);
     want.memory = 1000000;
     assert_int_equal(fitted(want).kind, TAMIS_KIND_CLASSIC);
-    fit_refused(want_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_INVALID, "kind classic needs");
+    fit_refused(want_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_NO_ROOM, "kind classic needs");
 }
 
 int main(void) {
@@ -680,6 +699,7 @@ int main(void) {
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(kinds_that_cannot_are_refused),
         cmocka_unit_test(too_little_memory_is_refused_with_the_number),
+        cmocka_unit_test(bytes_are_told_in_a_larger_unit_too),
         cmocka_unit_test(defaults),
         cmocka_unit_test(every_plan_is_consistent),
         cmocka_unit_test(memory_is_monotonic),

@@ -121,6 +121,55 @@ static void enough_ends_the_run_well(void **state) {
     assert_int_equal(stats.records, 2);
 }
 
+/* What was asked, each record behind the place that was told for it; a batch has one place. */
+typedef struct places {
+    const char *input;
+    uint64_t record;
+    char told[200];
+} places;
+
+static void note_place(void *context, const char *input, uint64_t record) {
+    places *noted = context;
+    noted->input = strrchr(input, '/') != NULL ? strrchr(input, '/') + 1 : input;
+    noted->record = record;
+}
+
+static tamis_status ask_placed(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    places *noted = context;
+    (void)err;
+    for (*done = 0; *done < count; ++*done) {
+        size_t used = strlen(noted->told);
+        snprintf(noted->told + used, sizeof noted->told - used, "%s %llu %.*s;", noted->input,
+                 (unsigned long long)noted->record++, (int)keys[*done].size, (const char *)keys[*done].data);
+        answers[*done] = TAMIS_FRESH;
+    }
+    noted->input = "nowhere"; /* until it is told again */
+    return TAMIS_OK;
+}
+
+static void a_service_is_told_where_its_records_stand(void **state) {
+    (void)state;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    const char *inputs[] = {scratch("one"), scratch("none"), scratch("two")};
+    file_write(inputs[0], "a\nb\nc", 5);
+    file_write(inputs[1], "", 0);
+    file_write(inputs[2], "d\n\ne\n", 5);
+    service.ask = ask_placed;
+    service.place = note_place;
+    options.inputs = inputs;
+    options.input_count = 3;
+    for (size_t batch = 1; batch < 5; batch++) {
+        places noted = {0};
+        tamis__stream_tuning tuning = {3, 5, batch};
+        tamis_error err = TAMIS_ERROR_INIT;
+        service.context = &noted;
+        assert_int_equal(tamis__stream_run_tuned(&service, &options, &tuning, NULL, &err), TAMIS_OK);
+        assert_string_equal(noted.told, "one 1 a;one 2 b;one 3 c;two 1 d;two 2 ;two 3 e;");
+    }
+}
+
 static void an_error_of_the_service_is_that_of_the_run(void **state) {
     (void)state;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
@@ -312,6 +361,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(answers_route_records, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_mark_stands_before_its_record, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(enough_ends_the_run_well, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_service_is_told_where_its_records_stand, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_service_must_answer, make_folder, remove_folder),

@@ -5,35 +5,15 @@ needs zsh
 export HOME=$PWD TMPDIR=$PWD
 mkdir functions files
 "$(dirname "$(command -v tamis)")"/tamis-docs zsh functions/_tamis
-try() { zsh -f "$TAMIS_SOURCE_DIR/tests/cli/complete.zsh" ../functions "$1"; }
+try() {
+    cat > ../lines
+    zsh -f "$TAMIS_SOURCE_DIR/tests/cli/complete.zsh" ../functions ../lines
+}
 cd files || exit
 touch clicks.log -- --odd
-sed 's/|$//' > ../lines <<'END'
-tamis |
-tamis de
-tamis --
-tamis dedup --se
-tamis dedup --kind |
-tamis dedup --kind=b
-tamis dedup --kind exact --ki
-tamis dedup --exact --f
-tamis dedup -zq --no
-tamis dedup -zo x --ou
-tamis dedup --expect |
-tamis dedup cl
-tamis dedup -o cl
-tamis dedup -ocl
-tamis dedup -- --
-tamis dedup -- cl
-tamis gen |
-tamis gen words --s
-tamis gen --seed 7 u
-tamis help p
-END
-try ../lines
+{
+    lines_to_complete
+    echo 'tamis dedup -ocl'
+} | try
 rm ./--odd
-# Every option that the help lists, with what it says, and no other.
-for verb in $(verbs); do
-    echo "tamis $verb -" > ../lines
-    try ../lines | grep '^-' | sort | diff <(options "$verb") -
-done
+differing_offers

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_PACKED_H
+#define TAMIS_PACKED_H
+
+/* Filters in compressed files, of any format: library libtamis-stream. Not part of tamis/tamis.h, so that who embeds a
+ * filter inherits nothing else. */
+
+#include <tamis/file.h>
+#include <tamis/filter.h>
+#include <tamis/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a file is wrapped in. The numbers never change. */
+typedef enum tamis_packing {
+    TAMIS_PACKING_NONE = 0,
+    TAMIS_PACKING_GZIP = 1 /* RFC 1952; several members one after the other are one */
+} tamis_packing;
+
+/* "none", "gzip"; NULL for a number that is no packing. */
+TAMIS_API const char *tamis_packing_name(tamis_packing packing);
+
+/*
+ * Opens the filter in a file that may be packed, which its first bytes tell. A plain one is opened by
+ * tamis_filter_open, and all is as said there. A packed one is read twice: first to see that it is whole and what it
+ * takes, then into memory of that size. It is verified from end to end, so that *filter, which the caller owns, is one in
+ * memory as tamis_filter_decode makes it: keys can be added, whether options.writable or not, and stay in memory until
+ * it is saved; tamis_filter_reload refuses it (TAMIS_E_UNSUPPORTED); no other process shares it.
+ * *packing (may be NULL) says what the file was wrapped in.
+ * Errors of tamis_filter_open; TAMIS_E_DAMAGED too where the file is cut short, its checksum is another, or something
+ * else follows. While it is opened it takes twice the unpacked size, which a file of n bytes may make 1032 n: who opens
+ * files of strangers limits that by options.allocator (TAMIS_E_NOMEM then). O(unpacked size).
+ */
+TAMIS_API tamis_status tamis_packed_open(tamis_filter **filter, const char *path,
+                                         const tamis_open_options *options, tamis_packing *packing,
+                                         tamis_error *err);
+
+/*
+ * Puts the filter into the file of that name as tamis_filter_save_as does, with all that is promised there, and packs it
+ * on the way; NONE is tamis_filter_save_as. The same filter gives the same bytes (of one version of zlib): neither name
+ * nor time are in them but the filter's own. Errors of tamis_filter_save_as; TAMIS_E_INVALID for a number that is no
+ * packing.
+ */
+TAMIS_API tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
+                                         tamis_packing packing, tamis_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

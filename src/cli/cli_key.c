@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_key.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cli_key_types[] = {"bytes", "utf8", "utf16", "int32", "int64", NULL};
+
+enum {
+    SHOWN = 60, /* bytes of a text that an error quotes */
+    ROOM_MIN = 4096
+};
+
+struct cli_key_maker {
+    cli_key_form form;
+    tamis_sink *sink;
+    unsigned char *bytes; /* of the digits of one key */
+    size_t room;
+};
+
+int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err) {
+    form->type = (cli_key_type)type->number;
+    form->hex = hex->given;
+    if (form->hex && form->type != CLI_KEY_BYTES)
+        return cli_fail(err,
+                        "--hex: contradicts --type %s: digits are the bytes of a key; leave one of them out",
+                        type->text);
+    return CLI_DONE;
+}
+
+bool cli_key_is_plain(cli_key_form form) {
+    return form.type == CLI_KEY_BYTES && !form.hex;
+}
+
+/* ---- errors ---- */
+
+/* "input: record 7 'text': reason; remedy" */
+static int fail_at(cli_key_place place, const tamis_key *text, const char *why, tamis_error *err) {
+    const unsigned char *bytes = text->data;
+    char shown[SHOWN + 1];
+    size_t size = 0;
+
+    /* Printable ASCII alone: what is quoted may be no UTF-8, or cut within a character. */
+    for (; size < SHOWN && size < text->size; size++)
+        shown[size] = (char)(bytes[size] >= ' ' && bytes[size] <= '~' ? bytes[size] : '?');
+    shown[size] = '\0';
+    return cli_fail(err, "%.200s%s%s %" PRIu64 " '%s%s': %s", place.input != NULL ? place.input : "",
+                    place.input != NULL ? ": " : "", place.word, place.number, shown,
+                    size < text->size ? "..." : "", why);
+}
+
+/* The library says "key 0: why; what to do", and knows no options. */
+static int fail_text(cli_key_place place, const tamis_key *text, tamis_error *err) {
+    char why[sizeof err->text];
+    int length;
+    const char *told = cli_why(err, &length);
+
+    snprintf(why, sizeof why, "%.*s", length, told);
+    fail_at(place, text, why, err);
+    cli_remedy(err, "give UTF-8, or --type bytes");
+    return CLI_FAILED;
+}
+
+static int fail_memory(tamis_error *err) {
+    cli_fail(err, "keys: out of memory; free some, or raise the limit (ulimit -v)");
+    err->status = TAMIS_E_NOMEM;
+    return CLI_FAILED;
+}
+
+/* ---- one key ---- */
+
+/* The value of a hexadecimal digit; -1 for what is none. */
+static int digit(unsigned char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int make_room(cli_key_maker *maker, size_t size, tamis_error *err) {
+    size_t room = 2 * size > ROOM_MIN ? 2 * size : ROOM_MIN;
+    unsigned char *bytes;
+
+    if (size <= maker->room)
+        return CLI_DONE;
+    bytes = realloc(maker->bytes, room);
+    if (bytes == NULL)
+        return fail_memory(err);
+    maker->bytes = bytes;
+    maker->room = room;
+    return CLI_DONE;
+}
+
+/* What the digits stand for, in the maker's memory. */
+static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cli_key_place place,
+                 tamis_error *err) {
+    const unsigned char *digits = text->data;
+    char why[160];
+
+    if (make_room(maker, text->size / 2, err) != CLI_DONE)
+        return CLI_FAILED;
+    *key = (tamis_key){maker->bytes, text->size / 2};
+    for (size_t i = 0; i < text->size; i++) {
+        int value = digit(digits[i]);
+        if (value < 0) {
+            snprintf(why, sizeof why,
+                     "byte 0x%02X at offset %zu is no hexadecimal digit; give two digits for each byte, or "
+                     "leave --hex out",
+                     digits[i], i);
+            return fail_at(place, text, why, err);
+        }
+        if (i % 2 == 0 && i + 1 < text->size)
+            maker->bytes[i / 2] = (unsigned char)(value << 4);
+        else if (i % 2 != 0)
+            maker->bytes[i / 2] = (unsigned char)(maker->bytes[i / 2] | value);
+    }
+    if (text->size % 2 == 0)
+        return CLI_DONE;
+    snprintf(why, sizeof why, "an odd number of hexadecimal digits, %zu; give two for each byte", text->size);
+    return fail_at(place, text, why, err);
+}
+
+/* Decimal with an optional sign, the whole of it. */
+static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t *value, cli_key_place place,
+                        tamis_error *err) {
+    const unsigned char *bytes = text->data;
+    bool negative = text->size > 0 && bytes[0] == '-';
+    uint64_t limit = negative ? (uint64_t)max + 1 : (uint64_t)max, number = 0;
+    size_t i = text->size > 0 && (bytes[0] == '-' || bytes[0] == '+') ? 1 : 0, first = i;
+    char reason[80], why[200];
+
+    for (; i < text->size && bytes[i] >= '0' && bytes[i] <= '9'; i++) {
+        unsigned next = (unsigned)(bytes[i] - '0');
+        /* Past the limit it stays there: what follows may be no digit, which is the worse. */
+        number = number > (limit - next) / 10 ? UINT64_MAX : number * 10 + next;
+    }
+    if (i > first && i == text->size && number <= limit) {
+        *value = (int64_t)(negative ? 0 - number : number);
+        return CLI_DONE;
+    }
+    if (i < text->size)
+        snprintf(reason, sizeof reason, "not a whole number at offset %zu (byte 0x%02X)", i, bytes[i]);
+    snprintf(why, sizeof why, "%s; give one from %" PRId64 " to %" PRId64 ", in decimal",
+             i < text->size ? reason
+             : i == first   ? "not a whole number"
+                            : "out of range",
+             min, max);
+    return fail_at(place, text, why, err);
+}
+
+/* Puts one key and ends it. Text that is no UTF-8 the sink tells later. */
+static int put(cli_key_maker *maker, const tamis_key *text, cli_key_place place, tamis_error *err) {
+    tamis_sink *sink = maker->sink;
+    tamis_key key = *text;
+    int64_t value = 0;
+
+    if (maker->form.hex && unhex(maker, text, &key, place, err) != CLI_DONE)
+        return CLI_FAILED;
+    switch (maker->form.type) {
+    case CLI_KEY_BYTES:
+        tamis_sink_put_bytes(sink, key.data, key.size);
+        break;
+    case CLI_KEY_UTF8:
+        tamis_sink_put_utf8(sink, key.data, key.size);
+        break;
+    case CLI_KEY_UTF16:
+        tamis_sink_put_text(sink, key.data, key.size);
+        break;
+    case CLI_KEY_INT32:
+        if (read_integer(&key, INT32_MIN, INT32_MAX, &value, place, err) != CLI_DONE)
+            return CLI_FAILED;
+        tamis_sink_put_int32(sink, (int32_t)value);
+        break;
+    case CLI_KEY_INT64:
+        if (read_integer(&key, INT64_MIN, INT64_MAX, &value, place, err) != CLI_DONE)
+            return CLI_FAILED;
+        tamis_sink_put_int64(sink, value);
+        break;
+    }
+    tamis_sink_end_key(sink);
+    return CLI_DONE;
+}
+
+/* ---- many ---- */
+
+int cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err) {
+    cli_key_maker *made = calloc(1, sizeof *made);
+
+    if (made == NULL)
+        return fail_memory(err);
+    made->form = form;
+    if (tamis_sink_create(&made->sink, NULL, err) != TAMIS_OK) {
+        free(made);
+        return CLI_FAILED;
+    }
+    *maker = made;
+    return CLI_DONE;
+}
+
+void cli_key_maker_free(cli_key_maker *maker) {
+    if (maker == NULL)
+        return;
+    tamis_sink_free(maker->sink);
+    free(maker->bytes);
+    free(maker);
+}
+
+static cli_key_place place_of(cli_key_place first, size_t i) {
+    first.number += i;
+    return first;
+}
+
+/* Puts the first `count` again that are known to be good. */
+static int make_good(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
+                     const tamis_key **keys, size_t *made, tamis_error *err) {
+    tamis_sink_clear(maker->sink);
+    for (size_t i = 0; i < count; i++)
+        if (put(maker, &texts[i], place_of(first, i), err) != CLI_DONE)
+            return CLI_FAILED;
+    return tamis_sink_keys(maker->sink, keys, made, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+/* A sink that met a text that is no UTF-8 has no keys at all: finds the text, and makes the keys before it. */
+static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
+                       const tamis_key **keys, size_t *made, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = TAMIS_OK;
+    size_t i = 0;
+
+    for (; i < count; i++) {
+        tamis_sink_clear(maker->sink);
+        put(maker, &texts[i], place_of(first, i), err);
+        status = tamis_sink_keys(maker->sink, keys, made, &why);
+        if (status != TAMIS_OK)
+            break;
+    }
+    *made = 0;
+    if (status == TAMIS_E_INVALID && make_good(maker, texts, i, first, keys, made, err) != CLI_DONE)
+        return CLI_FAILED;
+    *err = why;
+    return status == TAMIS_E_INVALID ? fail_text(place_of(first, i), &texts[i], err) : CLI_FAILED;
+}
+
+int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
+                 const tamis_key **keys, size_t *made, tamis_error *err) {
+    tamis_error trouble = TAMIS_ERROR_INIT;
+    tamis_status status;
+    size_t good = 0;
+    int code = CLI_DONE;
+
+    *made = 0;
+    if (cli_key_is_plain(maker->form)) {
+        *keys = texts;
+        *made = count;
+        return CLI_DONE;
+    }
+    tamis_sink_clear(maker->sink);
+    while (good < count && code == CLI_DONE) {
+        code = put(maker, &texts[good], place_of(first, good), err);
+        good += code == CLI_DONE;
+    }
+    if (code != CLI_DONE && err->status == TAMIS_E_NOMEM)
+        return CLI_FAILED;
+    status = tamis_sink_keys(maker->sink, keys, made, &trouble);
+    if (status == TAMIS_E_INVALID)
+        return make_before(maker, texts, good, first, keys, made, err);
+    if (status == TAMIS_OK)
+        return code;
+    if (status == TAMIS_E_NOMEM) /* the sink names a key by its number in the batch */
+        return fail_memory(err);
+    *err = trouble;
+    return CLI_FAILED;
+}

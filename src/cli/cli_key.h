@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_KEY_H
+#define TAMIS_CLI_KEY_H
+
+#include <tamis/funnel.h>
+
+#include "cli/cli.h"
+
+/* What the text of a key stands for, in the order of cli_key_types. */
+typedef enum cli_key_type {
+    CLI_KEY_BYTES,
+    CLI_KEY_UTF8,
+    CLI_KEY_UTF16,
+    CLI_KEY_INT32,
+    CLI_KEY_INT64
+} cli_key_type;
+
+extern const char *const cli_key_types[];
+
+/* How keys are written; all zeros: as the bytes they are. */
+typedef struct cli_key_form {
+    cli_key_type type;
+    bool hex; /* in hexadecimal digits, of a text too */
+} cli_key_form;
+
+/* Which key an error is about. */
+typedef struct cli_key_place {
+    const char *input; /* where it was read; NULL: that goes without saying */
+    const char *word;  /* "record" of an input, "key" of the command line */
+    uint64_t number;   /* from 1 */
+} cli_key_place;
+
+/* Makes keys of their texts, batch by batch, in memory that it keeps. */
+typedef struct cli_key_maker cli_key_maker;
+
+/* What --type and --hex say of records. CLI_DONE, or CLI_FAILED where they contradict each other. */
+int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err);
+
+/* Whether there is nothing to be made. */
+bool cli_key_is_plain(cli_key_form form);
+
+/* *maker is the caller's until freed (NULL is fine there). */
+int cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err);
+void cli_key_maker_free(cli_key_maker *maker);
+
+/*
+ * CLI_DONE: *keys are the `count` keys, the maker's and the texts' until its next call. CLI_FAILED: the first *made of
+ * them are, and *err says what is wrong with the next one, `first` being the place of the first; TAMIS_E_NOMEM: none.
+ */
+int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
+                 const tamis_key **keys, size_t *made, tamis_error *err);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A packed filter is read twice. The first reading takes no memory whatever the file says: it sees that the bytes begin
+ * as a filter does and that all of the file unpacks, and counts. The second one fills a block of just that size.
+ */
+#include <tamis/packed.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "base/versioned.h"
+#include "store/filter_file.h"
+#include "store/origin.h"
+#include "store/trouble.h"
+#include "stream/pack.h"
+#include "stream/unpack.h"
+
+enum { SCRATCH = 64 << 10 };
+
+/* A packed file, and how it is to be opened. */
+typedef struct packed {
+    int fd;
+    const char *path;
+    tamis__shown name;
+    tamis_open_options options; /* whole; with an allocator */
+} packed;
+
+const char *tamis_packing_name(tamis_packing packing) {
+    static const char *const names[] = {
+        [TAMIS_PACKING_NONE] = "none",
+        [TAMIS_PACKING_GZIP] = "gzip",
+    };
+    return (unsigned)packing < sizeof names / sizeof *names ? names[packing] : NULL;
+}
+
+/* As many bytes as there is room for, *got being less only at the end. */
+static tamis_status fill(tamis__unpack *from, uint8_t *into, size_t room, size_t *got, tamis_error *err) {
+    tamis__unpack_event event = TAMIS__UNPACK_BYTES;
+    for (*got = 0; *got < room && event != TAMIS__UNPACK_END;) {
+        size_t some;
+        tamis_status status = tamis__unpack_next(from, into + *got, room - *got, &some, &event, err);
+        if (status != TAMIS_OK)
+            return status;
+        *got += some;
+    }
+    return TAMIS_OK;
+}
+
+/* ---- the first reading ---- */
+
+static tamis_status count_bytes(const packed *p, tamis__unpack *from, uint8_t *scratch, uint64_t *size,
+                                tamis_error *err) {
+    tamis_format format;
+    size_t got;
+    tamis_status status = fill(from, scratch, SCRATCH, &got, err);
+    if (status == TAMIS_OK)
+        status = tamis__format_recognise(&(tamis__source){scratch, got, p->name.text, false}, &p->options,
+                                         &format, err);
+    for (*size = got; status == TAMIS_OK && got == SCRATCH; *size += got)
+        status = fill(from, scratch, SCRATCH, &got, err);
+    return status;
+}
+
+static tamis_status measure(const packed *p, uint64_t *size, tamis_error *err) {
+    const tamis_allocator *memory = p->options.allocator;
+    tamis__unpack *from;
+    uint8_t *scratch = tamis__alloc(memory, SCRATCH, TAMIS__LINE);
+    if (!scratch)
+        return tamis__fail_nomem(err, p->name.text, SCRATCH);
+    tamis_status status = tamis__unpack_create(&from, p->fd, p->path, memory, err);
+    if (status == TAMIS_OK) {
+        status = count_bytes(p, from, scratch, size, err);
+        tamis__unpack_free(from);
+    }
+    tamis__free(memory, scratch, SCRATCH);
+    return status;
+}
+
+/* ---- the second ---- */
+
+static tamis_status fill_exactly(const packed *p, tamis__unpack *from, uint8_t *bytes, size_t size,
+                                 tamis_error *err) {
+    uint8_t more;
+    size_t got, past = 0;
+    tamis_status status = fill(from, bytes, size, &got, err);
+    if (status == TAMIS_OK && got == size)
+        status = fill(from, &more, 1, &past, err); /* sees the last checksum too */
+    if (status != TAMIS_OK || (got == size && past == 0))
+        return status;
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: was written to while it was read; open it again",
+                       p->name.text);
+}
+
+static tamis_status unpack_into(const packed *p, uint8_t *bytes, size_t size, tamis_error *err) {
+    tamis__unpack *from;
+    if (tamis__sys.seek(p->fd, 0, SEEK_SET) < 0)
+        return tamis__fail_file(err, p->path, errno);
+    tamis_status status = tamis__unpack_create(&from, p->fd, p->path, p->options.allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = fill_exactly(p, from, bytes, size, err);
+    tamis__unpack_free(from);
+    return status;
+}
+
+static tamis_status open_packed(tamis_filter **filter, const packed *p, const struct stat *about,
+                                tamis_error *err) {
+    tamis_filter *made = NULL;
+    const tamis_allocator *memory = p->options.allocator;
+    uint64_t size = 0;
+    tamis_status status = measure(p, &size, err);
+    if (status != TAMIS_OK)
+        return status;
+    size_t room = size ? (size_t)size : 1;
+    uint8_t *bytes = tamis__alloc(memory, room, TAMIS__LINE);
+    if (!bytes)
+        return tamis__fail_nomem(err, p->name.text, size);
+    status = unpack_into(p, bytes, (size_t)size, err);
+    if (status == TAMIS_OK)
+        status =
+            tamis__format_decode(&made, &(tamis__source){bytes, size, p->name.text, false}, &p->options, err);
+    tamis__free(memory, bytes, room);
+    if (status == TAMIS_OK)
+        status = tamis__origin_set(made, p->path, about, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
+/* ---- the interface ---- */
+
+tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const tamis_open_options *given,
+                               tamis_packing *packing, tamis_error *err) {
+    packed p = {.path = path, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};
+    uint8_t head[TAMIS__UNPACK_HEAD];
+    size_t got;
+    struct stat about;
+    tamis_packing found = TAMIS_PACKING_NONE;
+    tamis_status status =
+        tamis__take_options(&p.options, sizeof p.options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__file_open(path, &p.fd, &about, err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis_allocator memory = tamis__allocator_resolve(p.options.allocator);
+    p.options.allocator = &memory;
+    p.options.writable = true;
+    status = tamis__file_read(p.fd, path, head, sizeof head, &got, err);
+    if (status == TAMIS_OK)
+        found = tamis__packing_of(head, got);
+    if (status == TAMIS_OK && found != TAMIS_PACKING_NONE)
+        status = open_packed(filter, &p, &about, err);
+    tamis__sys.close(p.fd);
+    if (status == TAMIS_OK && found == TAMIS_PACKING_NONE)
+        status = tamis_filter_open(filter, path, given, err);
+    if (status == TAMIS_OK && packing)
+        *packing = found;
+    return status;
+}
+
+tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
+                               tamis_packing packing, tamis_error *err) {
+    switch (packing) {
+    case TAMIS_PACKING_NONE:
+        return tamis_filter_save_as(filter, path, format, err);
+    case TAMIS_PACKING_GZIP:
+        return tamis__file_save(filter, path, format, tamis__pack_gzip, err);
+    default:
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "packing: there is none of number %d; see tamis_packing",
+                           (int)packing);
+    }
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A record that is no key is named by file and record, and nothing is saved; options that contradict each other.
+printf '1\n2\n3' > one
+printf '4\n5 \n6\n' > two
+try() {
+    tamis build -o f.tamis "$@"
+    echo "$*: $?"
+}
+try --type int64 one two
+try --type int64 --expect 10 one two
+try --type int64 --expect 10 one - < two
+try --type int64 one
+try --type int64 two
+tamis check -c --type int64 f.tamis -k 1 -k 2 -k 3 -k 4
+try --type int32 --hex one
+try --type utf16 --hex one
+try --type utf8 --hex one
+try --type int16 one
+try --type int32 --type int64 one
+try --hex=1 one
+ls -A

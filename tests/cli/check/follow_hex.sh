@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# --follow with keys in digits: a line is a key when it is whole; a bad one of the file that took the name is told.
+printf 'a\nb\n' | tamis build -o f.tamis --expect 10 -
+printf '61\n6' > log
+mkfifo out
+tamis check --hex --follow f.tamis log > out 2> err &
+exec 3< out
+next() { read -r -t 20 line <&3 && echo "$line"; }
+next
+echo 2 >> log
+next
+mv log log.1
+printf '61\nxy\n' > log
+next
+wait $!
+echo "status $?"
+cat err

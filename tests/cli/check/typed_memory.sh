@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A record that there is no memory to make a key of is an error; as it is it can be asked.
+# ctest: not-sanitized
+printf '%s\n' a b > in
+tamis build -o f.tamis --type utf16 in
+{ echo a; head -c 60M /dev/zero | tr '\0' x; echo; echo b; } > long
+tamis check --type utf16 f.tamis long
+echo "status $?"
+(ulimit -v 250000 && exec tamis check --type utf16 f.tamis long)
+echo "status $?"
+(ulimit -v 250000 && exec tamis check -c f.tamis long)
+echo "status $?"

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A file of --filter that was not there when the run began, and that another program made meanwhile, stays.
+echo b | tamis build -o other.tamis --expect 100
+mkfifo pipe
+tamis dedup --filter f.tamis pipe &
+exec 3> pipe
+echo c >&3
+sleep 0.3
+mv other.tamis f.tamis
+exec 3>&-
+wait $!
+echo "status $?"
+printf '%s\n' b c | tamis check f.tamis
+echo c | tamis dedup --filter f.tamis
+printf '%s\n' b c | tamis check f.tamis
+ls -A

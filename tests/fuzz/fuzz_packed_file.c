@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Files that may be compressed. What the first byte says the rest is:
+ *
+ *     even  the file as it stands: refused, leaving nothing behind, or a filter that can be saved and opened again
+ *     odd   a filter's bytes: compressed here, in two members, they have to fare as tamis_filter_decode says
+ *
+ * Either is read in pieces too, and that changes nothing. Memory is bounded, whatever the file says.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <tamis/packed.h>
+#include <tamis/tamis.h>
+
+#include "base/system.h"
+#include "support/fault.h"
+
+enum { MEMORY = 64 << 20 };
+
+static fault_memory memory;
+static char path[64];
+static int file = -1; /* in memory, under `path` */
+static size_t piece;
+
+static void check(bool holds) {
+    if (!holds)
+        abort();
+}
+
+static ssize_t read_piece(int fd, void *buffer, size_t size) {
+    return read(fd, buffer, size < piece ? size : piece);
+}
+
+static void put(const uint8_t *data, size_t size) {
+    check(ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size);
+}
+
+static tamis_filter *open_it(tamis_status *status, tamis_packing *packing) {
+    static tamis_allocator allocator;
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = NULL;
+    allocator = fault_memory_allocator(&memory);
+    size_t before = memory.live_blocks;
+    options.allocator = &allocator;
+    memory.limit = memory.live_bytes + MEMORY;
+    *status = tamis_packed_open(&filter, path, &options, packing, &err);
+    memory.limit = 0;
+    check(*status == TAMIS_OK ||
+          (!filter && err.status == *status && *err.text && memory.live_blocks == before));
+    return filter;
+}
+
+/* Content of two members, the second one from `at` on. The caller frees it. */
+static uint8_t *pack(const uint8_t *data, size_t size, size_t at, size_t *packed) {
+    const struct {
+        const uint8_t *data;
+        size_t size;
+    } members[] = {{data, at}, {data + at, size - at}};
+    size_t room = 2 * (compressBound(size) + 64);
+    uint8_t *bytes = malloc(room);
+    check(bytes);
+    *packed = 0;
+    for (int i = 0; i < 2; i++) {
+        z_stream stream = {0};
+        check(deflateInit2(&stream, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+        stream.next_in = (Bytef *)(uintptr_t)members[i].data;
+        stream.avail_in = (uInt)members[i].size;
+        stream.next_out = bytes + *packed;
+        stream.avail_out = (uInt)(room - *packed);
+        check(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+        *packed = room - stream.avail_out;
+        deflateEnd(&stream);
+    }
+    return bytes;
+}
+
+static bool same(const tamis_filter *one, const tamis_filter *other) {
+    uint64_t size = 0, others = 0;
+    tamis_about about = TAMIS_ABOUT_INIT;
+    check(tamis_filter_about_get(one, &about, NULL) == TAMIS_OK);
+    check(tamis_filter_encoded_size(one, about.format, &size, NULL) == TAMIS_OK);
+    check(tamis_filter_encoded_size(other, about.format, &others, NULL) == TAMIS_OK);
+    if (size != others)
+        return false;
+    uint8_t *bytes = malloc(size), *more = malloc(size);
+    check(bytes && more && tamis_filter_encode(one, about.format, bytes, size, NULL) == TAMIS_OK &&
+          tamis_filter_encode(other, about.format, more, size, NULL) == TAMIS_OK);
+    bool equal = memcmp(bytes, more, size) == 0;
+    free(bytes);
+    free(more);
+    return equal;
+}
+
+/* What is in the file, in the way that the first reading had it, or as `want` and `expected` say. */
+static void pieces_do_not_matter(tamis_status expected, const tamis_filter *want) {
+    tamis_status status;
+    ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
+    tamis__sys.read = read_piece;
+    tamis_filter *filter = open_it(&status, NULL);
+    tamis__sys.read = whole;
+    check(status == expected && (!want || same(filter, want)));
+    tamis_filter_free(filter);
+}
+
+/* A folder is needed to save in: the file in memory has none. */
+static void comes_back(tamis_filter *filter) {
+    static char saved[] = "/tmp/tamis-fuzz-XXXXXX";
+    static bool made;
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_packing packing = TAMIS_PACKING_NONE;
+    tamis_filter *again = NULL;
+    if (!made)
+        close(mkstemp(saved));
+    made = true;
+    check(tamis_filter_about_get(filter, &about, NULL) == TAMIS_OK);
+    check(tamis_packed_save(filter, saved, about.format, TAMIS_PACKING_GZIP, NULL) == TAMIS_OK);
+    check(tamis_packed_open(&again, saved, NULL, &packing, NULL) == TAMIS_OK);
+    check(packing == TAMIS_PACKING_GZIP && same(filter, again));
+    tamis_filter_free(again);
+    unlink(saved);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2)
+        return 0;
+    if (file < 0) {
+        file = memfd_create("fuzz", MFD_CLOEXEC);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    }
+    bool wrap = data[0] % 2;
+    piece = (size_t)data[0] / 2 + 1;
+    data++;
+    size--;
+
+    tamis_status status, expected = TAMIS_OK;
+    tamis_packing packing = TAMIS_PACKING_NONE;
+    tamis_filter *want = NULL;
+    if (wrap) {
+        size_t packed;
+        uint8_t *bytes = pack(data, size, piece % size, &packed);
+        put(bytes, packed);
+        free(bytes);
+        bytes = malloc(size); /* of just its size, and aligned */
+        check(bytes);
+        memcpy(bytes, data, size);
+        expected = tamis_filter_decode(&want, bytes, size, NULL, NULL);
+        free(bytes);
+    } else {
+        put(data, size);
+    }
+    tamis_filter *filter = open_it(&status, &packing);
+    check(!wrap || (status == expected && (!want || (same(filter, want) && packing == TAMIS_PACKING_GZIP))));
+    if (packing == TAMIS_PACKING_GZIP || status != TAMIS_OK)
+        pieces_do_not_matter(status, filter);
+    if (packing == TAMIS_PACKING_GZIP)
+        comes_back(filter);
+    tamis_filter_free(filter);
+    tamis_filter_free(want);
+    check(memory.live_blocks == 0);
+    return 0;
+}

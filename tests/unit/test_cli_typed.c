@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What stands between records and a service that knows keys: what is asked, what is done, what is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+/* The command is no library: what is tested of it is compiled in. */
+#include "cli/cli_error.c"
+#include "cli/cli_key.c"
+#include "cli/cli_typed.c"
+
+enum { MANY = 5000, LOG = 200000 };
+
+/* Keeps what it is asked, in hexadecimal digits, each key ended by a blank. Answers `limit` keys, then fails. */
+typedef struct logger {
+    char log[LOG];
+    size_t used, asked, calls, limit;
+    const char *input; /* what it was told of the place */
+    uint64_t record;
+    bool enough;
+} logger;
+
+static logger inner;
+
+static tamis_status log_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    logger *s = context;
+    s->calls++;
+    assert_true(count > 0);
+    for (*done = 0; *done < count; ++*done) {
+        const unsigned char *bytes = keys[*done].data;
+        if (s->asked == s->limit) {
+            cli_fail(err, "filter: full; make it larger");
+            return TAMIS_E_FULL;
+        }
+        for (size_t i = 0; i < keys[*done].size; i++)
+            s->used += (size_t)snprintf(s->log + s->used, LOG - s->used, "%02x", bytes[i]);
+        s->used += (size_t)snprintf(s->log + s->used, LOG - s->used, " ");
+        assert_true(s->used < LOG - 1);
+        answers[*done] = s->asked++ % 2 ? TAMIS_SEEN : TAMIS_FRESH;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_key mark_number(void *context, size_t i) {
+    static char text[20];
+    (void)context;
+    snprintf(text, sizeof text, "%zu", i);
+    return (tamis_key){text, strlen(text)};
+}
+
+static bool had_enough(void *context) {
+    return ((logger *)context)->enough;
+}
+
+static void note_place(void *context, const char *input, uint64_t record) {
+    ((logger *)context)->input = input;
+    ((logger *)context)->record = record;
+}
+
+static void begin(cli_typed *typed, cli_key_form form) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    memset(&inner, 0, sizeof inner);
+    inner.limit = SIZE_MAX;
+    service.context = &inner;
+    service.ask = log_keys;
+    assert_int_equal(cli_typed_begin(typed, form, &service, &err), CLI_DONE);
+}
+
+static tamis_status ask_texts(cli_typed *typed, const char *const *texts, size_t count, size_t *done,
+                              tamis_error *err) {
+    tamis_key keys[16];
+    tamis_answer answers[16];
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (tamis_key){texts[i], strlen(texts[i])};
+    return typed->service.ask(typed->service.context, keys, count, answers, done, err);
+}
+
+/* One key of a form: what is asked, or "" and the error. */
+static const char *key_of(cli_key_form form, const char *text, tamis_error *err) {
+    static char log[LOG];
+    cli_typed typed;
+    size_t done = 77;
+    begin(&typed, form);
+    tamis_status status = ask_texts(&typed, &text, 1, &done, err);
+    assert_int_equal(done, status == TAMIS_OK);
+    assert_int_equal(inner.calls, done);
+    cli_typed_end(&typed);
+    memcpy(log, inner.log, inner.used + 1);
+    return log;
+}
+
+static void each_form_makes_its_bytes(void **state) {
+    static const struct {
+        cli_key_form form;
+        const char *text, *key;
+    } cases[] = {
+        {{CLI_KEY_BYTES, true}, "00fFA5", "00ffa5 "},
+        {{CLI_KEY_BYTES, true}, "", " "},
+        {{CLI_KEY_UTF8, false}, "\xc3\xa9", "c3a9 "},
+        {{CLI_KEY_UTF8, false}, "", " "},
+        {{CLI_KEY_UTF8, true}, "c3a9", "c3a9 "},
+        {{CLI_KEY_UTF16, false}, "a\xc3\xa9", "6100e900 "},
+        {{CLI_KEY_UTF16, false}, "\xf0\x9f\x98\x80", "3dd800de "},
+        {{CLI_KEY_UTF16, false}, "", " "},
+        {{CLI_KEY_INT32, false}, "258", "02010000 "},
+        {{CLI_KEY_INT32, false}, "-2", "feffffff "},
+        {{CLI_KEY_INT32, false}, "+007", "07000000 "},
+        {{CLI_KEY_INT32, false}, "-0", "00000000 "},
+        {{CLI_KEY_INT32, false}, "2147483647", "ffffff7f "},
+        {{CLI_KEY_INT32, false}, "-2147483648", "00000080 "},
+        {{CLI_KEY_INT64, false}, "00000000000000000000000000000000000001", "0100000000000000 "},
+        {{CLI_KEY_INT64, false}, "9223372036854775807", "ffffffffffffff7f "},
+        {{CLI_KEY_INT64, false}, "-9223372036854775808", "0000000000000080 "},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_string_equal(key_of(cases[i].form, cases[i].text, &err), cases[i].key);
+        assert_int_equal(err.status, TAMIS_OK);
+    }
+}
+
+static void what_is_no_key_is_told(void **state) {
+    static const struct {
+        cli_key_form form;
+        const char *text, *why;
+    } cases[] = {
+        {{CLI_KEY_BYTES, true}, "abc", "an odd number of hexadecimal digits, 3"},
+        {{CLI_KEY_BYTES, true}, "a", "an odd number of hexadecimal digits, 1"},
+        {{CLI_KEY_BYTES, true}, "ab\r", "byte 0x0D at offset 2 is no hexadecimal digit"},
+        {{CLI_KEY_BYTES, true}, "g0", "byte 0x67 at offset 0 is no hexadecimal digit"},
+        {{CLI_KEY_UTF8, false}, "a\xff", "not UTF-8 at offset 1 (byte 0xFF)"},
+        {{CLI_KEY_UTF16, false}, "\xed\xa0\x80", "not UTF-8 at offset 0 (byte 0xED)"},
+        {{CLI_KEY_INT32, false}, "", "'': not a whole number;"},
+        {{CLI_KEY_INT32, false}, "-", "'-': not a whole number;"},
+        {{CLI_KEY_INT32, false}, "1\r", "not a whole number at offset 1 (byte 0x0D)"},
+        {{CLI_KEY_INT32, false}, " 1", "not a whole number at offset 0 (byte 0x20)"},
+        {{CLI_KEY_INT32, false}, "--1", "not a whole number at offset 1 (byte 0x2D)"},
+        {{CLI_KEY_INT32, false}, "99999999999999999999x", "not a whole number at offset 20 (byte 0x78)"},
+        {{CLI_KEY_INT32, false}, "2147483648", "out of range"},
+        {{CLI_KEY_INT32, false}, "-2147483649", "out of range"},
+        {{CLI_KEY_INT64, false}, "9223372036854775808", "out of range"},
+        {{CLI_KEY_INT64, false}, "-9223372036854775809", "out of range"},
+        {{CLI_KEY_INT64, false}, "18446744073709551617", "out of range"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_string_equal(key_of(cases[i].form, cases[i].text, &err), "");
+        assert_int_equal(err.status, TAMIS_E_INVALID);
+        if (strstr(err.text, cases[i].why) == NULL)
+            fail_msg("'%s': %s", cases[i].text, err.text);
+        assert_non_null(strstr(err.text, "record 1 '"));
+        assert_non_null(strstr(err.text, "; give"));
+    }
+}
+
+/* A text that is quoted is cut, and nothing in it reaches a terminal. */
+static void a_text_is_quoted_with_care(void **state) {
+    char text[200];
+    tamis_error err = TAMIS_ERROR_INIT;
+    (void)state;
+    memset(text, '\x1b', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    key_of((cli_key_form){CLI_KEY_INT64, false}, text, &err);
+    assert_string_equal(err.text,
+                        "record 1 '????????????????????????????????????????????????????????????...': "
+                        "not a whole number at offset 0 (byte 0x1B); give one from "
+                        "-9223372036854775808 to 9223372036854775807, in decimal");
+}
+
+/* Those before it are asked once, whatever is wrong with it, and it is told again when it is asked again. */
+static void those_before_a_bad_one_are_answered(void **state) {
+    static const struct {
+        cli_key_form form;
+        const char *texts[5], *log, *rest;
+    } cases[] = {
+        {{CLI_KEY_BYTES, true}, {"01", "02", "0", "03", "04"}, "01 02 ", "01 02 03 04 "},
+        {{CLI_KEY_UTF8, false}, {"a", "b", "\x80", "c", "d"}, "61 62 ", "61 62 63 64 "},
+        {{CLI_KEY_UTF16, false}, {"a", "b", "\xe2\x82", "c", "d"}, "6100 6200 ", "6100 6200 6300 6400 "},
+        {{CLI_KEY_INT32, false},
+         {"1", "2", "x", "3", "4"},
+         "01000000 02000000 ",
+         "01000000 02000000 03000000 04000000 "},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const *texts = cases[i].texts;
+        tamis_error err = TAMIS_ERROR_INIT, again = TAMIS_ERROR_INIT;
+        cli_typed typed;
+        size_t done = 77;
+        begin(&typed, cases[i].form);
+        typed.service.place(typed.service.context, "in", 10);
+        assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
+        assert_int_equal(done, 2);
+        assert_string_equal(inner.log, cases[i].log);
+        assert_memory_equal(err.text, "in: record 12 '", 15);
+        assert_int_equal(ask_texts(&typed, texts + 2, 3, &done, &again), TAMIS_E_INVALID);
+        assert_int_equal(done, 0);
+        assert_string_equal(again.text, err.text);
+        assert_int_equal(inner.calls, 1);
+        assert_int_equal(ask_texts(&typed, texts + 3, 2, &done, &err), TAMIS_OK);
+        assert_int_equal(done, 2);
+        assert_string_equal(inner.log, cases[i].rest);
+        cli_typed_end(&typed);
+    }
+}
+
+/* A service that stops on the way is asked on where it stopped; its error goes before that of a key behind it. */
+static void a_service_may_stop_on_the_way(void **state) {
+    static const char *const texts[] = {"1", "2", "3", "4", "x"};
+    tamis_error err = TAMIS_ERROR_INIT;
+    cli_typed typed;
+    size_t done = 77;
+    (void)state;
+    begin(&typed, (cli_key_form){CLI_KEY_INT32, false});
+    inner.limit = 3;
+    assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_FULL);
+    assert_int_equal(done, 3);
+    assert_string_equal(err.text, "filter: full; make it larger");
+    inner.limit = SIZE_MAX;
+    assert_int_equal(ask_texts(&typed, texts + done, 2, &done, &err), TAMIS_E_INVALID);
+    assert_int_equal(done, 1);
+    assert_memory_equal(err.text, "record 5 'x'", 12);
+    assert_string_equal(inner.log, "01000000 02000000 03000000 04000000 ");
+    cli_typed_end(&typed);
+}
+
+/* A bad text anywhere in a large batch; the memory for it is kept from batch to batch. */
+static void batches_are_large(void **state) {
+    static char texts[MANY][16];
+    static tamis_key keys[MANY];
+    static tamis_answer answers[MANY];
+    static const size_t bad[] = {0, 1, 255, 256, 2048, MANY - 1};
+    cli_typed typed;
+    (void)state;
+    begin(&typed, (cli_key_form){CLI_KEY_UTF16, false});
+    for (size_t i = 0; i < MANY; i++)
+        keys[i] = (tamis_key){texts[i], (size_t)snprintf(texts[i], sizeof texts[i], "%zu", i)};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        char what[40];
+        size_t done = 77;
+        char was = texts[bad[i]][0];
+        inner.used = inner.asked = 0;
+        texts[bad[i]][0] = '\xff';
+        typed.service.place(typed.service.context, "in", 1);
+        assert_int_equal(typed.service.ask(typed.service.context, keys, MANY, answers, &done, &err),
+                         TAMIS_E_INVALID);
+        assert_int_equal(done, bad[i]);
+        assert_int_equal(inner.asked, bad[i]);
+        snprintf(what, sizeof what, "in: record %zu '", bad[i] + 1);
+        assert_memory_equal(err.text, what, strlen(what));
+        for (size_t j = 0; j < done; j++)
+            assert_int_equal(answers[j], j % 2 ? TAMIS_SEEN : TAMIS_FRESH);
+        texts[bad[i]][0] = was;
+    }
+    cli_typed_end(&typed);
+}
+
+static void the_rest_of_a_service_is_passed_through(void **state) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    cli_typed typed;
+    (void)state;
+    begin(&typed, (cli_key_form){CLI_KEY_UTF8, false});
+    assert_null(typed.service.mark);
+    assert_null(typed.service.enough);
+    cli_typed_end(&typed);
+    memset(&inner, 0, sizeof inner);
+    service.context = &inner;
+    service.ask = log_keys;
+    service.mark = mark_number;
+    service.enough = had_enough;
+    service.place = note_place;
+    assert_int_equal(cli_typed_begin(&typed, (cli_key_form){CLI_KEY_BYTES, true}, &service, &err), CLI_DONE);
+    assert_false(typed.service.enough(typed.service.context));
+    inner.enough = true;
+    assert_true(typed.service.enough(typed.service.context));
+    assert_memory_equal(typed.service.mark(typed.service.context, 41).data, "41", 2);
+    typed.service.place(typed.service.context, "there", 6);
+    assert_string_equal(inner.input, "there");
+    assert_int_equal(inner.record, 6);
+    cli_typed_end(&typed);
+}
+
+/* Plain keys are the service's own affair: nothing stands between. */
+static void plain_keys_do_not_come_by(void **state) {
+    cli_typed typed;
+    (void)state;
+    begin(&typed, (cli_key_form){CLI_KEY_BYTES, false});
+    assert_ptr_equal(typed.service.ask, log_keys);
+    assert_ptr_equal(typed.service.context, &inner);
+    assert_null(typed.service.place);
+    assert_null(typed.maker);
+    cli_typed_end(&typed);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_form_makes_its_bytes),
+        cmocka_unit_test(what_is_no_key_is_told),
+        cmocka_unit_test(a_text_is_quoted_with_care),
+        cmocka_unit_test(those_before_a_bad_one_are_answered),
+        cmocka_unit_test(a_service_may_stop_on_the_way),
+        cmocka_unit_test(batches_are_large),
+        cmocka_unit_test(the_rest_of_a_service_is_passed_through),
+        cmocka_unit_test(plain_keys_do_not_come_by),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
