@@ -37,13 +37,14 @@ typedef struct tamis_redis tamis_redis;
 /* *redis is owned by the caller until tamis_redis_close (NULL is fine there), which comes after the last filter of it
  * was freed. Connects once, so that what is wrong is said at once: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
  * TAMIS_E_TIMEOUT, TAMIS_E_REFUSED (user, password, database), TAMIS_E_NOMEM. allocator NULL: the default. */
-TAMIS_API tamis_status tamis_redis_open(tamis_redis **redis, const char *uri, const tamis_allocator *allocator,
-                                        tamis_error *err);
+TAMIS_API tamis_status tamis_redis_open(tamis_redis **redis, const char *uri,
+                                        const tamis_allocator *allocator, tamis_error *err);
 TAMIS_API void tamis_redis_close(tamis_redis *redis);
 
 typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
-    bool create; /* layout tamis: make it if it is not there and its parameters are given; else TAMIS_E_ABSENT */
+    bool
+        create; /* layout tamis: make it if it is not there and its parameters are given; else TAMIS_E_ABSENT */
     const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH */
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,6 +69,10 @@ static int system_socket(int domain, int type, int protocol) {
     return socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
 }
 
+static int system_connect(int fd, const struct sockaddr *address, size_t size) {
+    return connect(fd, address, (socklen_t)size);
+}
+
 static int system_connected(int fd) {
     int failed = 0;
     socklen_t size = sizeof failed;
@@ -111,7 +116,7 @@ struct tamis__system tamis__sys = {
     .advise = madvise,
     .unmap = munmap,
     .socket = system_socket,
-    .connect = connect,
+    .connect = system_connect,
     .connected = system_connected,
     .send = system_send,
     .receive = system_receive,

@@ -5,11 +5,12 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/failure.h"
+
+struct sockaddr;
 
 /*
  * The one table of the system calls that the library makes. Everything above base calls through it,
@@ -47,7 +48,7 @@ struct tamis__system {
     int (*advise)(void *block, size_t size, int advice); /* madvise */
     int (*unmap)(void *block, size_t size);
     int (*socket)(int domain, int type, int protocol); /* non-blocking, close-on-exec */
-    int (*connect)(int fd, const struct sockaddr *address, socklen_t size);
+    int (*connect)(int fd, const struct sockaddr *address, size_t size);
     int (*connected)(int fd); /* 0, or -1 and the errno that the connecting ended with */
     ssize_t (*send)(int fd, const void *buffer, size_t size); /* without SIGPIPE */
     ssize_t (*receive)(int fd, void *buffer, size_t size);

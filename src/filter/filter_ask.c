@@ -84,8 +84,8 @@ static tamis_status add_some(tamis_filter *filter, const tamis_key *keys, size_t
 
 /* ---- filters elsewhere, which take a batch whole ---- */
 
-static tamis_status add_remote(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers, size_t *done,
-                               tamis_error *err) {
+static tamis_status add_remote(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
     size_t in = 0;
     tamis_status status = filter->remote->add(filter, asked, answers, &in, err);
     if (done)
@@ -93,8 +93,8 @@ static tamis_status add_remote(tamis_filter *filter, const tamis__asked *asked, 
     return status;
 }
 
-static tamis_status contains_remote(const tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
-                                    size_t *done, tamis_error *err) {
+static tamis_status contains_remote(const tamis_filter *filter, const tamis__asked *asked,
+                                    tamis_answer *answers, size_t *done, tamis_error *err) {
     size_t answered = 0;
     tamis_status status = filter->remote->contains(filter, asked, answers, &answered, err);
     if (done)
@@ -105,7 +105,8 @@ static tamis_status contains_remote(const tamis_filter *filter, const tamis__ask
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err) {
     if (!filter->remote)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: the filter's bits are on a server; pull it first", what);
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: the filter's bits are on a server; pull it first",
+                       what);
 }
 
 /* ---- batches of the caller ---- */

@@ -172,7 +172,8 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
 
 /* A remote filter without body, plan and hasher, which the caller sets: tamis_filter_free gives back what is set. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,
-                                                           const tamis_allocator *allocator, tamis_error *err);
+                                                           const tamis_allocator *allocator,
+                                                           tamis_error *err);
 
 /* TAMIS_E_UNSUPPORTED for what a filter that is elsewhere cannot do. */
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err);

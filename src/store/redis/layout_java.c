@@ -25,10 +25,11 @@ static tamis_status make_plan(tamis__redis_filter *at, tamis_plan *plan, tamis_e
     if (status != TAMIS_OK)
         return status;
     if (plan->capacity == 0 || fpr == 0)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%s: layout java keeps no parameters in the Redis; give expect=N and fpr=RATE, the same "
-                           "as every other program that uses the filter",
-                           at->uri->shown);
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%s: layout java keeps no parameters in the Redis; give expect=N and fpr=RATE, the same "
+            "as every other program that uses the filter",
+            at->uri->shown);
     double n = (double)plan->capacity;
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = TAMIS_SCHEME_GUAVA64;
@@ -36,7 +37,8 @@ static tamis_status make_plan(tamis__redis_filter *at, tamis_plan *plan, tamis_e
     plan->bits = to_int(tamis_bloom_bits(n, fpr));
     if (plan->bits == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%s: expect=%" PRIu64 " and fpr=%g come to no bit at all; expect more, or ask for a "
+                           "%s: expect=%" PRIu64
+                           " and fpr=%g come to no bit at all; expect more, or ask for a "
                            "smaller rate",
                            at->uri->shown, plan->capacity, fpr);
     plan->probes = tamis_bloom_probes(n, (double)plan->bits);
@@ -91,9 +93,5 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     return tamis__redis_every_key(tamis__redis_of(filter), "DEL", &removed, err);
 }
 
-const tamis__layout tamis__layout_java = {.name = "java",
-                                          .open = open,
-                                          .place = place,
-                                          .key_name = key_name,
-                                          .estimate = estimate,
-                                          .clear = clear};
+const tamis__layout tamis__layout_java = {
+    .name = "java", .open = open, .place = place, .key_name = key_name, .estimate = estimate, .clear = clear};

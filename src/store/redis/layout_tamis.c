@@ -29,8 +29,8 @@
 
 enum {
     BLOCK_BITS = 512,
-    PARTITION_MAX = 512 << 20,     /* bytes: no string of a Redis is longer */
-    PARTITION_DEFAULT = 64 << 20,  /* footer included */
+    PARTITION_MAX = 512 << 20,    /* bytes: no string of a Redis is longer */
+    PARTITION_DEFAULT = 64 << 20, /* footer included */
     PLAN_TEXT = TAMIS__REDIS_PLAN,
     FOOTER_TEXT = 48,
 };
@@ -108,10 +108,10 @@ static bool read_word(told *plan, char *name, char *value) {
         const char *name;
         uint64_t *to;
         int base;
-    } numbers[] = {{"layout", &plan->layout, 10},       {"seed", &plan->seed, 10},
-                   {"secret", &plan->secret, 16},       {"bits", &plan->bits, 10},
-                   {"probes", &plan->probes, 10},       {"partition", &plan->partition, 10},
-                   {"expect", &plan->expect, 10},       {"generation", &plan->generation, 16}};
+    } numbers[] = {{"layout", &plan->layout, 10}, {"seed", &plan->seed, 10},
+                   {"secret", &plan->secret, 16}, {"bits", &plan->bits, 10},
+                   {"probes", &plan->probes, 10}, {"partition", &plan->partition, 10},
+                   {"expect", &plan->expect, 10}, {"generation", &plan->generation, 16}};
     char *end;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(name, numbers[i].name) == 0)
@@ -150,10 +150,11 @@ static tamis_status read_plan(const tamis__redis_filter *at, const char *text, t
     }
     if (sound && is_sound(plan))
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "redis %s: %s: what stands in its field plan is no plan of layout 1 (%.100s); restore it, or "
-                       "drop the filter and build it anew",
-                       at->redis->to.shown, at->uri->shown, tamis__show(text).text);
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "redis %s: %s: what stands in its field plan is no plan of layout 1 (%.100s); restore it, or "
+        "drop the filter and build it anew",
+        at->redis->to.shown, at->uri->shown, tamis__show(text).text);
 }
 
 /* ---- what is asked for ---- */
@@ -173,8 +174,10 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
     wanted->partition = 0;
     tamis_status status = scheme ? tamis_scheme_parse(scheme, &wanted->want.scheme, err) : TAMIS_OK;
     if (status == TAMIS_OK && wanted->want.scheme > TAMIS_SCHEME_SIP)
-        status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: layout tamis has schemes xxh3 and sip, not %s; choose one "
-                             "of them", uri->shown, scheme);
+        status = tamis__fail(err, TAMIS_E_INVALID, 0,
+                             "%s: layout tamis has schemes xxh3 and sip, not %s; choose one "
+                             "of them",
+                             uri->shown, scheme);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_count(uri, "expect", 1, TAMIS_EXPECT_MAX, &wanted->want.expect, err);
     if (status == TAMIS_OK)
@@ -182,16 +185,19 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
     if (status == TAMIS_OK)
         status = tamis__redis_uri_count(uri, "probes", 1, TAMIS_PROBES_MAX, &probes, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_count(uri, "partition", 2 * TAMIS__REDIS_BLOCK, PARTITION_MAX, &wanted->partition,
-                                        err);
+        status = tamis__redis_uri_count(uri, "partition", 2 * TAMIS__REDIS_BLOCK, PARTITION_MAX,
+                                        &wanted->partition, err);
     wanted->want.probes = (uint32_t)probes;
     at->seed = 0;
     wanted->seeded = tamis__redis_uri_take(uri, "seed") != NULL;
     if (status == TAMIS_OK)
         status = tamis__redis_uri_count(uri, "seed", 0, UINT64_MAX, &at->seed, err);
-    if (status == TAMIS_OK && (memchr(uri->name, '{', uri->name_size) || memchr(uri->name, '}', uri->name_size)))
-        status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the name has a brace, which marks hash tags; choose a name "
-                             "without", uri->shown);
+    if (status == TAMIS_OK &&
+        (memchr(uri->name, '{', uri->name_size) || memchr(uri->name, '}', uri->name_size)))
+        status = tamis__fail(err, TAMIS_E_INVALID, 0,
+                             "%s: the name has a brace, which marks hash tags; choose a name "
+                             "without",
+                             uri->shown);
     return status;
 }
 
@@ -228,15 +234,15 @@ static void set_partitions(tamis_filter *filter, uint64_t blocks_each) {
     at->keys = (uint32_t)((blocks_of(filter) - 1) / blocks_each + 1);
 }
 
-static tamis_status differs(const tamis__redis_filter *at, const char *what, const char *there, const char *asked,
-                            tamis_error *err) {
+static tamis_status differs(const tamis__redis_filter *at, const char *what, const char *there,
+                            const char *asked, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: has %s=%s, and %s is asked for; leave it out, or name another filter",
                        at->redis->to.shown, at->uri->shown, what, there, asked);
 }
 
-static tamis_status check_number(const tamis__redis_filter *at, const char *what, uint64_t there, uint64_t asked,
-                                 tamis_error *err) {
+static tamis_status check_number(const tamis__redis_filter *at, const char *what, uint64_t there,
+                                 uint64_t asked, tamis_error *err) {
     char one[24], other[24];
     if (asked == 0 || there == asked)
         return TAMIS_OK;
@@ -278,7 +284,8 @@ static tamis_status adopt(tamis_filter *filter, const told *there, const asked_f
     plan->fpr = there->fpr;
     plan->bits = there->bits;
     plan->probes = (uint32_t)there->probes;
-    plan->fpr_predicted = tamis_blocked_fpr((double)there->expect, (double)there->bits, (double)there->probes);
+    plan->fpr_predicted =
+        tamis_blocked_fpr((double)there->expect, (double)there->bits, (double)there->probes);
     plan->memory = there->bits / 8;
     plan->bits_per_key = (double)there->bits / (double)there->expect;
     plan->lines_touched = 1;
@@ -300,7 +307,8 @@ static tamis_status get_field(const tamis__redis_filter *at, const char *field, 
     char name[TAMIS__REDIS_KEY];
     size_t size = config_name(at, name), got;
     const tamis_key words[] = {{"HGET", 4}, {name, size}, {field, strlen(field)}};
-    tamis_status status = tamis__redis_get((tamis__redis_filter *)(uintptr_t)at, words, 3, to, room - 1, &got, err);
+    tamis_status status =
+        tamis__redis_get((tamis__redis_filter *)(uintptr_t)at, words, 3, to, room - 1, &got, err);
     to[status == TAMIS_OK ? got : 0] = '\0';
     return status;
 }
@@ -327,18 +335,21 @@ static bool put_partition(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool again,
+                                tamis_error *err) {
     const tamis_filter *filter = context;
     (void)i;
     (void)again;
-    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(tamis__redis_of(filter), err);
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK
+                                               : tamis__redis_strange(tamis__redis_of(filter), err);
 }
 
 static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     char name[TAMIS__REDIS_KEY], ttl[24];
     size_t size = config_name(at, name);
-    const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number, at->uri->shown};
+    const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
+                                      at->uri->shown};
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {"ready", 5}};
     if (status == TAMIS_OK)
@@ -351,8 +362,8 @@ static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
 }
 
 /* Puts our plan, unless somebody was faster: then theirs is read and stands. */
-static tamis_status create(tamis_filter *filter, const asked_for *wanted, const tamis_redis_filter_options *options,
-                           tamis_error *err) {
+static tamis_status create(tamis_filter *filter, const asked_for *wanted,
+                           const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_want want = wanted->want;
     char name[TAMIS__REDIS_KEY], text[PLAN_TEXT];
@@ -366,12 +377,14 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted, const 
     if (getrandom(&at->generation, sizeof at->generation, 0) != sizeof at->generation)
         return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
                            at->uri->shown);
-    set_partitions(filter, (wanted->partition ? wanted->partition : PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1);
+    set_partitions(filter,
+                   (wanted->partition ? wanted->partition : PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1);
     status = tamis__redis_set_up(filter, options, err);
     if (status != TAMIS_OK)
         return status;
     write_plan(filter, text);
-    const tamis_key words[] = {{"HSETNX", 6}, {name, config_name(at, name)}, {"plan", 4}, {text, strlen(text)}};
+    const tamis_key words[] = {
+        {"HSETNX", 6}, {name, config_name(at, name)}, {"plan", 4}, {text, strlen(text)}};
     return tamis__redis_command(at, words, 4, NULL, err);
 }
 
@@ -386,9 +399,10 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     if (status == TAMIS_OK)
         status = get_field(at, "plan", text, sizeof text, err);
     if (status == TAMIS_OK && !*text && !(options->create && wanted.want.expect))
-        return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s", at->redis->to.shown,
-                           at->uri->shown,
-                           options->create ? "give expect=N and fpr=RATE, and it is made" : "check the name, or build it");
+        return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
+                           at->redis->to.shown, at->uri->shown,
+                           options->create ? "give expect=N and fpr=RATE, and it is made"
+                                           : "check the name, or build it");
     if (status == TAMIS_OK && !*text) {
         status = create(filter, &wanted, options, err);
         if (status == TAMIS_OK)
@@ -462,7 +476,8 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     return true;
 }
 
-static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply, tamis_error *err) {
+static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                               tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     if (i > at->keys)
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
@@ -485,10 +500,11 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
     write_footer(at, (uint32_t)i, footer);
     if (reply->size == sizeof footer && memcmp(reply->text, footer, sizeof footer) == 0)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "redis %s: %s: partition %zu is gone or cut short (evicted, deleted or overwritten), with keys "
-                       "that were in it; drop the filter and build it anew, and keep it from eviction",
-                       at->redis->to.shown, at->uri->shown, i);
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "redis %s: %s: partition %zu is gone or cut short (evicted, deleted or overwritten), with keys "
+        "that were in it; drop the filter and build it anew, and keep it from eviction",
+        at->redis->to.shown, at->uri->shown, i);
 }
 
 /* ---- the whole ---- */
@@ -510,7 +526,8 @@ static bool put_count(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_count(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take_count(void *context, size_t i, const tamis__reply *reply, bool again,
+                               tamis_error *err) {
     counting *all = context;
     (void)i;
     (void)again;

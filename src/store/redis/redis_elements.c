@@ -28,10 +28,11 @@ typedef struct batch {
 } batch;
 
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_IO, 0,
-                       "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
-                       "later?",
-                       at->redis->to.shown, at->uri->shown);
+    return tamis__fail(
+        err, TAMIS_E_IO, 0,
+        "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
+        "later?",
+        at->redis->to.shown, at->uri->shown);
 }
 
 /* ---- putting ---- */
@@ -183,8 +184,8 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ta
     return status;
 }
 
-static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds, tamis_answer *answers,
-                        size_t *done, uint64_t *fresh, tamis_error *err) {
+static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
+                        tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, size = room + at->keys;
     tamis_status status = TAMIS_OK;
@@ -207,16 +208,16 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
     return status;
 }
 
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers, size_t *done,
-                              tamis_error *err) {
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
     tamis_status status = ask(filter, asked, true, answers, done, &fresh, err);
     filter->added += fresh;
     return status;
 }
 
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
-                                   size_t *done, tamis_error *err) {
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
+                                   tamis_answer *answers, size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
     return ask(filter, asked, false, answers, done, &fresh, err);
 }

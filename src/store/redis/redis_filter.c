@@ -27,7 +27,8 @@ static bool put_command(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_command(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take_command(void *context, size_t i, const tamis__reply *reply, bool again,
+                                 tamis_error *err) {
     command *one = context;
     (void)i;
     (void)again;
@@ -56,8 +57,8 @@ static tamis_status run_command(command *one, tamis_error *err) {
     return tamis__redis_run(one->at->redis, &exchange, NULL, err);
 }
 
-tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count, int64_t *integer,
-                                  tamis_error *err) {
+tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
+                                  int64_t *integer, tamis_error *err) {
     command one = {at, words, count, -1, NULL, 0, 0};
     tamis_status status = run_command(&one, err);
     if (integer)
@@ -65,8 +66,8 @@ tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *word
     return status;
 }
 
-tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to, size_t room,
-                              size_t *size, tamis_error *err) {
+tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
+                              size_t room, size_t *size, tamis_error *err) {
     command one = {at, words, count, -1, to, room, 0};
     tamis_status status = run_command(&one, err);
     *size = one.size;
@@ -92,7 +93,8 @@ static bool put_key(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool again,
+                             tamis_error *err) {
     every_key *all = context;
     (void)i;
     (void)again;
@@ -175,7 +177,8 @@ tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_
     return tamis_hasher_create(&filter->hasher, &hashing, err);
 }
 
-static tamis_status open_layout(tamis_filter *made, const tamis_redis_filter_options *options, tamis_error *err) {
+static tamis_status open_layout(tamis_filter *made, const tamis_redis_filter_options *options,
+                                tamis_error *err) {
     tamis__redis_filter *at = made->body;
     tamis_status status = TAMIS_OK;
     if (!at->uri->name || at->uri->name_size > TAMIS__REDIS_NAME)
@@ -217,7 +220,8 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
-        status = tamis__filter_create_remote(&made, &remote, redis ? &redis->allocator : options.allocator, err);
+        status =
+            tamis__filter_create_remote(&made, &remote, redis ? &redis->allocator : options.allocator, err);
     if (status != TAMIS_OK)
         return status;
     tamis__redis_filter *at = tamis__alloc(&made->allocator, sizeof *at, _Alignof(tamis__redis_filter));

@@ -19,8 +19,12 @@ typedef struct tamis__spot {
     uint64_t offsets[TAMIS_PROBES_MAX];
 } tamis__spot;
 
-enum { TAMIS__REDIS_NAME = 512, TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64, TAMIS__REDIS_BLOCK = 64,
-       TAMIS__REDIS_PLAN = 400 };
+enum {
+    TAMIS__REDIS_NAME = 512,
+    TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64,
+    TAMIS__REDIS_BLOCK = 64,
+    TAMIS__REDIS_PLAN = 400
+};
 
 /* What a batch did. */
 typedef struct tamis__touched {
@@ -41,7 +45,8 @@ typedef struct tamis__layout {
      * Redis keys the batch had elements. Commands are numbered from 0, see tamis__exchange. */
     size_t (*check_count)(const tamis_filter *filter);
     bool (*check_ask)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
-    tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply, tamis_error *err);
+    tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                               tamis_error *err);
     /* See tamis__remote. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
@@ -55,11 +60,11 @@ struct tamis__redis_filter {
     tamis__redis_uri named; /* of its own */
     uint32_t keys;          /* Redis keys that hold bits */
     uint64_t seed;
-    uint64_t ttl_ms;     /* 0: none */
-    bool renewed;        /* by each add */
-    uint64_t renewed_at; /* tamis__now_ns of the last time */
-    uint64_t generation; /* layout tamis */
-    uint64_t partition;  /* layout tamis: blocks of a Redis key */
+    uint64_t ttl_ms;                   /* 0: none */
+    bool renewed;                      /* by each add */
+    uint64_t renewed_at;               /* tamis__now_ns of the last time */
+    uint64_t generation;               /* layout tamis */
+    uint64_t partition;                /* layout tamis: blocks of a Redis key */
     char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash */
 };
 
@@ -70,24 +75,25 @@ static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
 }
 
 /* Adds or asks; see tamis__remote. */
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers, size_t *done,
-                              tamis_error *err);
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
-                                   size_t *done, tamis_error *err);
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                              size_t *done, tamis_error *err);
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
+                                   tamis_answer *answers, size_t *done, tamis_error *err);
 
 /* One command with these words, which may be asked twice; *integer is its reply, or -1 where that is OK or nil. */
-tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count, int64_t *integer,
-                                  tamis_error *err);
+tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
+                                  int64_t *integer, tamis_error *err);
 /* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */
-tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to, size_t room,
-                              size_t *size, tamis_error *err);
+tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
+                              size_t room, size_t *size, tamis_error *err);
 
 /* COMMAND KEY on each Redis key, summed up. */
 tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
                                     tamis_error *err);
 
 /* A layout's end of open: makes the hasher, and sees to it that no parameter is left. */
-tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
+tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
+                                 tamis_error *err);
 
 /* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err);

@@ -41,7 +41,8 @@ typedef struct tamis__exchange {
 } tamis__exchange;
 
 /* *redone (may be NULL): a command was asked twice, so that not all were carried out in the order of their numbers. */
-tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone, tamis_error *err);
+tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
+                              tamis_error *err);
 
 /* One command: `ask` puts it, and the reply, which may be an error, is valid until *link is given back. */
 tamis_status tamis__redis_lease(tamis_redis *redis, tamis__link **link, tamis_error *err);

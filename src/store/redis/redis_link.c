@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/memory.h"
@@ -108,8 +109,8 @@ size_t tamis__link_unsent(const tamis__link *link) {
 
 static tamis_status lost(const tamis__link *link, int failed, tamis_error *err) {
     if (failed == 0)
-        return tamis__fail(err, TAMIS_E_IO, 0, "redis %s: closed the connection; check the server and its log",
-                           link->to->shown);
+        return tamis__fail(err, TAMIS_E_IO, 0,
+                           "redis %s: closed the connection; check the server and its log", link->to->shown);
     return tamis__fail(err, TAMIS_E_IO, failed, "redis %s: %s; check that the server runs and can be reached",
                        link->to->shown, tamis__errno_text(failed));
 }
@@ -197,7 +198,7 @@ tamis_status tamis__link_ask(tamis__link *link, uint64_t deadline, const tamis__
 
 /* ---- connecting ---- */
 
-static tamis_status connect_to(tamis__link *link, const struct sockaddr *address, socklen_t size,
+static tamis_status connect_to(tamis__link *link, const struct sockaddr *address, size_t size,
                                uint64_t deadline, tamis_error *err) {
     link->fd = tamis__sys.socket(address->sa_family, SOCK_STREAM, 0);
     if (link->fd < 0)
@@ -228,8 +229,10 @@ static tamis_status connect_socket(tamis__link *link, uint64_t deadline, tamis_e
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = link->to->address.host;
     if (strlen(path) >= sizeof address.sun_path)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "redis %s: longer than a socket's path may be (%zu); use a "
-                           "shorter one", link->to->shown, sizeof address.sun_path - 1);
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "redis %s: longer than a socket's path may be (%zu); use a "
+                           "shorter one",
+                           link->to->shown, sizeof address.sun_path - 1);
     strcpy(address.sun_path, path);
     return connect_to(link, (struct sockaddr *)&address, sizeof address, deadline, err);
 }
@@ -237,7 +240,8 @@ static tamis_status connect_socket(tamis__link *link, uint64_t deadline, tamis_e
 /* Every address that the name has, in order, until one answers. */
 static tamis_status connect_host(tamis__link *link, uint64_t deadline, tamis_error *err) {
     const tamis__redis_address *to = &link->to->address;
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found;
     char port[8];
     snprintf(port, sizeof port, "%u", (unsigned)to->port);
@@ -296,8 +300,8 @@ tamis_status tamis__link_open(tamis__link **made, const tamis__link_to *to, uint
     link->replies = tamis__replies_create(&link->allocator);
     tamis_status status = link->replies ? TAMIS_OK : tamis__fail_nomem(err, "redis", RECEIVE);
     if (status == TAMIS_OK)
-        status = to->address.port == 0 ? connect_socket(link, deadline, err)
-                                       : connect_host(link, deadline, err);
+        status =
+            to->address.port == 0 ? connect_socket(link, deadline, err) : connect_host(link, deadline, err);
     if (status == TAMIS_OK)
         status = greet(link, deadline, err);
     if (status != TAMIS_OK) {

@@ -33,7 +33,7 @@ typedef struct flight {
     size_t first, pending_count;
     size_t *redo; /* room for WINDOW: what was pending once; the last is the next */
     size_t redo_count;
-    bool redone; /* anything was ever there */
+    bool redone;         /* anything was ever there */
     uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
     uint64_t tries;      /* since the last answer */
     uint64_t last;       /* time of the last answer */
@@ -49,7 +49,8 @@ static bool begins(const tamis__reply *reply, const char *word) {
 }
 
 static bool is_passing(const tamis__reply *error) {
-    static const char *const passing[] = {"LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "TRYAGAIN"};
+    static const char *const passing[] = {"LOADING",  "BUSY",        "MASTERDOWN",
+                                          "READONLY", "CLUSTERDOWN", "TRYAGAIN"};
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (begins(error, passing[i]))
             return true;
@@ -64,8 +65,10 @@ tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, co
     } known[] = {
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
         {"NOPERM", "have the user granted this command on this key (ACL SETUSER)", TAMIS_E_REFUSED},
-        {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command", TAMIS_E_REFUSED},
-        {"WRONGTYPE", "another program keeps something else under this name: choose another", TAMIS_E_MISMATCH},
+        {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
+         TAMIS_E_REFUSED},
+        {"WRONGTYPE", "another program keeps something else under this name: choose another",
+         TAMIS_E_MISMATCH},
         {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
         {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
@@ -123,7 +126,8 @@ static tamis_status lose_link(flight *run, tamis_error *err) {
     tamis__link_close(run->link);
     run->link = NULL;
     while (run->pending_count > 0 && status == TAMIS_OK) {
-        size_t i = run->pending[(run->first + --run->pending_count) % WINDOW]; /* so the oldest is asked first */
+        size_t i =
+            run->pending[(run->first + --run->pending_count) % WINDOW]; /* so the oldest is asked first */
         status = mark_sent(run, i, err);
         put_back(run, i);
     }
@@ -234,7 +238,8 @@ static tamis_status move(flight *run, tamis_error *err) {
     if (status != TAMIS_OK)
         return ride_out(run, status, err);
     struct pollfd fd = tamis__link_poll(run->link);
-    bool can_ask = !is_asked_out(run) && run->pending_count < WINDOW && tamis__link_unsent(run->link) < AT_ONCE;
+    bool can_ask =
+        !is_asked_out(run) && run->pending_count < WINDOW && tamis__link_unsent(run->link) < AT_ONCE;
     uint64_t until = tamis__now_ns() + run->redis->read_ns;
     if (can_ask)
         until = pausing ? run->pause_till : 0;
@@ -266,7 +271,8 @@ static tamis_status run_all(flight *run, tamis_error *err) {
     return status;
 }
 
-tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone, tamis_error *err) {
+tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
+                              tamis_error *err) {
     flight run = {.redis = redis, .exchange = exchange, .last = tamis__now_ns(), .trouble = TAMIS_ERROR_INIT};
     const size_t size = 2 * WINDOW * sizeof(size_t);
     run.pending = tamis__alloc(&redis->allocator, size, _Alignof(size_t));

@@ -14,8 +14,8 @@ static tamis_status take_time(tamis__redis_uri *uri, const char *name, uint64_t 
     uint64_t ms = otherwise_ms;
     tamis_status status = tamis__redis_uri_time(uri, name, &ms, err);
     if (status == TAMIS_OK && (ms == 0 || ms > UINT64_C(86400000)))
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter %s is not from 1ms to 1d; give another time",
-                           uri->shown, name);
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: parameter %s is not from 1ms to 1d; give another time", uri->shown, name);
     *ns = ms * MS;
     return status;
 }
@@ -44,7 +44,8 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->to = (tamis__link_to){uri->address, uri->user, uri->password, uri->db, &redis->allocator, {0}};
     const tamis__shown host = tamis__show(uri->address.host);
     if (uri->address.port)
-        snprintf(redis->to.shown, sizeof redis->to.shown, "%.100s:%u", host.text, (unsigned)uri->address.port);
+        snprintf(redis->to.shown, sizeof redis->to.shown, "%.100s:%u", host.text,
+                 (unsigned)uri->address.port);
     else
         snprintf(redis->to.shown, sizeof redis->to.shown, "%.110s", host.text);
     pthread_mutex_init(&redis->mutex, NULL);

@@ -95,8 +95,8 @@ static tamis_status take_user(tamis__redis_uri *uri, char **authority, tamis_err
     *at = '\0';
     colon = strchr(*authority, ':');
     if (!colon)
-        return refuse(uri, "has a user without a password", "write redis://user:password@host, or :password@host",
-                      err);
+        return refuse(uri, "has a user without a password",
+                      "write redis://user:password@host, or :password@host", err);
     *colon = '\0';
     uri->user = **authority ? *authority : NULL;
     uri->password = colon + 1;
