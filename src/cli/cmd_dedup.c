@@ -19,6 +19,7 @@ typedef struct dedup_run {
     tamis_lock *lock; /* of --filter */
     tamis_filter *filter;
     bool opened; /* it was there before */
+    bool saved;
     tamis_dedup *session;
     cli_summary report;
 } dedup_run;
@@ -181,6 +182,33 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
     return CLI_FAILED;
 }
 
+/* When every record is where it belongs, and not before: one that is printed twice is better than one lost. That can be
+ * after a signal too. */
+static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
+
+    if (config->filter_file == NULL || !good || !run->report.stats.settled)
+        return status;
+    run->saved = cli_file_save(run->filter, config->filter_file, TAMIS_FORMAT_AUTO, err) == CLI_DONE;
+    return run->saved ? status : err->status;
+}
+
+/* What has become of the file of --filter when a run did not go well. */
+static void tell_saved(const dedup_run *run, const dedup_config *config) {
+    char sentence[400];
+
+    if (config->filter_file == NULL || run->report.stats.records == 0 || config->stream.quiet ||
+        config->stream.json)
+        return;
+    if (!run->saved) {
+        cli_filter_tell_kept(config->filter_file);
+        return;
+    }
+    snprintf(sentence, sizeof sentence, "%.300s: saved, with the records that were answered until then",
+             config->filter_file);
+    cli_report(sentence);
+}
+
 static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     cli_summary *report = &run->report;
     int code = CLI_DONE;
@@ -189,9 +217,8 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         return CLI_PIPE_GONE;
     report->interrupted = status == TAMIS_E_INTERRUPTED;
     report->failed = status != TAMIS_OK && !report->interrupted;
-    if (status != TAMIS_OK && config->filter_file != NULL && report->stats.records > 0 &&
-        !config->stream.quiet && !config->stream.json)
-        cli_filter_tell_kept(config->filter_file);
+    if (status != TAMIS_OK)
+        tell_saved(run, config);
     if (report->failed) {
         code = fail(run, config, status, err);
         if (report->stats.records == 0)
@@ -226,10 +253,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     code = open_run(&run, &config, stop_fd, err);
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
-        /* When every record is where it belongs: one that is printed twice is better than one lost. */
-        if (status == TAMIS_OK && config.filter_file != NULL &&
-            cli_file_save(run.filter, config.filter_file, TAMIS_FORMAT_AUTO, err) != CLI_DONE)
-            status = err->status;
+        status = save(&run, &config, status, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }

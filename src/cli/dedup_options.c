@@ -32,8 +32,9 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .help = "Print what the filter in this file has not seen, and save it at the end.",
          .more = "A file that is not there is made as --expect, --fpr, --memory, --kind, --exact, --scheme "
                  "and --seed say; one that is there is what it is, and they have no effect. It is saved "
-                 "when all records are written: on an error or a signal it stays as it was. Meanwhile no "
-                 "other process can change it."},
+                 "when all records are written. On a signal too, if standard output, or whoever reads it, "
+                 "has taken all that were answered and nothing was to become a file; else, and on an error, "
+                 "it stays as it was. Meanwhile no other process can change it."},
     [DEDUP_ZERO] = CLI_ROW_ZERO,
     [DEDUP_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [DEDUP_EXPECT] =
