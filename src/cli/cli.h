@@ -140,6 +140,8 @@ extern const cli_command cmd_help;
 
 /* Fills *err (TAMIS_E_INVALID) with a sentence "what: why; what to do" and answers CLI_FAILED. */
 __attribute__((format(printf, 2, 3))) int cli_fail(tamis_error *err, const char *format, ...);
+/* Puts the name of a file before the sentence in *err: CLI_FAILED. */
+int cli_fail_of(const char *path, tamis_error *err);
 /* Puts what to do here in place of what the library advises, which knows no options. */
 void cli_remedy(tamis_error *err, const char *remedy);
 /* Fills *err: standard output did not take data, for the reason `number` (an errno; 0: not known). */

@@ -19,6 +19,13 @@ int cli_fail(tamis_error *err, const char *format, ...) {
     return CLI_FAILED;
 }
 
+int cli_fail_of(const char *path, tamis_error *err) {
+    tamis_error why = *err;
+
+    snprintf(err->text, sizeof err->text, "%.200s: %.280s", path, why.text);
+    return CLI_FAILED;
+}
+
 void cli_remedy(tamis_error *err, const char *remedy) {
     char *end = strrchr(err->text, ';');
     size_t used = end == NULL ? strlen(err->text) : (size_t)(end - err->text);

@@ -179,6 +179,8 @@ static int build(build_run *run, tamis_error *err) {
         cli_filter_full(run->filter, run->config.output, run->summary.stats.records + 1,
                         "give a larger --expect, or more --memory", err);
     run->summary.seconds = cli_progress_now() - begun;
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        cli_filter_tell_rate(run->filter);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 

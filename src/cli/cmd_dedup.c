@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/cli_file.h"
 #include "cli/cli_progress.h"
+#include "cli/cli_same.h"
 #include "cli/cli_secret.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
@@ -48,14 +49,22 @@ static int check_secret_kept(const cli_secret *secret, const dedup_config *confi
 static int find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
                        tamis_error *err) {
     const char *path = config->filter_file;
+    bool remarks = !config->stream.quiet && !config->stream.json;
 
     /* Held first: else another run could make the file after this one has looked, and its keys be lost. */
     if (path != NULL && cli_file_lock(&run->lock, path, err) != CLI_DONE)
         return CLI_FAILED;
     run->opened = path != NULL && access(path, F_OK) == 0;
-    if (run->opened)
-        return cli_filter_held(&run->filter, path, secret, err);
-    return cli_filter_create(&run->filter, &config->filter, secret, err);
+    if (run->opened) {
+        if (cli_filter_held(&run->filter, path, secret, err) != CLI_DONE)
+            return CLI_FAILED;
+        return cli_same_check(run->filter, path, &config->filter, remarks, err);
+    }
+    if (cli_filter_create(&run->filter, &config->filter, secret, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (remarks)
+        cli_filter_tell_rate(run->filter);
+    return CLI_DONE;
 }
 
 /* CLI_DONE, CLI_FAILED or the status of a run that a signal ended. */
@@ -83,8 +92,9 @@ static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tam
     if (code != CLI_DONE)
         return code;
     session_options.when_full = config->when_full;
-    return tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK ? CLI_DONE
-                                                                                           : CLI_FAILED;
+    if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
+        return CLI_DONE;
+    return run->opened ? cli_fail_of(config->filter_file, err) : CLI_FAILED;
 }
 
 static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
@@ -227,6 +237,9 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         if (config->count)
             printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown);
         tell_unknown(run, config);
+        if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
+            !config->stream.json)
+            cli_filter_tell_overfull(run->filter, config->filter_file, "build a larger one");
     }
     if (summarize(run, config, err) != CLI_DONE)
         code = CLI_FAILED;

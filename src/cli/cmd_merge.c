@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/cli_choice.h"
 #include "cli/cli_file.h"
-#include "cli/cli_text.h"
+#include "cli/cli_filter.h"
 
 enum { OPT_OUTPUT, OPT_FORMAT, OPT_QUIET, OPT_COUNT };
 
@@ -63,21 +63,6 @@ static int forget_time(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-static void tell_saturated(const tamis_filter *filter, const char *output) {
-    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    char sentence[400], now[CLI_TEXT_NUMBER], promised[CLI_TEXT_NUMBER];
-
-    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || !info.saturated)
-        return;
-    snprintf(
-        sentence, sizeof sentence,
-        "%.200s: holds more keys than it was made for, so its rate is %s and not %s; build filters to be "
-        "united with the --expect of all of them",
-        output, cli_text_real(now, sizeof now, info.fpr_live),
-        cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr));
-    cli_report(sentence);
-}
-
 /* By way of the mapped file, which takes no memory of ours: read whole it would stand there twice for a while. */
 static int load_first(tamis_filter **all, const char *path, tamis_error *err) {
     tamis_filter *mapped = NULL;
@@ -101,7 +86,7 @@ static int merge(const cli_args *args, const char *output, tamis_error *err) {
     if (code == CLI_DONE)
         code = cli_file_save(all, output, (tamis_format)args->values[OPT_FORMAT].number, err);
     if (code == CLI_DONE && !args->values[OPT_QUIET].given)
-        tell_saturated(all, output);
+        cli_filter_tell_overfull(all, output, "build filters to be united with the --expect of all of them");
     tamis_filter_free(all);
     return code;
 }

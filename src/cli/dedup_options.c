@@ -31,7 +31,9 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .value = "FILTER",
          .help = "Print what the filter in this file has not seen, and save it at the end.",
          .more = "A file that is not there is made as --expect, --fpr, --memory, --kind, --exact, --scheme "
-                 "and --seed say; one that is there is what it is, and they have no effect. It is saved "
+                 "and --seed say. To one that is there --expect and --memory do nothing; of the others those "
+                 "that "
+                 "contradict it are refused. It is saved "
                  "when all records are written. On a signal too, if standard output, or whoever reads it, "
                  "has taken all that were answered and nothing was to become a file; else, and on an error, "
                  "it stays as it was. Meanwhile no other process can change it."},

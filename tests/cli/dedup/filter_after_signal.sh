@@ -52,6 +52,7 @@ exec 4<&-
 ended INT
 again
 echo 'a file'
+: > file
 tamis dedup --filter f.tamis < in > file &
 exec 3> in
 printf 'a\nb\n' >&3
@@ -60,6 +61,7 @@ ended TERM
 again
 cat file
 echo 'a file that is not there yet'
+: > file
 tamis dedup --filter f.tamis --duplicates again < in > file &
 exec 3> in
 printf 'a\nb\n' >&3
