@@ -154,6 +154,10 @@ int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *s
     return secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(path, err);
 }
 
+bool cli_filter_promises(const tamis_plan *plan) {
+    return plan->fpr < 1;
+}
+
 /* The plan has a reason, and behind a semicolon what there is to say of the scheme. */
 void cli_filter_tell_rate(const tamis_filter *filter) {
     const tamis_plan *plan = tamis_filter_plan(filter);

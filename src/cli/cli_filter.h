@@ -44,6 +44,9 @@ int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, 
 /* The same for a file that the caller holds. */
 int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_error *err);
 
+/* Whether a rate is promised: a file of another program may not tell. Its capacity says nothing then. */
+bool cli_filter_promises(const tamis_plan *plan);
+
 /* Says of a filter that was just planned what there is against its scheme, and which rate it will have; nothing where that
  * is the one asked for. */
 void cli_filter_tell_rate(const tamis_filter *filter);
