@@ -137,36 +137,27 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
 
 /* ---- the run ---- */
 
-static tamis_status describe(tamis_filter *filter, const build_config *config, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-
-    about.version = config->version;
-    about.labels = config->labels;
-    about.label_count = config->label_count;
-    return tamis_filter_about_set(filter, &about, err);
-}
-
 /* What the library has against the labels it says now, and not after hours: of a filter of one key. */
 static int try_labels(const build_config *config, tamis_error *err) {
     cli_filter_want one = {.want = TAMIS_WANT_INIT};
     tamis_filter *filter = NULL;
-    tamis_status status;
+    int code;
 
     one.want.expect = 1;
     if (cli_filter_create(&filter, &one, NULL, err) != CLI_DONE)
         return CLI_FAILED;
-    status = describe(filter, config, err);
+    code = cli_about_give(&config->about, filter, err);
     tamis_filter_free(filter);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return code;
 }
 
 static tamis_status save(build_run *run, tamis_error *err) {
-    tamis_status status = describe(run->filter, &run->config, err);
+    const build_config *config = &run->config;
 
-    if (status == TAMIS_OK &&
-        cli_file_save(run->filter, run->config.output, run->config.format, err) != CLI_DONE)
-        status = err->status;
-    return status;
+    if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
+        cli_file_save(run->filter, config->output, config->format, err) != CLI_DONE)
+        return err->status;
+    return TAMIS_OK;
 }
 
 static int build(build_run *run, tamis_error *err) {

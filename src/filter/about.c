@@ -8,7 +8,7 @@
 
 #include "base/versioned.h"
 
-enum { NAME_MAX_BYTES = 255 };
+enum { NAME_MAX_BYTES = 255, SHOWN = 60 };
 #define VALUE_MAX_BYTES 65535u
 
 /* Bytes of UTF-8 without control characters; SIZE_MAX where it is none. */
@@ -34,15 +34,15 @@ static size_t text_size(const char *text) {
     return (size_t)(at - (const uint8_t *)text);
 }
 
-static tamis_status check_label(const tamis_label *label, size_t i, tamis_error *err) {
+static tamis_status check_label(const tamis_label *label, tamis_error *err) {
     size_t name = label->name ? text_size(label->name) : SIZE_MAX;
     size_t value = label->value ? text_size(label->value) : SIZE_MAX;
     if (name < 1 || name > NAME_MAX_BYTES)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "label %zu: its name is not of 1 to 255 bytes of UTF-8 without control characters; give "
+            "label '%.*s%s': its name is not of 1 to 255 bytes of UTF-8 without control characters; give "
             "it another",
-            i);
+            SHOWN, label->name ? label->name : "", name > SHOWN && name != SIZE_MAX ? "..." : "");
     if (value > VALUE_MAX_BYTES)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
@@ -83,7 +83,7 @@ static tamis_status check(const tamis_about *about, size_t *size, tamis_error *e
                            about->label_count, TAMIS_LABELS_MAX);
     *size = about->label_count * sizeof(tamis_label) + about->data_size;
     for (size_t i = 0; i < about->label_count; i++) {
-        tamis_status status = check_label(&about->labels[i], i, err);
+        tamis_status status = check_label(&about->labels[i], err);
         if (status != TAMIS_OK)
             return status;
         *size += strlen(about->labels[i].name) + strlen(about->labels[i].value) + 2;
