@@ -191,15 +191,16 @@ bool info_report_json(FILE *out, const info_report *report) {
     const tamis_about *about = &report->about;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
-    char seed[32];
+    char seed[32], version[32]; /* any 64 bits, which most readers of JSON numbers do not take */
 
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
+    snprintf(version, sizeof version, "%" PRIu64, about->version);
     cli_file_json_text(object, "file", report->path);
     cli_json_text(object, "format", tamis_format_name(about->format));
     cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
     cli_json_text(object, "seed", seed);
-    cli_json_count(object, "version", about->version);
+    cli_json_text(object, "version", version);
     json_object_set_new(object, "created", about->created != 0 ? json_integer(about->created) : json_null());
     json_object_set_new(object, "labels", labels_object(about));
     cli_json_count(object, "user_data", about->data_size);
