@@ -3,6 +3,7 @@
 /* What a filter says of itself: labels, version, time, in one block of memory that is replaced as a whole. */
 #include "filter/about.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,15 +35,28 @@ static size_t text_size(const char *text) {
     return (size_t)(at - (const uint8_t *)text);
 }
 
-static tamis_status check_label(const tamis_label *label, tamis_error *err) {
+/* A name that is none may hold anything: its begin is shown in ASCII, that of an empty one is its number. */
+static tamis_status refuse_name(const char *name, size_t i, tamis_error *err) {
+    char shown[SHOWN + 3] = "'";
+    size_t size = 1;
+    for (; name && name[size - 1] && size <= SHOWN; size++)
+        shown[size] = name[size - 1] >= 0x20 && name[size - 1] < 0x7f ? name[size - 1] : '?';
+    if (size == 1)
+        snprintf(shown, sizeof shown, "%zu", i);
+    else
+        shown[size] = '\'';
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "label %s: its name is not of 1 to 255 bytes of UTF-8 without control characters; give "
+        "it another",
+        shown);
+}
+
+static tamis_status check_label(const tamis_label *label, size_t i, tamis_error *err) {
     size_t name = label->name ? text_size(label->name) : SIZE_MAX;
     size_t value = label->value ? text_size(label->value) : SIZE_MAX;
     if (name < 1 || name > NAME_MAX_BYTES)
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "label '%.*s%s': its name is not of 1 to 255 bytes of UTF-8 without control characters; give "
-            "it another",
-            SHOWN, label->name ? label->name : "", name > SHOWN && name != SIZE_MAX ? "..." : "");
+        return refuse_name(label->name, i, err);
     if (value > VALUE_MAX_BYTES)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
@@ -83,7 +97,7 @@ static tamis_status check(const tamis_about *about, size_t *size, tamis_error *e
                            about->label_count, TAMIS_LABELS_MAX);
     *size = about->label_count * sizeof(tamis_label) + about->data_size;
     for (size_t i = 0; i < about->label_count; i++) {
-        tamis_status status = check_label(&about->labels[i], err);
+        tamis_status status = check_label(&about->labels[i], i, err);
         if (status != TAMIS_OK)
             return status;
         *size += strlen(about->labels[i].name) + strlen(about->labels[i].value) + 2;
