@@ -31,7 +31,7 @@ typedef struct build_run {
     bool keyed; /* there is one */
     int stop_fd;
     off_t start;          /* of standard input, where that is a file */
-    build_gather *gather; /* NULL: keys go into the filter */
+    build_gather *gather; /* NULL: the filter is filled from the input */
     tamis_filter *filter;
     cli_summary summary;
 } build_run;
@@ -128,85 +128,20 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
 
 /* ---- reading once ---- */
 
-static bool grows(const tamis_want *want) {
-    return !tamis_kind_is_bloom(want->kind) && tamis_scheme_digest_bits(want->scheme) >= 128;
-}
-
-static tamis_status refuse_unknown(const char *much, tamis_error *err) {
-    cli_fail(
-        err,
-        "--expect: missing, and the input %scannot be read twice to be counted first; give --expect N, or "
-        "files, or a filter that grows (--kind fingerprint)",
-        much);
-    return TAMIS_E_INVALID;
-}
-
-/* There are more keys than are gathered: from here on the filter has to grow. */
-static tamis_status spill(build_run *run, tamis_error *err) {
-    tamis_status status;
-
-    if (!grows(&run->config.filter.want))
-        return refuse_unknown("has more than some 65,000 distinct records, and ", err);
-    status = create(run, err);
-    if (status == TAMIS_OK)
-        status = build_gather_pour(run->gather, run->filter, err);
-    build_gather_free(run->gather);
-    run->gather = NULL;
-    return status;
-}
-
-static tamis_status gather_or_add(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                  size_t *done, tamis_error *err) {
-    enum { BATCH = 256 };
-    build_run *run = context;
-    tamis_status status = TAMIS_OK;
-
-    for (*done = 0; *done < count && status == TAMIS_OK;) {
-        size_t left = count - *done, some = left < BATCH ? left : BATCH, added = 0;
-        if (run->gather != NULL && !build_gather_has_room(run->gather, some))
-            status = spill(run, err);
-        if (status != TAMIS_OK)
-            break;
-        if (run->gather != NULL)
-            status = build_gather_add(run->gather, keys + *done, some, answers + *done, &added, err);
-        else
-            status = tamis_filter_add_many(run->filter, keys + *done, left, answers + *done, &added, err);
-        *done += added;
-    }
-    return status;
-}
-
-/* Before anything is read: what cannot be had for one key cannot be had. */
-static tamis_status try_plan(build_run *run, tamis_error *err) {
-    tamis_want *want = &run->config.filter.want;
-    tamis_status status;
-
-    want->expect = 1;
-    status = create(run, err);
-    want->expect = 0;
-    tamis_filter_free(run->filter);
-    run->filter = NULL;
-    return status;
-}
-
 static tamis_status gather_and_fill(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
-    tamis_want *want = &run->config.filter.want;
-    tamis_status status = TAMIS_OK;
+    cli_filter_want *want = &run->config.filter;
+    tamis_status status;
 
-    if (tamis_scheme_digest_bits(want->scheme) == 0)
-        return refuse_unknown("", err);
-    status = try_plan(run, err);
-    if (status == TAMIS_OK && build_gather_create(&run->gather, &run->config.filter,
-                                                  run->keyed ? &run->secret : NULL, err) != CLI_DONE)
-        status = err->status;
-    service.context = run;
-    service.ask = gather_or_add;
-    if (status == TAMIS_OK)
-        status = read_all(run, &service, err);
-    if (status != TAMIS_OK || run->gather == NULL)
+    if (build_gather_create(&run->gather, want, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+        return err->status;
+    service.context = run->gather;
+    service.ask = build_gather_ask;
+    status = read_all(run, &service, err);
+    run->filter = build_gather_take(run->gather);
+    if (status != TAMIS_OK || run->filter != NULL)
         return status;
-    want->expect = build_gather_count(run->gather) + 1; /* room for one, at least */
+    want->want.expect = build_gather_count(run->gather) + 1; /* room for one, at least */
     return create_and_fill(run, true, err);
 }
 
