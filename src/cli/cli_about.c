@@ -151,15 +151,31 @@ static void note_clash(cli_clash *clash, const joined *both, const char *path) {
     clash->count += both->clashes;
 }
 
-void cli_about_tell_clash(const cli_clash *clash) {
+static void note_data(cli_clash *clash, const tamis_about *mine, const tamis_about *its, const char *path) {
+    if (its->data_size == 0 ||
+        (its->data_size == mine->data_size && memcmp(its->data, mine->data, its->data_size) == 0))
+        return;
+    if (clash->data_count++ == 0)
+        snprintf(clash->data_first, sizeof clash->data_first,
+                 "%.300s: other user data than the first filter has; that of the first is kept", path);
+}
+
+static void tell(const char *first, size_t count) {
     char sentence[500], more[60] = "";
 
-    if (clash->count == 0)
+    if (count == 0)
         return;
-    if (clash->count > 1)
-        snprintf(more, sizeof more, " (and so %zu times more)", clash->count - 1);
-    snprintf(sentence, sizeof sentence, "%s%s", clash->first, more);
+    if (count == 2)
+        snprintf(more, sizeof more, " (and so once more)");
+    if (count > 2)
+        snprintf(more, sizeof more, " (and so %zu times more)", count - 1);
+    snprintf(sentence, sizeof sentence, "%s%s", first, more);
     cli_report(sentence);
+}
+
+void cli_about_tell_clash(const cli_clash *clash) {
+    tell(clash->first, clash->count);
+    tell(clash->data_first, clash->data_count);
 }
 
 int cli_about_unite(tamis_filter *into, const tamis_filter *from, const char *path, const cli_about *given,
@@ -173,6 +189,7 @@ int cli_about_unite(tamis_filter *into, const tamis_filter *from, const char *pa
         join(&both, mine.labels, mine.label_count, its.labels, its.label_count, given, err) != CLI_DONE)
         return CLI_FAILED;
     note_clash(clash, &both, path);
+    note_data(clash, &mine, &its, path);
     mine.labels = both.labels;
     mine.label_count = both.count;
     status = tamis_filter_about_set(into, &mine, err);

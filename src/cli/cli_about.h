@@ -28,18 +28,21 @@ tamis_format cli_about_format(const tamis_filter *filter, tamis_format format);
 /* Gives them to the filter: a label in place of one of its name, a version in place of another. */
 int cli_about_give(const cli_about *about, tamis_filter *filter, tamis_error *err);
 
-/* Labels of several filters that contradict each other. */
+/* Labels, and user data (of DCSO), of several filters that contradict each other. */
 typedef struct cli_clash {
-    size_t count;
-    char first[400]; /* a sentence on the first one */
+    size_t count;      /* of labels */
+    char first[400];   /* a sentence on the first one */
+    size_t data_count; /* of filters whose user data is lost */
+    char data_first[400];
 } cli_clash;
 
 /* Adds the labels of `from`, the filter in `path`, to those of `into`. Of a name in both the value of `into` stays; where
- * they differ, and the user has given none, that is counted in *clash. */
+ * they differ, and the user has given none, that is counted in *clash. The user data of `into` stays, and other that
+ * `from` has is counted too. */
 int cli_about_unite(tamis_filter *into, const tamis_filter *from, const char *path, const cli_about *given,
                     cli_clash *clash, tamis_error *err);
 
-/* One remark on all of them. */
+/* One remark on all labels, and one on all user data. */
 void cli_about_tell_clash(const cli_clash *clash);
 
 /* Says what of them is not in the file `output`, its format having no place for it. */

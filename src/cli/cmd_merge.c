@@ -134,7 +134,8 @@ static const char *const description[] = {
     "nothing is written.",
     "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
     "files of Guava or DCSO, or compressed). The union has the labels of all: where two say another of one "
-    "name the first stands, which a remark says. Its version is that of the first, its time now. It holds "
+    "name the first stands, which a remark says. Its time is now; its version and the user "
+    "data of DCSO are those of the first, and a remark says whose user data is left out. It holds "
     "more keys than each: build them with the --expect of all together, or the promised rate does not hold, "
     "which a remark says.",
     "FILE is compressed with --gzip alone, whatever the FILTERs are. It is replaced atomically, and while it "
