@@ -42,6 +42,26 @@ read -r -t 20 one <&4
 sleep 0.3
 ended INT
 again
+echo 'a filter that is compressed'
+echo c | tamis build -o f.tamis --gzip --expect 10
+tamis dedup --filter f.tamis < in > out &
+exec 3> in 4< out
+printf 'a\nc\nb\n' >&3
+read -r -t 20 one <&4
+read -r -t 20 two <&4
+ended INT
+gzip -t f.tamis
+again
+echo 'a filter that came meanwhile'
+tamis dedup --filter f.tamis < in > out &
+exec 3> in 4< out
+printf 'a\nb\n' >&3
+read -r -t 20 one <&4
+read -r -t 20 two <&4
+echo c | tamis build -o other --expect 10
+mv other f.tamis
+ended INT
+again
 echo 'one that has gone'
 tamis dedup --filter f.tamis < in > out &
 exec 3> in 4< out
