@@ -54,8 +54,9 @@ typedef struct tamis_about {
 /* Fills *about; what it points to is the filter's, until the next tamis_filter_about_set or reload, or its end. */
 TAMIS_API tamis_status tamis_filter_about_get(const tamis_filter *filter, tamis_about *about,
                                               tamis_error *err);
-/* Replaces all of it but `format`; strings and data are copied. TAMIS_E_INVALID names the label that is not as said
- * above; nothing is changed on failure. */
+/* Replaces all of it but `format`, also in a filter that was opened to be asked only: no file changes before a save.
+ * Strings and data are copied. TAMIS_E_INVALID names the label that is not as said above; nothing is changed on
+ * failure. */
 TAMIS_API tamis_status tamis_filter_about_set(tamis_filter *filter, const tamis_about *about,
                                               tamis_error *err);
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,6 +55,11 @@ static int system_reserve(int fd, off_t size) {
 #endif
 }
 
+/* A socket tells of its output by TIOCOUTQ; a pipe has FIONREAD alone, and at either end. */
+static int system_unread(int fd, int *bytes) {
+    return ioctl(fd, TIOCOUTQ, bytes) == 0 ? 0 : ioctl(fd, FIONREAD, bytes);
+}
+
 static void *system_map(size_t size) {
     void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return block == MAP_FAILED ? NULL : block;
@@ -85,6 +91,7 @@ struct tamis__system tamis__sys = {
     .exchange = system_exchange,
     .unlink = unlink,
     .poll = poll,
+    .unread = system_unread,
     .map = system_map,
     .map_file = system_map_file,
     .advise = madvise,
