@@ -143,7 +143,7 @@ static tamis_status make_room(check_ask *ask, size_t count, tamis_error *err) {
 /* The keys that the digits stand for. *good of them are, and the next one is not if it is less than `count`. */
 static tamis_status unhex(check_ask *ask, const tamis_key *keys, size_t count, size_t *good,
                           tamis_error *err) {
-    size_t size = 0;
+    size_t size = 1; /* there is a block to point into, though every key may be empty */
     unsigned char *at;
 
     for (size_t i = 0; i < count; i++)
