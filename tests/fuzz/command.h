@@ -26,6 +26,8 @@ enum { COMMAND_WORDS = 64 };
 extern test_bytes command_out, command_err;
 /* Whether it was refused a block of more than 64 MiB: nobody gets those here. */
 extern bool command_wanted_much;
+/* Whether standard input is a pipe, in place of a file. */
+extern bool command_is_piped;
 
 /* Empties the folder; at first makes it. */
 void command_fresh(void);

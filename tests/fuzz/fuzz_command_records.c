@@ -18,7 +18,7 @@
 
 enum { PARTS = 3, BYTES_MAX = 2048, LONGEST = 16 };
 
-enum { FORM_ZERO = 1, FORM_TWO = 2, FORM_STDIN = 4, FORM_SHORT = 8, FORM_EXPECT = 16 };
+enum { FORM_ZERO = 1, FORM_TWO = 2, FORM_STDIN = 4, FORM_SHORT = 8, FORM_EXPECT = 16, FORM_PIPE = 32 };
 
 typedef struct record {
     const uint8_t *data;
@@ -252,6 +252,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < PARTS || size - PARTS > BYTES_MAX)
         return 0;
     form = data[1];
+    command_is_piped = form & FORM_PIPE;
     lay_out(data + PARTS, size - PARTS);
     switch (data[0] % 6) {
     case 0:
