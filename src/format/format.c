@@ -99,7 +99,7 @@ tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint6
     if (status != TAMIS_OK)
         return status;
     options.writable = true;
-    if ((uintptr_t)bytes % sizeof(uint64_t))
+    if (size > 0 && (uintptr_t)bytes % sizeof(uint64_t))
         return decode_odd(filter, bytes, size, &options, err);
     return tamis__format_decode(filter, &(tamis__source){bytes, size, "filter", false}, &options, err);
 }
