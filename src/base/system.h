@@ -42,6 +42,8 @@ struct tamis__system {
                                                             where system or file system cannot */
     int (*unlink)(const char *path);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
+    int (*unread)(int fd,
+                  int *bytes); /* of a pipe or socket: what was written and its reader has not taken */
     void *(*map)(size_t size); /* zeroed private memory; NULL on failure (errno set) */
     void *(*map_file)(int fd,
                       size_t size); /* the file's bytes, shared, to read; NULL on failure (errno set) */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_standard(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
@@ -33,7 +34,9 @@ static int check_outputs(const dedup_config *config, tamis_error *err) {
 static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
     const tamis_want *want = &config->filter.want;
 
-    if (tamis_kind_is_bloom(want->kind) && want->expect == 0)
+    /* Of one that is there it is asked only whether it is that kind. */
+    if (!(config->filter_file != NULL && access(config->filter_file, F_OK) == 0) &&
+        tamis_kind_is_bloom(want->kind) && want->expect == 0)
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL /* see hash/xxh3_long.h */
 #include <xxhash.h>
 
 #include "base/bytes.h"
@@ -13,6 +15,7 @@
 #include "hash/murmur3.h"
 #include "hash/murmur64a.h"
 #include "hash/positions.h"
+#include "hash/xxh3_long.h"
 
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");
 _Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "its long result has 128 bits");
@@ -184,7 +187,12 @@ uint64_t tamis_hasher_seed(const tamis_hasher *hasher) {
     return hasher->seed;
 }
 
-static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
+__attribute__((flatten)) static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *key,
+                                               uint64_t word[2]) {
+    if (key->size > TAMIS__XXH3_INLINE_MAX) {
+        tamis__xxh3_long(key->data, key->size, hasher->seed, word);
+        return;
+    }
     XXH128_hash_t digest = XXH3_128bits_withSeed(key->data, key->size, hasher->seed);
     word[0] = digest.low64;
     word[1] = digest.high64;

@@ -141,6 +141,10 @@ static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
     return fails(FAULT_POLL) ? -1 : real.poll(fds, count, timeout_ms);
 }
 
+static int faulty_unread(int fd, int *bytes) {
+    return fails(FAULT_UNREAD) ? -1 : real.unread(fd, bytes);
+}
+
 static void *faulty_map(size_t size) {
     return fails(FAULT_MAP) ? NULL : real.map(size);
 }
@@ -184,6 +188,7 @@ void fault_install(void) {
         .exchange = faulty_exchange,
         .unlink = faulty_unlink,
         .poll = faulty_poll,
+        .unread = faulty_unread,
         .map = faulty_map,
         .map_file = faulty_map_file,
         .advise = faulty_advise,
@@ -221,9 +226,9 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",       "close",    "read",   "write",   "pread", "pwrite",   "seek",   "fstat",
-        "stat",       "readlink", "sync",   "reserve", "lock",  "fchmod",   "fchown", "rename",
-        "rename_new", "exchange", "unlink", "poll",    "map",   "map_file", "advise", "unmap"};
+        "open",     "close", "read",    "write", "pread",    "pwrite", "seek",   "fstat",      "stat",
+        "readlink", "sync",  "reserve", "lock",  "fchmod",   "fchown", "rename", "rename_new", "exchange",
+        "unlink",   "poll",  "unread",  "map",   "map_file", "advise", "unmap"};
     return names[call];
 }
 

@@ -47,6 +47,7 @@ typedef enum fault_call {
     FAULT_EXCHANGE,
     FAULT_UNLINK,
     FAULT_POLL,
+    FAULT_UNREAD,
     FAULT_MAP,
     FAULT_MAP_FILE,
     FAULT_ADVISE,

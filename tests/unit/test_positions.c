@@ -75,6 +75,41 @@ static void positions_are_below_m(void **state) {
         }
 }
 
+/* Division is by multiplying (positions.c): beside the operator, where the quotient is nearest to being wrong. */
+static void remainders_are_exact(void **state) {
+    (void)state;
+    uint64_t random = test_seed(12);
+    for (int round = 0; round < 200000; round++) {
+        uint64_t m = test_random(&random) >> test_random(&random) % 64, at;
+        m = round % 3 == 0 ? UINT64_C(1) << round % 64 : m + (m == 0);
+        uint64_t x = test_random(&random), near = x / m * m; /* a multiple, and what stands right below */
+        digest words[] = {
+            {{x, 0}}, {{near, 0}}, {{near - 1, 0}}, {{UINT64_MAX, 0}}, {{UINT64_MAX / m * m, 0}}};
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            tamis__positions(TAMIS_SCHEME_REDISBLOOM, words[i].word, m, 1, &at);
+            assert_true(at == words[i].word[0] % m);
+        }
+    }
+}
+
+/* As DCSO's program has it, with the operator. */
+static void dcso_is_its_loop(void **state) {
+    (void)state;
+    const uint64_t modulus = UINT64_MAX - 58, generator = UINT64_MAX - 1468;
+    uint64_t random = test_seed(13);
+    for (int round = 0; round < 10000; round++) {
+        uint64_t m = (test_random(&random) >> test_random(&random) % 64) | 1, at[20];
+        uint64_t x = round < 100 ? UINT64_MAX - (uint64_t)round : test_random(&random);
+        digest hash = {{x, 0}};
+        tamis__positions(TAMIS_SCHEME_FNV_DCSO, hash.word, m, 20, at);
+        x %= modulus;
+        for (int k = 0; k < 20; k++) {
+            x = x * generator % modulus;
+            assert_true(at[k] == x % m);
+        }
+    }
+}
+
 static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, const uint64_t *want,
                              uint32_t count) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
@@ -146,6 +181,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(guava64_is_guavas_loop),      cmocka_unit_test(guava_filters_of_foo_and_bar),
         cmocka_unit_test(positions_of_other_programs), cmocka_unit_test(positions_are_below_m),
+        cmocka_unit_test(remainders_are_exact),        cmocka_unit_test(dcso_is_its_loop),
         cmocka_unit_test(each_probe_is_even),          cmocka_unit_test(probes_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
