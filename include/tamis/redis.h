@@ -78,6 +78,9 @@ typedef struct tamis_redis_filter_options {
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);
 
+/* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
+TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);
+
 #ifdef __cplusplus
 }
 #endif

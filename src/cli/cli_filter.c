@@ -8,6 +8,7 @@
 
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 #include "cli/cli_text.h"
 #include "cli/cli_want.h"
 
@@ -110,8 +111,10 @@ static int open_filter(tamis_filter **filter, const char *path, const cli_secret
     tamis_filter *opened = NULL;
     bool sip;
 
-    /* Whether it is keyed the header says: only then the library takes a secret. */
-    if (cli_file_open(&opened, path, false, NULL, packing, err) != CLI_DONE)
+    /* Whether it is keyed the header says: only then the library takes a secret. A server makes what is not there. */
+    if ((writable && cli_server_is_uri(path)
+             ? cli_server_open(&opened, path, true, secret, err)
+             : cli_file_open(&opened, path, false, NULL, packing, err)) != CLI_DONE)
         return CLI_FAILED;
     sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && secret == NULL) {
@@ -119,7 +122,7 @@ static int open_filter(tamis_filter **filter, const char *path, const cli_secret
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
     }
     /* A packed one is whole in memory by now. */
-    if (sip || (writable && *packing == TAMIS_PACKING_NONE)) {
+    if (sip || (writable && !cli_server_is_uri(path) && *packing == TAMIS_PACKING_NONE)) {
         tamis_filter_free(opened);
         if (cli_file_open(&opened, path, writable, sip ? secret : NULL, packing, err) != CLI_DONE) {
             if (err->status == TAMIS_E_MISMATCH)
@@ -143,7 +146,7 @@ int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *s
 int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
                     tamis_packing *packing, tamis_error *err) {
     /* Of a file that is not there the lock would say nothing; opening says why. */
-    if (access(path, F_OK) != 0) {
+    if (!cli_server_is_uri(path) && access(path, F_OK) != 0) {
         if (cli_filter_held(filter, path, secret, packing, err) != CLI_DONE)
             return CLI_FAILED;
         tamis_filter_free(*filter); /* it came meanwhile: once more, and held */

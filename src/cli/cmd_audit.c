@@ -10,6 +10,7 @@
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 #include "cli/cli_text.h"
 #include "cli/plan_chance.h"
 #include "cli/plan_trial.h"
@@ -199,6 +200,7 @@ static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
 }
 
 static int run_audit(const cli_args *args, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
     report of = {.info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
     int code;
@@ -206,7 +208,7 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     if (args->operand_count < 1 || args->operand_count > 2)
         return cli_fail(err, "audit: takes a filter and at most one file of keys; %zu operands are given",
                         args->operand_count);
-    of.path = args->operands[0];
+    of.path = cli_server_show(args->operands[0], shown);
     of.run.keys_path = args->operand_count > 1 ? args->operands[1] : NULL;
     of.run.terminator = args->values[OPT_ZERO].given ? '\0' : '\n';
     of.run.seed = args->values[OPT_SEED].number;
@@ -216,7 +218,7 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     if (of.run.keys_path == NULL && (args->values[OPT_ZERO].given || of.run.form.hex))
         return cli_fail(err, "--%s: there are no KEYS; name their file, or leave it out",
                         of.run.form.hex ? "hex" : "zero-terminated");
-    code = open_filter(&filter, of.path, args->values[OPT_SECRET].text, err);
+    code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
     of.run.filter = filter;
     if (code == CLI_DONE)
         code = audit_filter(&of, args, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_server.h"
 #include "cli/info_report.h"
 
 enum { OPT_JSON, OPT_COUNT };
@@ -28,7 +29,9 @@ static int describe(const cli_args *args, info_report *report, tamis_error *err)
 }
 
 static int each(const cli_args *args, const char *path, tamis_error *err) {
-    info_report report = {.path = path, .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
+    char shown[CLI_SERVER_SHOWN];
+    info_report report = {
+        .path = cli_server_show(path, shown), .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
     int code = cli_file_open(&filter, path, false, NULL, &report.packing, err);
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli_server.h"
+
 static bool is_standard(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
 }
@@ -63,6 +65,11 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
 
     if (path == NULL)
         return CLI_DONE;
+    if (cli_server_refuse(path, "--filter",
+                          "name a file: records cannot be lost there only where filter and output "
+                          "are saved together",
+                          err) != CLI_DONE)
+        return CLI_FAILED;
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         if (outputs[i] == NULL || is_standard(outputs[i]))
             continue;

@@ -8,6 +8,7 @@
 
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
+#include "cli/cli_server.h"
 #include "cli/cli_text.h"
 
 enum { NAME_COLUMN = 14 };
@@ -51,7 +52,10 @@ static void print_maker(FILE *out, const info_report *report) {
     struct tm parts;
     char text[64];
 
-    row(out, "format", "%s%s", tamis_format_name(about->format), sums);
+    if (cli_server_format(report->filter) != NULL)
+        row(out, "format", "%s", cli_server_format(report->filter));
+    else
+        row(out, "format", "%s%s", tamis_format_name(about->format), sums);
     if (scheme == TAMIS_SCHEME_XXH3)
         row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
     else
@@ -121,6 +125,9 @@ static void print_content(FILE *out, const info_report *report) {
     cli_text_count(added, sizeof added, info->added);
     if (!isfinite(info->cardinality))
         row(out, "keys", "cannot be told, all bits are set; %s were new when added", added);
+    else if (cli_server_format(report->filter) != NULL) /* it counts bits, not adds */
+        row(out, "keys", "about %s, %.1f %% of its capacity",
+            cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report));
     else if (has_capacity(report))
         row(out, "keys", "about %s, %.1f %% of its capacity; %s were new when added",
             cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report), added);
@@ -198,7 +205,9 @@ bool info_report_json(FILE *out, const info_report *report) {
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
     snprintf(version, sizeof version, "%" PRIu64, about->version);
     cli_file_json_text(object, "file", report->path);
-    cli_json_text(object, "format", tamis_format_name(about->format));
+    cli_json_text(object, "format",
+                  cli_server_format(report->filter) != NULL ? cli_server_format(report->filter)
+                                                            : tamis_format_name(about->format));
     if (report->packing == TAMIS_PACKING_NONE)
         cli_json_null(object, "compression");
     else

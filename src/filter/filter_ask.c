@@ -41,8 +41,11 @@ static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
 }
 
 tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = tamis__filter_check_local(filter, "verify", err);
+    if (status != TAMIS_OK)
+        return status;
     tamis__filter_keep(filter);
-    tamis_status status = verify(filter, err);
+    status = verify(filter, err);
     tamis__filter_let_go(filter);
     return status;
 }

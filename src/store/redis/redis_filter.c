@@ -237,3 +237,7 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     *filter = made;
     return TAMIS_OK;
 }
+
+const char *tamis_redis_filter_layout(const tamis_filter *filter) {
+    return filter->remote == &remote ? tamis__redis_of(filter)->layout->name : NULL;
+}
