@@ -90,7 +90,7 @@ shared() {
         awk 'NR % 10 == 3' "$work/keys" | client "$who" "$name" add >"$work/added"
         ! grep -q '^1$' "$work/added" || fail "$who $name: calls a key fresh that another added"
     done
-    ((fresh > count * 9 / 10 && fresh <= count)) || fail "$name: $fresh of $count keys were fresh"
+    ((fresh > count * 3 / 4 && fresh <= count)) || fail "$name: $fresh of $count keys were fresh"
     same_answers "$name" "$@" || exit 1
     local wrong
     wrong=$(grep -c '^1$' "$work/out.$1")
@@ -112,6 +112,14 @@ if [ -n "$python" ]; then
     "$python" -B "$here/ops.py" "$redis_port" by_python make $((count * 5 / 512 * 512)) 3 guava64 || fail "python makes no filter"
     shared by_python "${clients[@]}"
 fi
+
+# The document's own example is one such filter, and `alice` is in it.
+sed -n '/^```redis$/,/^```$/p' "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```' | redis_cli >"$work/replies"
+[ "$(tr '\n' ' ' <"$work/replies")" = "1 1344 704 1 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md: $(cat "$work/replies")"
+for who in "${hashers[@]}"; do
+    [ "$(printf '616c696365\n626f62\n' | client "$who" seen contains | tr '\n' ' ')" = "open 1 0 " ] ||
+        fail "docs/REDIS-LAYOUT.md: $who sees another filter than its example makes"
+done
 
 # A mistake of a client must not pass: the constant that spreads the second word.
 wrong() {
