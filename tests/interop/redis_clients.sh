@@ -121,6 +121,17 @@ for who in "${hashers[@]}"; do
         fail "docs/REDIS-LAYOUT.md: $who sees another filter than its example makes"
 done
 
+# A program whose locale writes 0,01 for 0.01 makes and reads the same plan.
+if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >/dev/null 2>&1; then
+    for made in 'german?expect=1000&fpr=0.01' german; do
+        (export LOCPATH=$work LC_ALL=de_DE.UTF-8 && client c "$made" add </dev/null) | grep -qx open || fail "$made in German"
+    done
+    client c 'german?fpr=0.01' add </dev/null | grep -qx open || fail "what was made in German is not read"
+    redis_cli hget 'tamis:{german}' plan | grep -q ' fpr=0\.0[01]' || fail "german: $(redis_cli hget 'tamis:{german}' plan)"
+else
+    echo "not seen: another decimal point (no localedef with de_DE)"
+fi
+
 # A mistake of a client must not pass: the constant that spreads the second word.
 wrong() {
     mkdir -p "$work/wrong"

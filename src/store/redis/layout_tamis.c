@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "base/versioned.h"
 #include "filter/kernels/filter_kernels.h"
+#include "store/redis/redis_decimal.h"
 #include "store/redis/redis_filter.h"
 #include "store/trouble.h"
 
@@ -90,14 +91,15 @@ static void write_state(const tamis__redis_filter *at, char to[STATE_TEXT]) {
 static void write_plan(const tamis_filter *filter, char to[PLAN_TEXT]) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
-    char secret[32] = "";
+    char secret[32] = "", fpr[32];
+    tamis__redis_write_decimal(fpr, sizeof fpr, plan->fpr);
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
     snprintf(to, PLAN_TEXT,
              "layout=1 kind=blocked scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
-             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%.17g generation=%016" PRIx64,
+             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64,
              tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes, at->partition,
-             plan->capacity, plan->fpr, at->generation);
+             plan->capacity, fpr, at->generation);
 }
 
 /* What a plan's text says; of what somebody else may have written. */
@@ -130,7 +132,7 @@ static bool read_word(told *plan, char *name, char *value) {
         if (strcmp(name, numbers[i].name) == 0)
             return read_number(value, numbers[i].base, numbers[i].to);
     if (strcmp(name, "fpr") == 0) {
-        plan->fpr = strtod(value, &end);
+        plan->fpr = tamis__redis_read_decimal(value, &end);
         return *end == '\0' && end != value;
     }
     if (strcmp(name, "kind") == 0)
