@@ -167,7 +167,8 @@ found() {
     exec 7<&-
     wait "$pid" 2>/dev/null
     status=$?
-    grep -qE "$text" <<<"$line" || fail "$who $name: after $*: status $status, not '$text' but: $line"
+    ! grep -qx '[01]' <<<"$line" || fail "$who $name: after $*: answers nevertheless"
+    grep -qiE "$text" <<<"$line" || fail "$who $name: after $*: status $status, not '$text' but: $line"
 }
 make_small() {
     redis_cli del 'tamis:{small}' >/dev/null
@@ -175,7 +176,13 @@ make_small() {
     generation=$(redis_cli hget 'tamis:{small}' plan | sed 's/.*generation=//')
     bits="tamis:{small:$generation:0}:bits"
 }
+# The partition is gone, and nobody may look whether it is: then nothing is known.
+blind() {
+    redis_cli del "$bits" && redis_cli acl setuser default -hget
+}
 for who in "${clients[@]}"; do
+    make_small && found "$who" small 'noperm|permission|may not' blind
+    redis_cli acl setuser default +hget >/dev/null
     make_small && found "$who" small damaged\|gone redis_cli del "$bits"
     make_small && found "$who" small damaged\|gone redis_cli set "$bits" x
     make_small && found "$who" small dropped redis_cli del 'tamis:{small}'

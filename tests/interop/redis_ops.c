@@ -54,14 +54,15 @@ int main(int argc, char **argv) {
     puts("open");
     fflush(stdout);
     while ((count = read_keys(keys, bytes)) > 0) {
-        tamis_status status = adds ? tamis_filter_add_many(filter, keys, count, answers, NULL, &err)
-                                   : tamis_filter_contains_many(filter, keys, count, answers, NULL, &err);
+        size_t done = 0;
+        tamis_status status = adds ? tamis_filter_add_many(filter, keys, count, answers, &done, &err)
+                                   : tamis_filter_contains_many(filter, keys, count, answers, &done, &err);
+        for (size_t i = 0; i < done; i++)
+            puts((answers[i] == TAMIS_FRESH) == adds ? "1" : "0");
         if (status != TAMIS_OK) {
             fail(&err);
             break;
         }
-        for (size_t i = 0; i < count; i++)
-            puts((answers[i] == TAMIS_FRESH) == adds ? "1" : "0");
     }
     tamis_filter_free(filter);
     return count > 0 ? 2 : 0;
