@@ -132,6 +132,15 @@ else
     echo "not seen: another decimal point (no localedef with de_DE)"
 fi
 
+# What expires is absent, not damaged: its plan goes first, however long its partitions take to be made.
+client c 'brief?expect=100000&fpr=0.001&partition=1024&ttl=1h&renew=create' add <"$work/keys" >/dev/null
+mapfile -t partitions < <(redis_cli keys 'tamis:{brief:*')
+# A script sees one instant.
+first=$(redis_cli eval "local plan, first = redis.call('PTTL', KEYS[1]), 0
+    for i = 2, #KEYS do if redis.call('PTTL', KEYS[i]) < plan then first = first + 1 end end
+    return plan < 1 and 'no expiry' or first" $((${#partitions[@]} + 1)) 'tamis:{brief}' "${partitions[@]}")
+[ "${#partitions[@]}" -gt 9 ] && [ "$first" = 0 ] || fail "brief: of ${#partitions[@]} partitions go before the plan: $first"
+
 # A mistake of a client must not pass: the constant that spreads the second word.
 wrong() {
     mkdir -p "$work/wrong"

@@ -370,15 +370,17 @@ static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
     write_state(at, state);
     const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
                                       at->uri->shown};
-    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
+    const int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
+    const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
     const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {state, strlen(state)}};
+    tamis_status status = TAMIS_OK;
+    if (at->ttl_ms > 0) /* first: what expires is to be found absent, not damaged */
+        status = tamis__redis_command(at, expire, 3, NULL, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_run(at->redis, &exchange, NULL, err);
     if (status == TAMIS_OK)
         status = tamis__redis_command(at, ready, 4, NULL, err);
-    if (status != TAMIS_OK || at->ttl_ms == 0)
-        return status;
-    int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
-    const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
-    return tamis__redis_command(at, expire, 3, NULL, err);
+    return status;
 }
 
 /* Puts our plan, unless somebody was faster: then theirs is read and stands. */
