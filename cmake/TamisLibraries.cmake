@@ -41,7 +41,7 @@ function(tamis_library name)
     EXPORT_NAME ${name}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}
-    INSTALL_RPATH "$ORIGIN" # libtamis-stream finds libtamis beside it, wherever both were put
+    INSTALL_RPATH "$ORIGIN" # the others find libtamis beside them, wherever both were put
     LINK_DEPENDS "${arg_VERSION_SCRIPT}")
   target_link_options(${name}_shared PRIVATE
     "LINKER:--version-script=${arg_VERSION_SCRIPT}" LINKER:--as-needed)

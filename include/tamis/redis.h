@@ -59,8 +59,8 @@ typedef struct tamis_redis_filter_options {
  * redis://host:port/db/NAME?..., and the connection is the filter's own. Parameters:
  *
  *     layout=tamis       the default: one block of 64 bytes an element, parameters kept beside the bits
- *                        (docs/REDIS-LAYOUT.md); expect, fpr, scheme=xxh3|sip, seed, probes and partition are needed only
- *                        where it is made, and have to agree with what is there where they are given
+ *                        (docs/REDIS-LAYOUT.md); expect, fpr, scheme=xxh3|sip|guava64, seed, probes and partition are needed
+ *                        only where it is made, and have to agree with what is there where they are given
  *     layout=java        key "bf:NAME", guava64 over m = (int)(-n ln p / (ln 2)^2) bits, k = max(1, round(m/n ln 2)):
  *                        the bits of a published Java class; expect=n and fpr=p are needed
  *     expect=n, fpr=p    what it is made for

@@ -3,7 +3,7 @@
 /*
  * Our own layout (docs/REDIS-LAYOUT.md): a filter of kind blocked, cut into partitions.
  *
- *     tamis:{NAME}                  hash:   plan -> "layout=1 kind=blocked ... generation=G", state -> "ready"
+ *     tamis:{NAME}                  hash:   plan -> "layout=1 kind=blocked ... generation=G", state -> "ready G"
  *     tamis:{NAME:G:0}:bits         string: | block 0 | block 1 | ... | footer |       64 bytes each
  *     tamis:{NAME:G:1}:bits                 | block of the next ...   | footer |
  *
@@ -11,7 +11,8 @@
  * filter has another generation G, so bits of before are never taken for bits of now.
  *
  * A partition that the server evicted, or that somebody deleted or cut short, has no footer: a batch that touched it
- * fails rather than call keys absent that were in it. A batch after which the hash has another plan fails too.
+ * fails rather than call keys absent that were in it. A batch after which the hash has another plan fails too. What is
+ * dropped or expires loses its hash first, so a footer that is missing is damage only where the plan still stands.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,6 +25,7 @@
 #include "base/memory.h"
 #include "base/versioned.h"
 #include "filter/kernels/filter_kernels.h"
+#include "store/redis/redis_decimal.h"
 #include "store/redis/redis_filter.h"
 #include "store/trouble.h"
 
@@ -33,6 +35,7 @@ enum {
     PARTITION_DEFAULT = 64 << 20, /* footer included */
     PLAN_TEXT = TAMIS__REDIS_PLAN,
     FOOTER_TEXT = 48,
+    STATE_TEXT = 32,
 };
 
 /* Most bits beside those of the fewest-bits plan: see choose_probes. */
@@ -72,19 +75,31 @@ static void write_footer(const tamis__redis_filter *at, uint32_t key, char to[TA
     snprintf(to, FOOTER_TEXT, "tamis-footer 1 %016" PRIx64 " %" PRIu32, at->generation, key);
 }
 
+/* guava64 is murmur3 here, for clients whose language has no XXH3 of 128 bits (Java); positions are the same. */
+static bool has_scheme(tamis_scheme scheme) {
+    return scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP || scheme == TAMIS_SCHEME_GUAVA64;
+}
+
+/* What stands in field state once all partitions of this generation are there. One of another generation, which a maker
+ * that was late may leave, says nothing. */
+static void write_state(const tamis__redis_filter *at, char to[STATE_TEXT]) {
+    snprintf(to, STATE_TEXT, "ready %016" PRIx64, at->generation);
+}
+
 /* ---- the plan as text ---- */
 
 static void write_plan(const tamis_filter *filter, char to[PLAN_TEXT]) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
-    char secret[32] = "";
+    char secret[32] = "", fpr[32];
+    tamis__redis_write_decimal(fpr, sizeof fpr, plan->fpr);
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
     snprintf(to, PLAN_TEXT,
              "layout=1 kind=blocked scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
-             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%.17g generation=%016" PRIx64,
+             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64,
              tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes, at->partition,
-             plan->capacity, plan->fpr, at->generation);
+             plan->capacity, fpr, at->generation);
 }
 
 /* What a plan's text says; of what somebody else may have written. */
@@ -117,7 +132,7 @@ static bool read_word(told *plan, char *name, char *value) {
         if (strcmp(name, numbers[i].name) == 0)
             return read_number(value, numbers[i].base, numbers[i].to);
     if (strcmp(name, "fpr") == 0) {
-        plan->fpr = strtod(value, &end);
+        plan->fpr = tamis__redis_read_decimal(value, &end);
         return *end == '\0' && end != value;
     }
     if (strcmp(name, "kind") == 0)
@@ -173,10 +188,9 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
     wanted->want.kind = TAMIS_KIND_BLOCKED;
     wanted->partition = 0;
     tamis_status status = scheme ? tamis_scheme_parse(scheme, &wanted->want.scheme, err) : TAMIS_OK;
-    if (status == TAMIS_OK && wanted->want.scheme > TAMIS_SCHEME_SIP)
+    if (status == TAMIS_OK && wanted->want.scheme != TAMIS_SCHEME_AUTO && !has_scheme(wanted->want.scheme))
         status = tamis__fail(err, TAMIS_E_INVALID, 0,
-                             "%s: layout tamis has schemes xxh3 and sip, not %s; choose one "
-                             "of them",
+                             "%s: layout tamis has schemes xxh3, sip and guava64, not %s; choose one of them",
                              uri->shown, scheme);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_count(uri, "expect", 1, TAMIS_EXPECT_MAX, &wanted->want.expect, err);
@@ -259,6 +273,11 @@ static tamis_status adopt(tamis_filter *filter, const told *there, const asked_f
     char one[32], other[32];
     tamis_scheme scheme;
     tamis_status status = tamis_scheme_parse(there->scheme, &scheme, err);
+    if (status == TAMIS_OK && !has_scheme(scheme))
+        status = tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "redis %s: %s: its scheme %s is not one of layout tamis; use a later version of tamis",
+            at->redis->to.shown, at->uri->shown, there->scheme);
     if (status == TAMIS_OK && wanted->want.scheme != TAMIS_SCHEME_AUTO && wanted->want.scheme != scheme)
         status = differs(at, "scheme", there->scheme, tamis_scheme_name(wanted->want.scheme), err);
     if (status == TAMIS_OK && wanted->seeded && there->seed != at->seed)
@@ -346,19 +365,22 @@ static tamis_status take_number(void *context, size_t i, const tamis__reply *rep
 
 static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    char name[TAMIS__REDIS_KEY], ttl[24];
+    char name[TAMIS__REDIS_KEY], ttl[24], state[STATE_TEXT];
     size_t size = config_name(at, name);
+    write_state(at, state);
     const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
                                       at->uri->shown};
-    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
-    const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {"ready", 5}};
+    const int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
+    const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
+    const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {state, strlen(state)}};
+    tamis_status status = TAMIS_OK;
+    if (at->ttl_ms > 0) /* first: what expires is to be found absent, not damaged */
+        status = tamis__redis_command(at, expire, 3, NULL, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_run(at->redis, &exchange, NULL, err);
     if (status == TAMIS_OK)
         status = tamis__redis_command(at, ready, 4, NULL, err);
-    if (status != TAMIS_OK || at->ttl_ms == 0)
-        return status;
-    int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
-    const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
-    return tamis__redis_command(at, expire, 3, NULL, err);
+    return status;
 }
 
 /* Puts our plan, unless somebody was faster: then theirs is read and stands. */
@@ -372,8 +394,7 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     tamis_status status = choose_probes(&filter->plan, &want, err);
     if (status != TAMIS_OK)
         return status;
-    if (want.scheme != TAMIS_SCHEME_SIP)
-        filter->plan.scheme = TAMIS_SCHEME_XXH3;
+    filter->plan.scheme = want.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : want.scheme;
     if (getrandom(&at->generation, sizeof at->generation, 0) != sizeof at->generation)
         return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
                            at->uri->shown);
@@ -390,7 +411,7 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
 
 static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    char text[PLAN_TEXT] = "", state[16] = "";
+    char text[PLAN_TEXT] = "", state[STATE_TEXT] = "", ready[STATE_TEXT];
     asked_for wanted;
     told there;
     tamis_status status = read_wanted(at, &wanted, err);
@@ -416,7 +437,8 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     if (status == TAMIS_OK)
         status = get_field(at, "state", state, sizeof state, err);
     /* Whoever comes first after its maker finishes what that may not have: it is the same for everyone. */
-    if (status == TAMIS_OK && strcmp(state, "ready") != 0)
+    write_state(at, ready);
+    if (status == TAMIS_OK && strcmp(state, ready) != 0)
         status = make_partitions(filter, err);
     return status;
 }
@@ -438,15 +460,17 @@ static void place(const tamis_filter *filter, const tamis__asked *asked, size_t 
         spot->offsets[j] += spot->block * 8;
 }
 
-/* ---- checks: the plan, and the footer of each partition ---- */
+/* ---- checks: the footer of each partition, then the plan ---- */
 
 static size_t check_count(const tamis_filter *filter) {
     return 2 + (size_t)tamis__redis_of(filter)->keys;
 }
 
 static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__redis_filter *at = tamis__redis_of(filter);
     char name[TAMIS__REDIS_KEY];
+    if (i == 0)
+        at->gone = 0; /* of the batch before */
     if (i < at->keys) {
         if (!batch->keys[i])
             return false;
@@ -476,35 +500,40 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     return true;
 }
 
-static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
-                               tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    if (i > at->keys)
-        return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
-    if (i == at->keys) {
-        if (reply->type == TAMIS__REPLY_NIL)
-            return tamis__fail(err, TAMIS_E_ABSENT, 0,
-                               "redis %s: %s: was dropped, or expired, while it was open; open it anew",
-                               at->redis->to.shown, at->uri->shown);
-        if (reply->type != TAMIS__REPLY_STRING)
-            return tamis__redis_strange(at, err);
-        if (strcmp(reply->text, at->plan_text) == 0)
-            return TAMIS_OK;
+static tamis_status check_plan(const tamis__redis_filter *at, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type == TAMIS__REPLY_NIL)
+        return tamis__fail(err, TAMIS_E_ABSENT, 0,
+                           "redis %s: %s: was dropped, or expired, while it was open; open it anew",
+                           at->redis->to.shown, at->uri->shown);
+    if (reply->type != TAMIS__REPLY_STRING)
+        return tamis__redis_strange(at, err);
+    if (strcmp(reply->text, at->plan_text) != 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced by another while it was open; open it anew",
                            at->redis->to.shown, at->uri->shown);
-    }
+    if (at->gone == 0)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "redis %s: %s: partition %" PRIu64
+                       " is gone or cut short (evicted, deleted or overwritten), with keys "
+                       "that were in it; drop the filter and build it anew, and keep it from eviction",
+                       at->redis->to.shown, at->uri->shown, at->gone - 1);
+}
+
+static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                               tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    if (i > at->keys)
+        return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
+    if (i == at->keys)
+        return check_plan(at, reply, err);
     char footer[TAMIS__REDIS_BLOCK];
     if (reply->type != TAMIS__REPLY_STRING)
         return tamis__redis_strange(at, err);
     write_footer(at, (uint32_t)i, footer);
-    if (reply->size == sizeof footer && memcmp(reply->text, footer, sizeof footer) == 0)
-        return TAMIS_OK;
-    return tamis__fail(
-        err, TAMIS_E_DAMAGED, 0,
-        "redis %s: %s: partition %zu is gone or cut short (evicted, deleted or overwritten), with keys "
-        "that were in it; drop the filter and build it anew, and keep it from eviction",
-        at->redis->to.shown, at->uri->shown, i);
+    if (reply->size != sizeof footer || memcmp(reply->text, footer, sizeof footer) != 0)
+        at->gone = i + 1;
+    return TAMIS_OK;
 }
 
 /* ---- the whole ---- */

@@ -169,16 +169,12 @@ static size_t answered(const batch *all) {
     return done;
 }
 
-/* Whoever does not trust the filter any more does not trust its answers either. */
-static bool is_moot(tamis_status status) {
-    return status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT;
-}
-
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, tamis_error *err) {
     memset(all->answers, NO_ANSWER, all->asked.count);
     memset(all->touched, 0, all->at->keys * sizeof *all->touched);
     tamis_status status = run_batch(all, err);
-    *done = is_moot(status) ? 0 : answered(all);
+    /* Where the layout has checks, which come last, answers are none until these have passed. */
+    *done = status != TAMIS_OK && all->checks > 0 ? 0 : answered(all);
     if (answers)
         memcpy(answers, all->answers, *done);
     return status;

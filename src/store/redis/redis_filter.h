@@ -60,11 +60,12 @@ struct tamis__redis_filter {
     tamis__redis_uri named; /* of its own */
     uint32_t keys;          /* Redis keys that hold bits */
     uint64_t seed;
-    uint64_t ttl_ms;                   /* 0: none */
-    bool renewed;                      /* by each add */
-    uint64_t renewed_at;               /* tamis__now_ns of the last time */
-    uint64_t generation;               /* layout tamis */
-    uint64_t partition;                /* layout tamis: blocks of a Redis key */
+    uint64_t ttl_ms;     /* 0: none */
+    bool renewed;        /* by each add */
+    uint64_t renewed_at; /* tamis__now_ns of the last time */
+    uint64_t generation; /* layout tamis */
+    uint64_t partition;  /* layout tamis: blocks of a Redis key */
+    uint64_t gone;       /* layout tamis: 1 + a partition this batch found without its footer, or 0 */
     char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash */
 };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "store/redis/redis_decimal.h"
 
 enum { PORT = 6379, DB_MAX = 65535 };
 
@@ -287,7 +288,7 @@ tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, doub
     char *end;
     if (!value)
         return TAMIS_OK;
-    double rate = strtod(value, &end);
+    double rate = tamis__redis_read_decimal(value, &end);
     if (end != value && strcmp(end, "%") == 0) {
         rate /= 100;
         end++;
