@@ -113,6 +113,8 @@ tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis
     tamis_redis *made;
     tamis__link *link;
     tamis_status status = tamis__redis_uri_parse(&uri, text, &allocator, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_uri_server(&uri, err);
     if (status != TAMIS_OK) {
         tamis__redis_uri_release(&uri);
         return status;
