@@ -22,7 +22,7 @@ typedef struct batch {
     bool adds;
     tamis_answer *answers;
     bool *touched; /* of each Redis key */
-    uint64_t fresh;
+    bool cut;      /* a block was not whole */
     size_t checks; /* commands of the layout */
     size_t first;  /* number of the first command: past the elements where only the checks are asked */
 } batch;
@@ -95,7 +95,7 @@ static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *
         return tamis__redis_strange(all->at, err);
     *has_all = true;
     for (size_t j = 0; j < reply->size; j++) {
-        if (reply->items[j].type != TAMIS__REPLY_INTEGER)
+        if (reply->items[j].type != TAMIS__REPLY_INTEGER || (reply->items[j].integer & ~INT64_C(1)) != 0)
             return tamis__redis_strange(all->at, err);
         *has_all = *has_all && reply->items[j].integer == 1;
     }
@@ -103,12 +103,13 @@ static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *
 }
 
 /* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. */
-static tamis_status has_in_block(const batch *all, size_t i, const tamis__reply *reply, bool *has_all,
+static tamis_status has_in_block(batch *all, size_t i, const tamis__reply *reply, bool *has_all,
                                  tamis_error *err) {
     tamis__spot spot;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_strange(all->at, err);
     all->at->layout->place(all->filter, &all->asked, i, &spot);
+    all->cut = all->cut || reply->size < TAMIS__REDIS_BLOCK;
     *has_all = true;
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         uint64_t offset = spot.offsets[j] - spot.block * 8;
@@ -136,7 +137,6 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
     all->answers[i] = has_all ? TAMIS_SEEN : TAMIS_FRESH;
     if (has_all && again && all->adds)
         all->answers[i] = TAMIS_UNKNOWN; /* perhaps these bits are its own */
-    all->fresh += !has_all;
     return TAMIS_OK;
 }
 
@@ -146,6 +146,12 @@ static bool must_renew(const tamis__redis_filter *at, bool adds) {
     return adds && at->ttl_ms > 0 && at->renewed;
 }
 
+static tamis_status run_checks(batch *all, tamis_error *err) {
+    const tamis__exchange exchange = {all->checks, all, put, take, all->at->uri->shown};
+    all->first = all->asked.count;
+    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
+}
+
 static tamis_status run_batch(batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
@@ -153,11 +159,14 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     all->checks = at->layout->check_count ? at->layout->check_count(all->filter) : 0;
     exchange.count = all->asked.count + all->checks + (must_renew(at, all->adds) ? at->keys : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
-    if (status == TAMIS_OK && redone && all->checks > 0) {
-        all->first = all->asked.count;
-        exchange.count = all->checks;
-        status = tamis__redis_run(at->redis, &exchange, NULL, err);
-    }
+    if (status == TAMIS_OK && redone && all->checks > 0)
+        status = run_checks(all, err);
+    if (status == TAMIS_OK && all->cut)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
+            "writes to its keys",
+            at->redis->to.shown, at->uri->shown);
     return status;
 }
 
@@ -169,19 +178,31 @@ static size_t answered(const batch *all) {
     return done;
 }
 
-/* Whoever does not trust the filter any more does not trust its answers either. */
-static bool is_moot(tamis_status status) {
-    return status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT;
+/* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these pass. A server
+ * that cannot be reached is not waited for once more. */
+static bool is_moot(batch *all, tamis_status status) {
+    if (status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
+        return true;
+    if (status == TAMIS_OK || all->checks == 0)
+        return false;
+    return status != TAMIS_E_REFUSED || all->cut || run_checks(all, NULL) != TAMIS_OK;
 }
 
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, tamis_error *err) {
     memset(all->answers, NO_ANSWER, all->asked.count);
     memset(all->touched, 0, all->at->keys * sizeof *all->touched);
     tamis_status status = run_batch(all, err);
-    *done = is_moot(status) ? 0 : answered(all);
+    *done = is_moot(all, status) ? 0 : answered(all);
     if (answers)
         memcpy(answers, all->answers, *done);
     return status;
+}
+
+static uint64_t count_fresh(const tamis_answer *answers, size_t count) {
+    uint64_t fresh = 0;
+    for (size_t i = 0; i < count; i++)
+        fresh += answers[i] == TAMIS_FRESH;
+    return fresh;
 }
 
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
@@ -202,7 +223,7 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
                                    asked->hashes ? asked->hashes + *done : NULL, left < room ? left : room};
         status = ask_some(&all, answers ? answers + *done : NULL, &some, err);
         *done += some;
-        *fresh += all.fresh;
+        *fresh += count_fresh(scratch, some);
     }
     tamis__free(&filter->allocator, scratch, size);
     return status;

@@ -181,7 +181,7 @@ static tamis_status open_layout(tamis_filter *made, const tamis_redis_filter_opt
                                 tamis_error *err) {
     tamis__redis_filter *at = made->body;
     tamis_status status = TAMIS_OK;
-    if (!at->uri->name || at->uri->name_size > TAMIS__REDIS_NAME)
+    if (at->uri->name_size == 0 || at->uri->name_size > TAMIS__REDIS_NAME)
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the filter's name has %zu bytes; give 1 to %d",
                              at->uri->shown, at->uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)

@@ -98,7 +98,7 @@ tamis_status tamis__redis_lease(tamis_redis *redis, tamis__link **link, tamis_er
 
 void tamis__redis_give_back(tamis_redis *redis, tamis__link *link) {
     pthread_mutex_lock(&redis->mutex);
-    if (redis->idle_count < TAMIS__LINKS_IDLE) {
+    if (redis->idle_count < TAMIS__LINKS_IDLE && tamis__link_at_rest(link)) {
         redis->idle[redis->idle_count++] = link;
         link = NULL;
     }
