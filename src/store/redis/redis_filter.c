@@ -220,8 +220,8 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
-        status =
-            tamis__filter_create_remote(&made, &remote, redis ? &redis->allocator : options.allocator, err);
+        status = tamis__filter_create_remote(
+            &made, &remote, redis && !options.allocator ? &redis->allocator : options.allocator, err);
     if (status != TAMIS_OK)
         return status;
     tamis__redis_filter *at = tamis__alloc(&made->allocator, sizeof *at, _Alignof(tamis__redis_filter));

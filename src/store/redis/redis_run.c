@@ -65,6 +65,8 @@ tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, co
         tamis_status status;
     } known[] = {
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
+        /* Said to who is not known yet and sends a command of more than 10 words. */
+        {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
         {"NOPERM",
          "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
          "+bitfield +getrange +setrange +bitcount +hget +hset +hsetnx +eval +pexpire +pttl +persist +del "
