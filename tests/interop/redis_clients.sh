@@ -106,7 +106,7 @@ client c "guava64?$made&scheme=guava64" add </dev/null >/dev/null
 shared xxh3 "${hashers[@]}"
 shared xxh3_large_seed "${hashers[@]}"
 shared guava64 "${clients[@]}"
-keys=$(redis_cli keys 'tamis:{guava64:*' | wc -l)
+keys=$(redis_ask keys 'tamis:{guava64:*' | wc -l)
 ((keys > 3)) || fail "guava64 has $keys partitions"
 if [ -n "$python" ]; then
     "$python" -B "$here/ops.py" "$redis_port" by_python make $((count * 5 / 512 * 512)) 3 guava64 || fail "python makes no filter"
@@ -114,7 +114,7 @@ if [ -n "$python" ]; then
 fi
 
 # The document's own example is one such filter, and `alice` is in it.
-sed -n '/^```redis$/,/^```$/p' "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```' | redis_cli >"$work/replies"
+sed -n '/^```redis$/,/^```$/p' "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```' | redis_ask >"$work/replies"
 [ "$(tr '\n' ' ' <"$work/replies")" = "1 1344 704 1 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md: $(cat "$work/replies")"
 for who in "${hashers[@]}"; do
     [ "$(printf '616c696365\n626f62\n' | client "$who" seen contains | tr '\n' ' ')" = "open 1 0 " ] ||
@@ -127,16 +127,16 @@ if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >/dev/null 2>&1; then
         (export LOCPATH=$work LC_ALL=de_DE.UTF-8 && client c "$made" add </dev/null) | grep -qx open || fail "$made in German"
     done
     client c 'german?fpr=0.01' add </dev/null | grep -qx open || fail "what was made in German is not read"
-    redis_cli hget 'tamis:{german}' plan | grep -q ' fpr=0\.0[01]' || fail "german: $(redis_cli hget 'tamis:{german}' plan)"
+    redis_ask hget 'tamis:{german}' plan | grep -q ' fpr=0\.0[01]' || fail "german: $(redis_ask hget 'tamis:{german}' plan)"
 else
     echo "not seen: another decimal point (no localedef with de_DE)"
 fi
 
 # What expires is absent, not damaged: its plan goes first, however long its partitions take to be made.
 client c 'brief?expect=100000&fpr=0.001&partition=1024&ttl=1h&renew=create' add <"$work/keys" >/dev/null
-mapfile -t partitions < <(redis_cli keys 'tamis:{brief:*')
+mapfile -t partitions < <(redis_ask keys 'tamis:{brief:*')
 # A script sees one instant.
-first=$(redis_cli eval "local plan, first = redis.call('PTTL', KEYS[1]), 0
+first=$(redis_ask eval "local plan, first = redis.call('PTTL', KEYS[1]), 0
     for i = 2, #KEYS do if redis.call('PTTL', KEYS[i]) < plan then first = first + 1 end end
     return plan < 1 and 'no expiry' or first" $((${#partitions[@]} + 1)) 'tamis:{brief}' "${partitions[@]}")
 [ "${#partitions[@]}" -gt 9 ] && [ "$first" = 0 ] || fail "brief: of ${#partitions[@]} partitions go before the plan: $first"
@@ -180,36 +180,36 @@ found() {
     grep -qiE "$text" <<<"$line" || fail "$who $name: after $*: status $status, not '$text' but: $line"
 }
 make_small() {
-    redis_cli del 'tamis:{small}' >/dev/null
+    redis_ask del 'tamis:{small}' >/dev/null
     client c "small?expect=1000&fpr=0.01&scheme=guava64" add <"$work/keys" >/dev/null
-    generation=$(redis_cli hget 'tamis:{small}' plan | sed 's/.*generation=//')
+    generation=$(redis_ask hget 'tamis:{small}' plan | sed 's/.*generation=//')
     bits="tamis:{small:$generation:0}:bits"
 }
 # The partition is gone, and nobody may look whether it is: then nothing is known.
 blind() {
-    redis_cli del "$bits" && redis_cli acl setuser default -hget
+    redis_ask del "$bits" && redis_ask acl setuser default -hget
 }
 for who in "${clients[@]}"; do
     make_small && found "$who" small 'noperm|permission|may not' blind
-    redis_cli acl setuser default +hget >/dev/null
-    make_small && found "$who" small damaged\|gone redis_cli del "$bits"
-    make_small && found "$who" small damaged\|gone redis_cli set "$bits" x
-    make_small && found "$who" small dropped redis_cli del 'tamis:{small}'
-    make_small && found "$who" small dropped redis_cli del 'tamis:{small}' "$bits"
-    make_small && found "$who" small replaced redis_cli hset 'tamis:{small}' plan "layout=1 kind=blocked"
+    redis_ask acl setuser default +hget >/dev/null
+    make_small && found "$who" small damaged\|gone redis_ask del "$bits"
+    make_small && found "$who" small damaged\|gone redis_ask set "$bits" x
+    make_small && found "$who" small dropped redis_ask del 'tamis:{small}'
+    make_small && found "$who" small dropped redis_ask del 'tamis:{small}' "$bits"
+    make_small && found "$who" small replaced redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
     # A maker that stopped early, or wrote his mark late: the next one goes on.
     for state in '' 'ready 0000000000000000'; do
         make_small
-        redis_cli del "$bits" >/dev/null
-        redis_cli hset 'tamis:{small}' state "$state" >/dev/null
+        redis_ask del "$bits" >/dev/null
+        redis_ask hset 'tamis:{small}' state "$state" >/dev/null
         head -n 9 "$work/keys" | client "$who" small add | grep -q '^1$' || fail "$who: does not finish what another began"
-        [ "$(redis_cli hget 'tamis:{small}' state)" = "ready $generation" ] || fail "$who: says not that it is ready"
+        [ "$(redis_ask hget 'tamis:{small}' state)" = "ready $generation" ] || fail "$who: says not that it is ready"
         head -n 9 "$work/keys" | client c small contains | grep -q '^0$' && fail "$who: bits are lost"
     done
     # What none of them may read.
     for change in s/layout=1/layout=2/ s/blocked/classic/ s/guava64/bkdr31/ s/probes=[0-9]*/probes=256/ s/partition=/partition=99999/; do
         make_small
-        redis_cli hset 'tamis:{small}' plan "$(redis_cli hget 'tamis:{small}' plan | sed "$change")" >/dev/null
+        redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed "$change")" >/dev/null
         client "$who" small contains <"$work/keys" >"$work/refused" 2>&1 && fail "$who reads a plan after $change"
         ! grep -q ^open "$work/refused" || fail "$who opens a plan after $change"
     done

@@ -163,6 +163,36 @@ static int faulty_unmap(void *block, size_t size) {
     return fail ? -1 : result;
 }
 
+static int faulty_socket(int domain, int type, int protocol) {
+    return fails(FAULT_SOCKET) ? -1 : real.socket(domain, type, protocol);
+}
+
+static int faulty_connect(int fd, const struct sockaddr *address, size_t size) {
+    return fails(FAULT_CONNECT) ? -1 : real.connect(fd, address, size);
+}
+
+static int faulty_connected(int fd) {
+    return fails(FAULT_CONNECTED) ? -1 : real.connected(fd);
+}
+
+static ssize_t faulty_send(int fd, const void *buffer, size_t size) {
+    if (!strikes(FAULT_SEND))
+        return real.send(fd, buffer, size);
+    if (armed.error_number == FAULT_SHORT)
+        return real.send(fd, buffer, size ? 1 : 0);
+    errno = armed.error_number;
+    return -1;
+}
+
+static ssize_t faulty_receive(int fd, void *buffer, size_t size) {
+    if (!strikes(FAULT_RECEIVE))
+        return real.receive(fd, buffer, size);
+    if (armed.error_number == FAULT_SHORT)
+        return real.receive(fd, buffer, size ? 1 : 0);
+    errno = armed.error_number;
+    return -1;
+}
+
 void fault_install(void) {
     if (installed)
         return;
@@ -193,6 +223,11 @@ void fault_install(void) {
         .map_file = faulty_map_file,
         .advise = faulty_advise,
         .unmap = faulty_unmap,
+        .socket = faulty_socket,
+        .connect = faulty_connect,
+        .connected = faulty_connected,
+        .send = faulty_send,
+        .receive = faulty_receive,
     };
     installed = true;
 }
@@ -226,9 +261,10 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",     "close", "read",    "write", "pread",    "pwrite", "seek",   "fstat",      "stat",
-        "readlink", "sync",  "reserve", "lock",  "fchmod",   "fchown", "rename", "rename_new", "exchange",
-        "unlink",   "poll",  "unread",  "map",   "map_file", "advise", "unmap"};
+        "open",     "close", "read",    "write",   "pread",     "pwrite", "seek",   "fstat",      "stat",
+        "readlink", "sync",  "reserve", "lock",    "fchmod",    "fchown", "rename", "rename_new", "exchange",
+        "unlink",   "poll",  "unread",  "map",     "map_file",  "advise", "unmap",  "socket",     "connect",
+        "connected", "send", "receive"};
     return names[call];
 }
 

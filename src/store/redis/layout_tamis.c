@@ -147,7 +147,8 @@ static bool is_sound(const told *plan) {
            plan->bits <= TAMIS_BITS_MAX && plan->probes >= 1 && plan->probes <= TAMIS_PROBES_MAX &&
            plan->partition >= 1 && plan->partition < PARTITION_MAX / TAMIS__REDIS_BLOCK &&
            (plan->bits / BLOCK_BITS - 1) / plan->partition < UINT32_MAX && plan->expect >= 1 &&
-           plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 && plan->fpr < 1;
+           plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 && plan->fpr < 1 &&
+           plan->has_secret == (strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0);
 }
 
 static tamis_status read_plan(const tamis__redis_filter *at, const char *text, told *plan, tamis_error *err) {
@@ -280,8 +281,11 @@ static tamis_status adopt(tamis_filter *filter, const told *there, const asked_f
             at->redis->to.shown, at->uri->shown, there->scheme);
     if (status == TAMIS_OK && wanted->want.scheme != TAMIS_SCHEME_AUTO && wanted->want.scheme != scheme)
         status = differs(at, "scheme", there->scheme, tamis_scheme_name(wanted->want.scheme), err);
-    if (status == TAMIS_OK && wanted->seeded && there->seed != at->seed)
-        status = check_number(at, "seed", there->seed, at->seed ? at->seed : UINT64_MAX, err);
+    if (status == TAMIS_OK && wanted->seeded && there->seed != at->seed) {
+        snprintf(one, sizeof one, "%" PRIu64, there->seed);
+        snprintf(other, sizeof other, "%" PRIu64, at->seed);
+        status = differs(at, "seed", one, other, err);
+    }
     if (status == TAMIS_OK)
         status = check_number(at, "expect", there->expect, wanted->want.expect, err);
     if (status == TAMIS_OK)
@@ -383,6 +387,13 @@ static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
     return status;
 }
 
+static tamis_status new_generation(tamis__redis_filter *at, tamis_error *err) {
+    if (getrandom(&at->generation, sizeof at->generation, 0) == sizeof at->generation)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
+                       at->uri->shown);
+}
+
 /* Puts our plan, unless somebody was faster: then theirs is read and stands. */
 static tamis_status create(tamis_filter *filter, const asked_for *wanted,
                            const tamis_redis_filter_options *options, tamis_error *err) {
@@ -395,9 +406,9 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     if (status != TAMIS_OK)
         return status;
     filter->plan.scheme = want.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : want.scheme;
-    if (getrandom(&at->generation, sizeof at->generation, 0) != sizeof at->generation)
-        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                           at->uri->shown);
+    status = new_generation(at, err);
+    if (status != TAMIS_OK)
+        return status;
     set_partitions(filter,
                    (wanted->partition ? wanted->partition : PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1);
     status = tamis__redis_set_up(filter, options, err);
@@ -586,9 +597,85 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     return TAMIS_OK;
 }
 
+/* ---- clear ---- */
+
+/* Partitions of before are left so long, for batches that are on their way: they find the new plan at their end, and
+ * fail. An add to a partition that is not there would make one that nobody removes. */
+enum { OLD_STAYS_MS = 15000 };
+
+/* Replaces the plan, if it is still the one we know. 1 too where it is ours already: who asked twice may not know. */
+static const char replace_script[] =
+    "local p = redis.call('HGET', KEYS[1], 'plan') "
+    "if p == ARGV[1] then "
+    "redis.call('HSET', KEYS[1], 'plan', ARGV[2], 'state', 'ready') return 1 end "
+    "if p == ARGV[2] then return 1 end return 0";
+
+static bool put_farewell(void *context, size_t i, tamis__link *link) {
+    const tamis_filter *filter = context;
+    char name[TAMIS__REDIS_KEY];
+    size_t size = key_name(tamis__redis_of(filter), (uint32_t)i, name);
+    tamis__link_command(link, 3);
+    tamis__link_text(link, "PEXPIRE");
+    tamis__link_word(link, name, size);
+    tamis__link_number(link, OLD_STAYS_MS);
+    return true;
+}
+
+/* The partitions of a generation are to go; where that fails they stay, and harm nobody. */
+static void expire_generation(tamis_filter *filter, uint64_t generation) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis__exchange exchange = {at->keys, filter, put_farewell, take_number, at->uri->shown};
+    uint64_t ours = at->generation;
+    at->generation = generation;
+    (void)tamis__redis_run(at->redis, &exchange, NULL, NULL);
+    at->generation = ours;
+}
+
+/* New partitions, then the plan that names them; never a moment in which the filter is half of each. */
+static tamis_status replace(tamis_filter *filter, const char *text, bool *replaced, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    char name[TAMIS__REDIS_KEY];
+    const tamis_key words[] = {{"EVAL", 4},
+                               {replace_script, sizeof replace_script - 1},
+                               {"1", 1},
+                               {name, config_name(at, name)},
+                               {at->plan_text, strlen(at->plan_text)},
+                               {text, strlen(text)}};
+    const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
+                                      at->uri->shown};
+    int64_t integer = 0;
+    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_command(at, words, 6, &integer, err);
+    *replaced = integer == 1;
+    return status;
+}
+
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
-    (void)filter;
-    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "clear: not there yet");
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    const uint64_t before = at->generation;
+    char text[PLAN_TEXT];
+    bool replaced = false;
+    tamis_status status = new_generation(at, err);
+    if (status != TAMIS_OK)
+        return status;
+    write_plan(filter, text);
+    status = replace(filter, text, &replaced, err);
+    if (status == TAMIS_OK && replaced) {
+        memcpy(at->plan_text, text, sizeof text);
+        expire_generation(filter, before);
+        return TAMIS_OK;
+    }
+    /* Where the connection was lost for good, the plan may be the new one: then its partitions stay, and the next batch
+     * says that the filter was replaced. */
+    if (status == TAMIS_OK || status == TAMIS_E_REFUSED)
+        expire_generation(filter, at->generation);
+    at->generation = before;
+    if (status != TAMIS_OK)
+        return status;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: was dropped or replaced by another while it was open; open it anew",
+                       at->redis->to.shown, at->uri->shown);
 }
 
 const tamis__layout tamis__layout_tamis = {.name = "tamis",

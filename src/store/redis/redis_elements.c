@@ -22,7 +22,8 @@ typedef struct batch {
     bool adds;
     tamis_answer *answers;
     bool *touched; /* of each Redis key */
-    uint64_t fresh;
+    bool *endless; /* of each Redis key: it was there, and does not expire */
+    bool cut;      /* a block was not whole */
     size_t checks; /* commands of the layout */
     size_t first;  /* number of the first command: past the elements where only the checks are asked */
 } batch;
@@ -65,6 +66,14 @@ static void put_bits(const batch *all, const tamis__spot *spot, tamis__link *lin
     }
 }
 
+static void put_expiry(const batch *all, uint32_t key, bool sets, tamis__link *link) {
+    tamis__link_command(link, sets ? 3 : 2);
+    tamis__link_text(link, sets ? "PEXPIRE" : "PTTL");
+    put_key(all, key, link);
+    if (sets)
+        tamis__link_number(link, (int64_t)all->at->ttl_ms);
+}
+
 static bool put(void *context, size_t i, tamis__link *link) {
     batch *all = context;
     i += all->first;
@@ -81,10 +90,7 @@ static bool put(void *context, size_t i, tamis__link *link) {
     i -= all->asked.count;
     if (i < all->checks)
         return all->at->layout->check_ask(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
-    tamis__link_command(link, 3);
-    tamis__link_text(link, "PEXPIRE");
-    put_key(all, (uint32_t)(i - all->checks), link);
-    tamis__link_number(link, (int64_t)all->at->ttl_ms);
+    put_expiry(all, (uint32_t)(i - all->checks), all->at->renewed, link);
     return true;
 }
 
@@ -95,7 +101,7 @@ static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *
         return tamis__redis_strange(all->at, err);
     *has_all = true;
     for (size_t j = 0; j < reply->size; j++) {
-        if (reply->items[j].type != TAMIS__REPLY_INTEGER)
+        if (reply->items[j].type != TAMIS__REPLY_INTEGER || (reply->items[j].integer & ~INT64_C(1)) != 0)
             return tamis__redis_strange(all->at, err);
         *has_all = *has_all && reply->items[j].integer == 1;
     }
@@ -103,12 +109,13 @@ static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *
 }
 
 /* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. */
-static tamis_status has_in_block(const batch *all, size_t i, const tamis__reply *reply, bool *has_all,
+static tamis_status has_in_block(batch *all, size_t i, const tamis__reply *reply, bool *has_all,
                                  tamis_error *err) {
     tamis__spot spot;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_strange(all->at, err);
     all->at->layout->place(all->filter, &all->asked, i, &spot);
+    all->cut = all->cut || reply->size < TAMIS__REDIS_BLOCK;
     *has_all = true;
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         uint64_t offset = spot.offsets[j] - spot.block * 8;
@@ -123,8 +130,10 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
     bool has_all = false;
     tamis_status status;
     i += all->first;
-    if (i >= all->asked.count + all->checks)
+    if (i >= all->asked.count + all->checks) {
+        all->endless[i - all->asked.count - all->checks] = reply->integer == -1; /* PEXPIRE says 0 or 1 */
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
+    }
     if (i >= all->asked.count)
         return all->at->layout->check_take(all->filter, i - all->asked.count, reply, err);
     if (all->at->layout->has_blocks && !all->adds)
@@ -136,14 +145,43 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
     all->answers[i] = has_all ? TAMIS_SEEN : TAMIS_FRESH;
     if (has_all && again && all->adds)
         all->answers[i] = TAMIS_UNKNOWN; /* perhaps these bits are its own */
-    all->fresh += !has_all;
     return TAMIS_OK;
 }
 
 /* ---- a batch ---- */
 
-static bool must_renew(const tamis__redis_filter *at, bool adds) {
-    return adds && at->ttl_ms > 0 && at->renewed;
+static bool must_expire(const tamis__redis_filter *at, bool adds) {
+    return adds && at->ttl_ms > 0;
+}
+
+static bool put_end(void *context, size_t i, tamis__link *link) {
+    const batch *all = context;
+    if (!all->endless[i])
+        return false;
+    put_expiry(all, (uint32_t)i, true, link);
+    return true;
+}
+
+static tamis_status take_end(void *context, size_t i, const tamis__reply *reply, bool again,
+                             tamis_error *err) {
+    const batch *all = context;
+    (void)i;
+    (void)again;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
+}
+
+/* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
+static tamis_status end_endless(batch *all, tamis_error *err) {
+    const tamis__exchange exchange = {all->at->keys, all, put_end, take_end, all->at->uri->shown};
+    if (!must_expire(all->at, all->adds) || !memchr(all->endless, true, all->at->keys))
+        return TAMIS_OK;
+    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
+}
+
+static tamis_status run_checks(batch *all, tamis_error *err) {
+    const tamis__exchange exchange = {all->checks, all, put, take, all->at->uri->shown};
+    all->first = all->asked.count;
+    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
 }
 
 static tamis_status run_batch(batch *all, tamis_error *err) {
@@ -151,14 +189,17 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     bool redone = false;
     tamis__exchange exchange = {0, all, put, take, at->uri->shown};
     all->checks = at->layout->check_count ? at->layout->check_count(all->filter) : 0;
-    exchange.count = all->asked.count + all->checks + (must_renew(at, all->adds) ? at->keys : 0);
+    exchange.count = all->asked.count + all->checks + (must_expire(at, all->adds) ? at->keys : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
-    if (status == TAMIS_OK && redone && all->checks > 0) {
-        all->first = all->asked.count;
-        exchange.count = all->checks;
-        status = tamis__redis_run(at->redis, &exchange, NULL, err);
-    }
-    return status;
+    if (status == TAMIS_OK && redone && all->checks > 0)
+        status = run_checks(all, err);
+    if (status == TAMIS_OK && all->cut)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
+            "writes to its keys",
+            at->redis->to.shown, at->uri->shown);
+    return status == TAMIS_OK ? end_endless(all, err) : status;
 }
 
 /* The first of them that are answered. */
@@ -169,21 +210,37 @@ static size_t answered(const batch *all) {
     return done;
 }
 
+/* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these pass. A server
+ * that cannot be reached is not waited for once more. */
+static bool is_moot(batch *all, tamis_status status) {
+    if (status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
+        return true;
+    if (status == TAMIS_OK || all->checks == 0)
+        return false;
+    return status != TAMIS_E_REFUSED || all->cut || run_checks(all, NULL) != TAMIS_OK;
+}
+
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, tamis_error *err) {
     memset(all->answers, NO_ANSWER, all->asked.count);
-    memset(all->touched, 0, all->at->keys * sizeof *all->touched);
+    memset(all->touched, 0, 2 * (size_t)all->at->keys); /* endless too */
     tamis_status status = run_batch(all, err);
-    /* Where the layout has checks, which come last, answers are none until these have passed. */
-    *done = status != TAMIS_OK && all->checks > 0 ? 0 : answered(all);
+    *done = is_moot(all, status) ? 0 : answered(all);
     if (answers)
         memcpy(answers, all->answers, *done);
     return status;
 }
 
+static uint64_t count_fresh(const tamis_answer *answers, size_t count) {
+    uint64_t fresh = 0;
+    for (size_t i = 0; i < count; i++)
+        fresh += answers[i] == TAMIS_FRESH;
+    return fresh;
+}
+
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
                         tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, size = room + at->keys;
+    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, size = room + 2 * (size_t)at->keys;
     tamis_status status = TAMIS_OK;
     *done = 0;
     uint8_t *scratch = tamis__alloc(&filter->allocator, size, 1);
@@ -194,11 +251,12 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
         size_t some = 0;
         batch all = {.filter = filter, .at = at, .adds = adds, .answers = scratch};
         all.touched = (bool *)(scratch + room);
+        all.endless = all.touched + at->keys;
         all.asked = (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                                    asked->hashes ? asked->hashes + *done : NULL, left < room ? left : room};
         status = ask_some(&all, answers ? answers + *done : NULL, &some, err);
         *done += some;
-        *fresh += all.fresh;
+        *fresh += count_fresh(scratch, some);
     }
     tamis__free(&filter->allocator, scratch, size);
     return status;

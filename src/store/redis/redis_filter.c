@@ -181,7 +181,7 @@ static tamis_status open_layout(tamis_filter *made, const tamis_redis_filter_opt
                                 tamis_error *err) {
     tamis__redis_filter *at = made->body;
     tamis_status status = TAMIS_OK;
-    if (!at->uri->name || at->uri->name_size > TAMIS__REDIS_NAME)
+    if (at->uri->name_size == 0 || at->uri->name_size > TAMIS__REDIS_NAME)
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the filter's name has %zu bytes; give 1 to %d",
                              at->uri->shown, at->uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
@@ -220,8 +220,8 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
-        status =
-            tamis__filter_create_remote(&made, &remote, redis ? &redis->allocator : options.allocator, err);
+        status = tamis__filter_create_remote(
+            &made, &remote, redis && !options.allocator ? &redis->allocator : options.allocator, err);
     if (status != TAMIS_OK)
         return status;
     tamis__redis_filter *at = tamis__alloc(&made->allocator, sizeof *at, _Alignof(tamis__redis_filter));
