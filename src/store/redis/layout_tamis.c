@@ -607,7 +607,7 @@ enum { OLD_STAYS_MS = 15000 };
 static const char replace_script[] =
     "local p = redis.call('HGET', KEYS[1], 'plan') "
     "if p == ARGV[1] then "
-    "redis.call('HSET', KEYS[1], 'plan', ARGV[2], 'state', 'ready') return 1 end "
+    "redis.call('HSET', KEYS[1], 'plan', ARGV[2], 'state', ARGV[3]) return 1 end "
     "if p == ARGV[2] then return 1 end return 0";
 
 static bool put_farewell(void *context, size_t i, tamis__link *link) {
@@ -634,19 +634,21 @@ static void expire_generation(tamis_filter *filter, uint64_t generation) {
 /* New partitions, then the plan that names them; never a moment in which the filter is half of each. */
 static tamis_status replace(tamis_filter *filter, const char *text, bool *replaced, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    char name[TAMIS__REDIS_KEY];
+    char name[TAMIS__REDIS_KEY], state[STATE_TEXT];
+    write_state(at, state);
     const tamis_key words[] = {{"EVAL", 4},
                                {replace_script, sizeof replace_script - 1},
                                {"1", 1},
                                {name, config_name(at, name)},
                                {at->plan_text, strlen(at->plan_text)},
-                               {text, strlen(text)}};
+                               {text, strlen(text)},
+                               {state, strlen(state)}};
     const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
                                       at->uri->shown};
     int64_t integer = 0;
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_command(at, words, 6, &integer, err);
+        status = tamis__redis_command(at, words, 7, &integer, err);
     *replaced = integer == 1;
     return status;
 }
