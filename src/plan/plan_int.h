@@ -55,6 +55,9 @@ double tamis__uneven_fpr(double values, double m, double t, double k);
 /* What is to be added to the rate of m bits where positions are a progression modulo m that comes back to where it
  * was, `fill` being the share of bits set. `places`: 1, or 2 where each has a mirror image (guava32). */
 double tamis__repeats_fpr(double fill, double m, double k, uint32_t places);
+/* What is added where half of the k positions are the first multiples of one number, which two keys may share
+ * (redisson). */
+double tamis__multiples_fpr(double fill, double k);
 
 /* Blocked: most keys a block, on average, at rate p, with *k probes, or with the best k, which it fills in, where
  * *k is 0. 0 where p is out of reach. */
