@@ -81,9 +81,9 @@ uint64_t tamis__scheme_bits_max(tamis_scheme scheme);
 double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind);
 
 /* What the scheme's positions add to the rate of a classic filter by coming back to where they were; 0 for most. */
-double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double k);
+TAMIS_PRIVATE_API double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double k);
 /* The rate of a classic filter of that scheme with n keys. */
-double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
+TAMIS_PRIVATE_API double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
 
 /* The size of that kind, whatever the memory. `reason` is left empty. */
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err);

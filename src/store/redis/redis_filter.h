@@ -75,7 +75,7 @@ struct tamis__redis_filter {
 };
 
 extern const tamis__layout tamis__layout_tamis, tamis__layout_java, tamis__layout_php1, tamis__layout_php2,
-    tamis__layout_php3;
+    tamis__layout_php3, tamis__layout_redisson;
 
 static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
     return filter->body;
