@@ -43,8 +43,8 @@ TAMIS_API void tamis_redis_close(tamis_redis *redis);
 
 typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
-    bool
-        create; /* layout tamis: make it if it is not there and its parameters are given; else TAMIS_E_ABSENT */
+    bool create; /* layouts tamis and redisson: make it if it is not there and its parameters are given; else
+                           TAMIS_E_ABSENT */
     const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH */
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
@@ -63,6 +63,10 @@ typedef struct tamis_redis_filter_options {
  *                        only where it is made, and have to agree with what is there where they are given
  *     layout=java        key "bf:NAME", guava64 over m = (int)(-n ln p / (ln 2)^2) bits, k = max(1, round(m/n ln 2)):
  *                        the bits of a published Java class; expect=n and fpr=p are needed
+ *     layout=redisson    bitmap NAME and hash {NAME}:config of a Java RBloomFilter with StringCodec; expect, fpr, bits and
+ *                        probes as for tamis: expect and fpr are needed where it is made, and have to agree
+ *     layout=php1, php2, php3   NAME, NAME.0 ... and NAME:0 ...: the bits of a published PHP class, in its three versions;
+ *                        bits=m and probes=k are needed
  *     expect=n, fpr=p    what it is made for
  *     ttl=1d             its keys expire so long after the last add (renew=add, the default) or after it was made
  *                        (renew=create)
@@ -73,7 +77,9 @@ typedef struct tamis_redis_filter_options {
  *
  * No answer is wrong: a key that was answered is in. Where a connection was lost after an add was sent, it is sent again;
  * if its bits are all there then, nobody knows who set them, and the answer is TAMIS_UNKNOWN. Where a call fails, keys
- * past *done may be in or not. TAMIS_E_DAMAGED: a part of the filter is gone from the server, with keys that were in it.
+ * past *done may be in or not. TAMIS_E_DAMAGED: a part of the filter is gone from the server, with keys that were in it;
+ * the other layouts have nothing to tell that by: keep their keys from eviction. TAMIS_E_ABSENT, TAMIS_E_MISMATCH: it was
+ * dropped, or replaced by another, while it was open (layouts tamis and redisson).
  */
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);

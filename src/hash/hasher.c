@@ -12,6 +12,7 @@
 #include "base/versioned.h"
 #include "hash/bkdr.h"
 #include "hash/fnv.h"
+#include "hash/highwayhash.h"
 #include "hash/murmur3.h"
 #include "hash/murmur64a.h"
 #include "hash/positions.h"
@@ -37,6 +38,7 @@ static const struct scheme_row {
     [TAMIS_SCHEME_BKDR63] = {"bkdr63", 0, false, false, false},
     [TAMIS_SCHEME_REDISBLOOM] = {"redisbloom", 128, false, false, true},
     [TAMIS_SCHEME_FNV_DCSO] = {"fnv-dcso", 64, false, false, true},
+    [TAMIS_SCHEME_REDISSON] = {"redisson", 128, false, false, true},
 };
 enum { SCHEME_COUNT = sizeof scheme_rows / sizeof *scheme_rows };
 
@@ -53,8 +55,8 @@ tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_er
     }
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
-        "%.100s: no such scheme; use auto, xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom "
-        "or fnv-dcso",
+        "%.100s: no such scheme; use auto, xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
+        "fnv-dcso or redisson",
         name);
 }
 
@@ -210,6 +212,11 @@ static void hash_redisbloom(const tamis_key *key, uint64_t word[2]) {
     word[1] = tamis__murmur64a(key->data, key->size, word[0]);
 }
 
+static void hash_redisson(const tamis_key *key, uint64_t word[2]) {
+    static const uint64_t redisson[4] = TAMIS__REDISSON_KEY;
+    tamis__highwayhash_128(key->data, key->size, redisson, word);
+}
+
 /* The scheme has a digest. */
 static void digest(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
     switch (hasher->scheme) {
@@ -226,6 +233,9 @@ static void digest(const tamis_hasher *hasher, const tamis_key *key, uint64_t wo
     case TAMIS_SCHEME_FNV_DCSO:
         word[0] = tamis__fnv1_64(key->data, key->size);
         word[1] = 0;
+        break;
+    case TAMIS_SCHEME_REDISSON:
+        hash_redisson(key, word);
         break;
     default:
         hash_xxh3(hasher, key, word);

@@ -57,6 +57,14 @@ static void dcso_positions(uint64_t x, uint64_t bits, uint32_t probes, uint64_t 
     }
 }
 
+static void redisson_positions(const uint64_t word[2], uint64_t bits, uint32_t probes, uint64_t *positions) {
+    uint64_t x = word[0];
+    for (uint32_t i = 0; i < probes; i++) {
+        positions[i] = (x & INT64_MAX) % bits;
+        x += word[i % 2 == 0];
+    }
+}
+
 void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits, uint32_t probes,
                       uint64_t *positions) {
     switch (scheme) {
@@ -71,6 +79,9 @@ void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits
         break;
     case TAMIS_SCHEME_FNV_DCSO:
         dcso_positions(word[0], bits, probes, positions);
+        break;
+    case TAMIS_SCHEME_REDISSON:
+        redisson_positions(word, bits, probes, positions);
         break;
     default:
         shift_positions(word, bits, probes, positions);

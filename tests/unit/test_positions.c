@@ -65,7 +65,7 @@ static void positions_are_below_m(void **state) {
         for (int j = 0; j < 25; j++) {
             digest hash = {{words[j % 5], words[j / 5]}};
             uint64_t at[MOST];
-            for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_FNV_DCSO; scheme++) {
+            for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_REDISSON; scheme++) {
                 if (!tamis_scheme_digest_bits((tamis_scheme)scheme))
                     continue;
                 tamis__positions((tamis_scheme)scheme, hash.word, sizes[i], MOST, at);
@@ -123,12 +123,18 @@ static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, c
     tamis_hasher_free(hasher);
 }
 
-/* RedisBloom's own BF.DEBUG and the program of DCSO on these keys. */
+/* RedisBloom's own BF.DEBUG, the program of DCSO and Redisson's loop in Java on these keys. */
 static void positions_of_other_programs(void **state) {
     (void)state;
     assert_positions(TAMIS_SCHEME_REDISBLOOM, "foo", 1152, (uint64_t[]){269, 847, 145, 723, 21, 599, 25, 475},
                      8);
     assert_positions(TAMIS_SCHEME_FNV_DCSO, "foo", 95, (uint64_t[]){29, 15, 29, 66, 70, 8, 72}, 7);
+    assert_positions(TAMIS_SCHEME_REDISSON, "foo", 9585,
+                     (uint64_t[]){5367, 4316, 7335, 6284, 9303, 8252, 1686}, 7);
+    assert_positions(TAMIS_SCHEME_REDISSON, "", 9585, (uint64_t[]){6677, 3567, 7896, 4786, 9115, 6005, 3097},
+                     7);
+    assert_positions(TAMIS_SCHEME_REDISSON, "0123456789abcdef0123456789abcdef", 9585,
+                     (uint64_t[]){5026, 1393, 6419, 2786, 5464, 4179, 6857}, 7);
 }
 
 /* chi square of `cells` counts that should be equal: its mean is cells - 1, its deviation sqrt(2 (cells - 1)) */

@@ -464,6 +464,7 @@ static void place(const tamis_filter *filter, const tamis__asked *asked, size_t 
     else
         tamis_hash_many(filter->hasher, &asked->keys[i], 1, &hash, NULL); /* both schemes have digests */
     uint64_t block = tamis__mulhi(hash.word[1], blocks_of(filter));
+    spot->server = 0;
     spot->key = (uint32_t)(block / at->partition);
     spot->block = block % at->partition * TAMIS__REDIS_BLOCK;
     tamis__block_positions(&hash, filter->plan.probes, spot->offsets);

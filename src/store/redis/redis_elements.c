@@ -3,7 +3,10 @@
 /*
  * A batch:   element 0 ... element n-1 | checks of the layout | expiry of every Redis key
  *
- * in one pipeline. The checks come last: what they find to be there was there while the elements were asked. If a command
+ * in one pipeline. An element has as many numbers as it may have parts: its bits in one Redis key each, in the order in
+ * which the probes come to the keys. Adding one that has several is not one instant, but it is SEEN only where each of
+ * its bits was set by somebody else, so of those who add it at once one at least finds it fresh.
+ * The checks come last: what they find to be there was there while the elements were asked. If a command
  * had to be asked again, the order is not sure, and the checks are asked once more by themselves.
  */
 #include <string.h>
@@ -12,20 +15,24 @@
 #include "base/system.h"
 #include "store/redis/redis_filter.h"
 
-/* Of an answer that has not come; elements of one pipeline. */
-enum { NO_ANSWER = 0xff, AT_ONCE = 64 << 10 };
+/* Elements of one pipeline. */
+enum { AT_ONCE = 64 << 10 };
 
 typedef struct batch {
     const tamis_filter *filter;
     const tamis__redis_filter *at;
     tamis__asked asked;
     bool adds;
-    tamis_answer *answers;
-    bool *touched; /* of each Redis key */
-    bool *endless; /* of each Redis key: it was there, and does not expire */
-    bool cut;      /* a block was not whole */
-    size_t checks; /* commands of the layout */
-    size_t first;  /* number of the first command: past the elements where only the checks are asked */
+    tamis_answer *answers; /* of the parts that were answered */
+    uint8_t *left;         /* of each element: parts that were not */
+    bool *touched;         /* of each Redis key */
+    bool *endless;         /* of each Redis key: it was there, and does not expire */
+    bool cut;              /* a block was not whole */
+    size_t elements;       /* commands of elements */
+    size_t checks;         /* and of the layout */
+    size_t first;     /* number of the first command: past the elements where only the checks are asked */
+    tamis__spot spot; /* of element `placed`, the last that was looked for */
+    size_t placed;
 } batch;
 
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
@@ -34,6 +41,46 @@ tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *er
         "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
         "later?",
         at->redis->to.shown, at->uri->shown);
+}
+
+/* ---- places ---- */
+
+static const tamis__spot *place(batch *all, size_t element) {
+    if (all->placed != element)
+        all->at->layout->place(all->filter, &all->asked, element, &all->spot);
+    all->placed = element;
+    return &all->spot;
+}
+
+static bool is_in(const batch *all, uint32_t probe, uint32_t key) {
+    return all->at->parts == 1 || all->spot.keys[probe] == key;
+}
+
+static bool is_first_of_key(const tamis__spot *spot, uint32_t probe) {
+    for (uint32_t j = 0; j < probe; j++)
+        if (spot->keys[j] == spot->keys[probe])
+            return false;
+    return true;
+}
+
+/* The Redis key of the element's part of that number, and how many bits it has; false where there is none. */
+static bool find_part(batch *all, size_t element, uint32_t number, uint32_t *key, uint32_t *count) {
+    const uint32_t probes = all->filter->plan.probes;
+    const tamis__spot *spot = place(all, element);
+    *key = spot->key;
+    *count = probes;
+    if (all->at->parts == 1)
+        return true;
+    uint32_t first = 0;
+    while (first < probes && !(is_first_of_key(spot, first) && number-- == 0))
+        first++;
+    if (first == probes)
+        return false;
+    *key = spot->keys[first];
+    *count = 0;
+    for (uint32_t j = first; j < probes; j++)
+        *count += is_in(all, j, *key);
+    return true;
 }
 
 /* ---- putting ---- */
@@ -52,18 +99,33 @@ static void put_block(const batch *all, const tamis__spot *spot, tamis__link *li
     tamis__link_number(link, (int64_t)spot->block + TAMIS__REDIS_BLOCK - 1);
 }
 
-static void put_bits(const batch *all, const tamis__spot *spot, tamis__link *link) {
-    const uint32_t probes = all->filter->plan.probes;
-    tamis__link_command(link, 2 + (size_t)probes * (all->adds ? 4 : 3));
+static void put_bits(const batch *all, uint32_t key, uint32_t count, tamis__link *link) {
+    tamis__link_command(link, 2 + (size_t)count * (all->adds ? 4 : 3));
     tamis__link_word(link, "BITFIELD", 8);
-    put_key(all, spot->key, link);
-    for (uint32_t j = 0; j < probes; j++) {
+    put_key(all, key, link);
+    for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
+        if (!is_in(all, j, key))
+            continue;
         tamis__link_word(link, all->adds ? "SET" : "GET", 3);
         tamis__link_word(link, "u1", 2);
-        tamis__link_number(link, (int64_t)spot->offsets[j]);
+        tamis__link_number(link, (int64_t)all->spot.offsets[j]);
         if (all->adds)
             tamis__link_word(link, "1", 1);
     }
+}
+
+static bool put_element(batch *all, size_t element, uint32_t number, tamis__link *link) {
+    uint32_t key, count;
+    if (!find_part(all, element, number, &key, &count)) {
+        all->left[element]--;
+        return false;
+    }
+    all->touched[key] = true;
+    if (all->at->layout->has_blocks && !all->adds)
+        put_block(all, &all->spot, link);
+    else
+        put_bits(all, key, count, link);
+    return true;
 }
 
 static void put_expiry(const batch *all, uint32_t key, bool sets, tamis__link *link) {
@@ -77,17 +139,9 @@ static void put_expiry(const batch *all, uint32_t key, bool sets, tamis__link *l
 static bool put(void *context, size_t i, tamis__link *link) {
     batch *all = context;
     i += all->first;
-    if (i < all->asked.count) {
-        tamis__spot spot;
-        all->at->layout->place(all->filter, &all->asked, i, &spot);
-        all->touched[spot.key] = true;
-        if (all->at->layout->has_blocks && !all->adds)
-            put_block(all, &spot, link);
-        else
-            put_bits(all, &spot, link);
-        return true;
-    }
-    i -= all->asked.count;
+    if (i < all->elements)
+        return put_element(all, i / all->at->parts, (uint32_t)(i % all->at->parts), link);
+    i -= all->elements;
     if (i < all->checks)
         return all->at->layout->check_ask(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
     put_expiry(all, (uint32_t)(i - all->checks), all->at->renewed, link);
@@ -96,12 +150,16 @@ static bool put(void *context, size_t i, tamis__link *link) {
 
 /* ---- taking ---- */
 
-static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *has_all, tamis_error *err) {
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != all->filter->plan.probes)
+static tamis_status has_bits(batch *all, size_t element, uint32_t number, const tamis__reply *reply,
+                             bool *has_all, tamis_error *err) {
+    uint32_t key, count = all->filter->plan.probes;
+    if (all->at->parts > 1)
+        find_part(all, element, number, &key, &count); /* it was put */
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != count)
         return tamis__redis_strange(all->at, err);
     *has_all = true;
     for (size_t j = 0; j < reply->size; j++) {
-        if (reply->items[j].type != TAMIS__REPLY_INTEGER || (reply->items[j].integer & ~INT64_C(1)) != 0)
+        if (reply->items[j].type != TAMIS__REPLY_INTEGER)
             return tamis__redis_strange(all->at, err);
         *has_all = *has_all && reply->items[j].integer == 1;
     }
@@ -109,43 +167,49 @@ static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *
 }
 
 /* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. */
-static tamis_status has_in_block(batch *all, size_t i, const tamis__reply *reply, bool *has_all,
+static tamis_status has_in_block(batch *all, size_t element, const tamis__reply *reply, bool *has_all,
                                  tamis_error *err) {
-    tamis__spot spot;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_strange(all->at, err);
-    all->at->layout->place(all->filter, &all->asked, i, &spot);
+    const tamis__spot *spot = place(all, element);
     all->cut = all->cut || reply->size < TAMIS__REDIS_BLOCK;
     *has_all = true;
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
-        uint64_t offset = spot.offsets[j] - spot.block * 8;
+        uint64_t offset = spot->offsets[j] - spot->block * 8;
         *has_all = *has_all && offset / 8 < reply->size &&
                    ((unsigned char)reply->text[offset / 8] & 0x80 >> offset % 8) != 0;
     }
     return TAMIS_OK;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
-    batch *all = context;
+static tamis_status take_element(batch *all, size_t element, uint32_t number, const tamis__reply *reply,
+                                 bool again, tamis_error *err) {
+    tamis_answer *answer = &all->answers[element];
     bool has_all = false;
-    tamis_status status;
-    i += all->first;
-    if (i >= all->asked.count + all->checks) {
-        all->endless[i - all->asked.count - all->checks] = reply->integer == -1; /* PEXPIRE says 0 or 1 */
-        return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
-    }
-    if (i >= all->asked.count)
-        return all->at->layout->check_take(all->filter, i - all->asked.count, reply, err);
-    if (all->at->layout->has_blocks && !all->adds)
-        status = has_in_block(all, i, reply, &has_all, err);
-    else
-        status = has_bits(all, reply, &has_all, err);
+    tamis_status status = all->at->layout->has_blocks && !all->adds
+                              ? has_in_block(all, element, reply, &has_all, err)
+                              : has_bits(all, element, number, reply, &has_all, err);
     if (status != TAMIS_OK)
         return status;
-    all->answers[i] = has_all ? TAMIS_SEEN : TAMIS_FRESH;
-    if (has_all && again && all->adds)
-        all->answers[i] = TAMIS_UNKNOWN; /* perhaps these bits are its own */
+    all->left[element]--;
+    if (!has_all)
+        *answer = TAMIS_FRESH;
+    else if (again && all->adds && *answer == TAMIS_SEEN)
+        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own */
     return TAMIS_OK;
+}
+
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+    batch *all = context;
+    const uint32_t parts = all->at->parts;
+    i += all->first;
+    if (i < all->elements)
+        return take_element(all, i / parts, (uint32_t)(i % parts), reply, again, err);
+    i -= all->elements;
+    if (i < all->checks)
+        return all->at->layout->check_take(all->filter, i, reply, err);
+    all->endless[i - all->checks] = reply->integer == -1; /* PEXPIRE says 0 or 1 */
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
 }
 
 /* ---- a batch ---- */
@@ -180,7 +244,7 @@ static tamis_status end_endless(batch *all, tamis_error *err) {
 
 static tamis_status run_checks(batch *all, tamis_error *err) {
     const tamis__exchange exchange = {all->checks, all, put, take, all->at->uri->shown};
-    all->first = all->asked.count;
+    all->first = all->elements;
     return tamis__redis_run(all->at->redis, &exchange, NULL, err);
 }
 
@@ -189,7 +253,8 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     bool redone = false;
     tamis__exchange exchange = {0, all, put, take, at->uri->shown};
     all->checks = at->layout->check_count ? at->layout->check_count(all->filter) : 0;
-    exchange.count = all->asked.count + all->checks + (must_expire(at, all->adds) ? at->keys : 0);
+    all->elements = all->asked.count * at->parts;
+    exchange.count = all->elements + all->checks + (must_expire(at, all->adds) ? at->keys : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
     if (status == TAMIS_OK && redone && all->checks > 0)
         status = run_checks(all, err);
@@ -205,13 +270,13 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
 /* The first of them that are answered. */
 static size_t answered(const batch *all) {
     size_t done = 0;
-    while (done < all->asked.count && all->answers[done] != NO_ANSWER)
+    while (done < all->asked.count && all->left[done] == 0)
         done++;
     return done;
 }
 
-/* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these pass. A server
- * that cannot be reached is not waited for once more. */
+/* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
+ * pass. A server that cannot be reached is not waited for once more. */
 static bool is_moot(batch *all, tamis_status status) {
     if (status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
         return true;
@@ -220,43 +285,42 @@ static bool is_moot(batch *all, tamis_status status) {
     return status != TAMIS_E_REFUSED || all->cut || run_checks(all, NULL) != TAMIS_OK;
 }
 
-static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, tamis_error *err) {
-    memset(all->answers, NO_ANSWER, all->asked.count);
+static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
+                             tamis_error *err) {
+    memset(all->answers, TAMIS_SEEN, all->asked.count);
+    memset(all->left, (int)all->at->parts, all->asked.count);
     memset(all->touched, 0, 2 * (size_t)all->at->keys); /* endless too */
     tamis_status status = run_batch(all, err);
     *done = is_moot(all, status) ? 0 : answered(all);
     if (answers)
         memcpy(answers, all->answers, *done);
+    for (size_t i = 0; i < *done; i++)
+        *fresh += all->answers[i] == TAMIS_FRESH;
     return status;
-}
-
-static uint64_t count_fresh(const tamis_answer *answers, size_t count) {
-    uint64_t fresh = 0;
-    for (size_t i = 0; i < count; i++)
-        fresh += answers[i] == TAMIS_FRESH;
-    return fresh;
 }
 
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
                         tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, size = room + 2 * (size_t)at->keys;
+    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, size = 2 * (room + at->keys);
     tamis_status status = TAMIS_OK;
     *done = 0;
     uint8_t *scratch = tamis__alloc(&filter->allocator, size, 1);
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
+    batch all = {.filter = filter, .at = at, .adds = adds, .answers = scratch, .left = scratch + room};
+    all.touched = (bool *)(scratch + 2 * room);
+    all.endless = all.touched + at->keys;
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;
         size_t some = 0;
-        batch all = {.filter = filter, .at = at, .adds = adds, .answers = scratch};
-        all.touched = (bool *)(scratch + room);
-        all.endless = all.touched + at->keys;
         all.asked = (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                                    asked->hashes ? asked->hashes + *done : NULL, left < room ? left : room};
-        status = ask_some(&all, answers ? answers + *done : NULL, &some, err);
+        all.first = 0;
+        all.cut = false;
+        all.placed = SIZE_MAX;
+        status = ask_some(&all, answers ? answers + *done : NULL, &some, fresh, err);
         *done += some;
-        *fresh += count_fresh(scratch, some);
     }
     tamis__free(&filter->allocator, scratch, size);
     return status;

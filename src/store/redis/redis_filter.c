@@ -136,7 +136,9 @@ static const tamis__remote remote = {tamis__redis_add, tamis__redis_contains, es
 
 /* ---- opening ---- */
 
-static const tamis__layout *const layouts[] = {&tamis__layout_tamis, &tamis__layout_java};
+static const tamis__layout *const layouts[] = {&tamis__layout_tamis, &tamis__layout_java,
+                                               &tamis__layout_php1,  &tamis__layout_php2,
+                                               &tamis__layout_php3,  &tamis__layout_redisson};
 
 static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
     const char *name = tamis__redis_uri_take(at->uri, "layout");
@@ -146,8 +148,10 @@ static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
             at->layout = layouts[i];
     if (at->layout)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: layout '%.40s' is not known; there are tamis and java",
-                       at->uri->shown, name);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%s: layout '%.40s' is not known; there are tamis, java, redisson, php1, php2 and php3",
+        at->uri->shown, name);
 }
 
 static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
@@ -199,6 +203,7 @@ static tamis_status find_server(tamis__redis_filter *at, tamis_redis *redis, con
     tamis_status status;
     at->redis = redis;
     at->uri = &at->named;
+    at->servers = at->parts = 1;
     if (redis)
         return tamis__redis_uri_parse_name(&at->named, name, allocator, err);
     status = tamis__redis_uri_parse(&at->named, name, allocator, err);
