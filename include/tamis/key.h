@@ -21,8 +21,7 @@ typedef uint8_t tamis_answer;
 enum {
     TAMIS_FRESH = 0,  /* certainly not present before */
     TAMIS_SEEN = 1,   /* present, or a false positive at the filter's rate */
-    TAMIS_UNKNOWN = 2 /* not asked, as the filter was full and the caller chose to pass keys on; or the answer of an add
-                         was lost on its way from a server */
+    TAMIS_UNKNOWN = 2 /* not asked, the filter being full, or a server's answer was lost */
 };
 
 #ifdef __cplusplus
