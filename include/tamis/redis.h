@@ -22,15 +22,15 @@ extern "C" {
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
  *
- * Parts are percent-decoded. What may stand behind a ? and between &:
+ * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind a ? and between &:
  *
- *     timeout=1s         for one connection to be made
+ *     timeout=1s         for one connection to be made, the look-up of its name included
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *
  * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
- * are needed and kept.
+ * are needed and kept. A name is looked up in a thread that the library makes for it.
  */
 typedef struct tamis_redis tamis_redis;
 
@@ -75,11 +75,17 @@ typedef struct tamis_redis_filter_options {
  * server. It answers tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get and _clear, and
  * refuses the others (TAMIS_E_UNSUPPORTED). A batch is one round trip: give many keys at once.
  *
- * No answer is wrong: a key that was answered is in. Where a connection was lost after an add was sent, it is sent again;
- * if its bits are all there then, nobody knows who set them, and the answer is TAMIS_UNKNOWN. Where a call fails, keys
- * past *done may be in or not. TAMIS_E_DAMAGED: a part of the filter is gone from the server, with keys that were in it;
- * the other layouts have nothing to tell that by: keep their keys from eviction. TAMIS_E_ABSENT, TAMIS_E_MISMATCH: it was
- * dropped, or replaced by another, while it was open (layouts tamis and redisson).
+ * No answer is wrong, whatever happens to connections: a key that was answered is in. A command whose reply was lost is
+ * asked again; an add that finds all its bits then does not know whether it set them itself, and answers TAMIS_UNKNOWN.
+ * So of all answers for a key, by all clients, at most one is TAMIS_FRESH; and just one is, but for false positives, where
+ * none was TAMIS_UNKNOWN and no call with it failed. Of equal keys in a batch that was disturbed any may be the fresh one.
+ * Where a call fails, keys past *done may be in or not, and nobody will be told that they were fresh.
+ *
+ * It is as good as the server's memory: what that forgets (started again without appendonly and appendfsync=always, a
+ * replica that lags made master, expiry, clear) is fresh once more. What is gone of layout tamis (evicted, deleted, cut)
+ * is TAMIS_E_DAMAGED, and no key of it is called absent; the others cannot tell: keep their keys from eviction.
+ * TAMIS_E_ABSENT, TAMIS_E_MISMATCH: it was dropped, or replaced by another, while it was open (layouts tamis and
+ * redisson). With these three nothing of the batch is answered.
  */
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);

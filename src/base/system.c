@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -122,6 +123,7 @@ struct tamis__system tamis__sys = {
     .map_file = system_map_file,
     .advise = madvise,
     .unmap = munmap,
+    .look_up = getaddrinfo,
     .socket = system_socket,
     .connect = system_connect,
     .connected = system_connected,

@@ -11,6 +11,7 @@
 #include "base/failure.h"
 
 struct sockaddr;
+struct addrinfo;
 
 /*
  * The one table of the system calls that the library makes. Everything above base calls through it,
@@ -49,6 +50,8 @@ struct tamis__system {
                       size_t size); /* the file's bytes, shared, to read; NULL on failure (errno set) */
     int (*advise)(void *block, size_t size, int advice); /* madvise */
     int (*unmap)(void *block, size_t size);
+    int (*look_up)(const char *host, const char *port, const struct addrinfo *hints,
+                   struct addrinfo **found);           /* getaddrinfo */
     int (*socket)(int domain, int type, int protocol); /* non-blocking, close-on-exec */
     int (*connect)(int fd, const struct sockaddr *address, size_t size);
     int (*connected)(int fd); /* 0, or -1 and the errno that the connecting ended with */

@@ -193,6 +193,11 @@ static ssize_t faulty_receive(int fd, void *buffer, size_t size) {
     return -1;
 }
 
+static int unharmed_look_up(const char *host, const char *port, const struct addrinfo *hints,
+                            struct addrinfo **found) {
+    return real.look_up(host, port, hints, found);
+}
+
 void fault_install(void) {
     if (installed)
         return;
@@ -223,6 +228,7 @@ void fault_install(void) {
         .map_file = faulty_map_file,
         .advise = faulty_advise,
         .unmap = faulty_unmap,
+        .look_up = unharmed_look_up,
         .socket = faulty_socket,
         .connect = faulty_connect,
         .connected = faulty_connected,

@@ -2,8 +2,10 @@
 
 /* One connection, to servers that this test plays itself: a script of bytes, and then the end. */
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,6 +170,54 @@ static void no_wait_passes_its_deadline(void **state) {
     assert_int_equal(longest, 0);
     tamis__sys.poll = real;
 }
+
+/* ---- names ---- */
+
+static sem_t name_server, looked_up;
+
+/* Waits until the test lets it go on; then there is no such name. */
+static int look_up_for_ever(const char *host, const char *port, const struct addrinfo *hints,
+                            struct addrinfo **found) {
+    if (hints->ai_flags & AI_NUMERICHOST)
+        return getaddrinfo(host, port, hints, found);
+    sem_wait(&name_server);
+    sem_post(&looked_up);
+    return EAI_NONAME;
+}
+
+static int look_up_here(const char *host, const char *port, const struct addrinfo *hints,
+                        struct addrinfo **found) {
+    if (hints->ai_flags & AI_NUMERICHOST)
+        return getaddrinfo(host, port, hints, found);
+    return strcmp(host, "here.test") == 0 ? getaddrinfo("127.0.0.1", port, hints, found) : EAI_AGAIN;
+}
+
+static void a_name_is_waited_for_until_the_deadline(void **state) {
+    (void)state;
+    tamis__link *link = NULL;
+    tamis__sys.look_up = look_up_for_ever;
+    sem_init(&name_server, 0, 0);
+    sem_init(&looked_up, 0, 0);
+    to.address.host = "slow.test";
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(tamis__link_open(&link, &to, in_ms(10), &err), TAMIS_E_TIMEOUT);
+    assert_non_null(strstr(err.text, "name servers"));
+    for (int i = 0; i < 3; i++) /* threads that nobody waits for give back what they have */
+        sem_post(&name_server);
+    for (int i = 0; i < 3; i++)
+        sem_wait(&looked_up);
+    sem_post(&name_server);
+    assert_int_equal(tamis__link_open(&link, &to, in_ms(LONG), &err), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, "check the name of the host"));
+    tamis__sys.look_up = look_up_here;
+    assert_int_equal(tamis__link_open(&link, &to, in_ms(LONG), &err), TAMIS_E_IO);
+    to.address.host = "here.test";
+    assert_int_equal(tamis__link_open(&link, &to, in_ms(LONG), &err), TAMIS_OK);
+    tamis__link_close(link);
+    tamis__sys.look_up = getaddrinfo;
+}
+
+/* ---- greeting and one question ---- */
 
 static const char answers[] = "+OK\r\n+OK\r\n$4\r\npong\r\n";
 enum { GREETING = 10, ALL = sizeof answers - 1 };
@@ -354,6 +404,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(who_is_not_there_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_silent_server_is_waited_for_until_the_deadline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_wait_passes_its_deadline, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_name_is_waited_for_until_the_deadline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_server_may_go_after_any_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_connection_may_be_reset, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_refusal_is_told_with_what_the_server_said, set_up, tear_down),
