@@ -179,6 +179,21 @@ static void every_command_is_taken_once_in_its_order(void **state) {
         assert_int_equal(self.order[i], i);
 }
 
+/* Where the last numbers have no command, nothing is to be waited for. */
+static void the_last_may_be_no_command(void **state) {
+    (void)state;
+    start(answers_all);
+    tamis_redis *redis = open_it("patience=200ms");
+    bool redone = true;
+    all.skips = true;
+    for (size_t count = 1; count < 3000; count = count * 3 + 1) {
+        assert_int_equal(run(redis, count, &redone), TAMIS_OK);
+        check_taken(count);
+    }
+    all.skips = false;
+    stop(redis);
+}
+
 /* The first thousand are refused until all of them were asked once. */
 static deed refuses_first(server *one, uint32_t number) {
     if (number < 1000 && one->refused_first < 1000) {
@@ -298,6 +313,7 @@ static void so_it_does_where_every_connection_is_lost(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_command_is_taken_once_in_its_order),
+        cmocka_unit_test(the_last_may_be_no_command),
         cmocka_unit_test(what_is_refused_for_now_is_asked_again_from_the_first_on),
         cmocka_unit_test(none_is_lost_and_none_taken_twice),
         cmocka_unit_test(what_was_on_its_way_is_marked),

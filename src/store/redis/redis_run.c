@@ -275,6 +275,8 @@ static tamis_status move(flight *run, tamis_error *err) {
     int ready;
     if (!pausing)
         put_some(run);
+    if (run->answered == run->exchange->count)
+        return TAMIS_OK; /* what was left was no command */
     tamis_status status = tamis__link_send(run->link, &run->trouble);
     if (status != TAMIS_OK)
         return ride_out(run, status, err);
