@@ -169,42 +169,70 @@ static size_t answered(const batch *all) {
     return done;
 }
 
-/* Whoever does not trust the filter any more does not trust its answers either. */
-static bool is_moot(tamis_status status) {
-    return status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT;
+/* What the checks of the layout find goes for all answers: there are none before. */
+static tamis_status ask_and_settle(batch *all, size_t *done, bool *again, tamis_error *err) {
+    const tamis__layout *layout = all->at->layout;
+    tamis_status status = run_batch(all, err);
+    *again = false;
+    *done = 0;
+    if (status == TAMIS_OK && layout->settle)
+        status = layout->settle(all->filter, &(tamis__touched){all->adds, all->touched}, again, err);
+    if ((status == TAMIS_OK || !layout->settle) && !*again)
+        *done = answered(all);
+    return status;
 }
 
-static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, tamis_error *err) {
+/* As many of what is asked as go at once; none where they are to be asked again. */
+static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, bool *again, tamis_error *err) {
+    const size_t size = all->asked.count + all->at->keys;
+    uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, 1);
+    if (!scratch)
+        return tamis__fail_nomem(err, "redis", size);
+    all->answers = scratch;
+    all->touched = (bool *)(scratch + all->asked.count);
     memset(all->answers, NO_ANSWER, all->asked.count);
     memset(all->touched, 0, all->at->keys * sizeof *all->touched);
-    tamis_status status = run_batch(all, err);
-    *done = is_moot(status) ? 0 : answered(all);
+    tamis_status status = ask_and_settle(all, done, again, err);
     if (answers)
         memcpy(answers, all->answers, *done);
+    tamis__free(&all->filter->allocator, scratch, size);
     return status;
 }
 
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
                         tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, size = room + at->keys;
-    tamis_status status = TAMIS_OK;
     *done = 0;
-    uint8_t *scratch = tamis__alloc(&filter->allocator, size, 1);
-    if (!scratch)
-        return tamis__fail_nomem(err, "redis", size);
+    tamis_status status = at->layout->refresh ? at->layout->refresh(filter, err) : TAMIS_OK;
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;
         size_t some = 0;
-        batch all = {.filter = filter, .at = at, .adds = adds, .answers = scratch};
-        all.touched = (bool *)(scratch + room);
-        all.asked = (tamis__asked){asked->keys ? asked->keys + *done : NULL,
-                                   asked->hashes ? asked->hashes + *done : NULL, left < room ? left : room};
-        status = ask_some(&all, answers ? answers + *done : NULL, &some, err);
+        bool again = false;
+        batch all = {.filter = filter, .at = at, .adds = adds};
+        all.asked =
+            (tamis__asked){asked->keys ? asked->keys + *done : NULL,
+                           asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
+        status = ask_some(&all, answers ? answers + *done : NULL, &some, &again, err);
         *done += some;
-        *fresh += all.fresh;
+        *fresh += again ? 0 : all.fresh;
     }
-    tamis__free(&filter->allocator, scratch, size);
+    return status;
+}
+
+tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const uint32_t keys = at->keys;
+    batch all = {.filter = filter, .at = at, .adds = adds};
+    *again = false;
+    if (!at->layout->settle)
+        return TAMIS_OK;
+    all.touched = tamis__alloc(&filter->allocator, keys * sizeof *all.touched, 1);
+    if (!all.touched)
+        return tamis__fail_nomem(err, "redis", keys);
+    memset(all.touched, true, keys * sizeof *all.touched);
+    size_t none;
+    tamis_status status = ask_and_settle(&all, &none, again, err);
+    tamis__free(&filter->allocator, all.touched, keys * sizeof *all.touched);
     return status;
 }
 
