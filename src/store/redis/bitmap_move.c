@@ -60,13 +60,6 @@ void tamis__chunk_to_words(uint64_t *words, uint64_t at, const uint8_t *bytes, u
     words[whole] = turned(tamis__load64le(last));
 }
 
-uint64_t tamis__chunk_ones(const uint64_t *words, uint64_t at, uint64_t size) {
-    uint64_t ones = 0;
-    for (uint64_t i = at / 8; i < (at + size + 7) / 8; i++)
-        ones += (uint64_t)__builtin_popcountll(words[i]);
-    return ones;
-}
-
 /* ---- up ---- */
 
 typedef struct sending {
@@ -119,29 +112,44 @@ static tamis_status take_chunk(void *context, size_t i, const tamis__reply *repl
     return TAMIS_OK;
 }
 
-static bool put_count(void *context, size_t i, tamis__link *link) {
+/* The last word of a chunk that is not zero, or none: a chunk is there as a whole or not at all, and where it was to go there
+ * were zeros. */
+static const uint64_t *mark_of(const tamis__upload *up, const tamis__chunk *chunk) {
+    const uint64_t *first = up->words + chunk->at / 8, *word = first + (chunk->size + 7) / 8;
+    while (word > first)
+        if (*--word)
+            return word;
+    return NULL;
+}
+
+static bool put_mark(void *context, size_t i, tamis__link *link) {
     const sending *all = context;
     const tamis__chunk chunk = tamis__chunk_of(all->up->there, i);
+    const uint64_t *word = mark_of(all->up, &chunk);
+    if (!word)
+        return false;
+    const int64_t from = (int64_t)(chunk.from + 8 * (uint64_t)(word - all->up->words) - chunk.at);
     tamis__link_command(link, 4);
-    tamis__link_text(link, "BITCOUNT");
+    tamis__link_text(link, "GETRANGE");
     put_name(all, chunk.key, link);
-    tamis__link_number(link, (int64_t)chunk.from);
-    tamis__link_number(link, (int64_t)(chunk.from + chunk.size) - 1);
+    tamis__link_number(link, from);
+    tamis__link_number(link, from + 7);
     return true;
 }
 
-static tamis_status take_count(void *context, size_t i, const tamis__reply *reply, bool again,
-                               tamis_error *err) {
+static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply, bool again,
+                              tamis_error *err) {
     const sending *all = context;
     const tamis__chunk chunk = tamis__chunk_of(all->up->there, i);
+    uint8_t mark[8];
     (void)again;
-    if (reply->type != TAMIS__REPLY_INTEGER)
-        return tamis__redis_strange(all->at, err);
-    if ((uint64_t)reply->integer == tamis__chunk_ones(all->up->words, chunk.at, chunk.size))
+    tamis__store64le(mark, turned(*mark_of(all->up, &chunk)));
+    if (reply->type == TAMIS__REPLY_STRING && reply->size == sizeof mark &&
+        memcmp(reply->text, mark, sizeof mark) == 0)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_IO, 0,
-                       "redis %s: %s: what arrived there is not what was sent (evicted, or lost in a "
-                       "failover); see to it that it has the memory, and do it again",
+                       "redis %s: %s: what is there is not what was sent (evicted, or lost in a failover); "
+                       "see to it that it has the memory, and do it again",
                        all->at->redis->to.shown, all->at->uri->shown);
 }
 
@@ -156,7 +164,7 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     tamis__free(&up->there->allocator, all.bytes, TAMIS__CHUNK);
     exchange.count = chunks;
-    exchange.ask = put_count;
-    exchange.take = take_count;
+    exchange.ask = put_mark;
+    exchange.take = take_mark;
     return status == TAMIS_OK ? tamis__redis_run(at->redis, &exchange, NULL, err) : status;
 }

@@ -22,9 +22,9 @@ tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i);
 /* `size` bytes that a Redis has at byte `at` of the filter, a multiple of 8, from the words; those past them are 0. */
 void tamis__chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t at, uint64_t size);
 void tamis__chunk_to_words(uint64_t *words, uint64_t at, const uint8_t *bytes, uint64_t size);
-uint64_t tamis__chunk_ones(const uint64_t *words, uint64_t at, uint64_t size);
 
-/* Where the bits of a filter in memory go to: SETRANGE into keys that are there, then BITCOUNT of each chunk. */
+/* Where the bits of a filter in memory go to: SETRANGE into keys of zeros, then a look for each
+ * chunk: of a server that failed over, what was sent last may be lost. */
 typedef struct tamis__upload {
     const tamis_filter *there;
     const uint64_t *words;

@@ -6,8 +6,8 @@
  *     1 lock       tamis:{NAME}:push = plan, for LOCK_MS, renewed on the way: one push of a name at a time
  *     2 announce   HSET tamis:{NAME} pushing = plan
  *     3 make       partitions of a new generation: zeros, and the footers behind
- *     4 fill       SETRANGE of chunks, then BITCOUNT of each
- *     5 look       footers and counts are what they should be
+ *     4 fill       SETRANGE of chunks, then a look whether each is there
+ *     5 look       whether all footers are there
  *     6 switch     HSET tamis:{NAME} plan = ours, state = ready, before = what was there
  *     7 retire     partitions of what was there expire in TAMIS__GRACE_MS
  *
@@ -208,10 +208,10 @@ static tamis_status retire(const push *p, tamis_error *err) {
 static void leave(const push *p) {
     const tamis_key announced[] = {word("HDEL"), {p->hash, p->hash_size}, word("pushing")};
     const tamis_key lock[] = {word("DEL"), {p->lock, p->lock_size}};
+    if (!p->is_switching) /* nobody but us knows of these */
+        (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
     if (check_lock(p, NULL) != TAMIS_OK)
         return;
-    if (!p->is_switching)
-        (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
     (void)tamis__redis_command(p->at, announced, 3, NULL, NULL);
     (void)tamis__redis_command(p->at, lock, 2, NULL, NULL);
 }
