@@ -15,6 +15,7 @@
 
 #include <tamis/file.h>
 
+#include "store/redis/layout_tamis.h"
 #include "support/redis_filters.h"
 
 enum { KEYS = 20000 };
@@ -199,6 +200,52 @@ static void adds_to_an_expired_generation_are_moved(void **state) {
     assert_in_range(info.cardinality, 9800, 10200);
     tamis_filter_free(adder);
     tamis_filter_free(reader);
+    tamis_filter_free(made);
+}
+
+/* A handle that was idle looks before it adds: the partitions of then would be made anew, each of them whole. */
+static void an_idle_handle_looks_before_it_adds(void **state) {
+    (void)state;
+    begin();
+    tamis_filter *made = make_filter(30000, 0, 10000);
+    OK(tamis_redis_push(made, redis, "seen", NULL, &err));
+    tamis_filter *adder = open_filter("seen");
+    char before[100];
+    snprintf(before, sizeof before, "%s", partition_of("seen", 0));
+    OK(tamis_redis_push(made, redis, "seen", NULL, &err));
+    redis_server_ask(&server, "DEL %s", before);
+    tamis__redis_of(adder)->looked_at -= UINT64_C(1000000) * TAMIS__TRUST_MS;
+    OK(tamis_filter_add_many(adder, keys + 10000, 10, NULL, NULL, &err));
+    assert_int_equal(redis_server_number(&server, "EXISTS %s", before), 0);
+    assert_int_equal(count_seen(adder, 0, 10010), 10010);
+    tamis_filter_free(adder);
+    tamis_filter_free(made);
+}
+
+static void clear_empties_it_for_everyone(void **state) {
+    (void)state;
+    begin();
+    tamis_filter *made = make_filter(30000, 0, 10000);
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    OK(tamis_redis_push(made, redis, "seen?partition=4096", NULL, &err));
+    OK(tamis_redis_expire(redis, "seen", 5000000, &err));
+    tamis_filter *one = open_filter("seen"), *other = open_filter("seen");
+    OK(tamis_filter_clear(one, &err));
+    assert_int_equal(count_seen(one, 0, 10000), 0);
+    assert_int_equal(count_seen(other, 0, 10000), 0);
+    OK(tamis_filter_info_get(other, &info, &err));
+    assert_int_equal(info.ones, 0);
+    assert_int_equal(info.capacity, 30000);
+    OK(tamis_filter_add_many(other, keys, 10, NULL, NULL, &err));
+    assert_int_equal(count_seen(one, 0, 10), 10);
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{seen}"), 4900000, 5000000);
+    redis_server_ask(&server, "SET tamis:{seen}:push other");
+    FAILS(tamis_filter_clear(one, &err), TAMIS_E_BUSY, "another push");
+    assert_int_equal(count_seen(one, 0, 10), 10);
+    OK(tamis_redis_drop(redis, "seen", &err));
+    FAILS(tamis_filter_clear(one, &err), TAMIS_E_ABSENT, "was dropped");
+    tamis_filter_free(one);
+    tamis_filter_free(other);
     tamis_filter_free(made);
 }
 
@@ -437,6 +484,8 @@ int main(void) {
         cmocka_unit_test(push_and_pull_give_the_same_filter),
         cmocka_unit_test(push_replaces_and_open_handles_follow),
         cmocka_unit_test(adds_to_an_expired_generation_are_moved),
+        cmocka_unit_test(an_idle_handle_looks_before_it_adds),
+        cmocka_unit_test(clear_empties_it_for_everyone),
         cmocka_unit_test(push_refuses_what_it_cannot),
         cmocka_unit_test(push_sees_what_was_lost_and_changes_nothing),
         cmocka_unit_test(push_survives_no_restart_without_saying_so),

@@ -77,5 +77,7 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
 /* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the
  * partitions asked for, or into those of `old` where there is one. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *old, tamis_error *err);
+/* Replaces what is there by an empty one of the same plan. TAMIS_E_BUSY: somebody else replaces it. */
+tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err);
 
 #endif

@@ -28,8 +28,8 @@
 enum { LOCK_MS = 60000, LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
 
 typedef struct push {
-    const tamis_filter *filter;
-    tamis_filter *made; /* the handle of what is made */
+    const tamis_filter *filter; /* NULL: an empty one */
+    tamis_filter *made;         /* the handle of what is made */
     tamis__redis_filter *at;
     tamis__config config; /* of what is there */
     char plan[TAMIS__REDIS_PLAN];
@@ -104,6 +104,17 @@ static tamis_status check_hash(const push *p, const tamis__told *old, tamis_erro
                        p->at->redis->to.shown, p->at->uri->shown);
 }
 
+/* For a new generation, of what p->made has as its plan. */
+static tamis_status name_it(push *p, tamis_error *err) {
+    tamis_status status = tamis__generation_new(p->at, err);
+    tamis__told_write(p->made, p->plan);
+    p->hash_size = tamis__config_name(p->at, p->hash);
+    memcpy(p->lock, p->hash, p->hash_size);
+    memcpy(p->lock + p->hash_size, ":push", 5);
+    p->lock_size = p->hash_size + 5;
+    return status;
+}
+
 /* All that is known before anything is written. */
 static tamis_status plan_push(push *p, tamis_error *err) {
     tamis__redis_filter *at = p->at;
@@ -125,18 +136,11 @@ static tamis_status plan_push(push *p, tamis_error *err) {
         status = check_hash(p, &old, err);
     if (status == TAMIS_OK)
         status = tamis__partitions_choose(p->made, is_there ? &old : NULL, err);
-    if (status == TAMIS_OK)
-        status = tamis__generation_new(at, err);
     if (status != TAMIS_OK)
         return status;
     memcpy(at->target, p->config.target, p->config.target_size);
     at->target_size = p->config.target_size;
-    tamis__told_write(p->made, p->plan);
-    p->hash_size = tamis__config_name(at, p->hash);
-    memcpy(p->lock, p->hash, p->hash_size);
-    memcpy(p->lock + p->hash_size, ":push", 5);
-    p->lock_size = p->hash_size + 5;
-    return TAMIS_OK;
+    return name_it(p, err);
 }
 
 /* What a push that was killed left: nobody uses what it was making, somebody may use what it replaced. */
@@ -159,22 +163,26 @@ static tamis_status announce(push *p, tamis_error *err) {
     return status;
 }
 
-static tamis_status fill(const push *p, tamis_error *err) {
+static tamis_status upload(const push *p, tamis_error *err) {
     size_t count;
+    const tamis__upload bits = {.there = p->made,
+                                .words = tamis__bloom_words(p->filter, &count),
+                                .key_name = tamis__partition_name,
+                                .renewed = p->lock,
+                                .renewed_size = p->lock_size,
+                                .renewed_ms = LOCK_MS,
+                                .progress = p->options->progress,
+                                .context = p->options->context};
+    return tamis__upload_run(&bits, err);
+}
+
+static tamis_status fill(const push *p, tamis_error *err) {
     const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
-    const tamis__upload upload = {.there = p->made,
-                                  .words = tamis__bloom_words(p->filter, &count),
-                                  .key_name = tamis__partition_name,
-                                  .renewed = p->lock,
-                                  .renewed_size = p->lock_size,
-                                  .renewed_ms = LOCK_MS,
-                                  .progress = p->options->progress,
-                                  .context = p->options->context};
     tamis_status status = tamis__partitions_make(p->made, err);
     if (status == TAMIS_OK)
         status = tamis__partitions_expire(p->at, NULL, (int64_t)lifetime, err);
-    if (status == TAMIS_OK)
-        status = tamis__upload_run(&upload, err);
+    if (status == TAMIS_OK && p->filter)
+        status = upload(p, err);
     if (status == TAMIS_OK)
         status = tamis__partitions_expire(p->at, NULL, (int64_t)p->at->ttl_ms, err);
     return status == TAMIS_OK ? tamis__footers_check(p->made, err) : status;
@@ -216,13 +224,11 @@ static void leave(const push *p) {
     (void)tamis__redis_command(p->at, lock, 2, NULL, NULL);
 }
 
-static tamis_status run(push *p, tamis_error *err) {
-    tamis_status status = plan_push(p, err);
-    if (status == TAMIS_OK)
-        status = take_lock(p, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = announce(p, err);
+/* Under the lock. `stands`: NULL, or the plan that has to stand. */
+static tamis_status replace(push *p, const char *stands, tamis_error *err) {
+    tamis_status status = announce(p, err);
+    if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
+        status = busy(p, err);
     if (status == TAMIS_OK)
         status = fill(p, err);
     if (status == TAMIS_OK)
@@ -247,8 +253,30 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     tamis__filter_keep(filter);
     status = check_filter(filter, err);
     if (status == TAMIS_OK)
-        status = run(&p, err);
+        status = plan_push(&p, err);
+    if (status == TAMIS_OK)
+        status = take_lock(&p, err);
+    if (status == TAMIS_OK)
+        status = replace(&p, NULL, err);
     tamis__filter_let_go(filter);
     tamis_filter_free(p.made);
     return status;
+}
+
+/* It expires when what it replaces would have. */
+tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
+    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    tamis_filter copy = *there;
+    tamis__redis_filter at = *tamis__redis_of(there);
+    push p = {.made = &copy, .at = &at, .options = &options};
+    int64_t left = 0;
+    copy.body = &at;
+    tamis_status status = name_it(&p, err);
+    const tamis_key words[] = {word("PTTL"), {p.hash, p.hash_size}};
+    if (status == TAMIS_OK)
+        status = tamis__redis_command(&at, words, 2, &left, err);
+    at.ttl_ms = left > 0 ? (uint64_t)left : 0;
+    if (status == TAMIS_OK)
+        status = take_lock(&p, err);
+    return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
 }
