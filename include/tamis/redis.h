@@ -114,7 +114,7 @@ typedef struct tamis_redis_push_options {
 /* clang-format on */
 
 /*
- * Puts a filter in memory, of kind blocked with scheme xxh3 or sip, under the name (redis NULL: the URI of both, as above;
+ * Puts a filter in memory, of kind blocked with scheme xxh3, sip or guava64, under the name (redis NULL: the URI of both, as above;
  * layout tamis). It is written beside what is there, checked, and switched to at once: what was there is replaced, with all
  * keys that were added to it until then, however late. Who wants to keep those pulls, unites and pushes while nobody adds,
  * or unites in place (tamis_redis_unite). An add that is answered after the switch is in the new filter.

@@ -144,10 +144,44 @@ static void push_and_pull_give_the_same_filter(void **state) {
     }
     /* Nothing is left beside hash and partitions, and they do not expire. */
     assert_int_equal(redis_server_number(&server, "EXISTS tamis:{whole}:push"), 0);
-    assert_string_equal(redis_server_ask(&server, "HMGET tamis:{whole} state pushing before"),
-                        "ready (nil) ");
+    char ready[40], key[100];
+    snprintf(ready, sizeof ready, "%s", redis_server_ask(&server, "HGET tamis:{whole} state"));
+    assert_memory_equal(ready, "ready ", 6);
+    snprintf(key, sizeof key, "tamis:{whole:%s:0}:bits", ready + 6);
+    assert_string_equal(partition_of("whole", 0), key);
+    assert_string_equal(redis_server_ask(&server, "HMGET tamis:{whole} pushing before"), "(nil) ");
     assert_int_equal(redis_server_number(&server, "PTTL tamis:{whole}"), -1);
     assert_int_equal(redis_server_number(&server, "PTTL %s", partition_of("whole", 0)), -1);
+}
+
+/* A handle of a secret that differs is refused, and what is pulled with the right one knows it. */
+static void push_and_pull_keep_scheme_seed_and_secret(void **state) {
+    (void)state;
+    begin();
+    static const tamis_scheme schemes[] = {TAMIS_SCHEME_XXH3, TAMIS_SCHEME_SIP, TAMIS_SCHEME_GUAVA64};
+    for (int i = 0; i < 3; i++) {
+        char name[2] = {(char)('a' + i), 0};
+        tamis_filter *like = make_filter(20000, 0, 0), *made = NULL, *there = NULL, *pulled = NULL;
+        tamis_plan plan = *tamis_filter_plan(like);
+        tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+        tamis_redis_filter_options opening = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+        plan.scheme = schemes[i];
+        options.seed = i == 0 ? 7 : 0;
+        opening.secret = options.secret = "0123456789abcdef";
+        opening.secret_size = options.secret_size = i == 1 ? 16 : 0;
+        OK(tamis_filter_create(&made, &plan, &options, &err));
+        OK(tamis_filter_add_many(made, keys, 10000, NULL, NULL, &err));
+        OK(tamis_redis_push(made, redis, name, NULL, &err));
+        OK(tamis_redis_filter_open(&there, redis, name, &opening, &err));
+        OK(tamis_redis_push(made, redis, name, NULL, &err));
+        assert_alike(there, made, 100000);
+        OK(tamis_redis_pull(there, &pulled, &err));
+        assert_true(tamis_filter_is_equal(made, pulled));
+        tamis_filter_free(pulled);
+        tamis_filter_free(there);
+        tamis_filter_free(made);
+        tamis_filter_free(like);
+    }
 }
 
 static void push_replaces_and_open_handles_follow(void **state) {
@@ -482,6 +516,7 @@ int main(void) {
         cmocka_unit_test(pull_of_a_bitmap_has_the_servers_bytes),
         cmocka_unit_test(pull_does_not_take_a_lost_partition_for_zeros),
         cmocka_unit_test(push_and_pull_give_the_same_filter),
+        cmocka_unit_test(push_and_pull_keep_scheme_seed_and_secret),
         cmocka_unit_test(push_replaces_and_open_handles_follow),
         cmocka_unit_test(adds_to_an_expired_generation_are_moved),
         cmocka_unit_test(an_idle_handle_looks_before_it_adds),

@@ -194,19 +194,20 @@ static void set_plan(tamis_filter *filter, const tamis__told *there) {
 /* What whoever makes the filter does last, and whoever comes first after one that did not: it is the same for both. */
 static tamis_status finish(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    char name[TAMIS__REDIS_KEY], ttl[24];
-    size_t size = tamis__config_name(at, name);
-    tamis_status status = tamis__partitions_make(filter, err);
+    char name[TAMIS__REDIS_KEY], ttl[24], state[TAMIS__REDIS_STATE];
+    const size_t size = tamis__config_name(at, name);
+    const int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
+    tamis__state_write(at, state);
+    const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
+    const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {state, strlen(state)}};
+    tamis_status status = TAMIS_OK;
+    if (at->ttl_ms > 0) /* first: what expires is to be found absent, not damaged */
+        status = tamis__redis_command(at, expire, 3, NULL, err);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_make(filter, err);
     if (status == TAMIS_OK && at->ttl_ms > 0)
         status = tamis__partitions_expire(at, NULL, (int64_t)at->ttl_ms, err);
-    const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {"ready", 5}};
-    if (status == TAMIS_OK)
-        status = tamis__redis_command(at, ready, 4, NULL, err);
-    if (status != TAMIS_OK || at->ttl_ms == 0)
-        return status;
-    int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
-    const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
-    return tamis__redis_command(at, expire, 3, NULL, err);
+    return status == TAMIS_OK ? tamis__redis_command(at, ready, 4, NULL, err) : status;
 }
 
 /* Makes the handle that of the filter that is there, which has to be what is asked for. After a failure it is what it was
@@ -214,6 +215,7 @@ static tamis_status finish(tamis_filter *filter, tamis_error *err) {
 static tamis_status become(tamis_filter *filter, const tamis__config *config, const asked_for *wanted,
                            const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
+    char ready[TAMIS__REDIS_STATE];
     tamis__told there;
     tamis_status status = tamis__told_read(at, config->plan, &there, err);
     if (status == TAMIS_OK)
@@ -228,7 +230,8 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     memcpy(at->target, config->target, config->target_size);
     at->target_size = config->target_size;
     at->looked_at = tamis__now_ns();
-    return strcmp(config->state, "ready") == 0 ? TAMIS_OK : finish(filter, err);
+    tamis__state_write(at, ready);
+    return strcmp(config->state, ready) == 0 ? TAMIS_OK : finish(filter, err);
 }
 
 /* Puts our plan, unless somebody was faster: then theirs stands. */

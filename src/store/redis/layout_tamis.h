@@ -15,7 +15,14 @@ enum {
     TAMIS__TRUST_MS = 20000
 };
 
+enum { TAMIS__REDIS_STATE = 32 };
+
 /* ---- the plan as text ---- */
+
+/* guava64 is murmur3 here, for clients whose language has no XXH3 of 128 bits; positions are the same. */
+static inline bool tamis__has_scheme(tamis_scheme scheme) {
+    return scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP || scheme == TAMIS_SCHEME_GUAVA64;
+}
 
 /* What a plan's text says; of what somebody else may have written. */
 typedef struct tamis__told {
@@ -34,7 +41,7 @@ tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, t
 
 /* What a config hash says; empty where it does not. */
 typedef struct tamis__config {
-    char plan[TAMIS__REDIS_PLAN], state[16];
+    char plan[TAMIS__REDIS_PLAN], state[TAMIS__REDIS_STATE];
     char before[TAMIS__REDIS_PLAN];  /* what the last push replaced, */
     char pushing[TAMIS__REDIS_PLAN]; /* and what the one under way makes */
     char target[TAMIS__REDIS_NAME];  /* the name has an alias: this is of the filter that it stands for */
@@ -71,6 +78,10 @@ tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool 
 /* The same of all partitions that a plan's text speaks of; there are none of one that cannot be read. */
 tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
                                 tamis_error *err);
+
+/* What stands in field state once all partitions of this generation are there. One of another generation, which a maker
+ * that was late may leave, says nothing. */
+void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]);
 
 /* ---- for push, which makes a filter of the same name anew ---- */
 

@@ -8,7 +8,7 @@
  *     3 make       partitions of a new generation: zeros, and the footers behind
  *     4 fill       SETRANGE of chunks, then a look whether each is there
  *     5 look       whether all footers are there
- *     6 switch     HSET tamis:{NAME} plan = ours, state = ready, before = what was there
+ *     6 switch     HSET tamis:{NAME} plan = ours, state = ready G, before = what was there
  *     7 retire     partitions of what was there expire in TAMIS__GRACE_MS
  *
  * Invariants: (1) footers are written before the first chunk is, and never again: a partition that was lost on the way
@@ -85,10 +85,10 @@ static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_check_local(filter, "push", err);
     if (status != TAMIS_OK)
         return status;
-    if (filter->plan.kind != TAMIS_KIND_BLOCKED || filter->hasher->scheme > TAMIS_SCHEME_SIP)
+    if (filter->plan.kind != TAMIS_KIND_BLOCKED || !tamis__has_scheme(filter->hasher->scheme))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "push: kind %s with scheme %s is not kept in a Redis; build it with kind blocked "
-                           "and scheme xxh3 or sip",
+                           "and scheme xxh3, sip or guava64",
                            tamis_kind_name(filter->plan.kind), tamis_scheme_name(filter->hasher->scheme));
     return tamis_filter_verify(filter, err);
 }
@@ -190,6 +190,7 @@ static tamis_status fill(const push *p, tamis_error *err) {
 
 /* What is there by now is what is replaced: somebody may have made or dropped it meanwhile. */
 static tamis_status switch_over(push *p, tamis_error *err) {
+    char state[TAMIS__REDIS_STATE];
     tamis_status status = check_lock(p, err);
     if (status == TAMIS_OK)
         status = tamis__config_find(p->at, &p->config, err);
@@ -198,8 +199,10 @@ static tamis_status switch_over(push *p, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     p->is_switching = true;
-    const tamis_key words[] = {word("HSET"),  {p->hash, p->hash_size}, word("plan"),   word(p->plan),
-                               word("state"), word("ready"),           word("before"), word(p->config.plan)};
+    tamis__state_write(p->at, state);
+    const tamis_key words[] = {word("HSET"),   {p->hash, p->hash_size}, word("plan"),
+                               word(p->plan),  word("state"),           word(state),
+                               word("before"), word(p->config.plan)};
     return tamis__redis_command(p->at, words, 8, NULL, err);
 }
 

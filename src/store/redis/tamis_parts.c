@@ -225,6 +225,10 @@ tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) 
     return tamis__redis_run(make.at->redis, &exchange, NULL, err);
 }
 
+void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]) {
+    snprintf(to, TAMIS__REDIS_STATE, "ready %016" PRIx64, at->generation);
+}
+
 /* ---- expiry ---- */
 
 typedef struct expiring {
