@@ -16,6 +16,7 @@
 #include <tamis/file.h>
 
 #include "store/redis/layout_tamis.h"
+#include "support/fault.h"
 #include "support/redis_filters.h"
 
 enum { KEYS = 20000 };
@@ -435,6 +436,51 @@ static void push_with_ttl_lets_all_keys_expire(void **state) {
     tamis_filter_free(made);
 }
 
+/* Each allocation fails once: nothing is half replaced, nothing is left, and the next push finds no lock. */
+static void no_memory_leaves_all_as_it_was(void **state) {
+    (void)state;
+    begin();
+    char uri[120];
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter *old = make_filter(1000, 0, 500), *made = NULL;
+    options.allocator = &allocator;
+    snprintf(uri, sizeof uri, "%s/f?partition=640", server.uri);
+    OK(tamis_filter_create(&made, tamis_filter_plan(old), &options, &err));
+    OK(tamis_filter_add_many(made, keys + 10000, 500, NULL, NULL, &err));
+    tamis_status status = TAMIS_E_NOMEM;
+    for (uint64_t n = 1; status != TAMIS_OK; n++) {
+        tamis_filter *pulled = NULL, *there = NULL;
+        redis_server_ask(&server, "FLUSHALL");
+        OK(tamis_redis_push(old, redis, "f?partition=640", NULL, &err));
+        const long long size = redis_server_number(&server, "DBSIZE");
+        const size_t live = memory.live_blocks;
+        memory.fail_at = memory.requests + n;
+        status = tamis_redis_push(made, NULL, uri, NULL, &err);
+        memory.fail_at = 0;
+        assert_int_equal(memory.live_blocks, live);
+        assert_true(status == TAMIS_OK || status == TAMIS_E_NOMEM);
+        there = open_filter("f");
+        OK(tamis_redis_pull(there, &pulled, &err));
+        const bool is_new = tamis_filter_is_equal(made, pulled);
+        assert_true(is_new || tamis_filter_is_equal(old, pulled));
+        /* The command of the switch itself failed: what is left is announced. */
+        if (!is_new && redis_server_number(&server, "DBSIZE") != size) {
+            assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{f} pushing"), 1);
+            OK(tamis_redis_push(old, redis, "f", NULL, &err));
+            assert_int_equal(redis_server_number(&server, "DBSIZE"), 2 * size - 1);
+        }
+        assert_true(is_new || status != TAMIS_OK);
+        tamis_filter_free(pulled);
+        tamis_filter_free(there);
+    }
+    assert_true(memory.refused > 10);
+    tamis_filter_free(made);
+    tamis_filter_free(old);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
 /* ---- while others ask and add ---- */
 
 static atomic_bool over;
@@ -526,6 +572,7 @@ int main(void) {
         cmocka_unit_test(push_survives_no_restart_without_saying_so),
         cmocka_unit_test(push_tidies_up_after_one_that_was_killed),
         cmocka_unit_test(push_with_ttl_lets_all_keys_expire),
+        cmocka_unit_test(no_memory_leaves_all_as_it_was),
         cmocka_unit_test(no_key_is_absent_while_pushes_switch),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);

@@ -215,21 +215,25 @@ static tamis_status retire(const push *p, tamis_error *err) {
     return status;
 }
 
-/* Where the lock is no more ours, the next who has it tidies up. */
-static void leave(const push *p) {
+/* Where the switch was asked for and no answer came, it may be made yet: what is announced stays so, for the next who has
+ * the lock to tidy up. */
+static void leave(const push *p, bool done) {
     const tamis_key announced[] = {word("HDEL"), {p->hash, p->hash_size}, word("pushing")};
     const tamis_key lock[] = {word("DEL"), {p->lock, p->lock_size}};
     if (!p->is_switching) /* nobody but us knows of these */
         (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
     if (check_lock(p, NULL) != TAMIS_OK)
         return;
-    (void)tamis__redis_command(p->at, announced, 3, NULL, NULL);
+    if (done || !p->is_switching)
+        (void)tamis__redis_command(p->at, announced, 3, NULL, NULL);
     (void)tamis__redis_command(p->at, lock, 2, NULL, NULL);
 }
 
-/* Under the lock. `stands`: NULL, or the plan that has to stand. */
+/* `stands`: NULL, or the plan that has to stand. */
 static tamis_status replace(push *p, const char *stands, tamis_error *err) {
-    tamis_status status = announce(p, err);
+    tamis_status status = take_lock(p, err);
+    if (status == TAMIS_OK)
+        status = announce(p, err);
     if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
         status = busy(p, err);
     if (status == TAMIS_OK)
@@ -238,7 +242,7 @@ static tamis_status replace(push *p, const char *stands, tamis_error *err) {
         status = switch_over(p, err);
     if (status == TAMIS_OK)
         status = retire(p, err);
-    leave(p);
+    leave(p, status == TAMIS_OK);
     return status;
 }
 
@@ -257,8 +261,6 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     status = check_filter(filter, err);
     if (status == TAMIS_OK)
         status = plan_push(&p, err);
-    if (status == TAMIS_OK)
-        status = take_lock(&p, err);
     if (status == TAMIS_OK)
         status = replace(&p, NULL, err);
     tamis__filter_let_go(filter);
@@ -279,7 +281,5 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     if (status == TAMIS_OK)
         status = tamis__redis_command(&at, words, 2, &left, err);
     at.ttl_ms = left > 0 ? (uint64_t)left : 0;
-    if (status == TAMIS_OK)
-        status = take_lock(&p, err);
     return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
 }
