@@ -100,8 +100,8 @@ typedef tamis_status (*tamis_redis_sink)(void *context, const void *bytes, size_
 
 /* The same bits as bytes of the server, bit i of the filter being 0x80 >> i % 8 of byte i / 8; of layout tamis its
  * partitions in order, without what stands behind their bits. TAMIS_E_MISMATCH: it was replaced meanwhile; try again. */
-TAMIS_API tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink, void *context,
-                                               tamis_error *err);
+TAMIS_API tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink,
+                                               void *context, tamis_error *err);
 
 typedef struct tamis_redis_push_options {
     uint32_t struct_size;
