@@ -77,7 +77,7 @@ static void measure(tamis_scheme scheme, uint64_t n, double p) {
 
 int main(void) {
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_REDISBLOOM,
-                                           TAMIS_SCHEME_GUAVA32};
+                                           TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_REDISSON};
     static const uint64_t sizes[] = {10, 13, 30, 100, 300, 1000};
     static const double rates[] = {1e-2, 1e-3, 1e-4, 1e-6, 1e-9};
     printf("%-10s%6s%8s%8s%5s%10s%11s%8s%8s\n", "scheme", "keys", "asked", "m", "k", "measured", "predicted",

@@ -20,7 +20,7 @@ set_target_properties(tamis_docs PROPERTIES OUTPUT_NAME tamis-docs)
 foreach(program tamis_command tamis_docs)
   target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${program} PRIVATE tamis_cli_objects
-    tamis_compile tamis_stream_static tamis_static PkgConfig::TAMIS_JANSSON m)
+    tamis_compile tamis_stream_static tamis_redis_static tamis_static PkgConfig::TAMIS_JANSSON m)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endforeach()
 

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Tamis")
 
-install(TARGETS tamis_shared tamis_static tamis_stream_shared tamis_stream_static
+install(TARGETS tamis_shared tamis_static tamis_stream_shared tamis_stream_static tamis_redis_shared tamis_redis_static
   EXPORT TamisTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -28,7 +28,7 @@ install(FILES "${PROJECT_BINARY_DIR}/TamisConfig.cmake" "${PROJECT_BINARY_DIR}/T
 
 # Where the files are is found from the .pc file's own place: `cmake --install --prefix` and DESTDIR move it.
 file(RELATIVE_PATH prefix_from_pc "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
-foreach(name tamis tamis-stream)
+foreach(name tamis tamis-stream tamis-redis)
   configure_file("cmake/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
@@ -37,7 +37,8 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # All that `cmake --install` copies, without the tests.
 add_custom_target(tamis_installable)
-add_dependencies(tamis_installable tamis_shared tamis_static tamis_stream_shared tamis_stream_static)
+add_dependencies(tamis_installable tamis_shared tamis_static tamis_stream_shared tamis_stream_static
+  tamis_redis_shared tamis_redis_static)
 if(TARGET tamis_command)
   add_dependencies(tamis_installable tamis_command tamis_documents)
   install(TARGETS tamis_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

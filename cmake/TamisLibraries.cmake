@@ -41,7 +41,7 @@ function(tamis_library name)
     EXPORT_NAME ${name}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}
-    INSTALL_RPATH "$ORIGIN" # libtamis-stream finds libtamis beside it, wherever both were put
+    INSTALL_RPATH "$ORIGIN" # the others find libtamis beside them, wherever both were put
     LINK_DEPENDS "${arg_VERSION_SCRIPT}")
   target_link_options(${name}_shared PRIVATE
     "LINKER:--version-script=${arg_VERSION_SCRIPT}" LINKER:--as-needed)
@@ -85,5 +85,5 @@ tamis_library(tamis_redis
   OUTPUT tamis-redis
   VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-redis.map"
   SOURCES ${redis_sources}
-  LINKS PkgConfig::TAMIS_HIREDIS Threads::Threads
+  LINKS PkgConfig::TAMIS_HIREDIS PkgConfig::TAMIS_ZLIB Threads::Threads
   USES tamis)

@@ -25,7 +25,7 @@ tamis_check(selftest Python3::Interpreter "${checks_dir}/selftest.py" "${CMAKE_C
 tamis_check(headers bash "${checks_dir}/headers.sh"
   "${PROJECT_SOURCE_DIR}/include" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
 
-foreach(library tamis tamis_stream)
+foreach(library tamis tamis_stream tamis_redis)
   string(REPLACE _ - file lib${library})
   tamis_check(symbols-${file} ${binaries_py} symbols
     "$<TARGET_FILE:${library}_shared>" "${checks_dir}/symbols_${file}.txt")
@@ -33,6 +33,7 @@ foreach(library tamis tamis_stream)
 endforeach()
 tamis_check(needed-libtamis ${binaries_py} needed "$<TARGET_FILE:tamis_shared>" libm libxxhash libsodium)
 tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_stream_shared>" libm libtamis libz)
+tamis_check(needed-libtamis-redis ${binaries_py} needed "$<TARGET_FILE:tamis_redis_shared>" libm libtamis libhiredis libz)
 
 if(TARGET tamis_command AND TAMIS_INSTALL)
   tamis_check(install bash "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer.sh"

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # fuzz/fuzz_<entry>.c: under the preset fuzz a libFuzzer program; elsewhere a test that replays its corpus.
+# fuzz_command_*.c run the command itself, with fuzz/command.c.
 
 file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+if(NOT TARGET tamis_cli_objects)
+  list(FILTER fuzzers EXCLUDE REGEX "/fuzz_command_[a-z]+\\.c$")
+endif()
 foreach(source IN LISTS fuzzers)
   get_filename_component(name "${source}" NAME_WE)
   add_executable(${name} "${source}")
   target_link_libraries(${name} PRIVATE tamis_test_support)
+  if(name MATCHES "^fuzz_command_")
+    target_sources(${name} PRIVATE fuzz/command.c)
+    target_link_libraries(${name} PRIVATE tamis_cli_objects PkgConfig::TAMIS_JANSSON)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/fuzz")
   if(TAMIS_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)

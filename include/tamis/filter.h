@@ -139,7 +139,7 @@ typedef enum tamis_full {
  * Two limits of the estimates, both of classic under schemes of other programs (docs/MATH.md):
  * (1) Positions are taken to be even. Those of guava32 and bkdr31 are not in filters of more than about 2^28 bits: the
  *     rate is up to a few times fpr_live near 2^31.
- * (2) Positions of guava64, guava32 and redisbloom repeat. fpr_live counts that; false_fresh, and the number of keys at
+ * (2) Positions of guava64, guava32, redisbloom and redisson repeat. fpr_live counts that; false_fresh, and the number of keys at
  *     which the filter is full, leave it out.
  */
 typedef struct tamis_filter_info {

@@ -34,12 +34,13 @@ typedef enum tamis_scheme {
     TAMIS_SCHEME_BKDR63 =
         6, /* the same, version 3, with 63 bits of which the rounding destroys the low ones */
     TAMIS_SCHEME_REDISBLOOM =
-        7,                    /* RedisBloom's BF.*: MurmurHash64A, and again seeded with the first result */
-    TAMIS_SCHEME_FNV_DCSO = 8 /* DCSO's bloom: FNV-1, 64 bits */
+        7,                     /* RedisBloom's BF.*: MurmurHash64A, and again seeded with the first result */
+    TAMIS_SCHEME_FNV_DCSO = 8, /* DCSO's bloom: FNV-1, 64 bits */
+    TAMIS_SCHEME_REDISSON = 9  /* Redisson's RBloomFilter: HighwayHash, 128 bits, with its key */
 } tamis_scheme;
 
-/* "xxh3", "sip", "guava64", "guava32", "bkdr31", "bkdr63", "redisbloom", "fnv-dcso", "auto"; NULL for a number that
- * is no scheme. Static storage. */
+/* "xxh3", "sip", "guava64", "guava32", "bkdr31", "bkdr63", "redisbloom", "fnv-dcso", "redisson", "auto"; NULL for a
+ * number that is no scheme. Static storage. */
 TAMIS_API const char *tamis_scheme_name(tamis_scheme scheme);
 /* The scheme of that name. TAMIS_E_INVALID names the ones there are. */
 TAMIS_API tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_error *err);

@@ -21,7 +21,7 @@ typedef uint8_t tamis_answer;
 enum {
     TAMIS_FRESH = 0,  /* certainly not present before */
     TAMIS_SEEN = 1,   /* present, or a false positive at the filter's rate */
-    TAMIS_UNKNOWN = 2 /* not asked: the filter was full and the caller had chosen to pass keys on */
+    TAMIS_UNKNOWN = 2 /* not asked, the filter being full, or a server's answer was lost */
 };
 
 #ifdef __cplusplus

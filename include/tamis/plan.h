@@ -54,7 +54,8 @@ typedef struct tamis_plan {
     tamis_kind kind;     /* never AUTO */
     tamis_scheme scheme; /* as wanted */
     uint64_t capacity;   /* distinct keys held at the promised rate; 0: grows */
-    double fpr;          /* the rate promised; of a scheme of another program the rate to give that program */
+    double fpr; /* the rate promised; of a scheme of another program the rate to give that program. 1:
+                             none is, as where a file of Guava has one probe a key */
     double fpr_predicted; /* the rate computed for `capacity` keys (a growing kind: for 2^40); classic under a
                               scheme of another program: may be above fpr, see docs/MATH.md */
     uint64_t bits;        /* classic, blocked: m; planned: a multiple of 64 but for fnv-dcso */

@@ -22,15 +22,15 @@ extern "C" {
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
  *
- * Parts are percent-decoded. What may stand behind a ? and between &:
+ * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind a ? and between &:
  *
- *     timeout=1s         for one connection to be made
+ *     timeout=1s         for one connection to be made, the look-up of its name included
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *
  * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
- * are needed and kept.
+ * are needed and kept. A name is looked up in a thread that the library makes for it.
  */
 typedef struct tamis_redis tamis_redis;
 
@@ -43,8 +43,8 @@ TAMIS_API void tamis_redis_close(tamis_redis *redis);
 
 typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
-    bool
-        create; /* layout tamis: make it if it is not there and its parameters are given; else TAMIS_E_ABSENT */
+    bool create; /* layouts tamis and redisson: make it if it is not there and its parameters are given; else
+                           TAMIS_E_ABSENT */
     const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH */
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
@@ -59,10 +59,14 @@ typedef struct tamis_redis_filter_options {
  * redis://host:port/db/NAME?..., and the connection is the filter's own. Parameters:
  *
  *     layout=tamis       the default: one block of 64 bytes an element, parameters kept beside the bits
- *                        (docs/REDIS-LAYOUT.md); expect, fpr, scheme=xxh3|sip, seed, probes and partition are needed only
- *                        where it is made, and have to agree with what is there where they are given
+ *                        (docs/REDIS-LAYOUT.md); expect, fpr, scheme=xxh3|sip|guava64, seed, probes and partition are needed
+ *                        only where it is made, and have to agree with what is there where they are given
  *     layout=java        key "bf:NAME", guava64 over m = (int)(-n ln p / (ln 2)^2) bits, k = max(1, round(m/n ln 2)):
  *                        the bits of a published Java class; expect=n and fpr=p are needed
+ *     layout=redisson    bitmap NAME and hash {NAME}:config of a Java RBloomFilter with StringCodec; expect, fpr, bits and
+ *                        probes as for tamis: expect and fpr are needed where it is made, and have to agree
+ *     layout=php1, php2, php3   NAME, NAME.0 ... and NAME:0 ...: the bits of a published PHP class, in its three versions;
+ *                        bits=m and probes=k are needed
  *     expect=n, fpr=p    what it is made for
  *     ttl=1d             its keys expire so long after the last add (renew=add, the default) or after it was made
  *                        (renew=create)
@@ -71,12 +75,23 @@ typedef struct tamis_redis_filter_options {
  * server. It answers tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get and _clear, and
  * refuses the others (TAMIS_E_UNSUPPORTED). A batch is one round trip: give many keys at once.
  *
- * No answer is wrong: a key that was answered is in. Where a connection was lost after an add was sent, it is sent again;
- * if its bits are all there then, nobody knows who set them, and the answer is TAMIS_UNKNOWN. Where a call fails, keys
- * past *done may be in or not. TAMIS_E_DAMAGED: a part of the filter is gone from the server, with keys that were in it.
+ * No answer is wrong, whatever happens to connections: a key that was answered is in. A command whose reply was lost is
+ * asked again; an add that finds all its bits then does not know whether it set them itself, and answers TAMIS_UNKNOWN.
+ * So of all answers for a key, by all clients, at most one is TAMIS_FRESH; and just one is, but for false positives, where
+ * none was TAMIS_UNKNOWN and no call with it failed. Of equal keys in a batch that was disturbed any may be the fresh one.
+ * Where a call fails, keys past *done may be in or not, and nobody will be told that they were fresh.
+ *
+ * It is as good as the server's memory: what that forgets (started again without appendonly and appendfsync=always, a
+ * replica that lags made master, expiry, clear) is fresh once more. What is gone of layout tamis (evicted, deleted, cut)
+ * is TAMIS_E_DAMAGED, and no key of it is called absent; the others cannot tell: keep their keys from eviction.
+ * TAMIS_E_ABSENT, TAMIS_E_MISMATCH: it was dropped, or replaced by another, while it was open (layouts tamis and
+ * redisson). With these three nothing of the batch is answered.
  */
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);
+
+/* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
+TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);
 
 /*
  * Whole filters. With layout tamis what stands under a name may be replaced while it is used: every handle looks after
@@ -114,7 +129,7 @@ typedef struct tamis_redis_push_options {
 /* clang-format on */
 
 /*
- * Puts a filter in memory, of kind blocked with scheme xxh3, sip or guava64, under the name (redis NULL: the URI of both, as above;
+ * Puts a filter in memory, of kind blocked with scheme xxh3, sip or guava64, under the name (redis NULL: the URI of both;
  * layout tamis). It is written beside what is there, checked, and switched to at once: what was there is replaced, with all
  * keys that were added to it until then, however late. Who wants to keep those pulls, unites and pushes while nobody adds,
  * or unites in place (tamis_redis_unite). An add that is answered after the switch is in the new filter.

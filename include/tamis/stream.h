@@ -54,10 +54,11 @@ typedef struct tamis_stream_stats {
     uint64_t bytes_in;    /* of the answered records, terminators included */
     uint64_t bytes_out;   /* written to output and duplicates: taken by the system */
     uint64_t bytes_total; /* sizes of all inputs, 0 where one is not a regular file */
+    bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
 } tamis_stream_stats;
 
 /* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0}
+#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, false}
 /* clang-format on */
 
 typedef struct tamis_stream_options {
@@ -104,6 +105,10 @@ typedef struct tamis_stream_options {
  * - stop_fd readable: the batch in hand is finished and written to standard output or a device, then
  *   TAMIS_E_INTERRUPTED; aside files are removed as on any failure. A reader of the output that takes
  *   nothing for a second is not waited for.
+ * - stats.settled tells who saves what was seen whether that may be saved: true after TAMIS_OK, and after
+ *   TAMIS_E_INTERRUPTED where the system has taken every answered record that was to be written, and none went into a
+ *   file aside. With durable, further, regular files are synced and the readers of pipes and sockets, which a stop
+ *   often ends too, have taken all and are still there; a second is given to them for it. False after all else.
  * - With follow, a regular file that is the last input is read on as it grows, until the run is stopped (stop_fd) or
  *   the service has enough. A file that takes its name (a log that is rotated) is read from its start when the old one
  *   is at its end; so is the file itself when it was made shorter. A record that has not got its terminator waits for

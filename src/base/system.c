@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -53,6 +55,11 @@ static int system_reserve(int fd, off_t size) {
     errno = ENOSYS;
     return -1;
 #endif
+}
+
+/* A socket tells of its output by TIOCOUTQ; a pipe has FIONREAD alone, and at either end. */
+static int system_unread(int fd, int *bytes) {
+    return ioctl(fd, TIOCOUTQ, bytes) == 0 ? 0 : ioctl(fd, FIONREAD, bytes);
 }
 
 static void *system_map(size_t size) {
@@ -111,10 +118,12 @@ struct tamis__system tamis__sys = {
     .exchange = system_exchange,
     .unlink = unlink,
     .poll = poll,
+    .unread = system_unread,
     .map = system_map,
     .map_file = system_map_file,
     .advise = madvise,
     .unmap = munmap,
+    .look_up = getaddrinfo,
     .socket = system_socket,
     .connect = system_connect,
     .connected = system_connected,

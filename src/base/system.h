@@ -11,6 +11,7 @@
 #include "base/failure.h"
 
 struct sockaddr;
+struct addrinfo;
 
 /*
  * The one table of the system calls that the library makes. Everything above base calls through it,
@@ -42,11 +43,15 @@ struct tamis__system {
                                                             where system or file system cannot */
     int (*unlink)(const char *path);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
+    int (*unread)(int fd,
+                  int *bytes); /* of a pipe or socket: what was written and its reader has not taken */
     void *(*map)(size_t size); /* zeroed private memory; NULL on failure (errno set) */
     void *(*map_file)(int fd,
                       size_t size); /* the file's bytes, shared, to read; NULL on failure (errno set) */
     int (*advise)(void *block, size_t size, int advice); /* madvise */
     int (*unmap)(void *block, size_t size);
+    int (*look_up)(const char *host, const char *port, const struct addrinfo *hints,
+                   struct addrinfo **found);           /* getaddrinfo */
     int (*socket)(int domain, int type, int protocol); /* non-blocking, close-on-exec */
     int (*connect)(int fd, const struct sockaddr *address, size_t size);
     int (*connected)(int fd); /* 0, or -1 and the errno that the connecting ended with */

@@ -179,6 +179,7 @@ static int ask(audit *run, room *r, tamis_error *err) {
     char text[64];
     size_t count;
 
+    r->told = 0; /* what begins now is shown at once */
     for (uint64_t done = 0; done < run->asked; done += count) {
         uint64_t left = run->asked - done;
         if (make_keys(r, left < BATCH ? (size_t)left : BATCH, &count, err) != CLI_DONE)

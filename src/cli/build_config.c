@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/build_config.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -26,17 +25,8 @@ const cli_option build_options[BUILD_OPTIONS] = {
                       .more = "guava means --kind classic and --scheme guava64, or guava32 if that is given; "
                               "dcso means --kind classic --scheme fnv-dcso."},
     [BUILD_GZIP] = CLI_ROW_GZIP,
-    [BUILD_LABEL] = {.name = "label",
-                     .type = CLI_TEXT,
-                     .value = "NAME=VALUE",
-                     .help = "Put a label into the file; may be given again.",
-                     .more = "tamis info prints it.",
-                     .many = true},
-    [BUILD_VERSION] = {.name = "filter-version",
-                       .type = CLI_SEED,
-                       .value = "N",
-                       .fallback = "0",
-                       .help = "Version of the filter, for whoever ships it; 0 is none."},
+    [BUILD_LABEL] = CLI_ROW_LABEL,
+    [BUILD_VERSION] = CLI_ROW_FILTER_VERSION,
     [BUILD_ZERO] = CLI_ROW_ZERO,
     [BUILD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [BUILD_TYPE] = CLI_ROW_TYPE("record"),
@@ -75,32 +65,6 @@ const cli_conflict build_conflicts[BUILD_CONFLICTS] = {
     {BUILD_PROGRESS, BUILD_QUIET, "one shows what the other hides"},
 };
 
-static int read_labels(build_config *config, const cli_value *given, tamis_error *err) {
-    size_t size = 0;
-    char *at;
-
-    if (given->count > TAMIS_LABELS_MAX)
-        return cli_fail(err, "--label: %zu of them are too many; give up to %d", given->count,
-                        TAMIS_LABELS_MAX);
-    for (size_t i = 0; i < given->count; i++)
-        size += strlen(given->list[i]) + 1;
-    config->label_text = at = malloc(size + 1);
-    if (at == NULL)
-        return cli_fail(err, "--label: out of memory; free some, or give it less often");
-    for (size_t i = 0; i < given->count; i++) {
-        char *value;
-        strcpy(at, given->list[i]);
-        value = strchr(at, '=');
-        if (value == NULL || value == at)
-            return cli_fail(err, "--label '%.200s': has no %s; give --label NAME=VALUE", given->list[i],
-                            value == NULL ? "'='" : "name");
-        config->labels[config->label_count++] = (tamis_label){at, value + 1};
-        at += strlen(at) + 1;
-        *value = '\0';
-    }
-    return CLI_DONE;
-}
-
 /* Before the input is read, which may take hours. */
 static int check_output(const build_config *config, tamis_error *err) {
     struct stat about;
@@ -123,10 +87,8 @@ static int check_format(build_config *config, tamis_error *err) {
 
     if (!guava && config->format != TAMIS_FORMAT_DCSO)
         return CLI_DONE;
-    if (config->label_count > 0 || config->version != 0)
-        return cli_fail(
-            err, "--format %s: has no place for %s; leave one of them out, or build a .tamis file",
-            tamis_format_name(config->format), config->label_count > 0 ? "--label" : "--filter-version");
+    if (cli_about_check(&config->about, config->format, err) != CLI_DONE)
+        return CLI_FAILED;
     if (want->kind == TAMIS_KIND_AUTO)
         want->kind = TAMIS_KIND_CLASSIC;
     if (want->scheme == TAMIS_SCHEME_AUTO)
@@ -149,10 +111,10 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
     config->output = values[BUILD_OUTPUT].text;
     config->format = (tamis_format)values[BUILD_FORMAT].number;
     config->packing = cli_file_packing(values[BUILD_GZIP].given);
-    config->version = values[BUILD_VERSION].number;
     if (cli_stream_configure(&config->stream, values + BUILD_ZERO, values + BUILD_STATS, args->operands,
                              args->operand_count, false, err) != CLI_DONE ||
-        check_output(config, err) != CLI_DONE || read_labels(config, &values[BUILD_LABEL], err) != CLI_DONE)
+        check_output(config, err) != CLI_DONE ||
+        cli_about_read(&config->about, values + BUILD_LABEL, err) != CLI_DONE)
         return CLI_FAILED;
     if (cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
         return CLI_FAILED;
@@ -160,5 +122,5 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
 }
 
 void build_config_release(build_config *config) {
-    free(config->label_text);
+    cli_about_release(&config->about);
 }

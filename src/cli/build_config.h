@@ -2,6 +2,7 @@
 #ifndef TAMIS_CLI_BUILD_CONFIG_H
 #define TAMIS_CLI_BUILD_CONFIG_H
 
+#include "cli/cli_about.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_stream.h"
 
@@ -49,10 +50,7 @@ typedef struct build_config {
     const char *output;
     tamis_format format;
     tamis_packing packing;
-    tamis_label labels[TAMIS_LABELS_MAX]; /* their text is `label_text` */
-    size_t label_count;
-    char *label_text; /* malloc */
-    uint64_t version;
+    cli_about about;
 } build_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Release either way. */

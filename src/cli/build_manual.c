@@ -61,9 +61,10 @@ const cli_entry build_json[] = {
 
 const char *const build_notes[] = {
     "Without --expect, regular files are read twice: first the distinct records are counted, to within half "
-    "a per cent, in 64 KiB of memory, then a filter with two per cent to spare is filled. Where a FILE is a "
-    "pipe or a device nothing can be read twice: the filter then grows as it is filled, which takes more "
-    "room than one of the right size, and the kinds that cannot grow need --expect.",
+    "a per cent, in 64 KiB of memory, then a filter with two per cent to spare is filled. A pipe or a device "
+    "cannot be read twice: up to some 65,000 distinct records from there are kept as hashes, and the filter "
+    "is made for just so many; with more of them it grows as it is filled, which takes more room than one of "
+    "the right size, and the kinds that cannot grow need --expect.",
     "With --type or --hex the keys are what the records stand for, and a record that is none ends the run: "
     "nothing is saved. Records with equal keys are one, as 7 and 007 of int64 are.",
     "Without a secret the hash is known to everybody: a hostile sender can find records that the filter "

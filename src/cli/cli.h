@@ -99,13 +99,13 @@ typedef struct cli_command {
     size_t option_count;
     const cli_conflict *conflicts;
     size_t conflict_count;
-    const cli_entry *schemes;    /* a list of help and manual; NULL: none */
+    const cli_entry *schemes;    /* lists of help and manual; NULL: none */
+    const cli_entry *files;      /* names of files */
     const char *const *exits;    /* "0", "what it means", ..., NULL-ended */
     const cli_example *examples; /* ended by a NULL line */
     /* For the manual alone; each NULL or ended by a NULL. */
     const char *json_about;   /* a sentence before the fields */
     const cli_entry *json;    /* fields of what --json prints */
-    const cli_entry *files;   /* names of files */
     const char *const *notes; /* paragraphs */
     /* Runs with arguments that passed parsing. CLI_FAILED fills *err. */
     int (*run)(const cli_args *args, tamis_error *err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli_bus.h"
+#include "cli/cli_server.h"
 
 const cli_entry cli_file_files[] = {
     {".NAME.tamis-lock", "Lies beside the file NAME while it is held, and says by which process. The lock "
@@ -21,6 +22,11 @@ int cli_file_open(tamis_filter **filter, const char *path, bool writable, const 
                   tamis_packing *packing, tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
 
+    if (cli_server_is_uri(path)) {
+        if (packing != NULL)
+            *packing = TAMIS_PACKING_NONE;
+        return cli_server_open(filter, path, false, secret, err);
+    }
     cli_bus_begin();
     options.writable = writable;
     if (secret != NULL) {
@@ -35,8 +41,12 @@ tamis_packing cli_file_packing(bool gzip) {
 }
 
 int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
-    tamis_status status = tamis_file_lock(lock, path, err);
+    tamis_status status;
 
+    *lock = NULL;
+    if (cli_server_is_uri(path)) /* a server orders who comes at the same time */
+        return CLI_DONE;
+    status = tamis_file_lock(lock, path, err);
     if (status != TAMIS_E_UNSUPPORTED)
         return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
     *lock = NULL;
@@ -46,8 +56,13 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
 int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
                   tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
-    tamis_status status = tamis_filter_about_get(filter, &about, err);
+    tamis_status status;
 
+    if (cli_server_is_uri(path) && cli_server_format(filter) != NULL)
+        return CLI_DONE; /* what was added is there */
+    if (cli_server_refuse(path, "filter", "tamis build makes filters there", err) != CLI_DONE)
+        return CLI_FAILED;
+    status = tamis_filter_about_get(filter, &about, err);
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
     if (status == TAMIS_OK)
         status = tamis_packed_save(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format, packing,

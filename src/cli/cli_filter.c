@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli_filter.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 #include "cli/cli_text.h"
 #include "cli/cli_want.h"
 
@@ -54,7 +56,7 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
     filter->want = (tamis_want)TAMIS_WANT_INIT;
     filter->want.expect = plan[CLI_PLAN_EXPECT].number;
     filter->want.memory = plan[CLI_PLAN_MEMORY].number;
-    filter->memory = plan[CLI_PLAN_MEMORY];
+    filter->given = plan;
     filter->seed = plan[CLI_PLAN_SEED].number;
     filter->secret_file = plan[CLI_PLAN_SECRET].text;
     if (check_kind(filter, plan, err) != CLI_DONE)
@@ -70,7 +72,8 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
 
     if (tamis_plan_make(&plan, &want->want, err) != TAMIS_OK) {
-        cli_want_name_memory(&want->memory, err);
+        if (want->given != NULL)
+            cli_want_name_memory(&want->given[CLI_PLAN_MEMORY], err);
         return CLI_FAILED;
     }
     options.seed = want->seed;
@@ -108,8 +111,10 @@ static int open_filter(tamis_filter **filter, const char *path, const cli_secret
     tamis_filter *opened = NULL;
     bool sip;
 
-    /* Whether it is keyed the header says: only then the library takes a secret. */
-    if (cli_file_open(&opened, path, false, NULL, packing, err) != CLI_DONE)
+    /* Whether it is keyed the header says: only then the library takes a secret. A server makes what is not there. */
+    if ((writable && cli_server_is_uri(path)
+             ? cli_server_open(&opened, path, true, secret, err)
+             : cli_file_open(&opened, path, false, NULL, packing, err)) != CLI_DONE)
         return CLI_FAILED;
     sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && secret == NULL) {
@@ -117,7 +122,7 @@ static int open_filter(tamis_filter **filter, const char *path, const cli_secret
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
     }
     /* A packed one is whole in memory by now. */
-    if (sip || (writable && *packing == TAMIS_PACKING_NONE)) {
+    if (sip || (writable && !cli_server_is_uri(path) && *packing == TAMIS_PACKING_NONE)) {
         tamis_filter_free(opened);
         if (cli_file_open(&opened, path, writable, sip ? secret : NULL, packing, err) != CLI_DONE) {
             if (err->status == TAMIS_E_MISMATCH)
@@ -141,7 +146,7 @@ int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *s
 int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
                     tamis_packing *packing, tamis_error *err) {
     /* Of a file that is not there the lock would say nothing; opening says why. */
-    if (access(path, F_OK) != 0) {
+    if (!cli_server_is_uri(path) && access(path, F_OK) != 0) {
         if (cli_filter_held(filter, path, secret, packing, err) != CLI_DONE)
             return CLI_FAILED;
         tamis_filter_free(*filter); /* it came meanwhile: once more, and held */
@@ -159,6 +164,48 @@ int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *s
     if (open_filter(filter, path, secret, true, &keyed, packing, err) != CLI_DONE)
         return CLI_FAILED;
     return secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(path, err);
+}
+
+bool cli_filter_promises(const tamis_plan *plan) {
+    return plan->fpr < 1;
+}
+
+/* The plan has a reason, and behind a semicolon what there is to say of the scheme. */
+void cli_filter_tell_rate(const tamis_filter *filter) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    const char *caution = strstr(plan->reason, "; ");
+    char sentence[400], now[CLI_TEXT_NUMBER], asked[CLI_TEXT_NUMBER];
+
+    if (caution == NULL)
+        return;
+    snprintf(sentence, sizeof sentence, "scheme %s: %s", tamis_scheme_name(plan->scheme), caution + 2);
+    if (strstr(caution, "predicted") != NULL) {
+        size_t used = strlen(sentence);
+        snprintf(sentence + used, sizeof sentence - used, ": %s, not %s",
+                 cli_text_real(now, sizeof now, plan->fpr_predicted),
+                 cli_text_real(asked, sizeof asked, plan->fpr));
+    }
+    cli_report(sentence);
+}
+
+void cli_filter_tell_overfull(const tamis_filter *filter, const char *path, const char *remedy) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_about about = TAMIS_ABOUT_INIT;
+    char sentence[500], holds[CLI_TEXT_NUMBER], made[CLI_TEXT_NUMBER], now[CLI_TEXT_NUMBER],
+        promised[CLI_TEXT_NUMBER];
+
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || !info.saturated ||
+        tamis_filter_about_get(filter, &about, NULL) != TAMIS_OK)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "%.200s: holds %s%s keys and was made for %s%s, so its rate is now about %s and not %s; %s",
+             path, isfinite(info.cardinality) ? "about " : "",
+             isfinite(info.cardinality) ? cli_text_expected(holds, sizeof holds, info.cardinality)
+                                        : "an untold number of",
+             about.format == TAMIS_FORMAT_GUAVA ? "at most " : "",
+             cli_text_count(made, sizeof made, info.capacity), cli_text_real(now, sizeof now, info.fpr_live),
+             cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr), remedy);
+    cli_report(sentence);
 }
 
 void cli_filter_tell_kept(const char *path) {

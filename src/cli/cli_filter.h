@@ -15,7 +15,7 @@ typedef struct cli_filter_want {
     tamis_want want;
     uint64_t seed;
     const char *secret_file; /* NULL: none */
-    cli_value memory;        /* as typed */
+    const cli_value *given;  /* the block that it was read from, as typed; NULL: none */
 } cli_filter_want;
 
 /* From the block CLI_PLAN of cli_rows.h; `fpr` is the rate where none is given. CLI_DONE, or CLI_FAILED with the
@@ -45,6 +45,16 @@ int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, 
 /* The same for a file that the caller holds. */
 int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_packing *packing,
                     tamis_error *err);
+
+/* Whether a rate is promised: a file of another program may not tell. Its capacity says nothing then. */
+bool cli_filter_promises(const tamis_plan *plan);
+
+/* Says of a filter that was just planned what there is against its scheme, and which rate it will have; nothing where that
+ * is the one asked for. */
+void cli_filter_tell_rate(const tamis_filter *filter);
+
+/* Says of one that took more keys than it was made for, as those of other programs do, what has become of its rate. */
+void cli_filter_tell_overfull(const tamis_filter *filter, const char *path, const char *remedy);
 
 /* Says on standard error that the run left the file as it was. */
 void cli_filter_tell_kept(const char *path);

@@ -54,6 +54,16 @@ static void print_schemes(FILE *out, const cli_entry *schemes) {
     }
 }
 
+static void print_files(FILE *out, const cli_entry *files) {
+    if (files == NULL)
+        return;
+    fputs("\nFiles:\n", out);
+    for (; files->name != NULL; files++) {
+        fprintf(out, "  %-*s", OPTION_COLUMN - 2, files->name);
+        cli_text_wrap(out, files->text, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
+    }
+}
+
 void cli_help_command(FILE *out, const cli_command *command) {
     fprintf(out, "usage: tamis %s [OPTION...]%s%s\n\n", command->name, *command->operands ? " " : "",
             command->operands);
@@ -63,6 +73,7 @@ void cli_help_command(FILE *out, const cli_command *command) {
         print_option(out, &command->options[i]);
     print_option(out, &cli_option_help);
     print_schemes(out, command->schemes);
+    print_files(out, command->files);
     if (command->examples != NULL && command->examples->line != NULL)
         fputs("\nExamples:\n", out);
     for (const cli_example *example = command->examples; example != NULL && example->line != NULL;

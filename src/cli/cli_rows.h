@@ -3,8 +3,9 @@
 #define TAMIS_CLI_ROWS_H
 
 /*
- * Options that several commands take, as rows of their tables, in three blocks. A table that has a block has its rows
- * side by side and in this order, so that one function reads the block wherever it stands: cli_stream.h, cli_filter.h.
+ * Options that several commands take, as rows of their tables, in blocks. A table that has a block has its rows
+ * side by side and in this order, so that one function reads the block wherever it stands: cli_stream.h, cli_filter.h,
+ * cli_about.h.
  */
 #include <tamis/plan.h>
 
@@ -116,6 +117,39 @@ enum {
         .more = "Every byte of the file counts, a newline at its end too. Standard input is /dev/stdin "     \
                 "here, not -."                                                                               \
     }
+
+/* ---- what a filter that is written says of itself ---- */
+
+enum { CLI_ABOUT_LABEL, CLI_ABOUT_VERSION, CLI_ABOUT };
+
+#define CLI_ROW_LABEL                                                                                        \
+    {                                                                                                        \
+        .name = "label", .type = CLI_TEXT, .value = "NAME=VALUE",                                            \
+        .help = "Put a label into the file; may be given again.",                                            \
+        .more = "It takes the place of one of that name. tamis info prints it.", .many = true                \
+    }
+#define CLI_ROW_FILTER_VERSION                                                                               \
+    {                                                                                                        \
+        .name = "filter-version", .type = CLI_SEED, .value = "N",                                            \
+        .help = "Version of the filter, for whoever ships it; 0 is none."                                    \
+    }
+
+/* ---- where a filter that was read is written ---- */
+
+#define CLI_ROW_WRITE_OUTPUT                                                                                 \
+    {                                                                                                        \
+        .name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE",                                  \
+        .help = "Write to FILE, which must be given and may be a FILTER.",                                   \
+        .more = "It is written beside its name and renamed when it is whole, with the permissions of the "   \
+                "file it replaces."                                                                          \
+    }
+#define CLI_ROW_WRITE_FORMAT                                                                                 \
+    {                                                                                                        \
+        .name = "format", .type = CLI_CHOICE, .value = "FORMAT", .fallback = "auto", .choices = cli_formats, \
+        .help = "Write it as tamis, guava or dcso; auto: as the FILTER is, the first of several."            \
+    }
+#define CLI_ROW_WRITE_QUIET                                                                                  \
+    { .name = "quiet", .letter = 'q', .type = CLI_FLAG, .help = "Print no remarks, only errors." }
 
 /* ---- what is said of a run ---- */
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "cli/cli_filter.h"
 #include "cli/cli_json.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_text.h"
@@ -87,7 +88,7 @@ static size_t put_filter(json_t *object, const cli_summary *summary) {
     cli_json_real(object, "bits_per_key", bits_per_key(summary));
     cli_json_text(object, "kind", tamis_kind_name(info->kind));
     cli_json_text(object, "scheme", tamis_scheme_name(summary->scheme));
-    cli_json_count(object, "capacity", info->capacity);
+    cli_json_count(object, "capacity", cli_filter_promises(summary->plan) ? info->capacity : 0);
     cli_json_real(object, "fpr", summary->plan->fpr);
     cli_json_real(object, "fpr_live", info->fpr_live);
     if (summary->drops)

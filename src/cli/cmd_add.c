@@ -68,6 +68,8 @@ static int add(add_run *run, tamis_error *err) {
     if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->summary.stats.records > 0 &&
         !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        cli_filter_tell_overfull(run->filter, path, "build a larger one");
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 

@@ -8,7 +8,9 @@
 #include "cli/audit_run.h"
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_filter.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 #include "cli/cli_text.h"
 #include "cli/plan_chance.h"
 #include "cli/plan_trial.h"
@@ -51,6 +53,7 @@ typedef struct report {
     const char *path;
     audit run;
     tamis_filter_info info;
+    bool promises;
     double promised, low, high;
     const char *verdict;
     bool broken;
@@ -88,6 +91,9 @@ static void judge(report *of, const tamis_plan *plan) {
         plan_trial_allowed(plan, rate, isfinite(of->info.cardinality) ? of->info.cardinality : 1);
 
     plan_chance_interval(run->hits, run->asked, CONFIDENCE, &of->low, &of->high);
+    of->verdict = "none";
+    if (!of->promises)
+        return;
     of->broken = plan_chance_exceeds(run->hits, run->asked, allowed);
     of->verdict = of->broken ? "broken" : plan->fpr * (double)run->asked < HITS_TO_SEE ? "too rare" : "kept";
 }
@@ -106,7 +112,8 @@ static void print_text(const report *of) {
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], c[CLI_TEXT_NUMBER];
 
     cli_file_print(stdout, of->path);
-    printf("\n  promised      %s\n", cli_text_rate(a, sizeof a, of->promised));
+    printf("\n  promised      %s\n",
+           of->promises ? cli_text_rate(a, sizeof a, of->promised) : "none is recorded");
     printf("  computed      %s\n", cli_text_rate(a, sizeof a, of->info.fpr_live));
     cli_text_rate(a, sizeof a, (double)run->hits / (double)run->asked);
     cli_text_rate(b, sizeof b, of->low);
@@ -120,7 +127,11 @@ static void print_text(const report *of) {
     if (run->keys_path != NULL)
         printf("  keys          %s asked, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
                cli_text_count(b, sizeof b, run->missing));
-    printf("  rate          %s\n", explain(of));
+    if (of->promises)
+        printf("  rate          %s\n", explain(of));
+    else
+        printf("  rate          no promise is recorded; measured %s\n",
+               cli_text_rate(a, sizeof a, (double)run->hits / (double)run->asked));
 }
 
 static int print_json(const report *of, tamis_error *err) {
@@ -128,7 +139,10 @@ static int print_json(const report *of, tamis_error *err) {
     json_t *object = json_object();
 
     cli_file_json_text(object, "file", of->path);
-    cli_json_real(object, "fpr", of->promised);
+    if (of->promises)
+        cli_json_real(object, "fpr", of->promised);
+    else
+        cli_json_null(object, "fpr");
     cli_json_real(object, "fpr_live", of->info.fpr_live);
     cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->asked);
     cli_json_real(object, "fpr_low", of->low);
@@ -169,7 +183,8 @@ static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
     if (tamis_filter_verify(of->run.filter, err) != TAMIS_OK ||
         tamis_filter_info_get(of->run.filter, &of->info, err) != TAMIS_OK)
         return CLI_FAILED;
-    of->promised = plan->fpr;
+    of->promises = cli_filter_promises(plan);
+    of->promised = of->promises ? plan->fpr : 0;
     of->run.asked = questions->given ? questions->number
                                      : plan_trial_questions(plan, fmax(of->promised, of->info.fpr_live));
     code = audit_run(&of->run, err);
@@ -185,6 +200,7 @@ static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
 }
 
 static int run_audit(const cli_args *args, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
     report of = {.info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
     int code;
@@ -192,7 +208,7 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     if (args->operand_count < 1 || args->operand_count > 2)
         return cli_fail(err, "audit: takes a filter and at most one file of keys; %zu operands are given",
                         args->operand_count);
-    of.path = args->operands[0];
+    of.path = cli_server_show(args->operands[0], shown);
     of.run.keys_path = args->operand_count > 1 ? args->operands[1] : NULL;
     of.run.terminator = args->values[OPT_ZERO].given ? '\0' : '\n';
     of.run.seed = args->values[OPT_SEED].number;
@@ -202,7 +218,7 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     if (of.run.keys_path == NULL && (args->values[OPT_ZERO].given || of.run.form.hex))
         return cli_fail(err, "--%s: there are no KEYS; name their file, or leave it out",
                         of.run.form.hex ? "hex" : "zero-terminated");
-    code = open_filter(&filter, of.path, args->values[OPT_SECRET].text, err);
+    code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
     of.run.filter = filter;
     if (code == CLI_DONE)
         code = audit_filter(&of, args, err);
@@ -228,13 +244,13 @@ static const char *const description[] = {
     "rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing but a "
     "gross breach would show.",
     "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
-    "keys that it can have been made for. A filter of another program hashes the bytes that it was given: "
-    "--type says which these are.",
+    "keys that it can have been made for; with one probe a key nothing follows, and nothing is judged. A "
+    "filter of another program hashes the bytes that it was given: --type says which these are.",
     NULL};
 
 static const char *const exits[] = {
     "0",
-    "The rate is not above the promise, and no key is missing.",
+    "The rate is not above the promise, or none is recorded, and no key is missing.",
     "1",
     "The promise is broken beyond chance, or a key is missing.",
     "2",
@@ -244,19 +260,21 @@ static const char *const exits[] = {
     NULL};
 
 /* In the order in which they are printed. */
-static const cli_entry json[] = {{"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
-                                 {"fpr", "Rate of wrong answers that was promised, 0 to 1."},
-                                 {"fpr_live", "Rate computed from what is in the filter."},
-                                 {"fpr_measured", "Rate measured: hits divided by asked."},
-                                 {"fpr_low", "The low end of its interval of 99 %."},
-                                 {"fpr_high", "The high end."},
-                                 {"asked", "Random keys that were asked."},
-                                 {"hits", "How many of them were answered \"seen\"."},
-                                 {"keys", "Keys in KEYS."},
-                                 {"missing", "How many of them were answered \"new\": false negatives."},
-                                 {"saturated", "true: more keys came than the filter was made for."},
-                                 {"verdict", "kept, too rare (to be measured) or broken; of the rate alone."},
-                                 {NULL, NULL}};
+static const cli_entry json[] = {
+    {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
+    {"fpr", "Rate of wrong answers that was promised, 0 to 1; null = none is recorded."},
+    {"fpr_live", "Rate computed from what is in the filter."},
+    {"fpr_measured", "Rate measured: hits divided by asked."},
+    {"fpr_low", "The low end of its interval of 99 %."},
+    {"fpr_high", "The high end."},
+    {"asked", "Random keys that were asked."},
+    {"hits", "How many of them were answered \"seen\"."},
+    {"keys", "Keys in KEYS."},
+    {"missing", "How many of them were answered \"new\": false negatives."},
+    {"saturated", "true: more keys came than the filter was made for."},
+    {"verdict", "kept, too rare (to be measured), broken, or none (was promised); of the rate "
+                "alone."},
+    {NULL, NULL}};
 
 static const cli_example examples[] = {
     {"tamis build -o seen.tamis --fpr 1% a.log && tamis audit seen.tamis a.log",

@@ -6,9 +6,11 @@
  *                      however large the input, and every kind can be had. Should there be more keys after all (the
  *                      sketch's chance, or a file that has grown), the filter says it is full, and the second reading
  *                      begins again with twice the room: never is a key left out or the rate passed.
- *     pipes, devices   cannot be read twice. A filter that grows keeps the rate whatever comes; it is somewhat larger
- *                      than one of the right size. Spooling the records would ask for room on a disk that the user did
- *                      not offer, so kinds that cannot grow need --expect here.
+ *     pipes, devices   cannot be read twice. The hashes of the first keys are kept (build_gather.h): if that is all
+ *                      there are, the filter has the right size, and every kind can be had. Else they go into one that
+ *                      grows and so keeps the rate whatever comes; it is somewhat larger than one of the right size.
+ *                      Spooling the records would ask for room on a disk that the user did not offer, so kinds that
+ *                      cannot grow need --expect for more keys than that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/build_config.h"
+#include "cli/build_gather.h"
 #include "cli/build_sketch.h"
 #include "cli/cli_file.h"
 #include "cli/cli_progress.h"
@@ -27,7 +30,8 @@ typedef struct build_run {
     cli_secret secret;
     bool keyed; /* there is one */
     int stop_fd;
-    off_t start; /* of standard input, where that is a file */
+    off_t start;          /* of standard input, where that is a file */
+    build_gather *gather; /* NULL: the filter is filled from the input */
     tamis_filter *filter;
     cli_summary summary;
 } build_run;
@@ -63,14 +67,12 @@ static tamis_status read_all(build_run *run, const tamis_stream_service *service
     return cli_stream_run(&run->config.stream, service, &options, &run->summary.stats, err);
 }
 
-/* Sets how many keys to make room for; 0 where they cannot be counted. */
+/* Sets how many keys to make room for. */
 static tamis_status count_keys(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     build_sketch *sketch = NULL;
     tamis_status status;
 
-    if (!are_twice_readable(&run->config.stream))
-        return TAMIS_OK;
     if (build_sketch_create(&sketch, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
         return err->status;
     service.context = sketch;
@@ -89,42 +91,34 @@ static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, 
     return tamis_filter_add_many(filter, keys, count, answers, done, err);
 }
 
-static tamis_status fill(build_run *run, tamis_error *err) {
-    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+static tamis_status create(build_run *run, tamis_error *err) {
+    const cli_secret *secret = run->keyed ? &run->secret : NULL;
 
     tamis_filter_free(run->filter);
     run->filter = NULL;
-    if (cli_filter_create(&run->filter, &run->config.filter, run->keyed ? &run->secret : NULL, err) !=
-        CLI_DONE)
-        return err->status;
+    return cli_filter_create(&run->filter, &run->config.filter, secret, err) == CLI_DONE ? TAMIS_OK
+                                                                                         : err->status;
+}
+
+static tamis_status fill(build_run *run, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+
+    if (run->gather != NULL)
+        return build_gather_pour(run->gather, run->filter, err);
     service.context = run->filter;
     service.ask = add_keys;
     return read_all(run, &service, err);
 }
 
-static int check_grows(const cli_filter_want *filter, tamis_error *err) {
-    const tamis_want *want = &filter->want;
-
-    if (want->kind != TAMIS_KIND_CLASSIC && want->kind != TAMIS_KIND_BLOCKED &&
-        tamis_scheme_digest_bits(want->scheme) >= 128)
-        return CLI_DONE;
-    return cli_fail(err, "--expect: missing, and the input cannot be read twice to be counted first; give "
-                         "--expect N, or files, or a filter that grows (--kind fingerprint)");
-}
-
-static tamis_status count_and_fill(build_run *run, tamis_error *err) {
+/* With `counted`, of keys that were counted, a filter that is too small is made anew. */
+static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *err) {
     tamis_want *want = &run->config.filter.want;
-    bool counted = want->expect == 0;
-    tamis_status status = counted ? count_keys(run, err) : TAMIS_OK;
 
-    if (status != TAMIS_OK)
-        return status;
-    if (want->expect == 0 && check_grows(&run->config.filter, err) != CLI_DONE)
-        return TAMIS_E_INVALID;
-    counted = counted && want->expect > 0;
     for (;;) {
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-        status = fill(run, err);
+        tamis_status status = create(run, err);
+        if (status == TAMIS_OK)
+            status = fill(run, err);
         if (status != TAMIS_E_FULL || !counted || want->expect > TAMIS_EXPECT_MAX / 2 ||
             tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || info.full != TAMIS_FULL_CAPACITY)
             return status;
@@ -132,38 +126,59 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
     }
 }
 
-/* ---- the run ---- */
+/* ---- reading once ---- */
 
-static tamis_status describe(tamis_filter *filter, const build_config *config, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+static tamis_status gather_and_fill(build_run *run, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    cli_filter_want *want = &run->config.filter;
+    tamis_status status;
 
-    about.version = config->version;
-    about.labels = config->labels;
-    about.label_count = config->label_count;
-    return tamis_filter_about_set(filter, &about, err);
+    if (build_gather_create(&run->gather, want, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+        return err->status;
+    service.context = run->gather;
+    service.ask = build_gather_ask;
+    status = read_all(run, &service, err);
+    run->filter = build_gather_take(run->gather);
+    if (status != TAMIS_OK || run->filter != NULL)
+        return status;
+    want->want.expect = build_gather_count(run->gather) + 1; /* room for one, at least */
+    return create_and_fill(run, true, err);
 }
+
+static tamis_status count_and_fill(build_run *run, tamis_error *err) {
+    bool counted = run->config.filter.want.expect == 0;
+    tamis_status status = TAMIS_OK;
+
+    if (counted && !are_twice_readable(&run->config.stream))
+        return gather_and_fill(run, err);
+    if (counted)
+        status = count_keys(run, err);
+    return status == TAMIS_OK ? create_and_fill(run, counted, err) : status;
+}
+
+/* ---- the run ---- */
 
 /* What the library has against the labels it says now, and not after hours: of a filter of one key. */
 static int try_labels(const build_config *config, tamis_error *err) {
     cli_filter_want one = {.want = TAMIS_WANT_INIT};
     tamis_filter *filter = NULL;
-    tamis_status status;
+    int code;
 
     one.want.expect = 1;
     if (cli_filter_create(&filter, &one, NULL, err) != CLI_DONE)
         return CLI_FAILED;
-    status = describe(filter, config, err);
+    code = cli_about_give(&config->about, filter, err);
     tamis_filter_free(filter);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return code;
 }
 
 static tamis_status save(build_run *run, tamis_error *err) {
-    tamis_status status = describe(run->filter, &run->config, err);
+    const build_config *config = &run->config;
 
-    if (status == TAMIS_OK && cli_file_save(run->filter, run->config.output, run->config.format,
-                                            run->config.packing, err) != CLI_DONE)
-        status = err->status;
-    return status;
+    if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
+        cli_file_save(run->filter, config->output, config->format, config->packing, err) != CLI_DONE)
+        return err->status;
+    return TAMIS_OK;
 }
 
 static int build(build_run *run, tamis_error *err) {
@@ -176,6 +191,8 @@ static int build(build_run *run, tamis_error *err) {
         cli_filter_full(run->filter, run->config.output, run->summary.stats.records + 1,
                         "give a larger --expect, or more --memory", err);
     run->summary.seconds = cli_progress_now() - begun;
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        cli_filter_tell_rate(run->filter);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 
@@ -225,6 +242,7 @@ static int run_build(const cli_args *args, tamis_error *err) {
         code = read_secret(run, err);
     if (code == CLI_DONE)
         code = run_held(run, err);
+    build_gather_free(run->gather);
     tamis_filter_free(run->filter);
     cli_secret_forget(&run->secret);
     build_config_release(&run->config);

@@ -1,50 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
-
 #include "cli/cli.h"
-#include "cli/cli_choice.h"
+#include "cli/cli_about.h"
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
 
-enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_QUIET, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
-    [OPT_OUTPUT] = {.name = "output",
-                    .letter = 'o',
-                    .type = CLI_FILE,
-                    .value = "FILE",
-                    .help = "Write the copy to FILE, which must be given.",
-                    .more =
-                        "It is written beside its name and renamed when it is whole, with the permissions "
-                        "of the file it replaces."},
-    [OPT_FORMAT] = {.name = "format",
-                    .type = CLI_CHOICE,
-                    .value = "FORMAT",
-                    .fallback = "auto",
-                    .choices = cli_formats,
-                    .help = "Write it as tamis, guava or dcso; auto: as it is."},
+    [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
+    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT,
     [OPT_GZIP] = CLI_ROW_GZIP,
-    [OPT_QUIET] = {.name = "quiet",
-                   .letter = 'q',
-                   .type = CLI_FLAG,
-                   .help = "Print no remarks, only errors."},
+    [OPT_LABEL] = CLI_ROW_LABEL,
+    [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
+    [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
 
-/* What a format leaves out of a filter is lost, and nobody should find out later. */
-static void tell_lost(const tamis_filter *filter, const char *output, tamis_format format) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-    char sentence[400];
+/* What is said of it anew; with nothing, not even the time is touched. */
+static int describe(const cli_args *args, tamis_filter *filter, tamis_error *err) {
+    tamis_format format = cli_about_format(filter, (tamis_format)args->values[OPT_FORMAT].number);
+    cli_about about;
+    int code = cli_about_read(&about, args->values + OPT_LABEL, err);
 
-    if (format == TAMIS_FORMAT_AUTO || format == TAMIS_FORMAT_TAMIS ||
-        tamis_filter_about_get(filter, &about, NULL) != TAMIS_OK)
-        return;
-    if (about.label_count == 0 && about.version == 0)
-        return;
-    snprintf(sentence, sizeof sentence, "%.300s: format %s has no place for %s%s%s, so the copy is without",
-             output, tamis_format_name(format), about.label_count > 0 ? "labels" : "",
-             about.label_count > 0 && about.version != 0 ? " and " : "",
-             about.version != 0 ? "a version" : "");
-    cli_report(sentence);
+    if (code == CLI_DONE)
+        code = cli_about_check(&about, format, err);
+    if (code == CLI_DONE)
+        code = cli_about_give(&about, filter, err);
+    cli_about_release(&about);
+    return code;
 }
 
 static int copy(const cli_args *args, const char *output, tamis_error *err) {
@@ -53,9 +35,11 @@ static int copy(const cli_args *args, const char *output, tamis_error *err) {
     int code = cli_file_open(&filter, args->operands[0], false, NULL, NULL, err);
 
     if (code == CLI_DONE)
+        code = describe(args, filter, err);
+    if (code == CLI_DONE)
         code = cli_file_save(filter, output, format, cli_file_packing(args->values[OPT_GZIP].given), err);
     if (code == CLI_DONE && !args->values[OPT_QUIET].given)
-        tell_lost(filter, output, format);
+        cli_about_tell_lost(filter, output, format);
     tamis_filter_free(filter);
     return code;
 }
@@ -83,7 +67,9 @@ static const char *const description[] = {
     "itself. tamis takes every filter. What a format cannot hold is refused, since keys cannot be hashed "
     "anew: "
     "a filter for Guava is built with --scheme guava64.",
-    "Labels, version and time are of format tamis alone: a remark says what the copy is without. From Guava "
+    "Labels, version and time are of format tamis alone: a remark says what the copy is without, and --label "
+    "or "
+    "--filter-version is refused for another. From Guava "
     "nothing is lost, and in tamis the file has checksums. A copy in the same format has "
     "the same bytes.",
     "FILTER may be compressed with gzip. The copy is so with --gzip alone: without, a compressed filter is "
@@ -110,6 +96,9 @@ static const cli_example examples[] = {
     {"tamis build -o seen.tamis a.log && tamis copy -o shipped.tamis seen.tamis", "A copy that is verified."},
     {"tamis build -o bad.bloom --format dcso a.log && tamis copy --gzip -o bad.bloom.gz bad.bloom",
      "One that is shipped, with a checksum; bloom --gzip of DCSO reads it, and tamis check does."},
+    {"tamis build -o seen.tamis a.log && tamis copy -o next.tamis --filter-version 2 --label state=checked "
+     "seen.tamis",
+     "A copy that says more of itself."},
     {NULL, NULL}};
 
 const cli_command cmd_copy = {

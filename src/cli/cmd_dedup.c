@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/cli_file.h"
 #include "cli/cli_progress.h"
+#include "cli/cli_same.h"
 #include "cli/cli_secret.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
@@ -20,6 +21,7 @@ typedef struct dedup_run {
     tamis_filter *filter;
     tamis_packing packing; /* of its file */
     bool opened;           /* it was there before */
+    bool saved;
     tamis_dedup *session;
     cli_summary report;
 } dedup_run;
@@ -48,14 +50,22 @@ static int check_secret_kept(const cli_secret *secret, const dedup_config *confi
 static int find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
                        tamis_error *err) {
     const char *path = config->filter_file;
+    bool remarks = !config->stream.quiet && !config->stream.json;
 
     /* Held first: else another run could make the file after this one has looked, and its keys be lost. */
     if (path != NULL && cli_file_lock(&run->lock, path, err) != CLI_DONE)
         return CLI_FAILED;
     run->opened = path != NULL && access(path, F_OK) == 0;
-    if (run->opened)
-        return cli_filter_held(&run->filter, path, secret, &run->packing, err);
-    return cli_filter_create(&run->filter, &config->filter, secret, err);
+    if (run->opened) {
+        if (cli_filter_held(&run->filter, path, secret, &run->packing, err) != CLI_DONE)
+            return CLI_FAILED;
+        return cli_same_check(run->filter, path, &config->filter, remarks, err);
+    }
+    if (cli_filter_create(&run->filter, &config->filter, secret, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (remarks)
+        cli_filter_tell_rate(run->filter);
+    return CLI_DONE;
 }
 
 /* CLI_DONE, CLI_FAILED or the status of a run that a signal ended. */
@@ -83,8 +93,12 @@ static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tam
     if (code != CLI_DONE)
         return code;
     session_options.when_full = config->when_full;
-    return tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK ? CLI_DONE
-                                                                                           : CLI_FAILED;
+    if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
+        return CLI_DONE;
+    if (run->opened && err->status == TAMIS_E_UNSUPPORTED)
+        cli_subject(err, "%.200s: scheme %s", config->filter_file,
+                    tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(run->filter))));
+    return CLI_FAILED;
 }
 
 static tamis_status ask_session(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
@@ -186,6 +200,39 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
     return CLI_FAILED;
 }
 
+/* One that came since this run has looked is no less somebody's keys than one that was there. */
+static int save_filter(const dedup_run *run, const char *path, tamis_error *err) {
+    return run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err)
+                       : cli_file_save_new(run->filter, path, err);
+}
+
+/* When every record is where it belongs, and not before: one that is printed twice is better than one lost. That can be
+ * after a signal too. */
+static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
+
+    if (config->filter_file == NULL || !good || !run->report.stats.settled)
+        return status;
+    run->saved = save_filter(run, config->filter_file, err) == CLI_DONE;
+    return run->saved ? status : err->status;
+}
+
+/* What has become of the file of --filter when a run did not go well. */
+static void tell_saved(const dedup_run *run, const dedup_config *config) {
+    char sentence[400];
+
+    if (config->filter_file == NULL || run->report.stats.records == 0 || config->stream.quiet ||
+        config->stream.json)
+        return;
+    if (!run->saved) {
+        cli_filter_tell_kept(config->filter_file);
+        return;
+    }
+    snprintf(sentence, sizeof sentence, "%.300s: saved, with the records that were answered until then",
+             config->filter_file);
+    cli_report(sentence);
+}
+
 static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     cli_summary *report = &run->report;
     int code = CLI_DONE;
@@ -194,9 +241,8 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         return CLI_PIPE_GONE;
     report->interrupted = status == TAMIS_E_INTERRUPTED;
     report->failed = status != TAMIS_OK && !report->interrupted;
-    if (status != TAMIS_OK && config->filter_file != NULL && report->stats.records > 0 &&
-        !config->stream.quiet && !config->stream.json)
-        cli_filter_tell_kept(config->filter_file);
+    if (status != TAMIS_OK)
+        tell_saved(run, config);
     if (report->failed) {
         code = fail(run, config, status, err);
         if (report->stats.records == 0)
@@ -205,6 +251,9 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         if (config->count)
             printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown);
         tell_unknown(run, config);
+        if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
+            !config->stream.json)
+            cli_filter_tell_overfull(run->filter, config->filter_file, "build a larger one");
     }
     if (summarize(run, config, err) != CLI_DONE)
         code = CLI_FAILED;
@@ -215,14 +264,6 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
     tell_removed(config->output);
     tell_removed(config->duplicates);
     return code == CLI_DONE ? cli_signals_code() : code;
-}
-
-/* One that came since this run has looked is no less somebody's keys than one that was there. */
-static tamis_status save_filter(const dedup_run *run, const char *path, tamis_error *err) {
-    int code = run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err)
-                           : cli_file_save_new(run->filter, path, err);
-
-    return code == CLI_DONE ? TAMIS_OK : err->status;
 }
 
 static int run_dedup(const cli_args *args, tamis_error *err) {
@@ -239,9 +280,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     code = open_run(&run, &config, stop_fd, err);
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
-        /* When every record is where it belongs: one that is printed twice is better than one lost. */
-        if (status == TAMIS_OK && config.filter_file != NULL)
-            status = save_filter(&run, config.filter_file, err);
+        status = save(&run, &config, status, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_server.h"
 #include "cli/info_report.h"
 
 enum { OPT_JSON, OPT_COUNT };
@@ -28,7 +29,9 @@ static int describe(const cli_args *args, info_report *report, tamis_error *err)
 }
 
 static int each(const cli_args *args, const char *path, tamis_error *err) {
-    info_report report = {.path = path, .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
+    char shown[CLI_SERVER_SHOWN];
+    info_report report = {
+        .path = cli_server_show(path, shown), .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
     int code = cli_file_open(&filter, path, false, NULL, &report.packing, err);
 
@@ -55,7 +58,8 @@ static const char *const description[] = {
     "A keyed filter (scheme sip) is described without its secret; to ask it takes --secret-file.",
     "A Guava file says neither for how many keys it was made nor at which rate: Guava chooses the number of "
     "probes from bits and keys, so the most keys that lead to that number are shown, and the rate that the "
-    "filter has with so many. A DCSO file says both; what follows its bits is data of its user, of which "
+    "filter has with so many. Of one probe a key nothing follows. A DCSO file says both; what follows its "
+    "bits is data of its user, of which "
     "the size is shown.",
     "classic and blocked are read whole, to count their bits: where a block is damaged the header's figures "
     "are printed, the others left out, and the error named. Of fingerprint and exact the header tells all.",
@@ -75,12 +79,13 @@ static const cli_entry json[] = {
     {"kind", "classic, blocked, fingerprint or exact."},
     {"scheme", "The hash, see tamis-hash(1); sip = keyed by a secret."},
     {"seed", "Of xxh3, in decimal: text, since it has 64 bits; else 0."},
-    {"version", "The filter's own version, given by whoever made it; 0 = none."},
+    {"version",
+     "The filter's own version, given by whoever made it, in decimal: text, as seed is; 0 = none."},
     {"created", "Seconds since 1970-01-01 UTC; null = not known."},
     {"labels", "An object of its labels and their values."},
     {"user_data", "Bytes of user data, which DCSO files may have."},
-    {"capacity", "Keys that it was made for; 0 = it grows."},
-    {"fpr", "Rate of wrong answers that was promised, 0 to 1."},
+    {"capacity", "Keys that it was made for; 0 = it grows, null = not known."},
+    {"fpr", "Rate of wrong answers that was promised, 0 to 1; null = none is recorded."},
     {"estimated", "true: these two follow from bits and probes, the file has neither."},
     {"bits", "Bits of a classic or blocked filter; else 0."},
     {"probes", "Bits of these that a key sets."},
@@ -91,7 +96,7 @@ static const cli_entry json[] = {
     {"added", "Adds that were answered \"new\"."},
     {"fill", "Share of the bits that are set, 0 to 1; null = kinds without such bits."},
     {"keys", "Distinct keys that were added, estimated; null = all bits are set, so none can tell."},
-    {"load", "keys divided by capacity; null = it grows."},
+    {"load", "keys divided by capacity; null = it grows, or capacity is not known."},
     {"fpr_live", "Rate of wrong answers now, from what is in it."},
     {"false_fresh", "Adds expected to have been answered \"seen\" though new."},
     {"saturated", "true: more keys came than it was made for."},

@@ -1,60 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
-#include <string.h>
-
 #include "cli/cli.h"
-#include "cli/cli_choice.h"
+#include "cli/cli_about.h"
 #include "cli/cli_file.h"
+#include "cli/cli_filter.h"
 #include "cli/cli_rows.h"
-#include "cli/cli_text.h"
 
-enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_QUIET, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
-    [OPT_OUTPUT] = {.name = "output",
-                    .letter = 'o',
-                    .type = CLI_FILE,
-                    .value = "FILE",
-                    .help = "Write the union to FILE, which must be given and may be one of the filters.",
-                    .more =
-                        "It is written beside its name and renamed when it is whole, with the permissions "
-                        "of the file it replaces."},
-    [OPT_FORMAT] = {.name = "format",
-                    .type = CLI_CHOICE,
-                    .value = "FORMAT",
-                    .fallback = "auto",
-                    .choices = cli_formats,
-                    .help = "Write it as tamis, guava or dcso; auto: as the first filter is."},
+    [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
+    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT,
     [OPT_GZIP] = CLI_ROW_GZIP,
-    [OPT_QUIET] = {.name = "quiet",
-                   .letter = 'q',
-                   .type = CLI_FLAG,
-                   .help = "Print no remarks, only errors."},
+    [OPT_LABEL] = CLI_ROW_LABEL,
+    [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
+    [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
+
+typedef struct merge_run {
+    const char *output, *first;
+    tamis_format format;
+    tamis_packing packing;
+    bool remarks;
+    cli_about about;
+    cli_clash clash;
+    tamis_filter *all;
+} merge_run;
 
 /* The library's sentence says what differs; which files is known here. What names its file already is left alone. */
 static int refuse(const char *path, const char *first, tamis_error *err) {
-    static const char head[] = "union: ";
-    tamis_error why = *err;
-
-    if (strncmp(why.text, head, sizeof head - 1) == 0)
-        cli_fail(err, "%.100s: not united with %.100s: %.250s", path, first, why.text + sizeof head - 1);
+    if (err->status == TAMIS_E_MISMATCH || err->status == TAMIS_E_UNSUPPORTED)
+        cli_subject(err, "%.100s: not united with %.100s", path, first);
     return CLI_FAILED;
 }
 
 /* `path` is mapped, and let go of before the next: any number of filters takes the memory of one. (A file of Guava or
  * DCSO, or a compressed one, is decoded, and so of two.) */
-static int unite(tamis_filter *into, const char *path, const char *first, tamis_error *err) {
+static int unite(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
     int code = cli_file_open(&from, path, false, NULL, NULL, err);
 
-    if (code == CLI_DONE && tamis_filter_union(into, from, err) != TAMIS_OK)
-        code = refuse(path, first, err);
+    if (code == CLI_DONE && tamis_filter_union(run->all, from, err) != TAMIS_OK)
+        code = refuse(path, run->first, err);
+    if (code == CLI_DONE)
+        code = cli_about_unite(run->all, from, path, &run->about, &run->clash, err);
     tamis_filter_free(from);
     return code;
 }
 
-/* Labels and version are the first one's; when it was made is not. */
+/* It is made now, not when the first was. */
 static int forget_time(tamis_filter *filter, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status = tamis_filter_about_get(filter, &about, err);
@@ -63,21 +56,6 @@ static int forget_time(tamis_filter *filter, tamis_error *err) {
     if (status == TAMIS_OK)
         status = tamis_filter_about_set(filter, &about, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
-}
-
-static void tell_saturated(const tamis_filter *filter, const char *output) {
-    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    char sentence[400], now[CLI_TEXT_NUMBER], promised[CLI_TEXT_NUMBER];
-
-    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || !info.saturated)
-        return;
-    snprintf(
-        sentence, sizeof sentence,
-        "%.200s: holds more keys than it was made for, so its rate is %s and not %s; build filters to be "
-        "united with the --expect of all of them",
-        output, cli_text_real(now, sizeof now, info.fpr_live),
-        cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr));
-    cli_report(sentence);
 }
 
 /* By way of the mapped file, which takes no memory of ours: read whole it would stand there twice for a while. */
@@ -91,37 +69,61 @@ static int load_first(tamis_filter **all, const char *path, tamis_error *err) {
     return code;
 }
 
-static int merge(const cli_args *args, const char *output, tamis_error *err) {
-    const char *first = args->operands[0];
-    tamis_filter *all = NULL;
-    int code = load_first(&all, first, err);
+/* The first, with what is said of it anew: what is wrong with that is told before the others are read. */
+static int begin(merge_run *run, tamis_error *err) {
+    int code = load_first(&run->all, run->first, err);
+
+    if (code == CLI_DONE)
+        code = cli_about_check(&run->about, cli_about_format(run->all, run->format), err);
+    return code == CLI_DONE ? cli_about_give(&run->about, run->all, err) : code;
+}
+
+static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
+    int code = begin(run, err);
 
     for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++)
-        code = unite(all, args->operands[i], first, err);
+        code = unite(run, args->operands[i], err);
     if (code == CLI_DONE)
-        code = forget_time(all, err);
+        code = forget_time(run->all, err);
     if (code == CLI_DONE)
-        code = cli_file_save(all, output, (tamis_format)args->values[OPT_FORMAT].number,
-                             cli_file_packing(args->values[OPT_GZIP].given), err);
-    if (code == CLI_DONE && !args->values[OPT_QUIET].given)
-        tell_saturated(all, output);
-    tamis_filter_free(all);
+        code = cli_file_save(run->all, run->output, run->format, run->packing, err);
+    if (code != CLI_DONE || !run->remarks)
+        return code;
+    cli_about_tell_clash(&run->clash);
+    cli_about_tell_lost(run->all, run->output, run->format);
+    cli_filter_tell_overfull(run->all, run->output,
+                             "build filters to be united with the --expect of all of them");
+    return code;
+}
+
+static int merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
+    tamis_lock *lock = NULL;
+    int code = cli_file_lock(&lock, run->output, err);
+
+    if (code == CLI_DONE)
+        code = merge(run, args, err);
+    tamis_filter_free(run->all);
+    tamis_file_unlock(lock);
     return code;
 }
 
 static int run_merge(const cli_args *args, tamis_error *err) {
-    const char *output = args->values[OPT_OUTPUT].text;
-    tamis_lock *lock = NULL;
+    const cli_value *values = args->values;
+    merge_run run = {.output = values[OPT_OUTPUT].text,
+                     .format = (tamis_format)values[OPT_FORMAT].number,
+                     .packing = cli_file_packing(values[OPT_GZIP].given),
+                     .remarks = !values[OPT_QUIET].given};
     int code;
 
-    if (output == NULL)
+    if (run.output == NULL)
         return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; give the files of those to unite");
-    code = cli_file_lock(&lock, output, err);
+    run.first = args->operands[0];
+    code = cli_about_read(&run.about, values + OPT_LABEL, err);
     if (code == CLI_DONE)
-        code = merge(args, output, err);
-    tamis_file_unlock(lock);
+        code = merge_held(&run, args, err);
+    cli_about_release(&run.about);
     return code;
 }
 
@@ -131,8 +133,9 @@ static const char *const description[] = {
     "plan, that is with the same --expect, --fpr and --kind. What differs is named, with the file, and "
     "nothing is written.",
     "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
-    "files of Guava or DCSO, or compressed). The union takes labels and version from the first, and time "
-    "from now. It holds "
+    "files of Guava or DCSO, or compressed). The union has the labels of all: where two say another of one "
+    "name the first stands, which a remark says. Its time is now; its version and the user "
+    "data of DCSO are those of the first, and a remark says whose user data is left out. It holds "
     "more keys than each: build them with the --expect of all together, or the promised rate does not hold, "
     "which a remark says.",
     "FILE is compressed with --gzip alone, whatever the FILTERs are. It is replaced atomically, and while it "

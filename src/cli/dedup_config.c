@@ -3,6 +3,9 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli_server.h"
 
 static bool is_standard(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
@@ -33,7 +36,9 @@ static int check_outputs(const dedup_config *config, tamis_error *err) {
 static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
     const tamis_want *want = &config->filter.want;
 
-    if (tamis_kind_is_bloom(want->kind) && want->expect == 0)
+    /* Of one that is there it is asked only whether it is that kind. */
+    if (!(config->filter_file != NULL && access(config->filter_file, F_OK) == 0) &&
+        tamis_kind_is_bloom(want->kind) && want->expect == 0)
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",
@@ -60,6 +65,11 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
 
     if (path == NULL)
         return CLI_DONE;
+    if (cli_server_refuse(path, "--filter",
+                          "name a file: records cannot be lost there only where filter and output "
+                          "are saved together",
+                          err) != CLI_DONE)
+        return CLI_FAILED;
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         if (outputs[i] == NULL || is_standard(outputs[i]))
             continue;

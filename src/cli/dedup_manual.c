@@ -19,7 +19,9 @@ const char *const dedup_description[] = {
     "the "
     "middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
     "standard "
-    "output and the summary is printed; a file given to --output stays as it was.",
+    "output and the summary is printed; a file given to --output stays as it was, and so does that of "
+    "--filter "
+    "unless all that was answered is printed, and its reader has taken it.",
     "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
     "Counts: k, M, G "
     "and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
@@ -32,7 +34,9 @@ const char *const dedup_exits[] = {
     "Error: a bad option, a file that cannot be read or written, a full filter, a summary that cannot be "
     "written. The file of --filter stays as it was.",
     "130",
-    "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",
+    "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP). A remark says whether the file of --filter "
+    "was "
+    "saved.",
     "141",
     "The reader of an output has gone (a closed pipe): ended by SIGPIPE, without a word and without a "
     "summary.",

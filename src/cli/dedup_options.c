@@ -31,11 +31,12 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .value = "FILTER",
          .help = "Print what the filter in this file has not seen, and save it at the end.",
          .more = "A file that is not there is made as --expect, --fpr, --memory, --kind, --exact, --scheme "
-                 "and --seed say; one that is there stays what it is, compressed with gzip or not, and they "
-                 "have no effect. It is saved "
-                 "when all records are written: on an error or a signal it stays as it was. Meanwhile no "
-                 "other process can change it; what another program puts there without asking stays, and "
-                 "nothing is saved then."},
+                 "and --seed say. One that is there stays of its kind, compressed with gzip or not: --expect "
+                 "and --memory do nothing then; of the others those that contradict it are refused. It is "
+                 "saved when all records are written. On a signal too, if standard output, or whoever reads "
+                 "it, has taken all that were answered and nothing was to become a file; else, and on an "
+                 "error, it stays as it was. Meanwhile no other process can change it; what another program "
+                 "puts there without asking stays, and nothing is saved then."},
     [DEDUP_ZERO] = CLI_ROW_ZERO,
     [DEDUP_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [DEDUP_TYPE] = CLI_ROW_TYPE("record"),

@@ -12,8 +12,8 @@ const cli_option hash_options[HASH_OPTIONS] = {
                      .value = "SCHEME",
                      .fallback = "auto",
                      .choices = cli_schemes,
-                     .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom or "
-                             "fnv-dcso; auto takes xxh3, or sip where a secret is given."},
+                     .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
+                             "fnv-dcso or redisson; auto takes xxh3, or sip where a secret is given."},
     [HASH_TYPE] = CLI_ROW_TYPE("KEY"),
     [HASH_HEX] = {.name = "hex",
                   .type = CLI_FLAG,

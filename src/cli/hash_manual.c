@@ -40,6 +40,8 @@ const cli_entry hash_schemes[] = {
     {"bkdr63", "The same, version 3, of 63 bits, with the low ones lost to rounding."},
     {"redisbloom", "The BF commands of RedisBloom: MurmurHash64A, and again seeded with the result."},
     {"fnv-dcso", "The bloom program of DCSO: FNV-1 of 64 bits."},
+    {"redisson",
+     "The RBloomFilter of Redisson, a Java client of Redis: HighwayHash of 128 bits with its key."},
     {NULL, NULL}};
 
 const char *const hash_exits[] = {

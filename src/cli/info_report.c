@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "cli/cli_file.h"
+#include "cli/cli_filter.h"
+#include "cli/cli_server.h"
 #include "cli/cli_text.h"
 
 enum { NAME_COLUMN = 14 };
@@ -15,9 +17,14 @@ static bool is_bloom(const info_report *report) {
     return tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
 }
 
-/* Share of its capacity that is in it; 0 where it grows. */
+/* Whether there is a number of keys that it was made for, and known. */
+static bool has_capacity(const info_report *report) {
+    return report->info.capacity > 0 && cli_filter_promises(tamis_filter_plan(report->filter));
+}
+
+/* Share of its capacity that is in it; 0 where it has none. */
 static double load(const info_report *report) {
-    return report->info.capacity > 0 ? report->info.cardinality / (double)report->info.capacity : 0;
+    return has_capacity(report) ? report->info.cardinality / (double)report->info.capacity : 0;
 }
 
 static double fill(const info_report *report) {
@@ -45,7 +52,10 @@ static void print_maker(FILE *out, const info_report *report) {
     struct tm parts;
     char text[64];
 
-    row(out, "format", "%s%s", tamis_format_name(about->format), sums);
+    if (cli_server_format(report->filter) != NULL)
+        row(out, "format", "%s", cli_server_format(report->filter));
+    else
+        row(out, "format", "%s%s", tamis_format_name(about->format), sums);
     if (scheme == TAMIS_SCHEME_XXH3)
         row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
     else
@@ -69,6 +79,14 @@ static void print_promise(FILE *out, const info_report *report) {
     char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
 
     cli_text_real(rate, sizeof rate, plan->fpr);
+    if (!cli_filter_promises(plan)) {
+        double least = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
+        row(out, "capacity",
+            "not known: so many bits with one probe a key may be meant for %s keys or any more",
+            cli_text_count(count, sizeof count, (uint64_t)fmax(1, least)));
+        row(out, "promised rate", "none: the file has none, and none follows from one probe a key");
+        return;
+    }
     if (plan->capacity == 0)
         row(out, "capacity", "grows with its keys");
     else
@@ -86,8 +104,8 @@ static void print_body(FILE *out, const info_report *report) {
     char text[CLI_TEXT_NUMBER], limit[CLI_TEXT_NUMBER];
 
     if (is_bloom(report))
-        row(out, "bits", "%s, %" PRIu32 " probes a key", cli_text_count(text, sizeof text, plan->bits),
-            plan->probes);
+        row(out, "bits", "%s, %" PRIu32 " probe%s a key", cli_text_count(text, sizeof text, plan->bits),
+            plan->probes, plan->probes == 1 ? "" : "s");
     else
         row(out, "slots", "of %" PRIu32 " bits, %u buckets a line", plan->slot_bits, 1u << plan->home_bits);
     cli_text_bytes(text, sizeof text, report->info.memory);
@@ -107,7 +125,10 @@ static void print_content(FILE *out, const info_report *report) {
     cli_text_count(added, sizeof added, info->added);
     if (!isfinite(info->cardinality))
         row(out, "keys", "cannot be told, all bits are set; %s were new when added", added);
-    else if (info->capacity > 0)
+    else if (cli_server_format(report->filter) != NULL) /* it counts bits, not adds */
+        row(out, "keys", "about %s, %.1f %% of its capacity",
+            cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report));
+    else if (has_capacity(report))
         row(out, "keys", "about %s, %.1f %% of its capacity; %s were new when added",
             cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report), added);
     else
@@ -148,8 +169,11 @@ static void put_number(json_t *object, const char *name, bool known, double numb
 static void put_plan(json_t *object, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
 
-    cli_json_count(object, "capacity", plan->capacity);
-    cli_json_real(object, "fpr", plan->fpr);
+    if (cli_filter_promises(plan))
+        cli_json_count(object, "capacity", plan->capacity);
+    else
+        cli_json_null(object, "capacity");
+    put_number(object, "fpr", cli_filter_promises(plan), plan->fpr);
     cli_json_bool(object, "estimated", report->about.format == TAMIS_FORMAT_GUAVA);
     cli_json_count(object, "bits", plan->bits);
     cli_json_count(object, "probes", plan->probes);
@@ -165,7 +189,7 @@ static void put_content(json_t *object, const info_report *report) {
     cli_json_count(object, "added", info->added);
     put_number(object, "fill", report->whole && is_bloom(report), is_bloom(report) ? fill(report) : 0);
     put_number(object, "keys", report->whole, info->cardinality);
-    put_number(object, "load", report->whole && info->capacity > 0, load(report));
+    put_number(object, "load", report->whole && has_capacity(report), load(report));
     put_number(object, "fpr_live", report->whole, info->fpr_live);
     put_number(object, "false_fresh", report->whole, info->false_fresh);
     cli_json_bool(object, "saturated", info->saturated);
@@ -176,11 +200,14 @@ bool info_report_json(FILE *out, const info_report *report) {
     const tamis_about *about = &report->about;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
-    char seed[32];
+    char seed[32], version[32]; /* any 64 bits, which most readers of JSON numbers do not take */
 
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
+    snprintf(version, sizeof version, "%" PRIu64, about->version);
     cli_file_json_text(object, "file", report->path);
-    cli_json_text(object, "format", tamis_format_name(about->format));
+    cli_json_text(object, "format",
+                  cli_server_format(report->filter) != NULL ? cli_server_format(report->filter)
+                                                            : tamis_format_name(about->format));
     if (report->packing == TAMIS_PACKING_NONE)
         cli_json_null(object, "compression");
     else
@@ -188,7 +215,7 @@ bool info_report_json(FILE *out, const info_report *report) {
     cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
     cli_json_text(object, "seed", seed);
-    cli_json_count(object, "version", about->version);
+    cli_json_text(object, "version", version);
     json_object_set_new(object, "created", about->created != 0 ? json_integer(about->created) : json_null());
     json_object_set_new(object, "labels", labels_object(about));
     cli_json_count(object, "user_data", about->data_size);

@@ -1,80 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/cli_help.h"
-#include "cli/cli_option.h"
+#include "cli/cli_run.h"
 #include "cli/cli_signal.h"
 
 /* All that a command prints itself fits in here, so the first write is the last and its error is seen. */
 static char output_buffer[1 << 16];
 
-static int run_command(const cli_command *command, int argc, char **argv, tamis_error *err) {
-    cli_args args;
-    int code = cli_parse(command, argc, argv, &args, err);
-
-    if (code == CLI_DONE && args.help)
-        cli_help_command(stdout, command);
-    else if (code == CLI_DONE)
-        code = command->run(&args, err);
-    cli_args_release(&args);
-    return code;
-}
-
-/* Whether --name or its beginning was typed, as the options of the commands may be shortened too. */
-static bool is_option(const char *typed, const char *name) {
-    size_t length = strlen(typed);
-
-    return length > 2 && strncmp(typed, "--", 2) == 0 && strncmp(typed + 2, name, length - 2) == 0;
-}
-
-static int run(int argc, char **argv, tamis_error *err) {
-    const char *verb = argc > 1 ? argv[1] : NULL;
-    const cli_command *command;
-
-    if (verb == NULL)
-        return cli_fail(err, "command: missing; give one, such as tamis dedup FILE, or see tamis --help");
-    if (is_option(verb, "help") || strcmp(verb, "-h") == 0) {
-        cli_help_all(stdout);
-        return CLI_DONE;
-    }
-    if (is_option(verb, "version") || strcmp(verb, "-V") == 0) {
-        cli_help_version(stdout);
-        return CLI_DONE;
-    }
-    command = cli_command_find(verb);
-    if (command != NULL)
-        return run_command(command, argc - 1, argv + 1, err);
-    return cli_command_unknown(err, verb, "");
-}
-
-/* Data that did not arrive is an error, whatever the command said. */
-static int finish_output(int code, tamis_error *err) {
-    int failed = ferror(stdout);
-
-    errno = 0;
-    if (fflush(stdout) == 0 && !failed && (close(STDOUT_FILENO) == 0 || errno == EBADF))
-        return code;
-    if (errno == EPIPE)
-        return CLI_PIPE_GONE;
-    if (code == CLI_FAILED)
-        return code;
-    return cli_fail_output(err, errno);
-}
-
 int main(int argc, char **argv) {
-    tamis_error err = TAMIS_ERROR_INIT;
     int code;
 
     cli_hold_standard_files();
     setvbuf(stdout, output_buffer, _IOFBF, sizeof output_buffer);
-    code = finish_output(run(argc, argv, &err), &err);
+    code = cli_run(argc, argv);
     if (code == CLI_PIPE_GONE)
         cli_die_of_pipe();
-    if (code == CLI_FAILED)
-        cli_report(err.text);
     return code;
 }

@@ -3,12 +3,13 @@
 /* What a filter says of itself: labels, version, time, in one block of memory that is replaced as a whole. */
 #include "filter/about.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/versioned.h"
 
-enum { NAME_MAX_BYTES = 255 };
+enum { NAME_MAX_BYTES = 255, SHOWN = 60 };
 #define VALUE_MAX_BYTES 65535u
 
 /* Bytes of UTF-8 without control characters; SIZE_MAX where it is none. */
@@ -34,15 +35,28 @@ static size_t text_size(const char *text) {
     return (size_t)(at - (const uint8_t *)text);
 }
 
+/* A name that is none may hold anything: its begin is shown in ASCII, that of an empty one is its number. */
+static tamis_status refuse_name(const char *name, size_t i, tamis_error *err) {
+    char shown[SHOWN + 3] = "'";
+    size_t size = 1;
+    for (; name && name[size - 1] && size <= SHOWN; size++)
+        shown[size] = name[size - 1] >= 0x20 && name[size - 1] < 0x7f ? name[size - 1] : '?';
+    if (size == 1)
+        snprintf(shown, sizeof shown, "%zu", i);
+    else
+        shown[size] = '\'';
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "label %s: its name is not of 1 to 255 bytes of UTF-8 without control characters; give "
+        "it another",
+        shown);
+}
+
 static tamis_status check_label(const tamis_label *label, size_t i, tamis_error *err) {
     size_t name = label->name ? text_size(label->name) : SIZE_MAX;
     size_t value = label->value ? text_size(label->value) : SIZE_MAX;
     if (name < 1 || name > NAME_MAX_BYTES)
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "label %zu: its name is not of 1 to 255 bytes of UTF-8 without control characters; give "
-            "it another",
-            i);
+        return refuse_name(label->name, i, err);
     if (value > VALUE_MAX_BYTES)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,

@@ -14,10 +14,17 @@
 
 #include "filter/filter_int.h"
 #include "filter/guard.h"
+#include "filter/line_count.h"
 #include "hash/positions.h"
 #include "plan/plan_int.h"
 
-enum { BLOCK_WORDS = 8, BATCH = 64, POSITIONS = 1024 /* that classic keeps at once: 8 KiB of stack */ };
+enum {
+    BLOCK_WORDS = 8,
+    BATCH = 64,
+    POSITIONS = 1024, /* that classic keeps at once: 8 KiB of stack */
+    UNITED = 2048,    /* words united at once: 16 KiB */
+    FIRST = 4         /* probes that classic looks at before it locates the others */
+};
 
 typedef struct bloom {
     uint64_t *words;
@@ -246,19 +253,24 @@ static size_t classic_batch(const bloom *b) {
     return most < BATCH ? most : BATCH;
 }
 
-/* Positions of `count` keys from key `from` on, at most a batch; their words are prefetched. */
+/* The first `probes` positions of key i; their words are prefetched. */
+static void classic_locate_key(const tamis_filter *filter, asked what, size_t i, uint32_t probes,
+                               uint64_t *positions) {
+    const bloom *b = filter->body;
+    if (what.hashes)
+        tamis__positions(filter->hasher->scheme, what.hashes[i].word, b->bits, probes, positions);
+    else
+        tamis__hasher_positions(filter->hasher, &what.keys[i], b->bits, probes, positions);
+    for (uint32_t k = 0; k < probes; k++)
+        tamis__prefetch(&b->words[positions[k] >> 6]);
+}
+
+/* All positions of `count` keys from key `from` on, at most a batch. */
 static void classic_locate(const tamis_filter *filter, asked what, size_t from, size_t count,
                            uint64_t positions[POSITIONS]) {
     const bloom *b = filter->body;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *at = positions + i * b->probes;
-        if (what.hashes)
-            tamis__positions(filter->hasher->scheme, what.hashes[from + i].word, b->bits, b->probes, at);
-        else
-            tamis__hasher_positions(filter->hasher, &what.keys[from + i], b->bits, b->probes, at);
-        for (uint32_t k = 0; k < b->probes; k++)
-            tamis__prefetch(&b->words[at[k] >> 6]);
-    }
+    for (size_t i = 0; i < count; i++)
+        classic_locate_key(filter, what, from + i, b->probes, positions + i * b->probes);
 }
 
 static tamis_status classic_touch_asked(const tamis_filter *filter, asked what, size_t count,
@@ -278,8 +290,8 @@ static tamis_status classic_touch_asked(const tamis_filter *filter, asked what, 
     return TAMIS_OK;
 }
 
-static bool classic_find(const bloom *b, const uint64_t *positions) {
-    for (uint32_t i = 0; i < b->probes; i++)
+static bool classic_find(const bloom *b, const uint64_t *positions, uint32_t probes) {
+    for (uint32_t i = 0; i < probes; i++)
         if (!test_bit(b->words, positions[i]))
             return false;
     return true;
@@ -289,7 +301,7 @@ static bool classic_find(const bloom *b, const uint64_t *positions) {
 static size_t classic_add_located(const bloom *b, const uint64_t *positions, size_t count,
                                   tamis_answer *answers, uint64_t *room) {
     for (size_t i = 0; i < count; i++, positions += b->probes) {
-        if (classic_find(b, positions)) {
+        if (classic_find(b, positions, b->probes)) {
             answers[i] = TAMIS_SEEN;
             continue;
         }
@@ -321,16 +333,31 @@ static tamis_status classic_add_asked(tamis_filter *filter, asked what, size_t c
     return full ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
+/* Of a full filter half of the bits are set, so that the first FIRST probes settle 15 in 16 of the absent keys, and
+ * most of their lines are never fetched. The others are located anew with all of their probes. */
 static void classic_contains_asked(const tamis_filter *filter, asked what, size_t count,
                                    tamis_answer *answers) {
     const bloom *b = filter->body;
     uint64_t positions[POSITIONS];
-    size_t batch = classic_batch(b);
+    size_t batch = classic_batch(b), left[BATCH];
+    uint32_t probes = b->probes, first = probes > FIRST ? FIRST : probes;
     for (size_t from = 0; from < count; from += batch) {
-        size_t some = count - from < batch ? count - from : batch;
-        classic_locate(filter, what, from, some, positions);
+        size_t some = count - from < batch ? count - from : batch, found = 0;
         for (size_t i = 0; i < some; i++)
-            answers[from + i] = classic_find(b, positions + i * b->probes) ? TAMIS_SEEN : TAMIS_FRESH;
+            classic_locate_key(filter, what, from + i, first, positions + i * first);
+        for (size_t i = 0; i < some; i++) {
+            bool is_left = classic_find(b, positions + i * first, first);
+            answers[from + i] = is_left ? TAMIS_SEEN : TAMIS_FRESH;
+            left[found] = from + i;
+            found += is_left;
+        }
+        if (first == probes)
+            continue;
+        for (size_t i = 0; i < found; i++)
+            classic_locate_key(filter, what, left[i], probes, positions + i * probes);
+        for (size_t i = 0; i < found; i++)
+            if (!classic_find(b, positions + i * probes, probes))
+                answers[left[i]] = TAMIS_FRESH;
     }
 }
 
@@ -396,49 +423,60 @@ static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *
 
 /* ---- estimates ---- */
 
-static uint64_t line_ones(const uint64_t *words) {
-    uint64_t ones = 0;
-    for (int i = 0; i < BLOCK_WORDS; i++)
-        ones += (uint64_t)__builtin_popcountll(words[i]);
-    return ones;
-}
-
 static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const bloom *b = filter->body;
-    for (uint64_t i = 0; i < b->bytes / 8; i++)
-        info->ones += (uint64_t)__builtin_popcountll(b->words[i]);
     double m = (double)b->bits, k = b->probes, ones = (double)info->ones;
     double repeats = tamis__scheme_repeats(filter->plan.scheme, ones / m, m, k);
     info->fpr_live = fmin(pow(ones / m, k) + repeats, 1);
     info->cardinality = tamis_bloom_cardinality(ones, m, k);
-    info->false_fresh = false_fresh(filter);
 }
 
 /* A block is a Bloom filter of its own, so its rate and keys are, and the filter's are their mean and sum.
  * A block whose bits are all set tells no number; it counts as one with one bit left. */
-static void blocked_estimate(const tamis_filter *filter, tamis_filter_info *info) {
+static void blocked_estimate(const tamis_filter *filter, const tamis__line_counts *counts,
+                             tamis_filter_info *info) {
     const bloom *b = filter->body;
     const double m = 64 * BLOCK_WORDS, k = b->probes;
-    uint64_t histogram[64 * BLOCK_WORDS + 1] = {0}, blocks = b->bits / (64 * BLOCK_WORDS);
-    for (uint64_t i = 0; i < blocks; i++)
-        histogram[line_ones(b->words + i * BLOCK_WORDS)]++;
+    double blocks = (double)(b->bits / (64 * BLOCK_WORDS));
     for (int ones = 1; ones <= 64 * BLOCK_WORDS; ones++) {
-        double some = (double)histogram[ones];
-        info->ones += histogram[ones] * (uint64_t)ones;
-        info->fpr_live += some * pow(ones / m, k) / (double)blocks;
+        double some = (double)counts->lines[ones];
+        info->fpr_live += some * pow(ones / m, k) / blocks;
         info->cardinality += some * tamis_bloom_cardinality(fmin(ones, m - 1), m, k);
     }
+}
+
+static void estimate_counted(const tamis_filter *filter, const tamis__line_counts *counts,
+                             tamis_filter_info *info) {
+    for (uint64_t ones = 1; ones <= 64 * BLOCK_WORDS; ones++)
+        info->ones += counts->lines[ones] * ones;
+    if (filter->plan.kind == TAMIS_KIND_CLASSIC)
+        classic_estimate(filter, info);
+    else
+        blocked_estimate(filter, counts, info);
     info->false_fresh = false_fresh(filter);
+}
+
+static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
+    const bloom *b = filter->body;
+    tamis__line_counts counts = {{0}};
+    tamis__count_lines(b->words, b->bytes / 8, &counts);
+    estimate_counted(filter, &counts, info);
 }
 
 static void unite(tamis_filter *into, const tamis_filter *from) {
     bloom *to = into->body;
     const bloom *other = from->body;
     double mistaken = false_fresh(into) + false_fresh(from);
-    for (uint64_t i = 0; i < to->bytes / 8; i++)
-        to->words[i] |= other->words[i];
+    tamis__line_counts counts = {{0}};
+    /* Counted while they are in cache. */
+    for (uint64_t at = 0, all = to->bytes / 8; at < all; at += UNITED) {
+        uint64_t *words = to->words + at, some = all - at < UNITED ? all - at : UNITED;
+        for (uint64_t i = 0; i < some; i++)
+            words[i] |= other->words[at + i];
+        tamis__count_lines(words, some, &counts);
+    }
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    into->ops->estimate(into, &info);
+    estimate_counted(into, &counts, &info);
     /* Keys in both are counted once: the bits say how many were offered, at most all; less those of them that one
      * filter would have taken for seen, and at least what either held. */
     uint64_t most = into->added > from->added ? into->added : from->added;
@@ -459,7 +497,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .contains_keys = classic_contains_keys,
     .touch = classic_touch,
     .touch_keys = classic_touch_keys,
-    .estimate = classic_estimate,
+    .estimate = estimate,
     .clear = clear,
     .copy = copy,
     .part = part,
@@ -473,7 +511,7 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .add = blocked_add,
     .contains = blocked_contains,
     .touch = blocked_touch,
-    .estimate = blocked_estimate,
+    .estimate = estimate,
     .clear = clear,
     .copy = copy,
     .part = part,

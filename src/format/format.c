@@ -72,6 +72,25 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *so
     return status;
 }
 
+/* Of bytes at an odd address: a filter is read by words, in place. */
+static tamis_status decode_odd(tamis_filter **filter, const void *bytes, uint64_t size,
+                               const tamis_open_options *options, tamis_error *err) {
+    const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
+    tamis_format format;
+    tamis__source source = {bytes, size, "filter", false};
+    tamis_status status = tamis__format_recognise(&source, options, &format, err);
+    if (status != TAMIS_OK)
+        return status;
+    void *copy = tamis__alloc(&memory, (size_t)size, TAMIS__LINE);
+    if (!copy)
+        return tamis__fail_nomem(err, "filter", size);
+    memcpy(copy, bytes, (size_t)size);
+    source.bytes = copy;
+    status = tamis__format_decode(filter, &source, options, err);
+    tamis__free(&memory, copy, (size_t)size);
+    return status;
+}
+
 tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint64_t size,
                                  const tamis_open_options *given, tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
@@ -80,6 +99,8 @@ tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint6
     if (status != TAMIS_OK)
         return status;
     options.writable = true;
+    if (size > 0 && (uintptr_t)bytes % sizeof(uint64_t))
+        return decode_odd(filter, bytes, size, &options, err);
     return tamis__format_decode(filter, &(tamis__source){bytes, size, "filter", false}, &options, err);
 }
 

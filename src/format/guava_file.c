@@ -15,6 +15,9 @@
  * m ln 2 / (k - 1/2) at the most: that is the capacity, and the rate then is the promise. A filter that holds what
  * its maker meant it to is so never called overfull; half full, at m ln 2 / k keys, would call it so with every rate
  * that was rounded up (0.01: 6.64 to 7 hash functions).
+ *
+ * One hash function is what Guava takes for m ln 2 / 1.5 keys and for any number above, at rates from 0.35 to 1: then
+ * nothing follows, and the plan promises nothing (rate 1, with as many keys as there can be).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -74,9 +77,10 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
     tamis_plan plan = TAMIS_PLAN_INIT;
     plan.kind = TAMIS_KIND_CLASSIC;
     plan.scheme = schemes[source->bytes[STRATEGY_AT]];
-    plan.capacity = (uint64_t)fmax(1, tamis_bloom_half_full_keys((double)bits, probes - 0.5));
+    plan.capacity = probes == 1 ? TAMIS_EXPECT_MAX
+                                : (uint64_t)fmax(1, tamis_bloom_half_full_keys((double)bits, probes - 0.5));
     tamis__plan_set_bits(&plan, bits, probes);
-    plan.fpr = plan.fpr_predicted;
+    plan.fpr = probes == 1 ? 1 : plan.fpr_predicted;
     tamis__plan_explain(&plan, "read from a Guava file, which does not say its capacity: this is the most");
     status = tamis__bloom_bits_decode(filter, &plan, options, source->bytes + HEAD, TAMIS__BIG_ENDIAN,
                                       TAMIS__ADDED_BY_BITS, err);

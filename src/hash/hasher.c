@@ -4,15 +4,19 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL /* see hash/xxh3_long.h */
 #include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/versioned.h"
 #include "hash/bkdr.h"
 #include "hash/fnv.h"
+#include "hash/highwayhash.h"
 #include "hash/murmur3.h"
 #include "hash/murmur64a.h"
 #include "hash/positions.h"
+#include "hash/xxh3_long.h"
 
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");
 _Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "its long result has 128 bits");
@@ -34,6 +38,7 @@ static const struct scheme_row {
     [TAMIS_SCHEME_BKDR63] = {"bkdr63", 0, false, false, false},
     [TAMIS_SCHEME_REDISBLOOM] = {"redisbloom", 128, false, false, true},
     [TAMIS_SCHEME_FNV_DCSO] = {"fnv-dcso", 64, false, false, true},
+    [TAMIS_SCHEME_REDISSON] = {"redisson", 128, false, false, true},
 };
 enum { SCHEME_COUNT = sizeof scheme_rows / sizeof *scheme_rows };
 
@@ -50,8 +55,8 @@ tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_er
     }
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
-        "%.100s: no such scheme; use auto, xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom "
-        "or fnv-dcso",
+        "%.100s: no such scheme; use auto, xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
+        "fnv-dcso or redisson",
         name);
 }
 
@@ -184,7 +189,12 @@ uint64_t tamis_hasher_seed(const tamis_hasher *hasher) {
     return hasher->seed;
 }
 
-static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
+__attribute__((flatten)) static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *key,
+                                               uint64_t word[2]) {
+    if (key->size > TAMIS__XXH3_INLINE_MAX) {
+        tamis__xxh3_long(key->data, key->size, hasher->seed, word);
+        return;
+    }
     XXH128_hash_t digest = XXH3_128bits_withSeed(key->data, key->size, hasher->seed);
     word[0] = digest.low64;
     word[1] = digest.high64;
@@ -200,6 +210,11 @@ static void hash_sip(const tamis_hasher *hasher, const tamis_key *key, uint64_t 
 static void hash_redisbloom(const tamis_key *key, uint64_t word[2]) {
     word[0] = tamis__murmur64a(key->data, key->size, TAMIS__REDISBLOOM_SEED);
     word[1] = tamis__murmur64a(key->data, key->size, word[0]);
+}
+
+static void hash_redisson(const tamis_key *key, uint64_t word[2]) {
+    static const uint64_t redisson[4] = TAMIS__REDISSON_KEY;
+    tamis__highwayhash_128(key->data, key->size, redisson, word);
 }
 
 /* The scheme has a digest. */
@@ -218,6 +233,9 @@ static void digest(const tamis_hasher *hasher, const tamis_key *key, uint64_t wo
     case TAMIS_SCHEME_FNV_DCSO:
         word[0] = tamis__fnv1_64(key->data, key->size);
         word[1] = 0;
+        break;
+    case TAMIS_SCHEME_REDISSON:
+        hash_redisson(key, word);
         break;
     default:
         hash_xxh3(hasher, key, word);

@@ -4,6 +4,26 @@
 #define DCSO_MODULUS   UINT64_C(18446744073709551557)
 #define DCSO_GENERATOR UINT64_C(18446744073709550147)
 
+/* What dividing by the same number many times takes: a division costs as much as fetching a line from a near cache. */
+typedef struct divisor {
+    uint64_t by, inverse;
+} divisor;
+
+static divisor divisor_of(uint64_t by) {
+    return (divisor){by, UINT64_MAX / by};
+}
+
+/* x mod by. x inverse / 2^64 is at most x / by, and above x / by - 1, so the quotient is right or one too small. */
+static inline uint64_t remainder_of(uint64_t x, divisor d) {
+    uint64_t rest = x - tamis__mulhi(x, d.inverse) * d.by;
+    return rest >= d.by ? rest - d.by : rest;
+}
+
+/* Twice the modulus is above 2^64. */
+static inline uint64_t dcso_reduce(uint64_t x) {
+    return x >= DCSO_MODULUS ? x - DCSO_MODULUS : x;
+}
+
 static void shift_positions(const uint64_t word[2], uint64_t bits, uint32_t probes, uint64_t *positions) {
     uint64_t x = word[0], y = word[1] | 1;
     for (uint32_t i = 0; i < probes; i++, x += y)
@@ -14,23 +34,34 @@ static void shift_positions(const uint64_t word[2], uint64_t bits, uint32_t prob
 static void modulo_positions(const uint64_t word[2], uint64_t mask, uint64_t bits, uint32_t probes,
                              uint64_t *positions) {
     uint64_t x = word[0];
+    divisor m = divisor_of(bits);
     for (uint32_t i = 0; i < probes; i++, x += word[1])
-        positions[i] = (x & mask) % bits;
+        positions[i] = remainder_of(x & mask, m);
 }
 
 static void guava32_positions(uint64_t x, uint64_t bits, uint32_t probes, uint64_t *positions) {
     uint32_t c = (uint32_t)x, step = (uint32_t)(x >> 32);
+    divisor m = divisor_of(bits);
     for (uint32_t i = 0; i < probes; i++) {
         c += step;
-        positions[i] = (c >> 31 ? ~c : c) % bits;
+        positions[i] = remainder_of(c >> 31 ? ~c : c, m);
     }
 }
 
 static void dcso_positions(uint64_t x, uint64_t bits, uint32_t probes, uint64_t *positions) {
-    x %= DCSO_MODULUS;
+    divisor m = divisor_of(bits);
+    x = dcso_reduce(x);
     for (uint32_t i = 0; i < probes; i++) {
-        x = x * DCSO_GENERATOR % DCSO_MODULUS; /* the product wraps at 64 bits first: so does theirs */
-        positions[i] = x % bits;
+        x = dcso_reduce(x * DCSO_GENERATOR); /* the product wraps at 64 bits first: so does theirs */
+        positions[i] = remainder_of(x, m);
+    }
+}
+
+static void redisson_positions(const uint64_t word[2], uint64_t bits, uint32_t probes, uint64_t *positions) {
+    uint64_t x = word[0];
+    for (uint32_t i = 0; i < probes; i++) {
+        positions[i] = (x & INT64_MAX) % bits;
+        x += word[i % 2 == 0];
     }
 }
 
@@ -48,6 +79,9 @@ void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits
         break;
     case TAMIS_SCHEME_FNV_DCSO:
         dcso_positions(word[0], bits, probes, positions);
+        break;
+    case TAMIS_SCHEME_REDISSON:
+        redisson_positions(word, bits, probes, positions);
         break;
     default:
         shift_positions(word, bits, probes, positions);

@@ -18,10 +18,12 @@
  *   redisbloom    k times: x mod m; x += y                      (RedisBloom deps/bloom/bloom.c)
  *   fnv-dcso      x mod= P; k times: x = x G mod P; x mod m;  P = 2^64 - 59, G = 2^64 - 1469
  *                 (DCSO bloom.go)
+ *   redisson      z = x; for i = 0..k-1: (z & (2^63 - 1)) mod m; z += y where i is even, x where it is odd
+ *                 (Redisson RedissonBloomFilter.java)
  *
  * Without mix, a key whose y is near a multiple of 2^64 / q comes back to its positions after q steps, and two keys
  * share all of theirs where both x and both y agree in their first log2(m) bits or so. The first is what guava64,
- * guava32 and redisbloom have, modulo m: it adds about 5 / (k m) to the rate, many times 1e-6 in a filter of a hundred
+ * guava32 and redisbloom have, and nearly redisson, modulo m: it adds about 5 / (k m) to the rate, many times 1e-6 in a filter of a hundred
  * keys (docs/MATH.md). Mixed, positions depend on all bits, and keys share them all only where 127 bits agree.
  */
 #define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio, odd */

@@ -165,6 +165,18 @@ double tamis__repeats_fpr(double fill, double m, double k, uint32_t places) {
     return fmin(sum / m, 1 - all);
 }
 
+/* The same: of keys with the same step, who goes through the same multiples of it. */
+#define MULTIPLES_SHARE 0.2
+#define MULTIPLES_FALL  9.0 /* over the square of their number, from there on */
+
+double tamis__multiples_fpr(double fill, double k) {
+    double multiples = floor(k / 2), keys_per_bit = -log1p(-fill) / k;
+    if (!(fill > 0) || !(fill < 1) || multiples < 2)
+        return 0;
+    double share = fmin(MULTIPLES_SHARE, MULTIPLES_FALL / (multiples * multiples));
+    return keys_per_bit * share * pow(fill, k - multiples);
+}
+
 /* Sum over the Poisson distributed load i of a block with `load` keys on average. */
 static double blocked_fpr_at(double load, double k) {
     if (load > 128 * BLOCK_BITS)

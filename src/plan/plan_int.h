@@ -55,6 +55,9 @@ double tamis__uneven_fpr(double values, double m, double t, double k);
 /* What is to be added to the rate of m bits where positions are a progression modulo m that comes back to where it
  * was, `fill` being the share of bits set. `places`: 1, or 2 where each has a mirror image (guava32). */
 double tamis__repeats_fpr(double fill, double m, double k, uint32_t places);
+/* What is added where half of the k positions are the first multiples of one number, which two keys may share
+ * (redisson). */
+double tamis__multiples_fpr(double fill, double k);
 
 /* Blocked: most keys a block, on average, at rate p, with *k probes, or with the best k, which it fills in, where
  * *k is 0. 0 where p is out of reach. */
@@ -78,9 +81,9 @@ uint64_t tamis__scheme_bits_max(tamis_scheme scheme);
 double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind);
 
 /* What the scheme's positions add to the rate of a classic filter by coming back to where they were; 0 for most. */
-double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double k);
+TAMIS_PRIVATE_API double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double k);
 /* The rate of a classic filter of that scheme with n keys. */
-double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
+TAMIS_PRIVATE_API double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
 
 /* The size of that kind, whatever the memory. `reason` is left empty. */
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err);

@@ -70,7 +70,8 @@ uint32_t tamis__plan_digest_bits(tamis_scheme scheme) {
 
 bool tamis__scheme_has_own_sizes(tamis_scheme scheme) {
     return scheme == TAMIS_SCHEME_GUAVA64 || scheme == TAMIS_SCHEME_GUAVA32 ||
-           scheme == TAMIS_SCHEME_REDISBLOOM || scheme == TAMIS_SCHEME_FNV_DCSO;
+           scheme == TAMIS_SCHEME_REDISBLOOM || scheme == TAMIS_SCHEME_FNV_DCSO ||
+           scheme == TAMIS_SCHEME_REDISSON;
 }
 
 static bool has_31_bits(tamis_scheme scheme) {
@@ -149,6 +150,8 @@ double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double 
         return tamis__repeats_fpr(fill, m, k, 1);
     case TAMIS_SCHEME_GUAVA32:
         return tamis__repeats_fpr(fill, m, k, 2);
+    case TAMIS_SCHEME_REDISSON: /* probes by twos: x + i z and (i + 1) z */
+        return tamis__repeats_fpr(fill * fill, m, k / 2, 1) + tamis__multiples_fpr(fill, k);
     default:
         return 0;
     }
@@ -190,6 +193,10 @@ static void foreign_size(tamis_scheme scheme, double n, double p, double *m, dou
     case TAMIS_SCHEME_FNV_DCSO:
         *m = fmax(1, bits);
         *k = ceil(log(2) * *m / n);
+        return;
+    case TAMIS_SCHEME_REDISSON:
+        *m = fmax(1, bits);
+        *k = tamis_bloom_probes(n, *m);
         return;
     default: /* Guava */
         *k = tamis_bloom_probes(n, fmax(bits, 1));

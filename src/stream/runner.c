@@ -240,6 +240,9 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
         if (tamis__writer_direct(&r->writers[i]))
             (void)tamis__writer_flush(&r->writers[i], stopped ? err : NULL);
     }
+    r->stats.settled = stopped;
+    for (int i = 0; i < OUTPUTS && r->stats.settled; i++)
+        r->stats.settled = tamis__writer_settled(&r->writers[i], err);
     if (stopped && err)
         err->status = status;
 }
@@ -253,6 +256,7 @@ static tamis_status go(run *r, tamis_error *err) {
         status = pump(r, err);
     if (status == TAMIS_OK)
         status = finish(r, err);
+    r->stats.settled = status == TAMIS_OK;
     if (status != TAMIS_OK)
         flush_rest(r, status, err);
     count_written(r);

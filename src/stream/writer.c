@@ -159,6 +159,34 @@ static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
     return tamis__sync(writer->fd) == 0 ? TAMIS_OK : tamis__fail_file(err, writer->place->name, errno);
 }
 
+/* Whether the reader of a pipe or socket has taken everything and is there: who stops a pipeline stops its reader too,
+ * and what lies between them then is lost. It is given as long as for a write. */
+static bool is_taken(const tamis__writer *writer) {
+    enum { STEP_MS = 2 };
+    mode_t mode = writer->place->about.st_mode;
+    uint64_t end = tamis__now_ns() + TAMIS__STOP_GRACE_MS * UINT64_C(1000000);
+    if (!S_ISFIFO(mode) && !S_ISSOCK(mode))
+        return true;
+    for (int wait = 0;; wait = STEP_MS) {
+        struct pollfd output = {.fd = writer->fd}; /* asks for nothing but whether the reader has gone */
+        int unread;
+        if (tamis__sys.poll(&output, 1, wait) < 0 && errno != EINTR)
+            return false;
+        if (output.revents || tamis__sys.unread(writer->fd, &unread) < 0)
+            return false;
+        if (unread == 0 || tamis__now_ns() >= end)
+            return unread == 0;
+    }
+}
+
+bool tamis__writer_settled(tamis__writer *writer, tamis_error *err) {
+    if (!is_open(writer))
+        return true;
+    if (writer->failed || is_aside(writer))
+        return false;
+    return !writer->durable || (is_taken(writer) && sync_output(writer, err) == TAMIS_OK);
+}
+
 /* Closes what is ours to close. An error of close may be one of an earlier write, so it counts. */
 static int close_output(tamis__writer *writer) {
     int fd = writer->fd;

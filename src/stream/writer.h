@@ -47,6 +47,10 @@ tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err);
 /* Whether somebody can see what is flushed before the run ends. */
 bool tamis__writer_direct(const tamis__writer *writer);
 
+/* Of a run that was stopped, after the last flush: whether all that was put is where it belongs, which nothing in a file
+ * aside is; of a durable writer, too, synced or taken by its reader. */
+bool tamis__writer_settled(tamis__writer *writer, tamis_error *err);
+
 /* Flushes, syncs what is to be durable, and closes; a file aside is whole then and waits to be published
  * (writer->aside). */
 tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err);

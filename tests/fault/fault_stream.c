@@ -255,7 +255,7 @@ static bool one_fault(const scenario *s, fault_call call, const way *w, uint64_t
     } else {
         good = fired > 0 && !must_succeed(call, w) && right_failure(s, &o);
     }
-    good = nothing_left() && good;
+    good = nothing_left() && good && o.stats.settled == (o.status == TAMIS_OK);
     if (!good)
         fprintf(stderr, "%s: %s number %" PRIu64 "%s failed with %d: status %d \"%s\"\n", s->name,
                 fault_call_name(call), n, w->onwards ? " and all after it" : "", w->error_number, o.status,

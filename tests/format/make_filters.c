@@ -40,6 +40,7 @@ static const struct {
     {"classic-bkdr63-many-probes", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, 1e-18, 60, 60},
     {"classic-redisbloom", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_REDISBLOOM, 0.02, 2000, 2000},
     {"classic-fnv-dcso", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_FNV_DCSO, 0.02, 2000, 2000},
+    {"classic-redisson", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_REDISSON, 0.02, 2000, 2000},
     {"classic-large", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 0.01, 100000, 100000},
     {"classic-united", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 0.02, 500, 500},
     {"blocked-xxh3", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, 0.05, 2000, 2000},

@@ -119,6 +119,71 @@ def fnv_1(data):
     return h
 
 
+REDISSON_KEY = (0x9E3779B97F4A7C15, 0xF39CC0605CEDC834, 0x1082276BF3A27251, 0xF86C6A11D0C18E95)
+HIGHWAY_MUL0 = (0xDBE6D5D5FE4CCE2F, 0xA4093822299F31D0, 0x13198A2E03707344, 0x243F6A8885A308D3)
+HIGHWAY_MUL1 = (0x3BD39E10CB0EF593, 0xC0ACF169B5F18A8C, 0xBE5466CF34E90C6C, 0x452821E638D01377)
+HIGHWAY_ZIP = (3, 12, 2, 5, 14, 1, 15, 0, 11, 4, 10, 13, 9, 6, 8, 7)
+
+
+class Highway:
+    """HighwayHash (arXiv 1612.06257), with its permutation of 16 bytes as a table."""
+
+    def __init__(self, key):
+        self.mul0, self.mul1 = list(HIGHWAY_MUL0), list(HIGHWAY_MUL1)
+        self.v0 = [a ^ b for a, b in zip(HIGHWAY_MUL0, key)]
+        self.v1 = [a ^ (b >> 32 | b << 32 & U64) for a, b in zip(HIGHWAY_MUL1, key)]
+
+    @staticmethod
+    def zipped(lanes):
+        """What is added: of each pair of lanes its bytes in another order."""
+        bytes_of = struct.pack("<4Q", *lanes)
+        return struct.unpack("<4Q", bytes(bytes_of[half + i] for half in (0, 16) for i in HIGHWAY_ZIP))
+
+    def update(self, packet):
+        for i, word in enumerate(packet):
+            self.v1[i] = self.v1[i] + self.mul0[i] + word & U64
+            self.mul0[i] ^= (self.v1[i] & U32) * (self.v0[i] >> 32)
+            self.v0[i] = self.v0[i] + self.mul1[i] & U64
+            self.mul1[i] ^= (self.v0[i] & U32) * (self.v1[i] >> 32)
+        self.v0 = [a + b & U64 for a, b in zip(self.v0, self.zipped(self.v1))]
+        self.v1 = [a + b & U64 for a, b in zip(self.v1, self.zipped(self.v0))]
+
+    def update_rest(self, rest):
+        """The last 1 to 31 bytes."""
+        size = len(rest)
+        self.v0 = [v + (size << 32) + size & U64 for v in self.v0]
+        turned = []
+        for half in struct.unpack("<8I", struct.pack("<4Q", *self.v1)):
+            turned.append((half << size | half >> 32 - size) & U32)
+        self.v1 = list(struct.unpack("<4Q", struct.pack("<8I", *turned)))
+        odd = size % 4
+        packet = bytearray(rest[: size - odd].ljust(32, b"\0"))
+        if size >= 16:
+            packet[28:] = rest[-4:]
+        elif odd:
+            last = rest[size - odd :]
+            packet[16:19] = bytes((last[0], last[odd // 2], last[odd - 1]))
+        self.update(struct.unpack("<4Q", packet))
+
+    def absorb(self, data):
+        whole = len(data) // 32 * 32
+        for at in range(0, whole, 32):
+            self.update(struct.unpack("<4Q", data[at : at + 32]))
+        if len(data) > whole:
+            self.update_rest(data[whole:])
+
+    def stir(self, rounds):
+        for _ in range(rounds):
+            self.update([v >> 32 | v << 32 & U64 for v in self.v0[2:] + self.v0[:2]])
+
+
+def redisson(data):
+    h = Highway(REDISSON_KEY)
+    h.absorb(data)
+    h.stir(6)
+    return tuple(h.v0[i] + h.mul0[i] + h.v1[i + 2] + h.mul1[i + 2] & U64 for i in (0, 1))
+
+
 def bkdr_seed(i):
     """An integer while it is below 2^63, a float from there on."""
     seed = 31 if i == 0 else 0

@@ -28,7 +28,7 @@ LAYOUT = struct.Struct("<" + "".join(FIELDS[0::2]))
 NAMES = FIELDS[1::2]
 BLOCK = 65536
 KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact"}
-SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso"}
+SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso", 9: "redisson"}
 FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
 GROWING = {(32, 4), (38, 2), (48, 4), (64, 4), (120, 4)}
 LABEL, UNION, DATA, PARTITIONS = 1, 2, 3, 0x80000001
@@ -202,6 +202,8 @@ def digest(h, key, secret_key):
         return hashes.murmur3_x64_128(key)
     if scheme == "redisbloom":
         return hashes.redisbloom(key)
+    if scheme == "redisson":
+        return hashes.redisson(key)
     return hashes.fnv_1(key), 0
 
 
@@ -223,6 +225,11 @@ def positions_classic(h, x, y):
             yield (c ^ U32 if c >> 31 else c) % m
     elif scheme == "redisbloom":
         yield from ((x + i * y & U64) % m for i in range(k))
+    elif scheme == "redisson":
+        z = x
+        for i in range(k):
+            yield (z & 2**63 - 1) % m
+            z = z + (x if i % 2 else y) & U64
     else:
         x %= DCSO_P
         for _ in range(k):

@@ -12,24 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include <tamis/tamis.h>
 
-#include "base/bytes.h"
-#include "filter/guard.h"
+#include "forge_native.h"
 #include "format/format.h"
-#include "format/native.h"
 #include "support/fault.h"
 
-enum { INPUT_MAX = 1 << 20, BODY_MAX = 1200000, KEYS = 64, MEMORY_SPARE = 1 << 16 };
-
-/* On pages of their own, as a mapped file is, and of just that size. */
-static uint8_t *pages(uint64_t size) {
-    void *bytes = NULL;
-    assert(posix_memalign(&bytes, 4096, (size_t)(size ? size : 1)) == 0);
-    return bytes;
-}
+enum { INPUT_MAX = 1 << 20, KEYS = 64, MEMORY_SPARE = 1 << 16 };
 
 /* Whether the filter answers, and what; one that is keyed has no secret here, and a block may be forged. */
 static bool ask(const tamis_filter *filter, tamis_answer *answers) {
@@ -52,7 +42,7 @@ static void encode_again(const tamis_filter *filter, const tamis_answer *answers
     tamis_filter *back = NULL;
     tamis_answer told[KEYS] = {0};
     assert(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL) == TAMIS_OK);
-    uint8_t *bytes = pages(size), *again = pages(size);
+    uint8_t *bytes = forge_pages(size), *again = forge_pages(size);
     assert(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, NULL) == TAMIS_OK);
     tamis_error err = TAMIS_ERROR_INIT;
     if (tamis_filter_decode(&back, bytes, size, NULL, &err) != TAMIS_OK) {
@@ -125,61 +115,21 @@ static void take(const uint8_t *bytes, uint64_t size) {
     decode(bytes, size);
 }
 
-/* ---- forging ---- */
-
-static void repair_sums(uint8_t *bytes, uint64_t size) {
-    uint64_t header = tamis__load32le(bytes + 12), at = tamis__load64le(bytes + 32);
-    uint64_t body = tamis__load64le(bytes + 40), blocks = tamis__block_count(body);
-    if (at <= size && body <= size - at && blocks * 8 <= size - at - body) {
-        uint8_t *sums = bytes + at + body;
-        for (uint64_t i = 0; i < blocks; i++) {
-            uint64_t left = body - i * TAMIS__BLOCK;
-            size_t of = (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK);
-            tamis__store64le(sums + 8 * i, XXH3_64bits(bytes + at + i * TAMIS__BLOCK, of));
-        }
-        tamis__store64le(bytes + 56, XXH3_64bits(sums, (size_t)(8 * blocks)));
-    }
-    if (header >= NATIVE_HEADER && header <= size)
-        tamis__store64le(bytes + 16, native_header_sum(bytes, header));
-}
-
-/* A file of header, sections and body, which zeros, that is empty lines, fill up to what the header says. */
-static void build(const uint8_t *data, size_t size) {
-    uint64_t header = tamis__load32le(data + 12) / 8 * 8;
-    header = header < NATIVE_HEADER || header > size ? NATIVE_HEADER : header;
-    uint64_t body = (size - header + 63) / 64 * 64, at = (header + 4095) / 4096 * 4096;
-    uint64_t said = tamis__load64le(data + 40) / 64 * 64;
-    body = said > body && said <= BODY_MAX ? said : body;
-    body += body == 0 ? 64 : 0;
-    uint64_t whole = at + body + 8 * tamis__block_count(body);
-    uint8_t *bytes = pages(whole);
-    memset(bytes, 0, (size_t)whole);
-    memcpy(bytes, data, (size_t)header);
-    memcpy(bytes + at, data + header, size - (size_t)header);
-    memcpy(bytes, native_magic, NATIVE_MAGIC);
-    tamis__store32le(bytes + 8, NATIVE_FORMAT);
-    tamis__store32le(bytes + 12, (uint32_t)header);
-    tamis__store64le(bytes + 24, whole);
-    tamis__store64le(bytes + 32, at);
-    tamis__store64le(bytes + 40, body);
-    tamis__store32le(bytes + 48, TAMIS__BLOCK);
-    repair_sums(bytes, whole);
-    take(bytes, whole);
-    free(bytes);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > INPUT_MAX)
         return 0;
     if (size >= NATIVE_HEADER && data[0] != native_magic[0]) {
-        build(data, size);
+        uint64_t whole;
+        uint8_t *made = forge_file(data, size, &whole);
+        take(made, whole);
+        free(made);
         return 0;
     }
-    uint8_t *bytes = pages(size);
+    uint8_t *bytes = forge_pages(size);
     memcpy(bytes, data, size);
     take(bytes, size);
     if (size >= NATIVE_HEADER) {
-        repair_sums(bytes, size);
+        forge_sums(bytes, size);
         take(bytes, size);
     }
     free(bytes);

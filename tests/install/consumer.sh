@@ -7,7 +7,8 @@ build=$1 cc=$2 cxx=$3 cmake=$4 version=$5
 here=$(dirname "$(realpath "$0")")
 examples=$here/../../docs/examples
 work=$(mktemp -d "${TMPDIR:-/tmp}/tamis-install.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+redis_pid=
+trap '[ -z "$redis_pid" ] || kill "$redis_pid"; rm -rf "$work"' EXIT
 prefix=$work/prefix
 
 fail() {
@@ -26,7 +27,7 @@ export PKG_CONFIG_PATH=$lib/pkgconfig
 
 # ---- the examples ----------------------------------------------------------------------------------------
 
-programs=(dedup.c dedup_stream.c spam_filter.c crawler.c ten_million.c share_with_guava.cpp)
+programs=(dedup.c dedup_stream.c share_redis.c spam_filter.c crawler.c ten_million.c share_with_guava.cpp)
 # shellcheck source-path=SCRIPTDIR source=examples.sh
 . "$here/examples.sh"
 
@@ -103,6 +104,7 @@ for file in "${programs[@]}"; do
     [ "${file##*.}" = c ] || compile=("$cxx" -std=c++17)
     package=tamis
     [ "$file" != dedup_stream.c ] || package=tamis-stream
+    [ "$file" != share_redis.c ] || package=tamis-redis
     # pkg-config escapes the spaces for a shell that reads its words once more.
     quietly eval "\"\${compile[@]}\" \"\$examples/$file\" -o \"\$work/pc_moved/${file%.*}\" \"-Wl,-rpath,\$moved_lib\" \
         $(PKG_CONFIG_PATH=$moved_lib/pkgconfig pkg-config --cflags --libs $package)"
@@ -112,7 +114,7 @@ with_cmake "$moved" "$work/cmake_moved"
 mv "$prefix.away" "$prefix"
 
 step "versions"
-for package in tamis tamis-stream; do
+for package in tamis tamis-stream tamis-redis; do
     [ "$(pkg-config --modversion $package)" = "$version" ] || fail "$package.pc has another version than $version"
     ! pkg-config --exists "$package >= ${version%%.*}.9999" || fail "$package.pc passes for a later version"
 done

@@ -35,6 +35,27 @@ check_share_with_guava() {
     says 2 "share_with_guava: $work/absent: cannot be read" "$1/share_with_guava" "$work/absent"
 }
 
+# check_share_redis DIR: two of them, one after the other, over a Redis of our own, where there is one.
+check_share_redis() {
+    local program=$1/share_redis uri
+    says 2 "share_redis: redis+unix://$work/none: " "$program" "redis+unix://$work/none"
+    command -v redis-server >/dev/null && command -v redis-cli >/dev/null || return 0
+    if [ -z "$redis_pid" ]; then
+        redis-server --port 0 --unixsocket "$work/redis.sock" --save "" --dir "$work" >"$work/redis.log" 2>&1 &
+        redis_pid=$!
+        until redis-cli -s "$work/redis.sock" ping >/dev/null 2>&1; do
+            kill -0 "$redis_pid" || fail "redis-server: $(cat "$work/redis.log")"
+            sleep 0.05
+        done
+    fi
+    redis-cli -s "$work/redis.sock" flushall >/dev/null
+    uri="redis+unix://$(sed 's,/,%2F,g' <<<"$work/redis.sock")/seen"
+    says 2 "there is no such filter" "$program" "$uri"
+    "$program" "$uri?expect=200000&fpr=1e-9" <"$work/lines" | cmp - "$work/unique" || fail "$program: wrong lines"
+    { cat "$work/lines" && echo && cat "$work/many"; } | "$program" "$uri" | cmp - "$work/many_unique" ||
+        fail "$program: wrong lines the second time"
+}
+
 # check_spam_filter DIR COUNT: that many addresses are blocked.
 check_spam_filter() {
     local program=$1/spam_filter list=$work/list filter=$work/spam.tamis allow=$work/allow rescued
@@ -95,6 +116,7 @@ check_ten_million() {
 check_examples() {
     check_dedup "$1"
     check_share_with_guava "$1"
+    check_share_redis "$1"
     check_spam_filter "$1" 20000
     check_crawler "$1"
     check_ten_million "$1" 100000 729856

@@ -71,6 +71,7 @@ static const filter_case filter_cases[] = {
     {"classic bkdr63", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, false, 1e-3},
     {"classic redisbloom", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_REDISBLOOM, false, 0.01},
     {"classic fnv-dcso", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_FNV_DCSO, false, 1e-4},
+    {"classic redisson", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_REDISSON, false, 1e-3},
     {"fingerprint redisbloom, growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_REDISBLOOM, true, 1e-6},
 };
 enum { FILTER_CASES = sizeof filter_cases / sizeof *filter_cases };

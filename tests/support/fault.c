@@ -141,6 +141,10 @@ static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
     return fails(FAULT_POLL) ? -1 : real.poll(fds, count, timeout_ms);
 }
 
+static int faulty_unread(int fd, int *bytes) {
+    return fails(FAULT_UNREAD) ? -1 : real.unread(fd, bytes);
+}
+
 static void *faulty_map(size_t size) {
     return fails(FAULT_MAP) ? NULL : real.map(size);
 }
@@ -157,6 +161,41 @@ static int faulty_unmap(void *block, size_t size) {
     bool fail = fails(FAULT_UNMAP);
     int result = real.unmap(block, size);
     return fail ? -1 : result;
+}
+
+static int faulty_socket(int domain, int type, int protocol) {
+    return fails(FAULT_SOCKET) ? -1 : real.socket(domain, type, protocol);
+}
+
+static int faulty_connect(int fd, const struct sockaddr *address, size_t size) {
+    return fails(FAULT_CONNECT) ? -1 : real.connect(fd, address, size);
+}
+
+static int faulty_connected(int fd) {
+    return fails(FAULT_CONNECTED) ? -1 : real.connected(fd);
+}
+
+static ssize_t faulty_send(int fd, const void *buffer, size_t size) {
+    if (!strikes(FAULT_SEND))
+        return real.send(fd, buffer, size);
+    if (armed.error_number == FAULT_SHORT)
+        return real.send(fd, buffer, size ? 1 : 0);
+    errno = armed.error_number;
+    return -1;
+}
+
+static ssize_t faulty_receive(int fd, void *buffer, size_t size) {
+    if (!strikes(FAULT_RECEIVE))
+        return real.receive(fd, buffer, size);
+    if (armed.error_number == FAULT_SHORT)
+        return real.receive(fd, buffer, size ? 1 : 0);
+    errno = armed.error_number;
+    return -1;
+}
+
+static int unharmed_look_up(const char *host, const char *port, const struct addrinfo *hints,
+                            struct addrinfo **found) {
+    return real.look_up(host, port, hints, found);
 }
 
 void fault_install(void) {
@@ -184,10 +223,17 @@ void fault_install(void) {
         .exchange = faulty_exchange,
         .unlink = faulty_unlink,
         .poll = faulty_poll,
+        .unread = faulty_unread,
         .map = faulty_map,
         .map_file = faulty_map_file,
         .advise = faulty_advise,
         .unmap = faulty_unmap,
+        .look_up = unharmed_look_up,
+        .socket = faulty_socket,
+        .connect = faulty_connect,
+        .connected = faulty_connected,
+        .send = faulty_send,
+        .receive = faulty_receive,
     };
     installed = true;
 }
@@ -221,9 +267,10 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",       "close",    "read",   "write",   "pread", "pwrite",   "seek",   "fstat",
-        "stat",       "readlink", "sync",   "reserve", "lock",  "fchmod",   "fchown", "rename",
-        "rename_new", "exchange", "unlink", "poll",    "map",   "map_file", "advise", "unmap"};
+        "open",     "close", "read",    "write",   "pread",     "pwrite", "seek",   "fstat",      "stat",
+        "readlink", "sync",  "reserve", "lock",    "fchmod",    "fchown", "rename", "rename_new", "exchange",
+        "unlink",   "poll",  "unread",  "map",     "map_file",  "advise", "unmap",  "socket",     "connect",
+        "connected", "send", "receive"};
     return names[call];
 }
 

@@ -47,14 +47,20 @@ typedef enum fault_call {
     FAULT_EXCHANGE,
     FAULT_UNLINK,
     FAULT_POLL,
+    FAULT_UNREAD,
     FAULT_MAP,
     FAULT_MAP_FILE,
     FAULT_ADVISE,
     FAULT_UNMAP, /* the block is unmapped all the same: a test must not leak */
+    FAULT_SOCKET,
+    FAULT_CONNECT,
+    FAULT_CONNECTED,
+    FAULT_SEND,
+    FAULT_RECEIVE,
     FAULT_CALL_COUNT
 } fault_call;
 
-/* Instead of an errno: the call does its work on one byte only (read, write, pread). */
+/* Instead of an errno: the call does its work on one byte only (read, write, pread, send, receive). */
 enum { FAULT_SHORT = -1 };
 
 /* Puts counting functions over the rows of tamis__sys, and takes them off again. */

@@ -114,8 +114,12 @@ static bool remove_entry(const char *name, void *context) {
     return false;
 }
 
-void scratch_remove(void) {
+void scratch_clear(void) {
     visit_entries(remove_entry, NULL);
+}
+
+void scratch_remove(void) {
+    scratch_clear();
     if (rmdir(folder) < 0)
         give_up(folder);
 }

@@ -36,6 +36,8 @@ bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want
 
 void scratch_make(void);
 void scratch_remove(void);
+/* Removes what is in it. */
+void scratch_clear(void);
 /* Path of a name in it. Static storage for the last 16. */
 const char *scratch(const char *name);
 /* Names in it, dot files included. */

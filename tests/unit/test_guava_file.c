@@ -137,6 +137,26 @@ static void capacity(void **state) {
     }
 }
 
+/* One hash function is Guava's for any number from some on: nothing is promised, and never too many keys are in it. */
+static void one_probe_promises_nothing(void **state) {
+    (void)state;
+    static const uint8_t file[6 + 16] = {1, 1, 0, 0, 0, 2};
+    tamis_filter *filter = foreign_filter(file, sizeof file, TAMIS_FORMAT_AUTO);
+    assert_true(tamis_filter_plan(filter)->fpr == 1);
+    assert_int_equal(tamis_filter_plan(filter)->capacity, TAMIS_EXPECT_MAX);
+    for (uint32_t i = 0; i < 10000; i++)
+        assert_int_equal(tamis_filter_add(filter, &i, sizeof i, NULL, NULL), TAMIS_OK);
+    assert_false(info_of(filter).saturated);
+    test_bytes bytes = {NULL, 0, 0};
+    foreign_encode(filter, TAMIS_FORMAT_TAMIS, &bytes);
+    tamis_filter *ours = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+    assert_true(tamis_filter_plan(ours)->fpr == 1);
+    assert_false(info_of(ours).saturated);
+    bytes_clear(&bytes);
+    tamis_filter_free(ours);
+    tamis_filter_free(filter);
+}
+
 /* As Guava does, and says so. */
 static void goes_on_past_its_capacity(void **state) {
     (void)state;
@@ -270,6 +290,7 @@ int main(void) {
         cmocka_unit_test(either_strategy),
         cmocka_unit_test(what_guava_writes_is_written),
         cmocka_unit_test(capacity),
+        cmocka_unit_test(one_probe_promises_nothing),
         cmocka_unit_test(goes_on_past_its_capacity),
         cmocka_unit_test(fields_out_of_bounds),
         cmocka_unit_test(every_length),

@@ -15,7 +15,7 @@
 #include "hash/murmur3.h"
 #include "support/fault.h"
 
-enum { SCHEMES = TAMIS_SCHEME_FNV_DCSO + 1 };
+enum { SCHEMES = TAMIS_SCHEME_REDISSON + 1 };
 
 static const char secret[] = "sixteen bytes at the least, and more of them are welcome";
 
@@ -31,9 +31,9 @@ static tamis_hasher *hasher_of(tamis_scheme scheme, uint64_t seed, const void *b
 
 static void schemes_have_names(void **state) {
     (void)state;
-    static const char *const names[] = {"auto",   "xxh3",   "sip",        "guava64", "guava32",
-                                        "bkdr31", "bkdr63", "redisbloom", "fnv-dcso"};
-    static const uint32_t digest_bits[SCHEMES] = {128, 128, 128, 128, 128, 0, 0, 128, 64};
+    static const char *const names[] = {"auto",   "xxh3",   "sip",        "guava64",  "guava32",
+                                        "bkdr31", "bkdr63", "redisbloom", "fnv-dcso", "redisson"};
+    static const uint32_t digest_bits[SCHEMES] = {128, 128, 128, 128, 128, 0, 0, 128, 64, 128};
     for (int i = 0; i < SCHEMES; i++) {
         tamis_scheme scheme = (tamis_scheme)99;
         assert_string_equal(tamis_scheme_name((tamis_scheme)i), names[i]);
@@ -68,11 +68,11 @@ static void unknown_names_are_refused(void **state) {
     tamis_scheme scheme;
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(tamis_scheme_parse(endless, &scheme, &err), TAMIS_E_INVALID);
-    assert_non_null(strstr(err.text, "fnv-dcso")); /* the remedy is not cut off */
+    assert_non_null(strstr(err.text, "redisson")); /* the remedy is not cut off */
 }
 
 /* XXH3 as Python's xxhash makes it, SipHash as OpenSSL, BLAKE2b as Python's hashlib, MurmurHash64A as libstdc++, FNV-1
- * as Go. */
+ * as Go, HighwayHash as a second one in Python that gives the values its authors publish. */
 static void digests_of_other_implementations(void **state) {
     (void)state;
     static uint8_t key[8192], secret_bytes[8192];
@@ -203,7 +203,7 @@ static void contradictions_are_refused(void **state) {
         refused((tamis_scheme)scheme, 1, 0, "takes no seed");
         refused((tamis_scheme)scheme, 0, TAMIS_SECRET_MIN, "secret");
     }
-    refused((tamis_scheme)SCHEMES, 0, 0, "scheme 9");
+    refused((tamis_scheme)SCHEMES, 0, 0, "scheme 10");
     refused((tamis_scheme)-1, 0, 0, "scheme -1");
     tamis_hasher_free(hasher_of(TAMIS_SCHEME_SIP, 0, secret, TAMIS_SECRET_MIN));
     static const uint8_t longest[TAMIS_SECRET_MAX];
@@ -247,21 +247,29 @@ static void asks_are_checked(void **state) {
 }
 
 /* RedisBloom's two hashes as its own BF.DEBUG shows them; FNV-1 as its authors publish it (FNV-1a would give
- * dcb27518fed9d577 for "foo"). */
-static void digests_of_redisbloom_and_dcso(void **state) {
+ * dcb27518fed9d577 for "foo"); Redisson's own in a JVM. */
+static void digests_of_redisbloom_dcso_and_redisson(void **state) {
     (void)state;
     tamis_hasher *redis = hasher_of(TAMIS_SCHEME_REDISBLOOM, 0, NULL, 0),
-                 *dcso = hasher_of(TAMIS_SCHEME_FNV_DCSO, 0, NULL, 0);
-    tamis_key keys[] = {{"foo", 3}, {"", 0}};
-    tamis_hash hash[2];
+                 *dcso = hasher_of(TAMIS_SCHEME_FNV_DCSO, 0, NULL, 0),
+                 *redisson = hasher_of(TAMIS_SCHEME_REDISSON, 0, NULL, 0);
+    tamis_key keys[] = {{"foo", 3}, {"", 0}, {"0123456789abcdef0123456789abcdef", 32}};
+    tamis_hash hash[3];
     assert_int_equal(tamis_hash_many(redis, keys, 2, hash, NULL), TAMIS_OK);
     assert_true(hash[0].word[0] == UINT64_C(0x822b4f99b121f10d) &&
                 hash[0].word[1] == UINT64_C(0x9d63d52a557f61c2));
     assert_int_equal(tamis_hash_many(dcso, keys, 2, hash, NULL), TAMIS_OK);
     assert_true(hash[0].word[0] == UINT64_C(0xd8cbc7186ba13533) && hash[0].word[1] == 0);
     assert_true(hash[1].word[0] == UINT64_C(0xcbf29ce484222325));
+    assert_int_equal(tamis_hash_many(redisson, keys, 3, hash, NULL), TAMIS_OK);
+    static const uint64_t want[3][2] = {{UINT64_C(0x16e1cc3ffa4e326e), UINT64_C(0x61ce1bbd35811d13)},
+                                        {UINT64_C(0xb7aad9c226c6a36b), UINT64_C(0xb2d4e4a63557bca6)},
+                                        {UINT64_C(0xd3c86bd01f2269fd), UINT64_C(0xcfa12b16012f2c58)}};
+    for (int i = 0; i < 3; i++)
+        assert_memory_equal(hash[i].word, want[i], sizeof want[i]);
     tamis_hasher_free(redis);
     tamis_hasher_free(dcso);
+    tamis_hasher_free(redisson);
 }
 
 /* An allocator that keeps what was given back, to look at it. */
@@ -313,7 +321,7 @@ int main(void) {
         cmocka_unit_test(origins_tell_hashers_apart),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(asks_are_checked),
-        cmocka_unit_test(digests_of_redisbloom_and_dcso),
+        cmocka_unit_test(digests_of_redisbloom_dcso_and_redisson),
         cmocka_unit_test(no_key_is_left_in_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

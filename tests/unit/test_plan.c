@@ -97,8 +97,8 @@ static void numbers_out_of_range_are_refused(void **state) {
     refused(want_of((tamis_kind)5, 10, 0, 0), TAMIS_E_INVALID, "kind 5");
     refused(want_of((tamis_kind)-1, 10, 0, 0), TAMIS_E_INVALID, "kind -1");
     tamis_want want = want_of(TAMIS_KIND_AUTO, 10, 0, 0);
-    want.scheme = (tamis_scheme)9;
-    refused(want, TAMIS_E_INVALID, "scheme 9");
+    want.scheme = (tamis_scheme)10;
+    refused(want, TAMIS_E_INVALID, "scheme 10");
 }
 
 static void kinds_that_cannot_are_refused(void **state) {
@@ -306,7 +306,7 @@ static tamis_want want_scheme(tamis_kind kind, tamis_scheme scheme, uint64_t exp
     return want;
 }
 
-/* RedisBloom's and DCSO's sizes, of live filters, and Guava's under the 32-bit strategy. */
+/* RedisBloom's and DCSO's sizes, of live filters, Redisson's, and Guava's under the 32-bit strategy. */
 static void foreign_sizes_are_theirs(void **state) {
     (void)state;
     static const struct {
@@ -321,6 +321,8 @@ static void foreign_sizes_are_theirs(void **state) {
         {TAMIS_SCHEME_REDISBLOOM, 3, 0.01, 64, 7, 8},
         {TAMIS_SCHEME_FNV_DCSO, 10, 0.01, 95, 7, 16},
         {TAMIS_SCHEME_FNV_DCSO, 1, 0.5, 1, 1, 8},
+        {TAMIS_SCHEME_REDISSON, 1000, 0.01, 9585, 7, 1200},
+        {TAMIS_SCHEME_REDISSON, 1, 0.5, 1, 1, 8},
         {TAMIS_SCHEME_GUAVA32, 10, 0.01, 128, 7, 16},
         {TAMIS_SCHEME_GUAVA32, 1, 1e-6, 64, 19, 8},
     };
@@ -390,7 +392,8 @@ static void repeated_positions_are_accounted_for(void **state) {
         {TAMIS_SCHEME_REDISBLOOM, 100, 1e-9, 4e-5},  {TAMIS_SCHEME_GUAVA64, 1000, 1e-9, 3.5e-6},
         {TAMIS_SCHEME_GUAVA32, 10, 1e-5, 1.42e-3},   {TAMIS_SCHEME_GUAVA32, 100, 1e-6, 4.6e-5},
         {TAMIS_SCHEME_GUAVA32, 1000, 1e-9, 1.75e-6}, {TAMIS_SCHEME_GUAVA64, 1000000, 0.01, 0.01},
-        {TAMIS_SCHEME_FNV_DCSO, 100, 1e-6, 1e-6},
+        {TAMIS_SCHEME_FNV_DCSO, 100, 1e-6, 1e-6},    {TAMIS_SCHEME_REDISSON, 10, 1e-6, 2.8e-4},
+        {TAMIS_SCHEME_REDISSON, 10, 1e-3, 2.97e-3},  {TAMIS_SCHEME_REDISSON, 1000, 1e-3, 1.46e-3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p));
@@ -582,8 +585,9 @@ static void fit_finds_the_least_rate(void **state) {
 static void fit_finds_rates_to_ask_others_for(void **state) {
     (void)state;
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_GUAVA32,
-                                           TAMIS_SCHEME_REDISBLOOM, TAMIS_SCHEME_FNV_DCSO};
-    for (size_t i = 0; i < 4; i++)
+                                           TAMIS_SCHEME_REDISBLOOM, TAMIS_SCHEME_FNV_DCSO,
+                                           TAMIS_SCHEME_REDISSON};
+    for (size_t i = 0; i < 5; i++)
         for (uint64_t n = 1; n <= 100000000; n *= 10)
             for (double bits = 2.5; bits < 20; bits *= 1.7) {
                 tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, 0);
@@ -627,7 +631,7 @@ static void whatever_is_asked_is_answered(void **state) {
     for (uint64_t i = 0; i < runs; i++) {
         tamis_want want = TAMIS_WANT_INIT;
         want.kind = (tamis_kind)test_below(&random, 5);
-        want.scheme = (tamis_scheme)test_below(&random, 9);
+        want.scheme = (tamis_scheme)test_below(&random, 10);
         want.expect = test_below(&random, 3) ? (uint64_t)exp2(40 * test_real(&random)) : 0;
         want.fpr = test_below(&random, 3) ? exp2(-1 - 98 * test_real(&random)) : 0;
         want.memory = test_below(&random, 3) ? (uint64_t)exp2(63.9 * test_real(&random)) : 0;

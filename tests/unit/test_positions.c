@@ -65,7 +65,7 @@ static void positions_are_below_m(void **state) {
         for (int j = 0; j < 25; j++) {
             digest hash = {{words[j % 5], words[j / 5]}};
             uint64_t at[MOST];
-            for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_FNV_DCSO; scheme++) {
+            for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_REDISSON; scheme++) {
                 if (!tamis_scheme_digest_bits((tamis_scheme)scheme))
                     continue;
                 tamis__positions((tamis_scheme)scheme, hash.word, sizes[i], MOST, at);
@@ -73,6 +73,41 @@ static void positions_are_below_m(void **state) {
                     assert_true(at[k] < sizes[i]);
             }
         }
+}
+
+/* Division is by multiplying (positions.c): beside the operator, where the quotient is nearest to being wrong. */
+static void remainders_are_exact(void **state) {
+    (void)state;
+    uint64_t random = test_seed(12);
+    for (int round = 0; round < 200000; round++) {
+        uint64_t m = test_random(&random) >> test_random(&random) % 64, at;
+        m = round % 3 == 0 ? UINT64_C(1) << round % 64 : m + (m == 0);
+        uint64_t x = test_random(&random), near = x / m * m; /* a multiple, and what stands right below */
+        digest words[] = {
+            {{x, 0}}, {{near, 0}}, {{near - 1, 0}}, {{UINT64_MAX, 0}}, {{UINT64_MAX / m * m, 0}}};
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            tamis__positions(TAMIS_SCHEME_REDISBLOOM, words[i].word, m, 1, &at);
+            assert_true(at == words[i].word[0] % m);
+        }
+    }
+}
+
+/* As DCSO's program has it, with the operator. */
+static void dcso_is_its_loop(void **state) {
+    (void)state;
+    const uint64_t modulus = UINT64_MAX - 58, generator = UINT64_MAX - 1468;
+    uint64_t random = test_seed(13);
+    for (int round = 0; round < 10000; round++) {
+        uint64_t m = (test_random(&random) >> test_random(&random) % 64) | 1, at[20];
+        uint64_t x = round < 100 ? UINT64_MAX - (uint64_t)round : test_random(&random);
+        digest hash = {{x, 0}};
+        tamis__positions(TAMIS_SCHEME_FNV_DCSO, hash.word, m, 20, at);
+        x %= modulus;
+        for (int k = 0; k < 20; k++) {
+            x = x * generator % modulus;
+            assert_true(at[k] == x % m);
+        }
+    }
 }
 
 static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, const uint64_t *want,
@@ -88,12 +123,18 @@ static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, c
     tamis_hasher_free(hasher);
 }
 
-/* RedisBloom's own BF.DEBUG and the program of DCSO on these keys. */
+/* RedisBloom's own BF.DEBUG, the program of DCSO and Redisson's loop in Java on these keys. */
 static void positions_of_other_programs(void **state) {
     (void)state;
     assert_positions(TAMIS_SCHEME_REDISBLOOM, "foo", 1152, (uint64_t[]){269, 847, 145, 723, 21, 599, 25, 475},
                      8);
     assert_positions(TAMIS_SCHEME_FNV_DCSO, "foo", 95, (uint64_t[]){29, 15, 29, 66, 70, 8, 72}, 7);
+    assert_positions(TAMIS_SCHEME_REDISSON, "foo", 9585,
+                     (uint64_t[]){5367, 4316, 7335, 6284, 9303, 8252, 1686}, 7);
+    assert_positions(TAMIS_SCHEME_REDISSON, "", 9585, (uint64_t[]){6677, 3567, 7896, 4786, 9115, 6005, 3097},
+                     7);
+    assert_positions(TAMIS_SCHEME_REDISSON, "0123456789abcdef0123456789abcdef", 9585,
+                     (uint64_t[]){5026, 1393, 6419, 2786, 5464, 4179, 6857}, 7);
 }
 
 /* chi square of `cells` counts that should be equal: its mean is cells - 1, its deviation sqrt(2 (cells - 1)) */
@@ -146,6 +187,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(guava64_is_guavas_loop),      cmocka_unit_test(guava_filters_of_foo_and_bar),
         cmocka_unit_test(positions_of_other_programs), cmocka_unit_test(positions_are_below_m),
+        cmocka_unit_test(remainders_are_exact),        cmocka_unit_test(dcso_is_its_loop),
         cmocka_unit_test(each_probe_is_even),          cmocka_unit_test(probes_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

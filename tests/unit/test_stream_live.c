@@ -399,10 +399,119 @@ static void stop_while_the_reader_sleeps(void **state) {
     drain(l.out, &got);
     assert_in_range(got.size, 4096, 65536);
     assert_int_equal(l.stats.bytes_out, got.size);
+    assert_false(l.stats.settled);
     assert_memory_equal(got.data, input.data, got.size);
     bytes_clear(&got);
     bytes_clear(&input);
     live_release(&l);
+}
+
+/* ---- what a stopped run may be relied on for ---- */
+
+/* Stops a durable run of "a b a" and "part", after `before` (may be NULL) has done something to it. */
+static void settle(live *l, const char *arrives, void (*before)(live *l)) {
+    l->options.durable = true;
+    live_start(l);
+    send(l->in, "a\nb\na\npart");
+    if (arrives)
+        assert_true(receives(l->out, arrives));
+    else
+        while (is_empty(l->out)) /* it arrives, and is left there */
+            usleep(1000);
+    if (before)
+        before(l);
+    send(l->stop, "!");
+    pthread_join(l->thread, NULL);
+    assert_int_equal(l->status, TAMIS_E_INTERRUPTED);
+    assert_int_equal(l->stats.records, 3);
+}
+
+static void read_again(live *l) {
+    assert_true(receives(l->again, "a\n"));
+}
+
+static void close_out(live *l) {
+    read_again(l);
+    close_end(&l->ends[1]); /* the test's copy of the writing end keeps no reader */
+    close_end(&l->out);
+}
+
+static void fail_sync(live *l) {
+    (void)l;
+    fault_install();
+    fault_arm(FAULT_SYNC, 1, EIO, true);
+}
+
+static void fail_unread(live *l) {
+    read_again(l);
+    fault_install();
+    fault_arm(FAULT_UNREAD, 1, EINVAL, true);
+}
+
+static void settled_when_read(void **state) {
+    (void)state;
+    live l;
+    live_init(&l);
+    settle(&l, "a\nb\n", read_again);
+    assert_true(l.stats.settled);
+    live_release(&l);
+}
+
+static void not_settled_while_unread(void **state) {
+    (void)state;
+    live l;
+    live_init(&l);
+    settle(&l, NULL, read_again); /* the pipe has it, its reader has stopped */
+    assert_false(l.stats.settled);
+    live_release(&l);
+    live_init(&l);
+    settle(&l, "a\nb\n", NULL); /* the reader of the duplicates has */
+    assert_false(l.stats.settled);
+    live_release(&l);
+    live_init(&l);
+    settle(&l, "a\nb\n", fail_unread);
+    fault_remove();
+    assert_false(l.stats.settled);
+    live_release(&l);
+}
+
+static void not_settled_without_a_reader(void **state) {
+    (void)state;
+    live l;
+    live_init(&l);
+    settle(&l, "a\nb\n", close_out);
+    assert_false(l.stats.settled);
+    live_release(&l);
+}
+
+static void not_settled_with_a_file_aside(void **state) {
+    (void)state;
+    live l;
+    live_init(&l);
+    l.options.duplicates = scratch("again");
+    settle(&l, "a\nb\n", NULL);
+    assert_false(l.stats.settled);
+    live_release(&l);
+}
+
+static void settled_when_synced(void **state) {
+    (void)state;
+    for (int broken = 0; broken < 2; broken++) {
+        char name[32];
+        live l;
+        live_init(&l);
+        int fd = open(scratch("again"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        snprintf(name, sizeof name, "/dev/fd/%d", fd);
+        l.options.duplicates = name;
+        settle(&l, "a\nb\n", broken ? fail_sync : NULL);
+        if (broken)
+            fault_remove();
+        assert_int_equal(l.stats.settled, !broken);
+        assert_int_equal(l.err.sys_errno, broken ? EIO : 0);
+        assert_true(file_is(scratch("again"), "a\n"));
+        close(fd);
+        live_release(&l);
+    }
 }
 
 /* ---- outputs that take their time ---- */
@@ -624,6 +733,11 @@ int main(void) {
         CASE(stop_in_a_regular_file),
         CASE(a_stop_fd_that_is_not_open),
         CASE(stop_while_the_reader_sleeps),
+        CASE(settled_when_read),
+        CASE(not_settled_while_unread),
+        CASE(not_settled_without_a_reader),
+        CASE(not_settled_with_a_file_aside),
+        CASE(settled_when_synced),
         CASE(a_nonblocking_output),
         CASE(the_reader_has_gone),
         CASE(a_fifo_as_output),

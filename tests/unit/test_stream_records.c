@@ -59,7 +59,7 @@ static bool agrees(const test_bytes *inputs, size_t count, unsigned char termina
         file_read(options.duplicates, &duplicates);
         good = bytes_check("output", &unique, &oracle.unique) &&
                bytes_check("duplicates", &duplicates, &oracle.duplicates) &&
-               stats_check(&stats, &oracle.stats);
+               stats_check(&stats, &oracle.stats) && stats.settled;
     }
     if (!good)
         fprintf(stderr, "buffers %zu, %zu, %zu: status %d %s\n", tuning->read_size, tuning->write_size,

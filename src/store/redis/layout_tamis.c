@@ -50,10 +50,10 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
     wanted->want.kind = TAMIS_KIND_BLOCKED;
     wanted->partition = 0;
     tamis_status status = scheme ? tamis_scheme_parse(scheme, &wanted->want.scheme, err) : TAMIS_OK;
-    if (status == TAMIS_OK && wanted->want.scheme > TAMIS_SCHEME_SIP)
+    if (status == TAMIS_OK && wanted->want.scheme != TAMIS_SCHEME_AUTO &&
+        !tamis__has_scheme(wanted->want.scheme))
         status = tamis__fail(err, TAMIS_E_INVALID, 0,
-                             "%s: layout tamis has schemes xxh3 and sip, not %s; choose one "
-                             "of them",
+                             "%s: layout tamis has schemes xxh3, sip and guava64, not %s; choose one of them",
                              uri->shown, scheme);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_count(uri, "expect", 1, TAMIS_EXPECT_MAX, &wanted->want.expect, err);
@@ -130,8 +130,11 @@ static tamis_status check_wanted(const tamis__redis_filter *at, const tamis__tol
     if (wanted->want.scheme != TAMIS_SCHEME_AUTO &&
         strcmp(tamis_scheme_name(wanted->want.scheme), there->scheme) != 0)
         status = differs(at, "scheme", there->scheme, tamis_scheme_name(wanted->want.scheme), err);
-    if (status == TAMIS_OK && wanted->seeded && there->seed != wanted->seed)
-        status = check_number(at, "seed", there->seed, wanted->seed ? wanted->seed : UINT64_MAX, err);
+    if (status == TAMIS_OK && wanted->seeded && there->seed != wanted->seed) {
+        snprintf(one, sizeof one, "%" PRIu64, there->seed);
+        snprintf(other, sizeof other, "%" PRIu64, wanted->seed);
+        status = differs(at, "seed", one, other, err);
+    }
     if (status == TAMIS_OK)
         status = check_number(at, "expect", there->expect, wanted->want.expect, err);
     if (status == TAMIS_OK)
@@ -154,6 +157,11 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
     const tamis_hasher *have = filter->hasher;
     tamis_scheme scheme;
     tamis_status status = tamis_scheme_parse(there->scheme, &scheme, err);
+    if (status == TAMIS_OK && !tamis__has_scheme(scheme))
+        status = tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "redis %s: %s: its scheme %s is not one of layout tamis; use a later version of tamis",
+            at->redis->to.shown, at->uri->shown, there->scheme);
     if (status != TAMIS_OK)
         return status;
     if (have && (have->scheme != scheme || at->seed != there->seed ||
@@ -245,8 +253,7 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     tamis_status status = choose_probes(&filter->plan, &want, err);
     if (status != TAMIS_OK)
         return status;
-    if (want.scheme != TAMIS_SCHEME_SIP)
-        filter->plan.scheme = TAMIS_SCHEME_XXH3;
+    filter->plan.scheme = want.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : want.scheme;
     at->seed = wanted->seed;
     status = tamis__generation_new(at, err);
     if (status == TAMIS_OK)
@@ -392,6 +399,7 @@ static void place(const tamis_filter *filter, const tamis__asked *asked, size_t 
     else
         tamis_hash_many(filter->hasher, &asked->keys[i], 1, &hash, NULL); /* both schemes have digests */
     uint64_t block = tamis__mulhi(hash.word[1], tamis__blocks_of(filter));
+    spot->server = 0;
     spot->key = (uint32_t)(block / at->partition);
     spot->block = block % at->partition * TAMIS__REDIS_BLOCK;
     tamis__block_positions(&hash, filter->plan.probes, spot->offsets);

@@ -3,7 +3,10 @@
 /*
  * A batch:   element 0 ... element n-1 | checks of the layout | expiry of every Redis key
  *
- * in one pipeline. The checks come last: what they find to be there was there while the elements were asked. If a command
+ * in one pipeline. An element has as many numbers as it may have parts: its bits in one Redis key each, in the order in
+ * which the probes come to the keys. Adding one that has several is not one instant, but it is SEEN only where each of
+ * its bits was set by somebody else, so of those who add it at once one at least finds it fresh.
+ * The checks come last: what they find to be there was there while the elements were asked. If a command
  * had to be asked again, the order is not sure, and the checks are asked once more by themselves.
  */
 #include <string.h>
@@ -12,19 +15,25 @@
 #include "base/system.h"
 #include "store/redis/redis_filter.h"
 
-/* Of an answer that has not come; elements of one pipeline. */
-enum { NO_ANSWER = 0xff, AT_ONCE = 64 << 10 };
+/* Elements of one pipeline. */
+enum { AT_ONCE = 64 << 10 };
 
 typedef struct batch {
     const tamis_filter *filter;
     const tamis__redis_filter *at;
     tamis__asked asked;
     bool adds;
-    tamis_answer *answers;
-    bool *touched; /* of each Redis key */
-    uint64_t fresh;
-    size_t checks; /* commands of the layout */
-    size_t first;  /* number of the first command: past the elements where only the checks are asked */
+    tamis_answer *answers; /* of the parts that were answered */
+    uint8_t *left;         /* of each element: parts that were not */
+    bool *touched;         /* of each Redis key */
+    bool *endless;         /* of each Redis key: it was there, and does not expire */
+    bool cut;              /* a block was not whole */
+    bool again;            /* all of it is to be asked again: see settle */
+    size_t elements;       /* commands of elements */
+    size_t checks;         /* and of the layout */
+    size_t first;     /* number of the first command: past the elements where only the checks are asked */
+    tamis__spot spot; /* of element `placed`, the last that was looked for */
+    size_t placed;
 } batch;
 
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
@@ -33,6 +42,46 @@ tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *er
         "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
         "later?",
         at->redis->to.shown, at->uri->shown);
+}
+
+/* ---- places ---- */
+
+static const tamis__spot *place(batch *all, size_t element) {
+    if (all->placed != element)
+        all->at->layout->place(all->filter, &all->asked, element, &all->spot);
+    all->placed = element;
+    return &all->spot;
+}
+
+static bool is_in(const batch *all, uint32_t probe, uint32_t key) {
+    return all->at->parts == 1 || all->spot.keys[probe] == key;
+}
+
+static bool is_first_of_key(const tamis__spot *spot, uint32_t probe) {
+    for (uint32_t j = 0; j < probe; j++)
+        if (spot->keys[j] == spot->keys[probe])
+            return false;
+    return true;
+}
+
+/* The Redis key of the element's part of that number, and how many bits it has; false where there is none. */
+static bool find_part(batch *all, size_t element, uint32_t number, uint32_t *key, uint32_t *count) {
+    const uint32_t probes = all->filter->plan.probes;
+    const tamis__spot *spot = place(all, element);
+    *key = spot->key;
+    *count = probes;
+    if (all->at->parts == 1)
+        return true;
+    uint32_t first = 0;
+    while (first < probes && !(is_first_of_key(spot, first) && number-- == 0))
+        first++;
+    if (first == probes)
+        return false;
+    *key = spot->keys[first];
+    *count = 0;
+    for (uint32_t j = first; j < probes; j++)
+        *count += is_in(all, j, *key);
+    return true;
 }
 
 /* ---- putting ---- */
@@ -51,47 +100,63 @@ static void put_block(const batch *all, const tamis__spot *spot, tamis__link *li
     tamis__link_number(link, (int64_t)spot->block + TAMIS__REDIS_BLOCK - 1);
 }
 
-static void put_bits(const batch *all, const tamis__spot *spot, tamis__link *link) {
-    const uint32_t probes = all->filter->plan.probes;
-    tamis__link_command(link, 2 + (size_t)probes * (all->adds ? 4 : 3));
+static void put_bits(const batch *all, uint32_t key, uint32_t count, tamis__link *link) {
+    tamis__link_command(link, 2 + (size_t)count * (all->adds ? 4 : 3));
     tamis__link_word(link, "BITFIELD", 8);
-    put_key(all, spot->key, link);
-    for (uint32_t j = 0; j < probes; j++) {
+    put_key(all, key, link);
+    for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
+        if (!is_in(all, j, key))
+            continue;
         tamis__link_word(link, all->adds ? "SET" : "GET", 3);
         tamis__link_word(link, "u1", 2);
-        tamis__link_number(link, (int64_t)spot->offsets[j]);
+        tamis__link_number(link, (int64_t)all->spot.offsets[j]);
         if (all->adds)
             tamis__link_word(link, "1", 1);
     }
 }
 
+static bool put_element(batch *all, size_t element, uint32_t number, tamis__link *link) {
+    uint32_t key, count;
+    if (!find_part(all, element, number, &key, &count)) {
+        all->left[element]--;
+        return false;
+    }
+    all->touched[key] = true;
+    if (all->at->layout->has_blocks && !all->adds)
+        put_block(all, &all->spot, link);
+    else
+        put_bits(all, key, count, link);
+    return true;
+}
+
+static void put_expiry(const batch *all, uint32_t key, bool sets, tamis__link *link) {
+    tamis__link_command(link, sets ? 3 : 2);
+    tamis__link_text(link, sets ? "PEXPIRE" : "PTTL");
+    put_key(all, key, link);
+    if (sets)
+        tamis__link_number(link, (int64_t)all->at->ttl_ms);
+}
+
 static bool put(void *context, size_t i, tamis__link *link) {
     batch *all = context;
     i += all->first;
-    if (i < all->asked.count) {
-        tamis__spot spot;
-        all->at->layout->place(all->filter, &all->asked, i, &spot);
-        all->touched[spot.key] = true;
-        if (all->at->layout->has_blocks && !all->adds)
-            put_block(all, &spot, link);
-        else
-            put_bits(all, &spot, link);
-        return true;
-    }
-    i -= all->asked.count;
+    if (i < all->elements)
+        return put_element(all, i / all->at->parts, (uint32_t)(i % all->at->parts), link);
+    i -= all->elements;
     if (i < all->checks)
         return all->at->layout->check_ask(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
-    tamis__link_command(link, 3);
-    tamis__link_text(link, "PEXPIRE");
-    put_key(all, (uint32_t)(i - all->checks), link);
-    tamis__link_number(link, (int64_t)all->at->ttl_ms);
+    put_expiry(all, (uint32_t)(i - all->checks), all->at->renewed, link);
     return true;
 }
 
 /* ---- taking ---- */
 
-static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *has_all, tamis_error *err) {
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != all->filter->plan.probes)
+static tamis_status has_bits(batch *all, size_t element, uint32_t number, const tamis__reply *reply,
+                             bool *has_all, tamis_error *err) {
+    uint32_t key, count = all->filter->plan.probes;
+    if (all->at->parts > 1)
+        find_part(all, element, number, &key, &count); /* it was put */
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != count)
         return tamis__redis_strange(all->at, err);
     *has_all = true;
     for (size_t j = 0; j < reply->size; j++) {
@@ -103,47 +168,92 @@ static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *
 }
 
 /* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. */
-static tamis_status has_in_block(const batch *all, size_t i, const tamis__reply *reply, bool *has_all,
+static tamis_status has_in_block(batch *all, size_t element, const tamis__reply *reply, bool *has_all,
                                  tamis_error *err) {
-    tamis__spot spot;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_strange(all->at, err);
-    all->at->layout->place(all->filter, &all->asked, i, &spot);
+    const tamis__spot *spot = place(all, element);
+    all->cut = all->cut || reply->size < TAMIS__REDIS_BLOCK;
     *has_all = true;
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
-        uint64_t offset = spot.offsets[j] - spot.block * 8;
+        uint64_t offset = spot->offsets[j] - spot->block * 8;
         *has_all = *has_all && offset / 8 < reply->size &&
                    ((unsigned char)reply->text[offset / 8] & 0x80 >> offset % 8) != 0;
     }
     return TAMIS_OK;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
-    batch *all = context;
+static tamis_status take_element(batch *all, size_t element, uint32_t number, const tamis__reply *reply,
+                                 bool again, tamis_error *err) {
+    tamis_answer *answer = &all->answers[element];
     bool has_all = false;
-    tamis_status status;
-    i += all->first;
-    if (i >= all->asked.count + all->checks)
-        return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
-    if (i >= all->asked.count)
-        return all->at->layout->check_take(all->filter, i - all->asked.count, reply, err);
-    if (all->at->layout->has_blocks && !all->adds)
-        status = has_in_block(all, i, reply, &has_all, err);
-    else
-        status = has_bits(all, reply, &has_all, err);
+    tamis_status status = all->at->layout->has_blocks && !all->adds
+                              ? has_in_block(all, element, reply, &has_all, err)
+                              : has_bits(all, element, number, reply, &has_all, err);
     if (status != TAMIS_OK)
         return status;
-    all->answers[i] = has_all ? TAMIS_SEEN : TAMIS_FRESH;
-    if (has_all && again && all->adds)
-        all->answers[i] = TAMIS_UNKNOWN; /* perhaps these bits are its own */
-    all->fresh += !has_all;
+    all->left[element]--;
+    if (!has_all)
+        *answer = TAMIS_FRESH;
+    else if (again && all->adds && *answer == TAMIS_SEEN)
+        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own */
     return TAMIS_OK;
+}
+
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+    batch *all = context;
+    const uint32_t parts = all->at->parts;
+    i += all->first;
+    if (i < all->elements)
+        return take_element(all, i / parts, (uint32_t)(i % parts), reply, again, err);
+    i -= all->elements;
+    if (i < all->checks)
+        return all->at->layout->check_take(all->filter, i, reply, err);
+    all->endless[i - all->checks] = reply->integer == -1; /* PEXPIRE says 0 or 1 */
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
 }
 
 /* ---- a batch ---- */
 
-static bool must_renew(const tamis__redis_filter *at, bool adds) {
-    return adds && at->ttl_ms > 0 && at->renewed;
+static bool must_expire(const tamis__redis_filter *at, bool adds) {
+    return adds && at->ttl_ms > 0;
+}
+
+static bool put_end(void *context, size_t i, tamis__link *link) {
+    const batch *all = context;
+    if (!all->endless[i])
+        return false;
+    put_expiry(all, (uint32_t)i, true, link);
+    return true;
+}
+
+static tamis_status take_end(void *context, size_t i, const tamis__reply *reply, bool again,
+                             tamis_error *err) {
+    const batch *all = context;
+    (void)i;
+    (void)again;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
+}
+
+/* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
+static tamis_status end_endless(batch *all, tamis_error *err) {
+    const tamis__exchange exchange = {all->at->keys, all, put_end, take_end, all->at->uri->shown};
+    if (!must_expire(all->at, all->adds) || !memchr(all->endless, true, all->at->keys))
+        return TAMIS_OK;
+    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
+}
+
+static tamis_status run_checks(batch *all, tamis_error *err) {
+    const tamis__exchange exchange = {all->checks, all, put, take, all->at->uri->shown};
+    all->first = all->elements;
+    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
+}
+
+static tamis_status settle(batch *all, tamis_error *err) {
+    const tamis__layout *layout = all->at->layout;
+    return layout->settle
+               ? layout->settle(all->filter, &(tamis__touched){all->adds, all->touched}, &all->again, err)
+               : TAMIS_OK;
 }
 
 static tamis_status run_batch(batch *all, tamis_error *err) {
@@ -151,50 +261,64 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     bool redone = false;
     tamis__exchange exchange = {0, all, put, take, at->uri->shown};
     all->checks = at->layout->check_count ? at->layout->check_count(all->filter) : 0;
-    exchange.count = all->asked.count + all->checks + (must_renew(at, all->adds) ? at->keys : 0);
+    all->elements = all->asked.count * at->parts;
+    exchange.count = all->elements + all->checks + (must_expire(at, all->adds) ? at->keys : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
-    if (status == TAMIS_OK && redone && all->checks > 0) {
-        all->first = all->asked.count;
-        exchange.count = all->checks;
-        status = tamis__redis_run(at->redis, &exchange, NULL, err);
-    }
-    return status;
+    if (status == TAMIS_OK && redone && all->checks > 0)
+        status = run_checks(all, err);
+    if (status == TAMIS_OK)
+        status = settle(all, err);
+    if (status != TAMIS_OK || all->again)
+        return status;
+    if (all->cut)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
+            "writes to its keys",
+            at->redis->to.shown, at->uri->shown);
+    return end_endless(all, err);
 }
 
 /* The first of them that are answered. */
 static size_t answered(const batch *all) {
     size_t done = 0;
-    while (done < all->asked.count && all->answers[done] != NO_ANSWER)
+    while (done < all->asked.count && all->left[done] == 0)
         done++;
     return done;
 }
 
-/* What the checks of the layout find goes for all answers: there are none before. */
-static tamis_status ask_and_settle(batch *all, size_t *done, bool *again, tamis_error *err) {
-    const tamis__layout *layout = all->at->layout;
-    tamis_status status = run_batch(all, err);
-    *again = false;
-    *done = 0;
-    if (status == TAMIS_OK && layout->settle)
-        status = layout->settle(all->filter, &(tamis__touched){all->adds, all->touched}, again, err);
-    if ((status == TAMIS_OK || !layout->settle) && !*again)
-        *done = answered(all);
-    return status;
+/* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
+ * pass. A server that cannot be reached is not waited for once more. */
+static bool is_moot(batch *all, tamis_status status) {
+    if (status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
+        return true;
+    if (status == TAMIS_OK || all->checks == 0)
+        return all->again;
+    return status != TAMIS_E_REFUSED || all->cut || run_checks(all, NULL) != TAMIS_OK ||
+           settle(all, NULL) != TAMIS_OK || all->again;
 }
 
-/* As many of what is asked as go at once; none where they are to be asked again. */
-static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, bool *again, tamis_error *err) {
-    const size_t size = all->asked.count + all->at->keys;
+/* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
+static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
+                             tamis_error *err) {
+    const size_t count = all->asked.count, keys = all->at->keys, size = 2 * (count + keys);
     uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, 1);
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
     all->answers = scratch;
-    all->touched = (bool *)(scratch + all->asked.count);
-    memset(all->answers, NO_ANSWER, all->asked.count);
-    memset(all->touched, 0, all->at->keys * sizeof *all->touched);
-    tamis_status status = ask_and_settle(all, done, again, err);
+    all->left = scratch + count;
+    all->touched = (bool *)(scratch + 2 * count);
+    all->endless = all->touched + keys;
+    memset(all->answers, TAMIS_SEEN, count);
+    memset(all->left, (int)all->at->parts, count);
+    memset(all->touched, count == 0, keys); /* the checks alone are of all keys */
+    memset(all->endless, 0, keys);
+    tamis_status status = run_batch(all, err);
+    *done = is_moot(all, status) ? 0 : answered(all);
     if (answers)
         memcpy(answers, all->answers, *done);
+    for (size_t i = 0; i < *done; i++)
+        *fresh += all->answers[i] == TAMIS_FRESH;
     tamis__free(&all->filter->allocator, scratch, size);
     return status;
 }
@@ -207,32 +331,23 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;
         size_t some = 0;
-        bool again = false;
-        batch all = {.filter = filter, .at = at, .adds = adds};
+        batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
         all.asked =
             (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                            asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
-        status = ask_some(&all, answers ? answers + *done : NULL, &some, &again, err);
+        status = ask_some(&all, answers ? answers + *done : NULL, &some, fresh, err);
         *done += some;
-        *fresh += again ? 0 : all.fresh;
     }
     return status;
 }
 
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    const uint32_t keys = at->keys;
-    batch all = {.filter = filter, .at = at, .adds = adds};
-    *again = false;
-    if (!at->layout->settle)
-        return TAMIS_OK;
-    all.touched = tamis__alloc(&filter->allocator, keys * sizeof *all.touched, 1);
-    if (!all.touched)
-        return tamis__fail_nomem(err, "redis", keys);
-    memset(all.touched, true, keys * sizeof *all.touched);
-    size_t none;
-    tamis_status status = ask_and_settle(&all, &none, again, err);
-    tamis__free(&filter->allocator, all.touched, keys * sizeof *all.touched);
+    batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
+    size_t none = 0;
+    uint64_t fresh = 0;
+    tamis_status status = at->layout->settle ? ask_some(&all, NULL, &none, &fresh, err) : TAMIS_OK;
+    *again = all.again;
     return status;
 }
 

@@ -136,7 +136,9 @@ static const tamis__remote remote = {tamis__redis_add, tamis__redis_contains, es
 
 /* ---- opening ---- */
 
-static const tamis__layout *const layouts[] = {&tamis__layout_tamis, &tamis__layout_java};
+static const tamis__layout *const layouts[] = {&tamis__layout_tamis, &tamis__layout_java,
+                                               &tamis__layout_php1,  &tamis__layout_php2,
+                                               &tamis__layout_php3,  &tamis__layout_redisson};
 
 static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
     const char *name = tamis__redis_uri_take(at->uri, "layout");
@@ -146,8 +148,10 @@ static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
             at->layout = layouts[i];
     if (at->layout)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: layout '%.40s' is not known; there are tamis and java",
-                       at->uri->shown, name);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%s: layout '%.40s' is not known; there are tamis, java, redisson, php1, php2 and php3",
+        at->uri->shown, name);
 }
 
 static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
@@ -180,7 +184,7 @@ tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_
 static tamis_status take_name(tamis_filter *made, tamis_error *err) {
     tamis__redis_filter *at = made->body;
     tamis_status status = TAMIS_OK;
-    if (!at->uri->name || at->uri->name_size > TAMIS__REDIS_NAME)
+    if (at->uri->name_size == 0 || at->uri->name_size > TAMIS__REDIS_NAME)
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the filter's name has %zu bytes; give 1 to %d",
                              at->uri->shown, at->uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
@@ -196,6 +200,7 @@ static tamis_status find_server(tamis__redis_filter *at, tamis_redis *redis, con
     tamis_status status;
     at->redis = redis;
     at->uri = &at->named;
+    at->servers = at->parts = 1;
     if (redis)
         return tamis__redis_uri_parse_name(&at->named, name, allocator, err);
     status = tamis__redis_uri_parse(&at->named, name, allocator, err);
@@ -214,7 +219,7 @@ tamis_status tamis__redis_name(tamis_filter **filter, tamis_redis *redis, const 
                                const tamis_allocator *allocator, tamis_error *err) {
     tamis_filter *made;
     tamis_status status =
-        tamis__filter_create_remote(&made, &remote, redis ? &redis->allocator : allocator, err);
+        tamis__filter_create_remote(&made, &remote, redis && !allocator ? &redis->allocator : allocator, err);
     if (status != TAMIS_OK)
         return status;
     tamis__redis_filter *at = tamis__alloc(&made->allocator, sizeof *at, _Alignof(tamis__redis_filter));
@@ -248,4 +253,8 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     }
     *filter = made;
     return TAMIS_OK;
+}
+
+const char *tamis_redis_filter_layout(const tamis_filter *filter) {
+    return filter->remote == &remote ? tamis__redis_of(filter)->layout->name : NULL;
 }

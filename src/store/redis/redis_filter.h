@@ -7,16 +7,19 @@
 
 /*
  * A layout says in which bits of which Redis key an element is, and what else is kept there. All else is the same for
- * every layout: elements are commands in a pipeline, one each. An add is a BITFIELD of SETs, which answers the old bits,
- * all at one instant; a question is a BITFIELD of GETs, or where the bits stand in one block, a GETRANGE of the block.
+ * every layout: elements are commands in a pipeline, one for each Redis key that has bits of it. An add is a BITFIELD of
+ * SETs, which answers the old bits, all at one instant; a question is a BITFIELD of GETs, or where the bits stand in one
+ * block, a GETRANGE of the block.
  */
 typedef struct tamis__redis_filter tamis__redis_filter;
 
 /* Where an element is. Offsets are SETBIT's: bit i is 0x80 >> (i & 7) of byte i >> 3. */
 typedef struct tamis__spot {
-    uint32_t key;   /* number of the Redis key */
-    uint64_t block; /* first byte of its block, where the layout has blocks */
+    uint32_t server; /* number of the server, where the layout spreads elements over several; else 0 */
+    uint32_t key;    /* number of the Redis key there */
+    uint64_t block;  /* first byte of its block, where the layout has blocks */
     uint64_t offsets[TAMIS_PROBES_MAX];
+    uint32_t keys[TAMIS_PROBES_MAX]; /* of each offset, where an element may be in several: at->parts > 1 */
 } tamis__spot;
 
 enum {
@@ -67,13 +70,15 @@ struct tamis__redis_filter {
     const tamis__layout *layout;
     tamis__redis_uri *uri;  /* name and parameters: of the server, or */
     tamis__redis_uri named; /* of its own */
-    uint32_t keys;          /* Redis keys that hold bits */
+    uint32_t servers;       /* that the layout spreads elements over */
+    uint32_t keys;          /* Redis keys that hold bits, of each server */
+    uint32_t parts;         /* most Redis keys that hold bits of one element */
     uint64_t seed;
     uint64_t ttl_ms;                   /* 0: none */
     bool renewed;                      /* by each add */
-    uint64_t renewed_at;               /* tamis__now_ns of the last time */
     uint64_t generation;               /* layout tamis */
-    uint64_t partition;                /* layout tamis: blocks of a Redis key */
+    uint64_t partition;                /* layout tamis: blocks of a Redis key; php3: bits */
+    uint64_t share;                    /* layout php3: bits of a server */
     char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash, from here on as well */
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
@@ -86,7 +91,8 @@ struct tamis__redis_filter {
     uint32_t cut_from; /* 1 + the first partition without footer, or 0 */
 };
 
-extern const tamis__layout tamis__layout_java, tamis__layout_tamis;
+extern const tamis__layout tamis__layout_tamis, tamis__layout_java, tamis__layout_php1, tamis__layout_php2,
+    tamis__layout_php3, tamis__layout_redisson;
 
 static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
     return filter->body;

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/redis/redis_resolve.h"
 #include "store/trouble.h"
 
 enum { RECEIVE = 64 << 10, WORD_HEAD = 24 /* "$" or "*", 20 digits, CR, LF */ };
@@ -103,6 +104,10 @@ void tamis__link_number(tamis__link *link, int64_t number) {
 
 size_t tamis__link_unsent(const tamis__link *link) {
     return link->used - link->sent;
+}
+
+bool tamis__link_at_rest(const tamis__link *link) {
+    return tamis__link_unsent(link) == 0 && tamis__replies_at_rest(link->replies);
 }
 
 /* ---- bytes ---- */
@@ -237,22 +242,21 @@ static tamis_status connect_socket(tamis__link *link, uint64_t deadline, tamis_e
     return connect_to(link, (struct sockaddr *)&address, sizeof address, deadline, err);
 }
 
-/* Every address that the name has, in order, until one answers. */
+/* Every address that the name has, in order, until one answers; each has its share of the time that is left. */
 static tamis_status connect_host(tamis__link *link, uint64_t deadline, tamis_error *err) {
-    const tamis__redis_address *to = &link->to->address;
-    const struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found;
-    char port[8];
-    snprintf(port, sizeof port, "%u", (unsigned)to->port);
-    int failed = getaddrinfo(to->host, port, &hints, &found);
-    if (failed)
-        return tamis__fail(err, TAMIS_E_IO, 0, "redis %s: %s; check the name of the host", link->to->shown,
-                           gai_strerror(failed));
-    tamis_status status = TAMIS_E_IO;
-    for (const struct addrinfo *one = found; one && status != TAMIS_OK; one = one->ai_next) {
+    tamis_status status = tamis__resolve(&found, &link->to->address, link->to->shown, deadline, err);
+    if (status != TAMIS_OK)
+        return status;
+    uint64_t left = 0;
+    for (const struct addrinfo *one = found; one; one = one->ai_next)
+        left++;
+    status = TAMIS_E_IO;
+    for (const struct addrinfo *one = found; one && status != TAMIS_OK; one = one->ai_next, left--) {
+        uint64_t now = tamis__now_ns();
         hang_up(link);
-        status = connect_to(link, one->ai_addr, one->ai_addrlen, deadline, err);
+        status = connect_to(link, one->ai_addr, one->ai_addrlen,
+                            now < deadline ? now + (deadline - now) / left : now, err);
     }
     freeaddrinfo(found);
     return status;

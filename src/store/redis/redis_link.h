@@ -39,6 +39,9 @@ void tamis__link_number(tamis__link *link, int64_t number);
 /* Bytes put that have not left. */
 size_t tamis__link_unsent(const tamis__link *link);
 
+/* Whether all that was put has left, and all that came was read: else nobody may use it for something new. */
+bool tamis__link_at_rest(const tamis__link *link);
+
 /* ---- moving bytes; none of these waits ---- */
 
 struct pollfd tamis__link_poll(const tamis__link *link);

@@ -13,7 +13,10 @@
 
 #include "base/memory.h"
 
-enum { CHUNK = 16 << 10 };
+enum {
+    CHUNK = 16 << 10,
+    REPLY_MAX = 64 << 20, /* bytes: no reply to us is longer, and who sends one is not to have our memory */
+};
 
 typedef struct chunk {
     struct chunk *next;
@@ -27,6 +30,7 @@ struct tamis__replies {
     chunk *first, *at; /* those before `at` are full */
     tamis__reply *root;
     bool out_of_memory;
+    bool at_rest; /* every byte fed belongs to a reply that was given */
 };
 
 static void *take(tamis__replies *replies, size_t size) {
@@ -115,7 +119,7 @@ static void *put_nil(const redisReadTask *task) {
 static void *put_items(const redisReadTask *task, size_t count) {
     tamis__reply *reply = place_of(task);
     tamis__reply *items = NULL;
-    if (reply && count <= (64u << 20) / sizeof *items)
+    if (reply && count <= REPLY_MAX / sizeof *items)
         items = take(task->privdata, (count > 0 ? count : 1) * sizeof *items);
     if (!items)
         return NULL;
@@ -158,6 +162,7 @@ tamis__replies *tamis__replies_create(const tamis_allocator *allocator) {
         return NULL;
     }
     replies->reader->privdata = replies;
+    replies->at_rest = true;
     return replies;
 }
 
@@ -182,15 +187,26 @@ static tamis_status fail(const tamis__replies *replies, tamis_error *err) {
 }
 
 tamis_status tamis__replies_feed(tamis__replies *replies, const char *bytes, size_t size, tamis_error *err) {
+    if (replies->reader->len - replies->reader->pos > REPLY_MAX)
+        return tamis__fail(err, TAMIS_E_IO, 0,
+                           "redis: sent a reply without end, %d MiB until now; is it a Redis at that port?",
+                           REPLY_MAX >> 20);
+    replies->at_rest = replies->at_rest && size == 0;
     return redisReaderFeed(replies->reader, bytes, size) == REDIS_OK ? TAMIS_OK : fail(replies, err);
+}
+
+bool tamis__replies_at_rest(const tamis__replies *replies) {
+    return replies->at_rest;
 }
 
 tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err) {
     void *whole = NULL;
     if (replies->reader->reply == NULL && replies->reader->ridx < 0)
         take_back(replies); /* no reply is half read */
-    if (redisReaderGetReply(replies->reader, &whole) != REDIS_OK)
+    if (!replies->at_rest && redisReaderGetReply(replies->reader, &whole) != REDIS_OK)
         return fail(replies, err);
+    if (whole)
+        replies->at_rest = replies->reader->pos == replies->reader->len;
     *reply = whole;
     return TAMIS_OK;
 }

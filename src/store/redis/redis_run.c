@@ -31,12 +31,13 @@ typedef struct flight {
     size_t next, answered;
     size_t *pending; /* WINDOW of them, a ring */
     size_t first, pending_count;
-    size_t *redo; /* room for WINDOW: what was pending once; the last is the next */
+    size_t *redo; /* room for WINDOW: what was pending once, falling; the last is the next */
     size_t redo_count;
-    bool redone;         /* anything was ever there */
-    uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
-    uint64_t tries;      /* since the last answer */
-    uint64_t last;       /* time of the last answer */
+    bool redone;    /* anything was ever there */
+    uint8_t *sent;  /* a bit an index; NULL: none was lost yet */
+    uint64_t tries; /* since the last answer */
+    uint64_t last;  /* time of the last answer, or when it began */
+    uint64_t heard; /* time of the last bytes, or when something was asked after there was nothing to hear */
     uint64_t pause_till; /* nothing is asked before */
     tamis_error trouble; /* why it was last asked again */
 } flight;
@@ -49,8 +50,8 @@ static bool begins(const tamis__reply *reply, const char *word) {
 }
 
 static bool is_passing(const tamis__reply *error) {
-    static const char *const passing[] = {"LOADING",  "BUSY",        "MASTERDOWN",
-                                          "READONLY", "CLUSTERDOWN", "TRYAGAIN"};
+    static const char *const passing[] = {
+        "LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "ERR max number of clients"};
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (begins(error, passing[i]))
             return true;
@@ -64,7 +65,13 @@ tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, co
         tamis_status status;
     } known[] = {
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
-        {"NOPERM", "have the user granted this command on this key (ACL SETUSER)", TAMIS_E_REFUSED},
+        /* Said to who is not known yet and sends a command of more than 10 words. */
+        {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
+        {"NOPERM",
+         "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
+         "+bitfield +getrange +setrange +bitcount +hget +hset +hsetnx +eval +pexpire +pttl +persist +del "
+         "+unlink",
+         TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
          TAMIS_E_REFUSED},
         {"WRONGTYPE", "another program keeps something else under this name: choose another",
@@ -72,6 +79,8 @@ tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, co
         {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
         {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
+        {"ERR max number of clients", "raise its maxclients, or have others close connections",
+         TAMIS_E_REFUSED},
     };
     const char *remedy = "see the server's log and its version (6.2 or later is needed)";
     tamis_status status = TAMIS_E_REFUSED;
@@ -106,6 +115,8 @@ static bool is_asked_out(const flight *run) {
 }
 
 static void put_some(flight *run) {
+    if (run->pending_count == 0)
+        run->heard = tamis__now_ns();
     while (run->pending_count < WINDOW && !is_asked_out(run) && tamis__link_unsent(run->link) < AT_ONCE) {
         size_t i = run->redo_count > 0 ? run->redo[--run->redo_count] : run->next++;
         if (run->exchange->ask(run->exchange->context, i, run->link))
@@ -115,9 +126,13 @@ static void put_some(flight *run) {
     }
 }
 
-/* Once more later: WINDOW bounds how many are in pending and redo together, since put_some takes of redo first. */
+/* Once more later, the least number first. WINDOW bounds how many are in pending and redo together, since put_some takes
+ * of redo first. */
 static void put_back(flight *run, size_t i) {
-    run->redo[run->redo_count++] = i;
+    size_t at = run->redo_count++;
+    for (; at > 0 && run->redo[at - 1] < i; at--)
+        run->redo[at] = run->redo[at - 1];
+    run->redo[at] = i;
     run->redone = true;
 }
 
@@ -126,8 +141,7 @@ static tamis_status lose_link(flight *run, tamis_error *err) {
     tamis__link_close(run->link);
     run->link = NULL;
     while (run->pending_count > 0 && status == TAMIS_OK) {
-        size_t i =
-            run->pending[(run->first + --run->pending_count) % WINDOW]; /* so the oldest is asked first */
+        size_t i = run->pending[(run->first + --run->pending_count) % WINDOW];
         status = mark_sent(run, i, err);
         put_back(run, i);
     }
@@ -138,6 +152,10 @@ static tamis_status lose_link(flight *run, tamis_error *err) {
 
 static uint64_t deadline_of(const flight *run) {
     return run->last + run->redis->patience_ns;
+}
+
+static uint64_t earlier(uint64_t one, uint64_t other) {
+    return one < other ? one : other;
 }
 
 /* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
@@ -175,10 +193,10 @@ static tamis_status ride_out(flight *run, tamis_status status, tamis_error *err)
 }
 
 static tamis_status reach(flight *run, tamis_error *err) {
-    uint64_t deadline = tamis__now_ns() + run->redis->connect_ns;
     tamis_status status = run->tries > 0 ? wait_out_pause(run, err) : TAMIS_OK;
     if (status != TAMIS_OK)
         return status;
+    uint64_t deadline = earlier(tamis__now_ns() + run->redis->connect_ns, deadline_of(run));
     if (run->tries == 0)
         status = tamis__redis_lease(run->redis, &run->link, &run->trouble);
     else
@@ -228,9 +246,32 @@ static tamis_status take_all(flight *run, tamis_error *err) {
     }
 }
 
+static tamis_status receive(flight *run, tamis_error *err) {
+    bool some;
+    tamis_status status = tamis__link_receive(run->link, &some, &run->trouble);
+    if (status != TAMIS_OK)
+        return ride_out(run, status, err);
+    if (some)
+        run->heard = tamis__now_ns();
+    return take_all(run, err);
+}
+
+/* A server that says nothing is lost; one that says much and answers nothing is not waited for either. */
+static tamis_status check_silence(flight *run, tamis_error *err) {
+    const uint64_t now = tamis__now_ns();
+    const bool is_late = now >= deadline_of(run);
+    if (!is_late && (run->pending_count == 0 || now < run->heard + run->redis->read_ns))
+        return TAMIS_OK;
+    tamis_status status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                                      "redis %s: did not answer in time; check server and network, or give "
+                                      "more time (%s=)",
+                                      run->redis->to.shown, is_late ? "patience" : "read_timeout");
+    return is_late ? fail_with_trouble(run, err) : ride_out(run, status, err);
+}
+
 /* Moves bytes both ways; waits only where there is nothing else to do. */
 static tamis_status move(flight *run, tamis_error *err) {
-    bool some, pausing = run->pause_till > tamis__now_ns();
+    const bool pausing = run->pause_till > tamis__now_ns();
     int ready;
     if (!pausing)
         put_some(run);
@@ -240,23 +281,15 @@ static tamis_status move(flight *run, tamis_error *err) {
     struct pollfd fd = tamis__link_poll(run->link);
     bool can_ask =
         !is_asked_out(run) && run->pending_count < WINDOW && tamis__link_unsent(run->link) < AT_ONCE;
-    uint64_t until = tamis__now_ns() + run->redis->read_ns;
+    uint64_t until = deadline_of(run);
+    if (run->pending_count > 0)
+        until = earlier(until, run->heard + run->redis->read_ns);
     if (can_ask)
-        until = pausing ? run->pause_till : 0;
+        until = pausing ? earlier(until, run->pause_till) : 0;
     status = tamis__link_wait(&fd, 1, until, &ready, err);
-    if (status != TAMIS_OK)
-        return status;
-    if (ready == 0 && !can_ask) {
-        status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
-                             "redis %s: did not answer in time; check server and network, or give more time "
-                             "(read_timeout=)",
-                             run->redis->to.shown);
-        return ride_out(run, status, err);
-    }
-    if (ready == 0 || !(fd.revents & ~POLLOUT))
-        return TAMIS_OK;
-    status = tamis__link_receive(run->link, &some, &run->trouble);
-    return status == TAMIS_OK ? take_all(run, err) : ride_out(run, status, err);
+    if (status == TAMIS_OK && ready > 0 && (fd.revents & ~POLLOUT))
+        status = receive(run, err);
+    return status == TAMIS_OK && run->link ? check_silence(run, err) : status;
 }
 
 static tamis_status run_all(flight *run, tamis_error *err) {

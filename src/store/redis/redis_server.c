@@ -98,7 +98,7 @@ tamis_status tamis__redis_lease(tamis_redis *redis, tamis__link **link, tamis_er
 
 void tamis__redis_give_back(tamis_redis *redis, tamis__link *link) {
     pthread_mutex_lock(&redis->mutex);
-    if (redis->idle_count < TAMIS__LINKS_IDLE) {
+    if (redis->idle_count < TAMIS__LINKS_IDLE && tamis__link_at_rest(link)) {
         redis->idle[redis->idle_count++] = link;
         link = NULL;
     }
@@ -113,6 +113,8 @@ tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis
     tamis_redis *made;
     tamis__link *link;
     tamis_status status = tamis__redis_uri_parse(&uri, text, &allocator, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_uri_server(&uri, err);
     if (status != TAMIS_OK) {
         tamis__redis_uri_release(&uri);
         return status;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "store/redis/redis_decimal.h"
 
 enum { PORT = 6379, DB_MAX = 65535 };
 
@@ -18,17 +19,14 @@ static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const 
 
 /* ---- parts ---- */
 
-/* The URI as a sentence may hold it: what stands before the last @ of the authority is nobody's business. */
-static void show(tamis__redis_uri *uri, const char *text) {
-    const char *rest = strstr(text, "://"), *at = NULL;
+/* The URI as a sentence may hold it: what stands before the last @ is nobody's business. A name alone has no user. */
+static void show(tamis__redis_uri *uri, const char *text, bool is_name) {
+    const char *rest = strstr(text, "://"), *at = is_name && !rest ? NULL : strrchr(text, '@');
     size_t used = 0, room = sizeof uri->shown - 1;
     rest = rest ? rest + 3 : text;
-    for (const char *c = rest; *c && *c != '/' && *c != '?'; c++)
-        if (*c == '@')
-            at = c + 1;
     for (const char *c = text; *c && used < room; c++) {
         if (at && c == rest)
-            c = at;
+            c = at + 1;
         if (!*c)
             break;
         uri->shown[used++] = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
@@ -160,7 +158,7 @@ static tamis_status take_parameters(tamis__redis_uri *uri, char *text, tamis_err
         char *next = strchr(text, '&'), *value = strchr(text, '=');
         if (next)
             *next++ = '\0';
-        if (!value || (next && value > next))
+        if (!value || (next && value >= next))
             return refuse(uri, "has a parameter without a value", "write ?parameter=value&...", err);
         *value++ = '\0';
         if (uri->parameter_count == TAMIS__REDIS_PARAMETERS)
@@ -175,10 +173,10 @@ static tamis_status take_parameters(tamis__redis_uri *uri, char *text, tamis_err
     return status;
 }
 
-static tamis_status begin(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
-                          tamis_error *err) {
+static tamis_status begin(tamis__redis_uri *uri, const char *text, bool is_name,
+                          const tamis_allocator *allocator, tamis_error *err) {
     *uri = (tamis__redis_uri){.allocator = allocator, .block_size = strlen(text) + 1};
-    show(uri, text);
+    show(uri, text, is_name);
     uri->block = tamis__alloc(allocator, uri->block_size, 1);
     if (!uri->block)
         return tamis__fail_nomem(err, "URI", uri->block_size);
@@ -202,7 +200,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     } schemes[] = {{"redis://", false}, {"redis+unix://", true}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
-    tamis_status status = begin(uri, text, allocator, err);
+    tamis_status status = begin(uri, text, false, allocator, err);
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
@@ -217,6 +215,10 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
                       err);
     query = cut(authority, '?');
     path = cut(authority, '/');
+    /* Else a password with a slash would be taken for host and name, and told in sentences. */
+    if ((path && strchr(path, '@')) || (query && strchr(query, '@')))
+        return refuse(uri, "has an @ behind the host", "write %40, and in a password %2F for / and %3F for ?",
+                      err);
     status = take_user(uri, &authority, err);
     if (status == TAMIS_OK)
         status = take_address(uri, authority, is_socket, err);
@@ -229,15 +231,29 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
 
 tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text,
                                          const tamis_allocator *allocator, tamis_error *err) {
-    tamis_status status = begin(uri, text, allocator, err);
+    tamis_status status = begin(uri, text, true, allocator, err);
     if (status != TAMIS_OK)
         return status;
+    if (strstr(text, "://"))
+        return refuse(uri, "is a URI, where the name of a filter belongs", "give NAME?parameter=value&...",
+                      err);
     char *query = cut(uri->block, '?');
     uri->name = uri->block;
     status = decode(uri, uri->block, &uri->name_size, err);
     if (status == TAMIS_OK)
         status = take_parameters(uri, query, err);
     return status;
+}
+
+tamis_status tamis__redis_uri_server(tamis__redis_uri *uri, tamis_error *err) {
+    uint64_t db;
+    if (!uri->name)
+        return TAMIS_OK;
+    if (uri->db != 0 || strlen(uri->name) != uri->name_size || !read_number(uri->name, DB_MAX, &db))
+        return refuse(uri, "names a filter, where a server belongs", "write redis://host:port/db", err);
+    uri->db = (uint32_t)db;
+    uri->name = NULL;
+    return TAMIS_OK;
 }
 
 void tamis__redis_uri_release(tamis__redis_uri *uri) {
@@ -287,7 +303,7 @@ tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, doub
     char *end;
     if (!value)
         return TAMIS_OK;
-    double rate = strtod(value, &end);
+    double rate = tamis__redis_read_decimal(value, &end);
     if (end != value && strcmp(end, "%") == 0) {
         rate /= 100;
         end++;

@@ -17,7 +17,7 @@
  *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the socket's path
  *
  * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
- * a name holds any byte; one with a slash has it as %2F.
+ * a name holds any byte; one with a slash has it as %2F, one with an @ as %40.
  */
 typedef struct tamis__redis_address {
     const char *host; /* of a socket: its path, and port is 0 */
@@ -51,6 +51,8 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
 /* The same of NAME?parameter=value&... alone, of which the server is known. */
 tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text,
                                          const tamis_allocator *allocator, tamis_error *err);
+/* Of a URI that is to name a server alone: its one segment is the database. */
+tamis_status tamis__redis_uri_server(tamis__redis_uri *uri, tamis_error *err);
 void tamis__redis_uri_release(tamis__redis_uri *uri);
 
 /* The parameter's value, or NULL; it counts as used. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "store/redis/layout_tamis.h"
+#include "store/redis/redis_decimal.h"
 #include "store/trouble.h"
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK };
@@ -12,14 +13,15 @@ enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK };
 void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
-    char secret[32] = "";
+    char secret[32] = "", fpr[32];
+    tamis__redis_write_decimal(fpr, sizeof fpr, plan->fpr);
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
     snprintf(to, TAMIS__REDIS_PLAN,
              "layout=1 kind=blocked scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
-             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%.17g generation=%016" PRIx64,
+             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64,
              tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes, at->partition,
-             plan->capacity, plan->fpr, at->generation);
+             plan->capacity, fpr, at->generation);
 }
 
 static bool read_number(const char *text, int base, uint64_t *out) {
@@ -44,7 +46,7 @@ static bool read_word(tamis__told *plan, char *name, char *value) {
         if (strcmp(name, numbers[i].name) == 0)
             return read_number(value, numbers[i].base, numbers[i].to);
     if (strcmp(name, "fpr") == 0) {
-        plan->fpr = strtod(value, &end);
+        plan->fpr = tamis__redis_read_decimal(value, &end);
         return *end == '\0' && end != value;
     }
     if (strcmp(name, "kind") == 0)
@@ -59,7 +61,8 @@ static bool is_sound(const tamis__told *plan) {
            plan->bits <= TAMIS_BITS_MAX && plan->probes >= 1 && plan->probes <= TAMIS_PROBES_MAX &&
            plan->partition >= 1 && plan->partition < TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK &&
            (plan->bits / BLOCK_BITS - 1) / plan->partition < UINT32_MAX && plan->expect >= 1 &&
-           plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 && plan->fpr < 1;
+           plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 && plan->fpr < 1 &&
+           plan->has_secret == (strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0);
 }
 
 tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,

@@ -10,6 +10,13 @@ tamis copy -o a.tamis --format tamis a.guava
 tamis merge -o b.guava a.guava a.tamis && cmp a.guava b.guava
 tamis merge -o b.tamis a.tamis a.guava && tamis info b.tamis | grep format
 tamis merge -o c.tamis --format tamis a.guava && tamis verify c.tamis
+# User data is that of the first: one remark on all that is left out.
+for data in one two; do cat a.bloom <(printf '%s' $data) > $data.bloom; done
+data() { tail -c 3 "$1" | tr -d '\0'; echo; }
+tamis merge -o c one.bloom two.bloom a.bloom one.bloom && data c
+tamis merge -o c a.bloom one.bloom two.bloom && cmp c a.bloom
+tamis merge -q -o c two.bloom one.bloom && data c
+rm one.bloom two.bloom c
 tamis merge -o c a.guava a.bloom
 tamis merge -o c --format dcso a.guava
 ls

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Filters in files, through the C API; bench/files.py measures the command on them. One part a run:
+ *
+ *     bench_files ask FOLDER LINES BYTES  filters of BYTES mapped from files in FOLDER are asked until LINES cache lines
+ *                                         were needed, beside a loop that only reads as many of the same file
+ *     bench_files open FILE...            opening and the first question, beside the first FILE
+ *     bench_files copy BYTES              memcpy of so many, GB/s
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tamis/tamis.h>
+
+enum { BATCH = 1024, TOGETHER = 64, LINE = 64, WORDS = LINE / 8, RUNS = 3, OPENS = 101 };
+/* TOGETHER: keys whose lines are prefetched before the first of them is read: more than a core has in flight. */
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void need(bool good, const char *what) {
+    if (good)
+        return;
+    fprintf(stderr, "bench_files: %s\n", what);
+    exit(2);
+}
+
+static void succeed(tamis_status status, const tamis_error *err) {
+    need(status == TAMIS_OK, err->text);
+}
+
+static int by_size(const void *one, const void *other) {
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, size_t count) {
+    qsort(values, count, sizeof *values, by_size);
+    return values[count / 2];
+}
+
+/* ---- asking ---- */
+
+/* A batch of keys: the integers from..from+count-1, of 8 bytes. Both sides of the comparison make them. */
+typedef struct batch {
+    uint64_t numbers[BATCH];
+    tamis_key keys[BATCH];
+    size_t count;
+} batch;
+
+static void make_batch(batch *made, uint64_t from, uint64_t end) {
+    made->count = end - from < BATCH ? (size_t)(end - from) : BATCH;
+    for (size_t i = 0; i < made->count; i++) {
+        made->numbers[i] = from + i;
+        made->keys[i] = (tamis_key){&made->numbers[i], sizeof made->numbers[i]};
+    }
+}
+
+static uint64_t scatter(uint64_t x) {
+    x = (x ^ x >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    return x ^ x >> 32;
+}
+
+/* Half of the integers are in the filters, in no order that a branch predictor could learn. */
+static bool is_in(uint64_t number) {
+    return scatter(number) & 1;
+}
+
+typedef struct answered {
+    double seconds;
+    uint64_t seen;
+} answered;
+
+static answered ask(const tamis_filter *filter, uint64_t count) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_answer answers[BATCH];
+    batch asked;
+    answered all = {now(), 0};
+    for (uint64_t from = 0; from < count; from += asked.count) {
+        make_batch(&asked, from, count);
+        succeed(tamis_filter_contains_many(filter, asked.keys, asked.count, answers, NULL, &err), &err);
+        for (size_t i = 0; i < asked.count; i++)
+            all.seen += answers[i] == TAMIS_SEEN;
+    }
+    all.seconds = now() - all.seconds;
+    return all;
+}
+
+/* Every key that is in must be found; outside the timed part. Returns how many others were. */
+static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_answer answers[BATCH];
+    batch asked;
+    uint64_t wrong = 0;
+    for (uint64_t from = 0; from < count; from += asked.count) {
+        make_batch(&asked, from, count);
+        succeed(tamis_filter_contains_many(filter, asked.keys, asked.count, answers, NULL, &err), &err);
+        for (size_t i = 0; i < asked.count; i++) {
+            bool seen = answers[i] == TAMIS_SEEN;
+            need(seen || !is_in(asked.numbers[i]), "a key that was added is not found: a false negative");
+            wrong += seen && !is_in(asked.numbers[i]);
+        }
+    }
+    return wrong;
+}
+
+/* The same keys made, and `lines` random lines read for each: nothing of a filter. A line's place is the top half of a
+ * product, which is the cheapest way to one; two words of it are read. */
+static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t count, uint32_t lines) {
+    uint64_t *at = malloc(TOGETHER * lines * sizeof *at);
+    batch asked;
+    need(at != NULL, "out of memory");
+    answered all = {now(), 0};
+    for (uint64_t from = 0; from < count; from += asked.count) {
+        make_batch(&asked, from, count);
+        for (size_t i = 0; i < asked.count; i += TOGETHER) {
+            size_t some = asked.count - i < TOGETHER ? asked.count - i : TOGETHER, used = 0;
+            for (size_t j = i; j < i + some; j++) {
+                uint64_t x = *(const uint64_t *)asked.keys[j].data * UINT64_C(0x9e3779b97f4a7c15);
+                for (uint32_t k = 0; k < lines; k++, x += UINT64_C(0xd1342543de82ef95)) {
+                    uint64_t line = (x >> 32) * all_lines >> 32;
+                    __builtin_prefetch(words + line * WORDS);
+                    at[used++] = line;
+                }
+            }
+            for (size_t j = 0; j < used; j++)
+                all.seen += words[at[j] * WORDS] ^ words[at[j] * WORDS + WORDS - 1];
+        }
+    }
+    all.seconds = now() - all.seconds;
+    free(at);
+    return all;
+}
+
+/* A filter of half of `count` keys in `path`, of the size that `bytes` of memory give at that rate. */
+static uint32_t make_file(const char *path, tamis_kind kind, double rate, uint64_t bytes, uint64_t count) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter;
+    batch made;
+    want.kind = kind;
+    want.fpr = rate;
+    want.memory = bytes;
+    succeed(tamis_plan_fit(&plan, &want, &err), &err);
+    succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
+    for (uint64_t from = 0; from < count; from += BATCH) {
+        make_batch(&made, from, count);
+        size_t in = 0;
+        for (size_t i = 0; i < made.count; i++)
+            if (is_in(made.numbers[i]))
+                made.keys[in++] = made.keys[i];
+        succeed(tamis_filter_add_many(filter, made.keys, in, NULL, NULL, &err), &err);
+    }
+    succeed(tamis_filter_save(filter, path, &err), &err);
+    tamis_filter_free(filter);
+    return plan.probes;
+}
+
+static const uint64_t *map_file(const char *path, size_t *size) {
+    struct stat about;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    need(file >= 0 && fstat(file, &about) == 0, path);
+    *size = (size_t)about.st_size;
+    void *bytes = mmap(NULL, *size, PROT_READ, MAP_SHARED, file, 0);
+    need(bytes != MAP_FAILED, path);
+    close(file);
+    return bytes;
+}
+
+/* One row of the table. Both sides read every page before they are timed, in turns. */
+static void ask_kind(const char *folder, tamis_kind kind, double rate, uint64_t lines, uint64_t bytes) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.tamis", folder, tamis_kind_name(kind));
+    uint64_t count = kind == TAMIS_KIND_CLASSIC ? lines / 10 : lines;
+    uint32_t probes = make_file(path, kind, rate, bytes, count);
+    uint32_t lines_a_key = kind == TAMIS_KIND_CLASSIC ? probes : 1;
+    tamis_filter *filter;
+    succeed(tamis_filter_open(&filter, path, NULL, &err), &err);
+    answered first = ask(filter, count);
+    need(check_answers(filter, count) <= 10 + (uint64_t)(rate * (double)count),
+         "more false positives than promised");
+
+    size_t size;
+    const uint64_t *words = map_file(path, &size);
+    (void)madvise((void *)(uintptr_t)words, size, MADV_RANDOM); /* as the library has it */
+    uint64_t sum = 0;
+    for (size_t i = 0; i < size / 8; i += 512)
+        sum += words[i];
+    double warm[RUNS], reads[RUNS];
+    for (int run = 0; run < RUNS; run++) {
+        answered all = ask(filter, count);
+        need(all.seen == first.seen, "the same keys were answered otherwise");
+        warm[run] = all.seconds;
+        all = read_lines(words, size / LINE, count, lines_a_key);
+        sum += all.seen;
+        reads[run] = all.seconds;
+    }
+    volatile uint64_t used = sum; /* so that no read can be left out */
+    (void)used;
+    double ns = 1e9 / (double)count, ours = median(warm, RUNS), alone = median(reads, RUNS);
+    printf("%-12s%8.2f%7" PRIu32 "%12" PRIu64 "%10.1f%9.1f%9.1f%8.2f\n", tamis_kind_name(kind),
+           (double)size / (1 << 30), lines_a_key, count, first.seconds * ns, ours * ns, alone * ns,
+           ours / alone);
+    fflush(stdout);
+    munmap((void *)(uintptr_t)words, size);
+    tamis_filter_free(filter);
+    need(unlink(path) == 0, path);
+}
+
+static int run_ask(char **args) {
+    uint64_t lines = strtoull(args[1], NULL, 10), bytes = strtoull(args[2], NULL, 10);
+    printf("%-12s%8s%7s%12s%10s%9s%9s%8s\n", "kind", "GiB", "lines", "keys", "first ns", "warm ns",
+           "reads ns", "ratio");
+    ask_kind(args[0], TAMIS_KIND_BLOCKED, 1e-3, lines, bytes);
+    ask_kind(args[0], TAMIS_KIND_FINGERPRINT, 1e-6, lines, bytes);
+    ask_kind(args[0], TAMIS_KIND_CLASSIC, 1e-3, lines, bytes);
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static uint64_t resident(void) {
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    need(file && fscanf(file, "%*u %lu", &pages) == 1, "/proc/self/statm cannot be read");
+    fclose(file);
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Microseconds of opening and of one question after, and what both made resident. */
+static void open_file(const char *path, double *opening, double *asking, uint64_t *grown) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter;
+    tamis_answer answer;
+    uint64_t before = resident();
+    double start = now();
+    succeed(tamis_filter_open(&filter, path, NULL, &err), &err);
+    double opened = now();
+    succeed(tamis_filter_contains(filter, "key", 3, &answer, &err), &err);
+    *asking = 1e6 * (now() - opened);
+    *opening = 1e6 * (opened - start);
+    *grown = resident() - before;
+    tamis_filter_free(filter);
+}
+
+static int run_open(char **paths) {
+    double first = 0;
+    printf("%-10s%12s%12s%12s%16s\n", "GiB", "open us", "ask us", "RSS KiB", "times first");
+    for (; *paths; paths++) {
+        struct stat about;
+        double opening[OPENS], asking[OPENS];
+        uint64_t grown = 0;
+        need(stat(*paths, &about) == 0, *paths);
+        for (int i = 0; i < OPENS; i++)
+            open_file(*paths, &opening[i], &asking[i], &grown);
+        double open_us = median(opening, OPENS), ask_us = median(asking, OPENS);
+        if (first == 0)
+            first = open_us + ask_us;
+        printf("%-10.3f%12.1f%12.1f%12" PRIu64 "%16.2f\n", (double)about.st_size / (1 << 30), open_us, ask_us,
+               grown / 1024, (open_us + ask_us) / first);
+    }
+    return 0;
+}
+
+/* ---- copying ---- */
+
+static int run_copy(char **args) {
+    size_t size = (size_t)strtoull(args[0], NULL, 10);
+    char *from = malloc(size), *to = malloc(size);
+    double seconds[RUNS];
+    need(from && to, "out of memory");
+    memset(from, 1, size);
+    memset(to, 2, size);
+    for (int run = 0; run < RUNS; run++) {
+        from[run] = 3; /* so that no copy can be left out */
+        double start = now();
+        memcpy(to, from, size);
+        seconds[run] = now() - start;
+        need(to[run] == 3, "memcpy did not copy");
+    }
+    printf("%.2f\n", (double)size / median(seconds, RUNS) / 1e9);
+    free(from);
+    free(to);
+    return 0;
+}
+
+int main(int count, char **args) {
+    if (count == 5 && strcmp(args[1], "ask") == 0)
+        return run_ask(args + 2);
+    if (count > 2 && strcmp(args[1], "open") == 0)
+        return run_open(args + 2);
+    if (count == 3 && strcmp(args[1], "copy") == 0)
+        return run_copy(args + 2);
+    fprintf(stderr, "Usage: bench_files ask FOLDER LINES BYTES | open FILE... | copy BYTES\n");
+    return 2;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lines that no program has seen yet, on any machine that asks the same Redis:
+ * cc share_redis.c $(pkg-config --cflags --libs tamis-redis)
+ *
+ *     share_redis 'redis://localhost/seen?expect=1000000&fpr=1e-6' <lines >new_lines
+ *
+ * The filter is made where it is not there yet. Lines go to it in batches, one round trip each. A line whose answer is
+ * lost with a connection is printed: twice is better here than never.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/redis.h>
+#include <tamis/tamis.h>
+
+enum { BATCH = 500, LINE = 4096 };
+
+/* Up to BATCH lines of standard input, each without its newline. */
+static size_t next_batch(char lines[BATCH][LINE], tamis_key keys[BATCH]) {
+    size_t count = 0;
+    while (count < BATCH && fgets(lines[count], LINE, stdin)) {
+        keys[count].data = lines[count];
+        keys[count].size = strcspn(lines[count], "\n");
+        count++;
+    }
+    return count;
+}
+
+static int die(const tamis_error *err) {
+    fprintf(stderr, "share_redis: %s\n", err->text);
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    static char lines[BATCH][LINE];
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *seen = NULL;
+    tamis_key keys[BATCH];
+    tamis_answer answers[BATCH];
+    tamis_status status = TAMIS_OK;
+    size_t count;
+
+    if (argc != 2) {
+        fputs("usage: share_redis 'redis://host:port/NAME?expect=N&fpr=RATE' <lines\n", stderr);
+        return 2;
+    }
+    options.create = true;
+    if (tamis_redis_filter_open(&seen, NULL, argv[1], &options, &err) != TAMIS_OK)
+        return die(&err);
+    while (status == TAMIS_OK && (count = next_batch(lines, keys)) > 0) {
+        status = tamis_filter_add_many(seen, keys, count, answers, NULL, &err);
+        for (size_t i = 0; status == TAMIS_OK && i < count; i++)
+            if (answers[i] != TAMIS_SEEN) /* TAMIS_FRESH, or TAMIS_UNKNOWN */
+                printf("%.*s\n", (int)keys[i].size, lines[i]);
+    }
+    tamis_filter_free(seen);
+    return status == TAMIS_OK ? 0 : die(&err);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CLI_SERVER_H
+#define TAMIS_CLI_CLI_SERVER_H
+
+#include <stdbool.h>
+
+#include <tamis/filter.h>
+
+#include "cli/cli.h"
+#include "cli/cli_secret.h"
+
+/* Filters on servers, which are named by a URI wherever a file may be named. */
+
+/* Whether a name is a URI: what stands before "://" has no slash. */
+bool cli_server_is_uri(const char *name);
+
+/* The filter of that URI. `create`: it is made if it is not there and the URI says how. secret may be NULL. */
+int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
+                    tamis_error *err);
+
+/* "redis-java": what the filter is kept as; NULL for one in a file. */
+const char *cli_server_format(const tamis_filter *filter);
+
+/* Refuses a URI where only a file will do: `what` names it, "--filter". */
+int cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err);
+
+enum { CLI_SERVER_SHOWN = 400 };
+/* A name as others may see it: of a URI without user and password. `to` has CLI_SERVER_SHOWN bytes, and is returned. */
+const char *cli_server_show(const char *name, char *to);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_LINE_COUNT_H
+#define TAMIS_FILTER_LINE_COUNT_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* Lines of 8 words by how many of their bits are set. */
+typedef struct tamis__line_counts {
+    uint64_t lines[512 + 1];
+} tamis__line_counts;
+
+/* Bits set, counted within each byte, and then in pairs of bytes, as their sum may pass 255. Compilers make vectors of
+ * this on every machine; the builtin is a call where the machine's own instruction may not be there. */
+static inline uint64_t tamis__line_ones(const uint64_t line[8]) {
+    const uint64_t by_2 = UINT64_MAX / 3, by_4 = UINT64_MAX / 5, by_8 = UINT64_MAX / 17;
+    const uint64_t by_16 = UINT64_MAX / 257, ones = UINT64_MAX / 65535;
+    uint64_t sum = 0;
+    for (int i = 0; i < 8; i++) {
+        uint64_t x = line[i];
+        x -= x >> 1 & by_2;
+        x = (x & by_4) + (x >> 2 & by_4);
+        sum += (x + (x >> 4)) & by_8;
+    }
+    return ((sum & by_16) + (sum >> 8 & by_16)) * ones >> 48;
+}
+
+/* Adds `count` words, the last line of which may be short. */
+static inline void tamis__count_lines(const uint64_t *words, uint64_t count, tamis__line_counts *counts) {
+    for (; count >= 8; count -= 8, words += 8)
+        counts->lines[tamis__line_ones(words)]++;
+    uint64_t last[8] = {0};
+    memcpy(last, words, (size_t)count * sizeof *last);
+    counts->lines[tamis__line_ones(last)] += count > 0;
+}
+
+#endif

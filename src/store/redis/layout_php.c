@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The bits of a published PHP class over Redis bitmaps, in its three versions. Probe i is the i-th BKDR hash h_i of the
+ * element, c its crc32, S the number of servers; m and k are kept nowhere: who asks has to say the same.
+ *
+ *     php1   one server; bit h_i mod m of NAME, m <= 2^32
+ *     php2   server c mod S; bit h_i mod m of NAME.(c mod P), where P = ceil(ceil(m / S) / 2^32), or 1 where m <= 2^32
+ *     php3   server c mod S, of m' = ceil(m / S) bits in P = ceil(m' / 2^32) Redis keys of part = ceil(m' / P) bits:
+ *            with o = h_i mod m', bit o mod part of NAME:floor(o / part)
+ *
+ * php1 and php2 hash to 31 bits, so that bits past 2^31 are never used; php3 to 63. Its quotients are PHP's floats.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/versioned.h"
+#include "store/redis/redis_filter.h"
+
+#define KEY_BITS  0x1p32              /* no bitmap of a Redis has more */
+#define BITS_MAX  (UINT64_C(1) << 53) /* above, PHP's floats are not exact */
+#define HASH_BITS (UINT64_C(1) << 31) /* different values of a hash of bkdr31 */
+
+/* ---- parameters ---- */
+
+static uint64_t of_server(const tamis__redis_filter *at, uint64_t bits) {
+    return at->servers > 1 ? (uint64_t)ceil((double)bits / at->servers) : bits;
+}
+
+static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_t most, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_plan *plan = &filter->plan;
+    uint64_t probes = 0;
+    plan->bits = 0;
+    tamis_status status = tamis__redis_uri_count(at->uri, "bits", 1, most, &plan->bits, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_uri_count(at->uri, "probes", 1, TAMIS_PROBES_MAX, &probes, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (plan->bits == 0 || probes == 0)
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%s: layout %s keeps no parameters in the Redis; give bits=M and probes=K, the same as "
+            "every other program that uses the filter",
+            at->uri->shown, at->layout->name);
+    /* The class speaks of bits and probes alone; they suit so many keys, at this rate if its hashes were good. */
+    plan->kind = TAMIS_KIND_CLASSIC;
+    plan->scheme = scheme;
+    plan->probes = (uint32_t)probes;
+    plan->capacity = (uint64_t)fmax(1, tamis_bloom_half_full_keys((double)plan->bits, (double)probes));
+    plan->fpr = tamis_bloom_fpr((double)plan->capacity, (double)plan->bits, (double)probes);
+    plan->fpr_predicted = plan->fpr;
+    plan->lines_touched = (double)probes;
+    return TAMIS_OK;
+}
+
+/* Of all servers' Redis keys, each of which may get `bits`. */
+static void set_memory(tamis_filter *filter, uint64_t bits) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    filter->plan.memory = (bits + 7) / 8 * at->keys * at->servers;
+    filter->plan.bits_per_key = 8 * (double)filter->plan.memory / (double)filter->plan.capacity;
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static tamis_status open_php1(tamis_filter *filter, const tamis_redis_filter_options *options,
+                              tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR31, (uint64_t)KEY_BITS, err);
+    if (status == TAMIS_OK && at->servers > 1)
+        status = tamis__fail(err, TAMIS_E_INVALID, 0,
+                             "%s: layout php1 has one server; name one, or use php2 or php3", at->uri->shown);
+    if (status != TAMIS_OK)
+        return status;
+    at->keys = 1;
+    set_memory(filter, least(filter->plan.bits, HASH_BITS));
+    return tamis__redis_set_up(filter, options, err);
+}
+
+static tamis_status open_php2(tamis_filter *filter, const tamis_redis_filter_options *options,
+                              tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR31, BITS_MAX, err);
+    if (status != TAMIS_OK)
+        return status;
+    at->keys = 1;
+    if ((double)filter->plan.bits > KEY_BITS)
+        at->keys = (uint32_t)ceil((double)of_server(at, filter->plan.bits) / KEY_BITS);
+    set_memory(filter, least(filter->plan.bits, HASH_BITS));
+    return tamis__redis_set_up(filter, options, err);
+}
+
+static tamis_status open_php3(tamis_filter *filter, const tamis_redis_filter_options *options,
+                              tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR63, BITS_MAX, err);
+    if (status != TAMIS_OK)
+        return status;
+    at->share = of_server(at, filter->plan.bits);
+    at->keys = (uint32_t)ceil((double)at->share / KEY_BITS);
+    at->partition = (uint64_t)ceil((double)at->share / at->keys);
+    at->parts = (uint32_t)least(at->keys, filter->plan.probes);
+    set_memory(filter, at->partition);
+    return tamis__redis_set_up(filter, options, err);
+}
+
+/* ---- places: the schemes have no digest, so elements come as keys ---- */
+
+static uint32_t crc_of(const tamis_key *key) {
+    return (uint32_t)crc32_z(0, key->data ? key->data : (const void *)"", key->size);
+}
+
+static void place_by_key(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis_key *key = &asked->keys[i];
+    const uint32_t crc = at->servers > 1 || at->keys > 1 ? crc_of(key) : 0;
+    spot->server = crc % at->servers;
+    spot->key = crc % at->keys;
+    tamis__hasher_positions(filter->hasher, key, filter->plan.bits, filter->plan.probes, spot->offsets);
+}
+
+static void place_by_offset(const tamis_filter *filter, const tamis__asked *asked, size_t i,
+                            tamis__spot *spot) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis_key *key = &asked->keys[i];
+    spot->server = at->servers > 1 ? crc_of(key) % at->servers : 0;
+    spot->key = 0;
+    tamis__hasher_positions(filter->hasher, key, at->share, filter->plan.probes, spot->offsets);
+    for (uint32_t j = 0; at->keys > 1 && j < filter->plan.probes; j++) {
+        spot->keys[j] = (uint32_t)((double)spot->offsets[j] / (double)at->partition);
+        spot->offsets[j] %= at->partition;
+    }
+    if (at->keys > 1)
+        spot->key = spot->keys[0];
+}
+
+/* ---- names ---- */
+
+static size_t write_name(const tamis__redis_filter *at, char mark, uint32_t key, char *to) {
+    const size_t size = at->uri->name_size;
+    memcpy(to, at->uri->name, size);
+    return size + (size_t)snprintf(to + size, TAMIS__REDIS_KEY - size, "%c%" PRIu32, mark, key);
+}
+
+static size_t name_whole(const tamis__redis_filter *at, uint32_t key, char *to) {
+    (void)key;
+    memcpy(to, at->uri->name, at->uri->name_size);
+    return at->uri->name_size;
+}
+
+static size_t name_by_key(const tamis__redis_filter *at, uint32_t key, char *to) {
+    return write_name(at, '.', key, to);
+}
+
+static size_t name_by_offset(const tamis__redis_filter *at, uint32_t key, char *to) {
+    return write_name(at, ':', key, to);
+}
+
+/* ---- the whole ---- */
+
+/* From how many bits are set: `filters` alike of `bits` bits each. */
+static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, double filters, double bits,
+                             tamis_error *err) {
+    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
+    if (status != TAMIS_OK)
+        return status;
+    const double ones = (double)info->ones / filters, probes = filter->plan.probes;
+    info->cardinality = filters * tamis_bloom_cardinality(ones, bits, probes);
+    info->fpr_live = pow(ones / bits, probes);
+    info->memory = filter->plan.memory;
+    return TAMIS_OK;
+}
+
+/* Every Redis key is a filter of its own. */
+static tamis_status estimate_by_key(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    return estimate(filter, info, (double)at->keys * at->servers, (double)least(filter->plan.bits, HASH_BITS),
+                    err);
+}
+
+/* Those of a server are one together. */
+static tamis_status estimate_by_offset(const tamis_filter *filter, tamis_filter_info *info,
+                                       tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    return estimate(filter, info, at->servers, (double)at->share, err);
+}
+
+static tamis_status clear(tamis_filter *filter, tamis_error *err) {
+    uint64_t removed;
+    return tamis__redis_every_key(tamis__redis_of(filter), "DEL", &removed, err);
+}
+
+const tamis__layout tamis__layout_php1 = {.name = "php1",
+                                          .open = open_php1,
+                                          .place = place_by_key,
+                                          .key_name = name_whole,
+                                          .estimate = estimate_by_key,
+                                          .clear = clear};
+const tamis__layout tamis__layout_php2 = {.name = "php2",
+                                          .open = open_php2,
+                                          .place = place_by_key,
+                                          .key_name = name_by_key,
+                                          .estimate = estimate_by_key,
+                                          .clear = clear};
+const tamis__layout tamis__layout_php3 = {.name = "php3",
+                                          .open = open_php3,
+                                          .place = place_by_offset,
+                                          .key_name = name_by_offset,
+                                          .estimate = estimate_by_offset,
+                                          .clear = clear};

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The bits of Redisson's RBloomFilter with its StringCodec, of releases 2.11.0 and 3.6.0 or later
+ * (org.redisson.RedissonBloomFilter):
+ *
+ *     NAME             bitmap of `size` bits, positions of scheme redisson
+ *     {NAME}:config    hash: size, hashIterations, expectedInsertions, falseProbability; NAME:config where NAME has a brace
+ *
+ * Redisson makes the hash where there is none, in one script, and every later script of its own fails where size or
+ * hashIterations are not what they were. So do ours, but that the check comes after a batch, in the same pipeline.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/versioned.h"
+#include "hash/positions.h"
+#include "plan/plan_int.h"
+#include "store/redis/redis_filter.h"
+#include "store/trouble.h"
+
+#define SIZE_MOST UINT64_C(4294967294) /* Redisson makes none larger */
+
+enum { NUMBER = 32, FIELDS = 4 };
+
+/* ---- the config hash ---- */
+
+static size_t config_name(const tamis__redis_filter *at, char *to) {
+    const char *name = at->uri->name;
+    const size_t size = at->uri->name_size;
+    const bool has_tag = memchr(name, '{', size) != NULL;
+    size_t used = 0;
+    if (!has_tag)
+        to[used++] = '{';
+    memcpy(to + used, name, size);
+    used += size;
+    if (!has_tag)
+        to[used++] = '}';
+    memcpy(to + used, ":config", 7);
+    return used + 7;
+}
+
+/* As it stands there: "" for a field that does not. */
+typedef struct config {
+    const tamis__redis_filter *at;
+    char size[NUMBER], probes[NUMBER], expect[NUMBER], fpr[NUMBER];
+} config;
+
+static bool ask_config(void *context, size_t i, tamis__link *link) {
+    static const char *const fields[FIELDS] = {"size", "hashIterations", "expectedInsertions",
+                                               "falseProbability"};
+    const config *there = context;
+    char name[TAMIS__REDIS_KEY];
+    size_t size = config_name(there->at, name);
+    (void)i;
+    tamis__link_command(link, 2 + FIELDS);
+    tamis__link_text(link, "HMGET");
+    tamis__link_word(link, name, size);
+    for (int j = 0; j < FIELDS; j++)
+        tamis__link_text(link, fields[j]);
+    return true;
+}
+
+static tamis_status take_config(void *context, size_t i, const tamis__reply *reply, bool again,
+                                tamis_error *err) {
+    config *there = context;
+    char *const to[FIELDS] = {there->size, there->probes, there->expect, there->fpr};
+    (void)i;
+    (void)again;
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != FIELDS)
+        return tamis__redis_strange(there->at, err);
+    for (int j = 0; j < FIELDS; j++) {
+        const tamis__reply *item = &reply->items[j];
+        if (item->type != TAMIS__REPLY_NIL && item->type != TAMIS__REPLY_STRING)
+            return tamis__redis_strange(there->at, err);
+        /* One that is too long is cut, and then is no number within its bounds either. */
+        snprintf(to[j], NUMBER, "%s", item->type == TAMIS__REPLY_STRING ? item->text : "");
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status read_config(const tamis__redis_filter *at, config *there, tamis_error *err) {
+    const tamis__exchange exchange = {1, there, ask_config, take_config, at->uri->shown};
+    there->at = at;
+    return tamis__redis_run(at->redis, &exchange, NULL, err);
+}
+
+static bool is_there(const config *there) {
+    return *there->size || *there->probes || *there->expect || *there->fpr;
+}
+
+/* ---- what is asked for ---- */
+
+typedef struct asked_for {
+    uint64_t expect, size, probes; /* 0: not given */
+    double fpr;
+} asked_for;
+
+static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tamis_error *err) {
+    *wanted = (asked_for){0};
+    tamis_status status =
+        tamis__redis_uri_count(at->uri, "expect", 1, TAMIS_EXPECT_MAX, &wanted->expect, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_uri_rate(at->uri, "fpr", &wanted->fpr, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_uri_count(at->uri, "bits", 1, SIZE_MOST, &wanted->size, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_uri_count(at->uri, "probes", 1, TAMIS_PROBES_MAX, &wanted->probes, err);
+    return status == TAMIS_OK ? tamis__redis_uri_check_used(at->uri, err) : status;
+}
+
+/* ---- making it ---- */
+
+/* A time to live is both keys': the bitmap is made with the hash. */
+static const char make_script[] = "if redis.call('exists', KEYS[1]) == 1 then return 0 end "
+                                  "redis.call('hset', KEYS[1], 'size', ARGV[1], 'hashIterations', ARGV[2], "
+                                  "'expectedInsertions', ARGV[3], 'falseProbability', ARGV[4]) "
+                                  "if ARGV[5] ~= '0' then "
+                                  "redis.call('setbit', KEYS[2], 0, redis.call('getbit', KEYS[2], 0)) "
+                                  "redis.call('pexpire', KEYS[1], ARGV[5]) "
+                                  "redis.call('pexpire', KEYS[2], ARGV[5]) end "
+                                  "return 1";
+
+/* The shortest that reads as the same number. */
+static int print_rate(char to[NUMBER], double rate) {
+    int size = 0;
+    for (int digits = 1; digits <= 17; digits++) {
+        size = snprintf(to, NUMBER, "%.*g", digits, rate);
+        if (strtod(to, NULL) == rate)
+            break;
+    }
+    return size;
+}
+
+/* By Redisson's rules; whoever else makes it at the same time, one is first, and the other leaves it. */
+static tamis_status make(tamis__redis_filter *at, const asked_for *wanted, tamis_error *err) {
+    const double n = (double)wanted->expect, size = floor(tamis_bloom_bits(n, wanted->fpr));
+    char config_key[TAMIS__REDIS_KEY], bits[NUMBER], probes[NUMBER], expect[NUMBER], rate[NUMBER],
+        ttl[NUMBER];
+    if (size < 1 || size > (double)SIZE_MOST)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "%s: expect=%" PRIu64 " and fpr=%g come to %.0f bits, and Redisson has filters of 1 to "
+            "%" PRIu64 "; %s",
+            at->uri->shown, wanted->expect, wanted->fpr, size, SIZE_MOST,
+            size < 1 ? "expect more, or ask for a smaller rate" : "expect fewer, or ask for a larger rate");
+    const uint32_t k = tamis_bloom_probes(n, size);
+    if (k > TAMIS_PROBES_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "%s: fpr=%g takes %" PRIu32 " probes, more than %d; ask for a larger rate",
+                           at->uri->shown, wanted->fpr, k, TAMIS_PROBES_MAX);
+    const tamis_key words[] = {
+        {"EVAL", 4},
+        {make_script, sizeof make_script - 1},
+        {"2", 1},
+        {config_key, config_name(at, config_key)},
+        {at->uri->name, at->uri->name_size},
+        {bits, (size_t)snprintf(bits, sizeof bits, "%.0f", size)},
+        {probes, (size_t)snprintf(probes, sizeof probes, "%" PRIu32, k)},
+        {expect, (size_t)snprintf(expect, sizeof expect, "%" PRIu64, wanted->expect)},
+        {rate, (size_t)print_rate(rate, wanted->fpr)},
+        {ttl, (size_t)snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms)},
+    };
+    return tamis__redis_command(at, words, sizeof words / sizeof *words, NULL, err);
+}
+
+/* ---- taking what is there ---- */
+
+static tamis_status differs(const tamis__redis_filter *at, const char *what, const char *there,
+                            const char *asked, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: has %s=%s, and %s is asked for; leave it out, or name another filter",
+                       at->redis->to.shown, at->uri->shown, what, there, asked);
+}
+
+static tamis_status check_number(const tamis__redis_filter *at, const char *what, const char *there,
+                                 uint64_t asked, tamis_error *err) {
+    char text[NUMBER];
+    snprintf(text, sizeof text, "%" PRIu64, asked);
+    return asked == 0 || strcmp(text, there) == 0 ? TAMIS_OK : differs(at, what, there, text, err);
+}
+
+static tamis_status check_wanted(const tamis__redis_filter *at, const config *there, double fpr,
+                                 const asked_for *wanted, tamis_error *err) {
+    char text[NUMBER];
+    tamis_status status = check_number(at, "expectedInsertions", there->expect, wanted->expect, err);
+    if (status == TAMIS_OK)
+        status = check_number(at, "size", there->size, wanted->size, err);
+    if (status == TAMIS_OK)
+        status = check_number(at, "hashIterations", there->probes, wanted->probes, err);
+    if (status != TAMIS_OK || wanted->fpr == 0 || fabs(fpr - wanted->fpr) <= 1e-9 * wanted->fpr)
+        return status;
+    print_rate(text, wanted->fpr);
+    return differs(at, "falseProbability", there->fpr, text, err);
+}
+
+/* Decimal digits, as Redisson's own script compares them. */
+static bool read_number(const char *text, uint64_t most, uint64_t *out) {
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 19 || text[digits] || *text == '0')
+        return false;
+    *out = strtoull(text, NULL, 10);
+    return *out <= most;
+}
+
+static tamis_status read_plan(const tamis__redis_filter *at, const config *there, tamis_plan *plan,
+                              tamis_error *err) {
+    uint64_t size = 0, probes = 0, expect = 0;
+    char *end;
+    const double fpr = strtod(there->fpr, &end);
+    if (!read_number(there->size, SIZE_MOST, &size) ||
+        !read_number(there->probes, TAMIS_PROBES_MAX, &probes) ||
+        !read_number(there->expect, TAMIS_EXPECT_MAX, &expect) || end == there->fpr || *end ||
+        !(fpr >= 0 && fpr <= 1))
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: what stands in its config is none of Redisson's (size '%s', "
+            "hashIterations '%s', expectedInsertions '%s', falseProbability '%s'), or past what "
+            "tamis can do (%" PRIu64 " bits, %d probes); restore it, or name another filter",
+            at->redis->to.shown, at->uri->shown, tamis__show(there->size).text,
+            tamis__show(there->probes).text, tamis__show(there->expect).text, tamis__show(there->fpr).text,
+            SIZE_MOST, TAMIS_PROBES_MAX);
+    plan->kind = TAMIS_KIND_CLASSIC;
+    plan->scheme = TAMIS_SCHEME_REDISSON;
+    plan->capacity = expect;
+    plan->fpr = fpr;
+    plan->bits = size;
+    plan->probes = (uint32_t)probes;
+    plan->fpr_predicted = tamis__classic_fpr(plan->scheme, (double)expect, (double)size, (double)probes);
+    plan->memory = (size + 7) / 8;
+    plan->bits_per_key = 8 * (double)plan->memory / (double)expect;
+    plan->lines_touched = (double)probes;
+    return TAMIS_OK;
+}
+
+static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    asked_for wanted;
+    config there;
+    at->keys = 1;
+    tamis_status status = read_wanted(at, &wanted, err);
+    const bool can_make = options->create && wanted.expect && wanted.fpr > 0;
+    if (status == TAMIS_OK)
+        status = read_config(at, &there, err);
+    if (status == TAMIS_OK && !is_there(&there) && can_make) {
+        status = make(at, &wanted, err);
+        if (status == TAMIS_OK)
+            status = read_config(at, &there, err);
+    }
+    if (status == TAMIS_OK && !is_there(&there))
+        return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter of Redisson's; %s",
+                           at->redis->to.shown, at->uri->shown,
+                           options->create ? "give expect=N and fpr=RATE, and it is made"
+                                           : "check the name, or make it");
+    if (status == TAMIS_OK)
+        status = read_plan(at, &there, &filter->plan, err);
+    if (status == TAMIS_OK)
+        status = check_wanted(at, &there, filter->plan.fpr, &wanted, err);
+    return status == TAMIS_OK ? tamis__redis_set_up(filter, options, err) : status;
+}
+
+/* ---- elements ---- */
+
+static void place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
+    const tamis_plan *plan = &filter->plan;
+    spot->server = spot->key = 0;
+    if (asked->hashes)
+        tamis__positions(plan->scheme, asked->hashes[i].word, plan->bits, plan->probes, spot->offsets);
+    else
+        tamis__hasher_positions(filter->hasher, &asked->keys[i], plan->bits, plan->probes, spot->offsets);
+}
+
+static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+    (void)key;
+    memcpy(to, at->uri->name, at->uri->name_size);
+    return at->uri->name_size;
+}
+
+/* ---- checks: the config hash, and its expiry ---- */
+
+static size_t check_count(const tamis_filter *filter) {
+    (void)filter;
+    return 2;
+}
+
+static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    char name[TAMIS__REDIS_KEY];
+    if (i == 0) {
+        config there = {.at = at};
+        return ask_config(&there, 0, link);
+    }
+    if (!batch->adds || at->ttl_ms == 0 || !at->renewed)
+        return false;
+    size_t size = config_name(at, name);
+    tamis__link_command(link, 3);
+    tamis__link_text(link, "PEXPIRE");
+    tamis__link_word(link, name, size);
+    tamis__link_number(link, (int64_t)at->ttl_ms);
+    return true;
+}
+
+static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                               tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    config there = {.at = at};
+    uint64_t size, probes;
+    if (i > 0)
+        return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
+    tamis_status status = take_config(&there, 0, reply, false, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!is_there(&there))
+        return tamis__fail(err, TAMIS_E_ABSENT, 0,
+                           "redis %s: %s: was deleted, or expired, while it was open; open it anew",
+                           at->redis->to.shown, at->uri->shown);
+    if (read_number(there.size, UINT64_MAX, &size) && size == filter->plan.bits &&
+        read_number(there.probes, UINT64_MAX, &probes) && probes == filter->plan.probes)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: its config was changed while it was open; open it anew",
+                       at->redis->to.shown, at->uri->shown);
+}
+
+/* ---- the whole ---- */
+
+static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
+    const tamis_plan *plan = &filter->plan;
+    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
+    if (status != TAMIS_OK)
+        return status;
+    const double m = (double)plan->bits, ones = (double)info->ones, k = plan->probes;
+    info->cardinality = tamis_bloom_cardinality(ones, m, k);
+    info->fpr_live = fmin(pow(ones / m, k) + tamis__scheme_repeats(plan->scheme, ones / m, m, k), 1);
+    info->memory = plan->memory;
+    return TAMIS_OK;
+}
+
+/* The bits alone, and the time they have to live stays. */
+static tamis_status clear(tamis_filter *filter, tamis_error *err) {
+    static const char script[] = "local left = redis.call('pttl', KEYS[1]) redis.call('del', KEYS[1]) "
+                                 "if left > 0 then redis.call('setbit', KEYS[1], 0, 0) "
+                                 "redis.call('pexpire', KEYS[1], left) end return 0";
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis_key words[] = {
+        {"EVAL", 4}, {script, sizeof script - 1}, {"1", 1}, {at->uri->name, at->uri->name_size}};
+    return tamis__redis_command(at, words, sizeof words / sizeof *words, NULL, err);
+}
+
+const tamis__layout tamis__layout_redisson = {.name = "redisson",
+                                              .open = open,
+                                              .place = place,
+                                              .key_name = key_name,
+                                              .check_count = check_count,
+                                              .check_ask = check_ask,
+                                              .check_take = check_take,
+                                              .estimate = estimate,
+                                              .clear = clear};

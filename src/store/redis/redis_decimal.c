@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/redis_decimal.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of this thread only. The locale "C" is always there; (locale_t)0, which changes nothing, if it were not. */
+static locale_t enter_c(locale_t *c) {
+    *c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return uselocale(*c);
+}
+
+static void leave_c(locale_t c, locale_t before) {
+    uselocale(before);
+    if (c)
+        freelocale(c);
+}
+
+double tamis__redis_read_decimal(const char *text, char **end) {
+    locale_t c, before = enter_c(&c);
+    double value = strtod(text, end);
+    leave_c(c, before);
+    return value;
+}
+
+void tamis__redis_write_decimal(char *to, size_t room, double value) {
+    locale_t c, before = enter_c(&c);
+    snprintf(to, room, "%.17g", value);
+    leave_c(c, before);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FUZZ_FORGE_NATIVE_H
+#define TAMIS_FUZZ_FORGE_NATIVE_H
+
+/* Files of our format whose sums are right, whatever else they say: what the sums would hide is reached too. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "filter/guard.h"
+#include "format/native.h"
+
+enum { FORGE_BODY_MAX = 1200000 };
+
+/* On pages of their own, as a mapped file is, and of just that size. */
+static inline uint8_t *forge_pages(uint64_t size) {
+    void *bytes = NULL;
+    assert(posix_memalign(&bytes, 4096, (size_t)(size ? size : 1)) == 0);
+    return bytes;
+}
+
+static inline void forge_sums(uint8_t *bytes, uint64_t size) {
+    uint64_t header = tamis__load32le(bytes + 12), at = tamis__load64le(bytes + 32);
+    uint64_t body = tamis__load64le(bytes + 40), blocks = tamis__block_count(body);
+    if (at <= size && body <= size - at && blocks * 8 <= size - at - body) {
+        uint8_t *sums = bytes + at + body;
+        for (uint64_t i = 0; i < blocks; i++) {
+            uint64_t left = body - i * TAMIS__BLOCK;
+            size_t of = (size_t)(left < TAMIS__BLOCK ? left : TAMIS__BLOCK);
+            tamis__store64le(sums + 8 * i, XXH3_64bits(bytes + at + i * TAMIS__BLOCK, of));
+        }
+        tamis__store64le(bytes + 56, XXH3_64bits(sums, (size_t)(8 * blocks)));
+    }
+    if (header >= NATIVE_HEADER && header <= size)
+        tamis__store64le(bytes + 16, native_header_sum(bytes, header));
+}
+
+/*
+ * A file of header, sections and body, which zeros, that is empty lines, fill up to what the header says. `size` is that
+ * of a header at least; the caller frees it.
+ */
+static inline uint8_t *forge_file(const uint8_t *data, size_t size, uint64_t *made) {
+    uint64_t header = tamis__load32le(data + 12) / 8 * 8;
+    header = header < NATIVE_HEADER || header > size ? NATIVE_HEADER : header;
+    uint64_t body = (size - header + 63) / 64 * 64, at = (header + 4095) / 4096 * 4096;
+    uint64_t said = tamis__load64le(data + 40) / 64 * 64;
+    body = said > body && said <= FORGE_BODY_MAX ? said : body;
+    body += body == 0 ? 64 : 0;
+    uint64_t whole = at + body + 8 * tamis__block_count(body);
+    uint8_t *bytes = forge_pages(whole);
+    memset(bytes, 0, (size_t)whole);
+    memcpy(bytes, data, (size_t)header);
+    memcpy(bytes + at, data + header, size - (size_t)header);
+    memcpy(bytes, native_magic, NATIVE_MAGIC);
+    tamis__store32le(bytes + 8, NATIVE_FORMAT);
+    tamis__store32le(bytes + 12, (uint32_t)header);
+    tamis__store64le(bytes + 24, whole);
+    tamis__store64le(bytes + 32, at);
+    tamis__store64le(bytes + 40, body);
+    tamis__store32le(bytes + 48, TAMIS__BLOCK);
+    forge_sums(bytes, whole);
+    *made = whole;
+    return bytes;
+}
+
+#endif

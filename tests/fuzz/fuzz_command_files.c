@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Every command that reads filters, on files of any bytes: command.h says what holds of any run. Besides:
+ *
+ * - Who only reads leaves the file as it is.
+ * - What is added is there: `check` prints each record, and `dedup` none any more.
+ * - A copy answers as its original, and a union as each of its filters.
+ * - `check` and `check -v` share out the records, and a whole file is answered from.
+ *
+ * Input: the command; options; what the files are; then the file, of a native one's parts as fuzz_native_file has them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/tamis.h>
+
+#include "command.h"
+#include "forge_native.h"
+#include "support/stored.h"
+
+enum { INPUT_MAX = 1 << 16, PARTS = 3, OWN_KEYS = 64 };
+
+enum { OPTION_SECRET = 1, OPTION_JSON = 2, OPTION_VARIANT = 4 };
+
+static const char secret[] = "a secret of 25 characters"; /* that of the golden files */
+static test_bytes keys;                                   /* lines */
+static uint8_t options;
+
+/* ---- the files ---- */
+
+/* "a" of the input, and "b" beside it; "keys" has lines of both worlds. */
+static void lay_out(uint8_t form, const uint8_t *data, size_t size) {
+    static const char given[] = "0\n1\nabc\n\nhttp://example.org/\n\xc3\xa9\n";
+    bool native = size >= NATIVE_HEADER && memcmp(data, native_magic, NATIVE_MAGIC) == 0;
+    uint64_t whole = size;
+    uint8_t *forged = NULL;
+    if (form & 1 && size >= NATIVE_HEADER && !native) {
+        forged = forge_file(data, size, &whole);
+    } else if (form & 1 && native) {
+        forged = forge_pages(size);
+        memcpy(forged, data, size);
+        forge_sums(forged, size);
+    }
+    command_fresh();
+    file_write(scratch("a"), forged ? forged : data, (size_t)whole);
+    if ((form >> 1) % 4 == 0)
+        file_write(scratch("b"), forged ? forged : data, (size_t)whole);
+    free(forged);
+    if ((form >> 1) % 4 == 1 || (form >> 1) % 4 == 2) {
+        tamis_kind kind = (form >> 1) % 4 == 1 ? TAMIS_KIND_CLASSIC : TAMIS_KIND_FINGERPRINT;
+        tamis_filter *filter = stored_make(kind, 0, 20);
+        command_check(tamis_filter_save(filter, scratch("b"), NULL) == TAMIS_OK, "no second filter");
+        tamis_filter_free(filter);
+    }
+    file_write(scratch("secret"), secret, sizeof secret - 1);
+    bytes_clear(&keys);
+    bytes_add(&keys, given, sizeof given - 1);
+    bytes_add(&keys, data, size < OWN_KEYS ? size : OWN_KEYS);
+    bytes_add(&keys, "\n", 1);
+    file_write(scratch("keys"), keys.data, keys.size);
+}
+
+/* ---- asking ---- */
+
+static const char *json_or(const char *other) {
+    return options & OPTION_JSON ? "--json" : other;
+}
+
+/* The words of a command that asks, with the secret where the input says so. */
+static int asks(const char *verb, const char *option, const char *path, const char *records) {
+    if (options & OPTION_SECRET)
+        return COMMAND(verb, option, "--secret-file", "secret", "--", path, records);
+    return COMMAND(verb, option, "--", path, records);
+}
+
+static int check(const char *option, const char *path, test_bytes *out) {
+    int code = asks("check", option, path, "keys");
+    bytes_clear(out);
+    bytes_add(out, command_out.data, command_out.size);
+    return code;
+}
+
+static size_t next_line(const test_bytes *text, size_t at) {
+    const unsigned char *end = memchr(text->data + at, '\n', text->size - at);
+    return end ? (size_t)(end - text->data) + 1 - at : text->size - at;
+}
+
+/* Whether the lines of `some` are among those of `all`, in their order. */
+static bool is_part(const test_bytes *some, const test_bytes *all) {
+    size_t at = 0, size;
+    for (size_t i = 0; i < all->size && at < some->size; i += size) {
+        size_t wanted = next_line(some, at);
+        size = next_line(all, i);
+        if (size == wanted && memcmp(all->data + i, some->data + at, size) == 0)
+            at += wanted;
+    }
+    return at == some->size;
+}
+
+/* ---- commands ---- */
+
+static void read_only(const char *verb) {
+    uint64_t before = command_files();
+    if (strcmp(verb, "diff") == 0)
+        COMMAND(verb, json_or("--"), "a", "b");
+    else if (strcmp(verb, "audit") == 0)
+        asks(verb, options & OPTION_VARIANT ? "--questions=300" : "--questions=3", "a", "keys");
+    else
+        COMMAND(verb, json_or("--"), "a");
+    command_check(command_files() == before, "a file has changed that is only read");
+}
+
+static void ask(void) {
+    test_bytes present = {0}, absent = {0};
+    uint64_t before = command_files();
+    bool whole = COMMAND("verify", "a") == 0;
+    int code = check("-q", "a", &present);
+    command_check(present.size == 0, "-q prints");
+    code = check("--no-progress", "a", &present);
+    /* One that is keyed needs its secret, one that is not takes none. */
+    command_check(code != 2 || !whole || command_said("secret"), "a whole file is not answered from");
+    bool answered = code != 2;
+    code = check("-v", "a", &absent);
+    command_check((code != 2) == answered, "check -v fails where check does not, or the other way");
+    if (answered) {
+        command_check(is_part(&present, &keys) && is_part(&absent, &keys), "a record that was not asked");
+        command_check(present.size + absent.size == keys.size, "a record is in neither part, or in both");
+    }
+    command_check(command_files() == before, "a file has changed that is only read");
+    bytes_clear(&present);
+    bytes_clear(&absent);
+}
+
+static void ask_both(void) {
+    COMMAND("check", options & OPTION_JSON ? "-c" : "--stats", "-f", "a", "-f", "b", "keys");
+}
+
+static void check_all_there(void) {
+    test_bytes present = {0};
+    command_check(check("--no-progress", "a", &present) == 0, "what was added cannot be asked");
+    command_check(bytes_equal(&present, &keys), "a record that was added is absent");
+    bytes_clear(&present);
+    command_check(COMMAND("verify", "a") == 0, "what was saved is damaged");
+}
+
+static void add(void) {
+    if (asks("add", json_or("--print=fresh"), "a", "keys") == 0)
+        check_all_there();
+}
+
+static int dedup(void) {
+    if (options & OPTION_SECRET)
+        return COMMAND("dedup", "--filter", "a", "--secret-file", "secret", "keys");
+    return COMMAND("dedup", "--filter", "a", json_or("--stats"), "keys");
+}
+
+static void dedup_twice(void) {
+    if (dedup() != 0)
+        return;
+    command_check(is_part(&command_out, &keys), "a record that was not read");
+    command_check(dedup() == 0 && command_out.size == 0, "a record is printed again");
+    check_all_there();
+}
+
+/* A keyed one has hashes under a secret that may be wrong: the original is refused then, and so is the copy. */
+static void copy(void) {
+    static const char *const formats[] = {"auto", "tamis", "guava", "dcso"};
+    test_bytes one = {0}, other = {0};
+    const char *format = formats[options / OPTION_VARIANT % 4];
+    if (COMMAND("copy", "-o", "c", "--format", format, "--", "a") == 0) {
+        command_check(COMMAND("verify", "c") == 0, "the copy is damaged");
+        int code = check("--no-progress", "a", &one);
+        command_check(check("--no-progress", "c", &other) == code, "the copy is not answered from");
+        command_check(bytes_equal(&one, &other), "the copy answers otherwise");
+    }
+    bytes_clear(&one);
+    bytes_clear(&other);
+}
+
+static void merge(void) {
+    static const char *const parts[] = {"a", "b"};
+    test_bytes some = {0}, all = {0};
+    if (COMMAND("merge", "-o", "c", options & OPTION_VARIANT ? "--quiet" : "--format=auto", "a", "b") == 0) {
+        command_check(COMMAND("verify", "c") == 0, "the union is damaged");
+        int code = check("--no-progress", "c", &all);
+        for (int i = 0; i < 2 && code != 2; i++) {
+            check("--no-progress", parts[i], &some);
+            command_check(is_part(&some, &all), "the union has lost a key");
+        }
+    }
+    bytes_clear(&some);
+    bytes_clear(&all);
+}
+
+static void clear(void) {
+    test_bytes present = {0};
+    if (COMMAND("clear", "a") == 0) {
+        command_check(COMMAND("verify", "a") == 0, "what was cleared is damaged");
+        command_check(check("--no-progress", "a", &present) == 1 || command_said("secret"),
+                      "what was cleared has keys");
+    }
+    bytes_clear(&present);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < PARTS || size > INPUT_MAX)
+        return 0;
+    options = data[1];
+    lay_out(data[2], data + PARTS, size - PARTS);
+    switch (data[0] % 12) {
+    case 0:
+        read_only("info");
+        break;
+    case 1:
+        read_only("verify");
+        break;
+    case 2:
+        read_only("diff");
+        break;
+    case 3:
+        read_only("audit");
+        break;
+    case 4:
+        ask_both();
+        break;
+    case 5:
+        add();
+        break;
+    case 6:
+        dedup_twice();
+        break;
+    case 7:
+        copy();
+        break;
+    case 8:
+        merge();
+        break;
+    case 9:
+        clear();
+        break;
+    default:
+        ask();
+        break;
+    }
+    command_check(!command_wanted_much, "more memory than such a file can need");
+    return 0;
+}

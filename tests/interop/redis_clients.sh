@@ -1,0 +1,219 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# One filter in a Redis, layout tamis, asked and filled by libtamis-redis and by the clients of docs/examples/redis, which
+# were written from docs/REDIS-LAYOUT.md: each sees what the others added, and all give the same answers, wrong ones
+# included. Then what they say of a filter that is dropped, replaced or damaged. Python, PHP and Java, those that are here.
+set -u
+# shellcheck source=tests/support/random.bash
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+# shellcheck source=tests/support/redis.bash
+. "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+here=$TAMIS_SOURCE_DIR/tests/interop/redis
+export TAMIS_CLIENTS=$TAMIS_SOURCE_DIR/docs/examples/redis
+
+fail() {
+    echo "redis_clients: $*"
+    exit 1
+}
+
+# ---- who is here -----------------------------------------------------------------------------------------
+
+python=
+for one in python3 /usr/bin/python3; do
+    [ -n "$python" ] || ! "$one" -c 'import redis, xxhash' 2>/dev/null || python=$one
+done
+jar=${TAMIS_GUAVA_JAR-/usr/share/java/guava.jar}
+clients=(c) hashers=(c) # the second: those that read scheme xxh3
+[ -z "$python" ] || { clients+=(python) hashers+=(python); }
+php -r 'exit(extension_loaded("redis") && PHP_VERSION_ID >= 80100 ? 0 : 1);' 2>/dev/null && clients+=(php) hashers+=(php)
+if [ -e "$jar" ] && command -v java >/dev/null && command -v javac >/dev/null; then
+    javac -d "$work/java" "$TAMIS_CLIENTS/TamisRedis.java" "$here/RedisOps.java" -cp "$jar" || fail "javac"
+    clients+=(java)
+fi
+echo "clients: ${clients[*]}"
+[ "${#clients[@]}" -gt 1 ] || { echo "skipped: neither python3-redis and python3-xxhash, nor php-redis, nor a JDK and Guava"; exit 77; }
+for file in TamisRedis.java TamisRedis.php tamis_redis.py; do
+    [ "$(wc -l <"$TAMIS_CLIENTS/$file")" -le 100 ] || fail "$file has more than 100 lines"
+done
+
+# client WHO NAME add|contains <keys: "open", then the answers
+client() {
+    case $1 in
+        c) "$TAMIS_INTEROP_DIR/redis_ops" "redis://127.0.0.1:$redis_port/$2" "$3" ;;
+        python) "$python" -B "$here/ops.py" "$redis_port" "$2" "$3" ;;
+        php) php "$here/ops.php" "$redis_port" "$2" "$3" ;;
+        java) java -XX:TieredStopAtLevel=1 -cp "$jar:$work/java" RedisOps "$redis_port" "$2" "$3" ;;
+    esac
+}
+
+# ---- the same answers ------------------------------------------------------------------------------------
+
+redis_start
+count=$(scaled 2000 10000 100000)
+"${python:-python3}" - "$seed" "$count" "$work" <<'END' || fail "no keys"
+import random, sys
+seed, count, work = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+random.seed(seed)
+keys = {b"", b"\0", b"\xff" * 16}
+while len(keys) < 2 * count:
+    keys.add(random.randbytes(random.choice((random.randrange(1, 40), random.randrange(300)))))
+keys = random.sample(sorted(keys), len(keys))
+for name, some in ("keys", keys[:count]), ("others", keys[count:]):
+    with open(f"{work}/{name}", "w") as file:
+        file.writelines(key.hex() + "\n" for key in some)
+END
+
+# same_answers NAME: every client answers as the first does, about keys that are in and keys that are not; those in
+# "$work/keys" are all there.
+same_answers() {
+    local name=$1 who
+    shift
+    for who in "$@"; do
+        client "$who" "$name" contains <"$work/keys" >"$work/in.$who" || { echo "$who $name: $(tail -n 1 "$work/in.$who")"; return 1; }
+        client "$who" "$name" contains <"$work/others" >"$work/out.$who" || return 1
+        [ "$(grep -c '^1$' "$work/in.$who")" = "$count" ] || { echo "$who $name: a key that is in is called absent"; return 1; }
+        cmp "$work/out.$1" "$work/out.$who" || { echo "$name: $1 and $who answer differently"; return 1; }
+    done
+}
+
+# shared NAME CLIENT...: each adds its share, and then one key in ten of all.
+shared() {
+    local name=$1 who fresh=0 nth=0
+    shift
+    for who in "$@"; do
+        awk -v n=$# -v nth=$nth 'NR % n == nth' "$work/keys" | client "$who" "$name" add >"$work/added" ||
+            fail "$who $name add: $(tail -n 1 "$work/added")"
+        fresh=$((fresh + $(grep -c '^1$' "$work/added")))
+        nth=$((nth + 1))
+    done
+    for who in "$@"; do
+        awk 'NR % 10 == 3' "$work/keys" | client "$who" "$name" add >"$work/added"
+        ! grep -q '^1$' "$work/added" || fail "$who $name: calls a key fresh that another added"
+    done
+    ((fresh > count * 3 / 4 && fresh <= count)) || fail "$name: $fresh of $count keys were fresh"
+    same_answers "$name" "$@" || exit 1
+    local wrong
+    wrong=$(grep -c '^1$' "$work/out.$1")
+    echo "$name: $* agree; $wrong of $count others are taken for one of $count"
+    ((wrong > 0)) || fail "$name: no false positive: nothing was compared but bits that are not set"
+}
+
+# Nine probes take a second word of positions; the partitions are several, the last of them shorter.
+made="expect=$((count / 4))&fpr=0.001&probes=9&partition=$((count / 8 / 64 * 64))"
+client c "xxh3?$made&seed=$((seed % 1000000007))&scheme=xxh3" add </dev/null >/dev/null
+client c "xxh3_large_seed?$made&seed=18446744073709551557" add </dev/null >/dev/null
+client c "guava64?$made&scheme=guava64" add </dev/null >/dev/null
+shared xxh3 "${hashers[@]}"
+shared xxh3_large_seed "${hashers[@]}"
+shared guava64 "${clients[@]}"
+keys=$(redis_ask keys 'tamis:{guava64:*' | wc -l)
+((keys > 3)) || fail "guava64 has $keys partitions"
+if [ -n "$python" ]; then
+    "$python" -B "$here/ops.py" "$redis_port" by_python make $((count * 5 / 512 * 512)) 3 guava64 || fail "python makes no filter"
+    shared by_python "${clients[@]}"
+fi
+
+# The document's own example is one such filter, and `alice` is in it.
+sed -n '/^```redis$/,/^```$/p' "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```' | redis_ask >"$work/replies"
+[ "$(tr '\n' ' ' <"$work/replies")" = "1 1344 704 1 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md: $(cat "$work/replies")"
+for who in "${hashers[@]}"; do
+    [ "$(printf '616c696365\n626f62\n' | client "$who" seen contains | tr '\n' ' ')" = "open 1 0 " ] ||
+        fail "docs/REDIS-LAYOUT.md: $who sees another filter than its example makes"
+done
+
+# A program whose locale writes 0,01 for 0.01 makes and reads the same plan.
+if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >/dev/null 2>&1; then
+    for made in 'german?expect=1000&fpr=0.01' german; do
+        (export LOCPATH=$work LC_ALL=de_DE.UTF-8 && client c "$made" add </dev/null) | grep -qx open || fail "$made in German"
+    done
+    client c 'german?fpr=0.01' add </dev/null | grep -qx open || fail "what was made in German is not read"
+    redis_ask hget 'tamis:{german}' plan | grep -q ' fpr=0\.0[01]' || fail "german: $(redis_ask hget 'tamis:{german}' plan)"
+else
+    echo "not seen: another decimal point (no localedef with de_DE)"
+fi
+
+# What expires is absent, not damaged: its plan goes first, however long its partitions take to be made.
+client c 'brief?expect=100000&fpr=0.001&partition=1024&ttl=1h&renew=create' add <"$work/keys" >/dev/null
+mapfile -t partitions < <(redis_ask keys 'tamis:{brief:*')
+# A script sees one instant.
+first=$(redis_ask eval "local plan, first = redis.call('PTTL', KEYS[1]), 0
+    for i = 2, #KEYS do if redis.call('PTTL', KEYS[i]) < plan then first = first + 1 end end
+    return plan < 1 and 'no expiry' or first" $((${#partitions[@]} + 1)) 'tamis:{brief}' "${partitions[@]}")
+[ "${#partitions[@]}" -gt 9 ] && [ "$first" = 0 ] || fail "brief: of ${#partitions[@]} partitions go before the plan: $first"
+
+# A mistake of a client must not pass: the constant that spreads the second word.
+wrong() {
+    mkdir -p "$work/wrong"
+    cp "$TAMIS_CLIENTS"/* "$work/wrong"
+    sed -i "$2" "$work/wrong/$1"
+    ! cmp -s "$TAMIS_CLIENTS/$1" "$work/wrong/$1" || fail "$1: no mistake was planted"
+}
+for who in "${clients[@]}"; do
+    case $who in
+        python) wrong tamis_redis.py s/0x9E3779B97F4A7C15/0x9E3779B97F4A7C17/ ;;
+        php) wrong TamisRedis.php s/61c8864680b583eb/61c8864680b583ed/ ;;
+        *) continue ;;
+    esac
+    (export TAMIS_CLIENTS=$work/wrong && same_answers guava64 c "$who" >/dev/null) && fail "a mistake of $who is not noticed"
+done
+
+# ---- findings --------------------------------------------------------------------------------------------
+
+# found WHO NAME TEXT COMMAND...: between opening and asking the command is run; then the client says TEXT.
+found() {
+    local who=$1 name=$2 text=$3 line status
+    shift 3
+    coproc asking { client "$who" "$name" contains 2>&1; }
+    local pid=$asking_PID
+    exec 7<&"${asking[0]}" 8>&"${asking[1]}" # the array goes when the client ends
+    read -r line <&7
+    [ "$line" = open ] || fail "$who $name: $line"
+    "$@" >/dev/null || fail "$*"
+    head -n 100 "$work/keys" >&8
+    exec 8>&-
+    eval "exec ${asking[1]-9}>&-" # its other end
+    line=$(cat <&7)
+    exec 7<&-
+    wait "$pid" 2>/dev/null
+    status=$?
+    ! grep -qx '[01]' <<<"$line" || fail "$who $name: after $*: answers nevertheless"
+    grep -qiE "$text" <<<"$line" || fail "$who $name: after $*: status $status, not '$text' but: $line"
+}
+make_small() {
+    redis_ask del 'tamis:{small}' >/dev/null
+    client c "small?expect=1000&fpr=0.01&scheme=guava64" add <"$work/keys" >/dev/null
+    generation=$(redis_ask hget 'tamis:{small}' plan | sed 's/.*generation=//')
+    bits="tamis:{small:$generation:0}:bits"
+}
+# The partition is gone, and nobody may look whether it is: then nothing is known.
+blind() {
+    redis_ask del "$bits" && redis_ask acl setuser default -hget -hmget
+}
+for who in "${clients[@]}"; do
+    make_small && found "$who" small 'noperm|permission|may not' blind
+    redis_ask acl setuser default +hget +hmget >/dev/null
+    make_small && found "$who" small damaged\|gone redis_ask del "$bits"
+    make_small && found "$who" small damaged\|gone redis_ask set "$bits" x
+    make_small && found "$who" small dropped redis_ask del 'tamis:{small}'
+    make_small && found "$who" small dropped redis_ask del 'tamis:{small}' "$bits"
+    make_small && found "$who" small 'replaced|no plan' redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
+    # A maker that stopped early, or wrote his mark late: the next one goes on.
+    for state in '' 'ready 0000000000000000'; do
+        make_small
+        redis_ask del "$bits" >/dev/null
+        redis_ask hset 'tamis:{small}' state "$state" >/dev/null
+        head -n 9 "$work/keys" | client "$who" small add | grep -q '^1$' || fail "$who: does not finish what another began"
+        [ "$(redis_ask hget 'tamis:{small}' state)" = "ready $generation" ] || fail "$who: says not that it is ready"
+        head -n 9 "$work/keys" | client c small contains | grep -q '^0$' && fail "$who: bits are lost"
+    done
+    # What none of them may read.
+    for change in s/layout=1/layout=2/ s/blocked/classic/ s/guava64/bkdr31/ s/probes=[0-9]*/probes=256/ s/partition=/partition=99999/; do
+        make_small
+        redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed "$change")" >/dev/null
+        client "$who" small contains <"$work/keys" >"$work/refused" 2>&1 && fail "$who reads a plan after $change"
+        ! grep -q ^open "$work/refused" || fail "$who opens a plan after $change"
+    done
+    client "$who" none contains </dev/null | grep -q 'there is no such filter' || fail "$who: a filter that is not there"
+    client "$who" '{no' contains </dev/null >/dev/null && fail "$who: takes a name with a brace"
+done
+exit 0

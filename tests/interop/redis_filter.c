@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Filters in a Redis, for a shell:
+ *
+ *     redis_filter add URI      a line for each key of standard input: 1 it was there, 0 it was not, ? nobody knows
+ *     redis_filter make URI     the same, and makes the filter where it is not there
+ *     redis_filter ask URI
+ *     redis_filter clear URI
+ *     redis_filter places SERVERS NAME?layout=php3&...   of no server: "server key:offset ..." for each key
+ *
+ * A key is a line of hexadecimal digits.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/redis.h>
+
+#include "store/redis/redis_filter.h"
+
+enum { AT_ONCE = 1000, ROOM = 256 };
+
+static tamis_error err = TAMIS_ERROR_INIT;
+
+static void must(tamis_status status) {
+    if (status == TAMIS_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", tamis_status_name(status), err.text);
+    exit(1);
+}
+
+/* How many keys were read. */
+static size_t read_keys(uint8_t bytes[][ROOM], tamis_key *keys) {
+    static char line[2 * ROOM + 2];
+    size_t count = 0;
+    while (count < AT_ONCE && fgets(line, sizeof line, stdin)) {
+        size_t size = 0;
+        for (const char *c = line; *c && *c != '\n'; c += 2, size++) {
+            unsigned value;
+            if (size == ROOM || sscanf(c, "%2x", &value) != 1) {
+                fprintf(stderr, "redis_filter: not a key: %s", line);
+                exit(2);
+            }
+            bytes[count][size] = (uint8_t)value;
+        }
+        keys[count] = (tamis_key){bytes[count], size};
+        count++;
+    }
+    return count;
+}
+
+static void ask_all(tamis_filter *filter, bool adds) {
+    static uint8_t bytes[AT_ONCE][ROOM];
+    static tamis_key keys[AT_ONCE];
+    static tamis_answer answers[AT_ONCE];
+    for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
+        must(adds ? tamis_filter_add_many(filter, keys, count, answers, NULL, &err)
+                  : tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
+        for (size_t i = 0; i < count; i++)
+            puts(answers[i] == TAMIS_SEEN ? "1" : answers[i] == TAMIS_FRESH ? "0" : "?");
+    }
+}
+
+static const tamis__layout *layout_of(tamis__redis_uri *uri) {
+    static const tamis__layout *const known[] = {&tamis__layout_php1, &tamis__layout_php2,
+                                                 &tamis__layout_php3};
+    const char *name = tamis__redis_uri_take(uri, "layout");
+    for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i]->name, name) == 0)
+            return known[i];
+    fprintf(stderr, "redis_filter: a layout whose places depend on no server is needed\n");
+    exit(2);
+}
+
+static void show_places(uint32_t servers, const char *name) {
+    static uint8_t bytes[AT_ONCE][ROOM];
+    static tamis_key keys[AT_ONCE];
+    const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis__redis_filter at = {.servers = servers, .parts = 1};
+    tamis_filter filter = {.body = &at, .allocator = tamis__allocator_resolve(NULL)};
+    at.uri = &at.named;
+    must(tamis__redis_uri_parse_name(&at.named, name, &filter.allocator, &err));
+    at.layout = layout_of(at.uri);
+    must(at.layout->open(&filter, &options, &err));
+    for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
+        for (size_t i = 0; i < count; i++) {
+            tamis__spot spot;
+            at.layout->place(&filter, &(tamis__asked){keys, NULL, count}, i, &spot);
+            printf("%" PRIu32, spot.server);
+            for (uint32_t j = 0; j < filter.plan.probes; j++) {
+                char key[TAMIS__REDIS_KEY];
+                size_t size = at.layout->key_name(&at, at.parts > 1 ? spot.keys[j] : spot.key, key);
+                printf(" %.*s=%" PRIu64, (int)size, key, spot.offsets[j]);
+            }
+            putchar('\n');
+        }
+    }
+    tamis_hasher_free(filter.hasher);
+    tamis__redis_uri_release(&at.named);
+}
+
+int main(int argc, char **argv) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter;
+    if (argc == 4 && strcmp(argv[1], "places") == 0) {
+        show_places((uint32_t)strtoul(argv[2], NULL, 10), argv[3]);
+        return 0;
+    }
+    if (argc != 3) {
+        fprintf(stderr, "usage: redis_filter add|make|ask|clear URI, or places SERVERS NAME\n");
+        return 2;
+    }
+    options.create = strcmp(argv[1], "make") == 0;
+    must(tamis_redis_filter_open(&filter, NULL, argv[2], &options, &err));
+    if (strcmp(argv[1], "clear") == 0)
+        must(tamis_filter_clear(filter, &err));
+    else
+        ask_all(filter, strcmp(argv[1], "ask") != 0);
+    tamis_filter_free(filter);
+    return 0;
+}

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Layouts php1, php2 and php3 beside PHP and php-redis, on random keys that come again: either answers what the other would,
+# sees what the other wrote, and removes it. Places in filters of more bits than a Redis here has room for are compared alone.
+set -u
+php -m 2>/dev/null | grep -qx redis || { echo "skipped: no php with its redis module (php-cli, php-redis)"; exit 77; }
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+. "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+redis_start
+here=$TAMIS_SOURCE_DIR/tests/interop
+ours=$TAMIS_INTEROP_DIR/redis_filter
+
+# keys COUNT DIFFERENT: lines of hexadecimal digits, some empty
+keys() {
+    php -r 'mt_srand((int) $argv[1] + (int) $argv[4]); for ($i = 0; $i < $argv[2]; $i++)
+        echo bin2hex(substr(md5((string) mt_rand(1, (int) $argv[3]), true), 0, mt_rand(0, 40) ? 16 : mt_rand(0, 2))), "\n";' \
+        "$seed" "$1" "$2" "$3"
+}
+die() { echo "$*"; exit 1; }
+
+# both VERSION BITS PROBES
+both() {
+    local uri="$redis_uri/seen?layout=php$1&bits=$2&probes=$3" php=("$here/redis.php" "$redis_socket" "$1")
+    tamis() { "$ours" "$1" "$uri" || exit 1; }
+    php() { command php "${php[@]}" "$1" "$bits" "$probes" 1 || exit 1; }
+    local bits=$2 probes=$3
+    # The same records to one and, after it was cleared by the other, to the other: the same answers, the same bits.
+    php add <"$work/keys" >"$work/php"
+    tamis ask <"$work/others" >"$work/tamis.asked"
+    php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$1 $2 $3: answers to questions differ"
+    sort -u "$work/tamis.asked" | tr -d '\n' | grep -qx 01 || die "php$1 $2 $3: no two answers"
+    redis_dump >"$work/php.bits"
+    tamis clear
+    [ -z "$(redis_dump)" ] || die "php$1: tamis does not remove what php wrote"
+    tamis add <"$work/keys" | cmp - "$work/php" || die "php$1 $2 $3: answers to adds differ"
+    redis_dump | cmp - "$work/php.bits" || die "php$1 $2 $3: bits differ"
+    php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$1 $2 $3: php does not see what tamis wrote"
+    # And each on top of the other.
+    php add <"$work/others" >"$work/php"
+    tamis add <"$work/others" | sort -u | grep -qx 1 || die "php$1 $2 $3: tamis does not see what php added"
+    php clear
+    [ -z "$(redis_dump)" ] || die "php$1: php does not remove what tamis wrote"
+}
+
+# Names and bytes of all there is.
+redis_dump() {
+    command php -r '$redis = new Redis(); $redis->connect($argv[1]); $keys = $redis->keys("*"); sort($keys);
+        foreach ($keys as $key) echo $key, " ", md5($redis->get($key)), " ", $redis->bitCount($key), "\n";' "$redis_socket"
+}
+
+keys "$(scaled 1000 5000 50000)" 700 1 >"$work/keys"
+keys "$(scaled 500 2000 20000)" 2000 2 >"$work/others"
+for version in 1 2 3; do
+    both $version 21895 5
+    both $version 9001 12
+    both $version 20000003 24
+done
+
+# places VERSION BITS PROBES SERVERS
+places() {
+    command php "$here/redis.php" - "$1" places "$2" "$3" "$4" <"$work/others" >"$work/php" || exit 1
+    "$ours" places "$4" "seen?layout=php$1&bits=$2&probes=$3" <"$work/others" | cmp - "$work/php" ||
+        die "php$1: places differ with $2 bits, $3 probes and $4 servers"
+}
+for bits in 350000000 4294967296 4294967297 8589934592 100000000000 4503599627370497; do
+    for servers in 1 2 3 7; do
+        places 2 $bits 13 $servers
+        places 3 $bits 24 $servers
+    done
+done
+places 1 4294967296 24 1
+# A probe less must not pass.
+"$ours" places 1 'seen?layout=php1&bits=4294967296&probes=23' <"$work/others" | cmp -s - "$work/php" &&
+    die "a mistake is not noticed"
+exit 0

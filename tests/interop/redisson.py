@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A filter in a Redis as Redisson keeps it, written from what its Java does and from the definition of HighwayHash
+(../format/tamis_hashes.py): the other side of redis_redisson.sh.
+
+Usage: redisson.py SOCKET NAME init N P | add | ask | dump | delete
+Keys come from standard input, in hexadecimal; for each goes out 1 (it was there) or 0.
+"""
+import math
+import pathlib
+import sys
+
+import redis
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "format"))
+import tamis_hashes as hashes  # noqa: E402
+
+INIT = """
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('hset', KEYS[1], 'size', ARGV[1])
+redis.call('hset', KEYS[1], 'hashIterations', ARGV[2])
+redis.call('hset', KEYS[1], 'expectedInsertions', ARGV[3])
+redis.call('hset', KEYS[1], 'falseProbability', ARGV[4])
+return 1
+"""
+# ARGV: size, hashIterations, then the bits of one key; 1 where all of them were set.
+ADD_OR_ASK = """
+local size = redis.call('hget', KEYS[1], 'size')
+local iterations = redis.call('hget', KEYS[1], 'hashIterations')
+assert(size == ARGV[1] and iterations == ARGV[2], 'Bloom filter config has been changed')
+local had = 1
+for i = 3, #ARGV do
+    local bit
+    if VERB == 'add' then bit = redis.call('setbit', KEYS[2], ARGV[i], 1)
+    else bit = redis.call('getbit', KEYS[2], ARGV[i]) end
+    if bit == 0 then had = 0 end
+end
+return had
+"""
+
+
+def indexes(key, size, iterations):
+    first, second = hashes.redisson(key)
+    h, found = first, []
+    for i in range(iterations):
+        found.append((h & 2**63 - 1) % size)
+        h = h + (first if i % 2 else second) & 2**64 - 1
+    return found
+
+
+def main():
+    socket, name, verb = sys.argv[1:4]
+    server = redis.Redis(unix_socket_path=socket)
+    config = name + ":config" if "{" in name else "{" + name + "}:config"
+    if verb == "init":
+        n, p = int(sys.argv[4]), float(sys.argv[5])
+        size = int(-n * math.log(p) / (math.log(2) * math.log(2)))
+        iterations = max(1, math.floor(size / n * math.log(2) + 0.5))
+        print(server.eval(INIT, 1, config, size, iterations, n, repr(p)))
+    elif verb == "delete":
+        print(server.delete(name, config))
+    elif verb == "dump":
+        print(sorted(server.hgetall(config).items()), (server.get(name) or b"").rstrip(b"\0").hex())
+    else:
+        size, iterations = (int(server.hget(config, field)) for field in ("size", "hashIterations"))
+        script = server.register_script(ADD_OR_ASK.replace("VERB", repr(verb)))
+        for line in sys.stdin:
+            print(script([config, name], [size, iterations] + indexes(bytes.fromhex(line.strip()), size, iterations)))
+
+
+main()

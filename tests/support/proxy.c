@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "proxy.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "support/scratch.h"
+
+enum { PAIRS = 32, BUFFER = 16384, TRICKLE_MS = 5 };
+
+typedef struct flow {
+    int from, to; /* descriptors */
+    char bytes[BUFFER];
+    size_t begin, end; /* those that have not been passed on */
+} flow;
+
+typedef struct pair {
+    bool used, held, trickles;
+    flow flows[2]; /* by way; the client is flows[PROXY_REQUESTS].from */
+} pair;
+
+typedef struct orders {
+    bool stops, armed, ends_held;
+    proxy_way way;
+    proxy_harm harm;
+    uint64_t at;
+    uint64_t mean, random; /* 0: once */
+} orders;
+
+struct proxy {
+    pthread_t thread;
+    int door, port, wake[2];
+    char socket_path[108];
+    pair pairs[PAIRS];     /* the thread's own */
+    pthread_mutex_t mutex; /* guards the rest */
+    orders now;
+    uint64_t passed[2], harmed;
+};
+
+static void give_up(const char *what) {
+    fprintf(stderr, "proxy: %s: %s\n", what, strerror(errno));
+    abort();
+}
+
+/* ---- connections ---- */
+
+static void hang_up(pair *one, bool reset) {
+    struct linger now = {1, 0};
+    if (reset)
+        setsockopt(one->flows[0].from, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close(one->flows[0].from);
+    close(one->flows[0].to);
+    one->used = false;
+}
+
+static void take_client(proxy *self) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int client = accept4(self->door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (client < 0 || server < 0)
+        give_up("accept");
+    setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    strcpy(address.sun_path, self->socket_path);
+    pair *one = self->pairs;
+    while (one < self->pairs + PAIRS && one->used)
+        one++;
+    if (one == self->pairs + PAIRS || connect(server, (struct sockaddr *)&address, sizeof address) < 0) {
+        close(client);
+        close(server);
+        return;
+    }
+    one->used = true;
+    one->held = one->trickles = false;
+    one->flows[PROXY_REQUESTS].from = one->flows[PROXY_REPLIES].to = client;
+    one->flows[PROXY_REQUESTS].to = one->flows[PROXY_REPLIES].from = server;
+    one->flows[0].begin = one->flows[0].end = one->flows[1].begin = one->flows[1].end = 0;
+}
+
+/* ---- harm ---- */
+
+static void draw(proxy *self) {
+    orders *now = &self->now;
+    now->at = test_below(&now->random, 2 * now->mean);
+    now->way = test_below(&now->random, 2) ? PROXY_REPLIES : PROXY_REQUESTS;
+    now->harm = test_below(&now->random, 2) ? PROXY_RESET : PROXY_CUT;
+    self->passed[0] = self->passed[1] = 0;
+}
+
+/* How many of the bytes that have come may go on; does the harm that is due. *ends: the connection is to. */
+static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *reset) {
+    flow *bytes = &one->flows[way];
+    orders *now = &self->now;
+    size_t size = bytes->end - bytes->begin;
+    *ends = *reset = false;
+    pthread_mutex_lock(&self->mutex);
+    if (now->armed && now->way == way && now->at < self->passed[way] + size) {
+        const size_t before = (size_t)(now->at - self->passed[way]);
+        now->armed = now->mean > 0;
+        self->harmed++;
+        *ends = now->harm == PROXY_CUT || now->harm == PROXY_RESET;
+        *reset = now->harm == PROXY_RESET;
+        one->held = now->harm == PROXY_HOLD;
+        one->trickles = now->harm == PROXY_TRICKLE;
+        if (now->harm == PROXY_GARBLE)
+            bytes->bytes[bytes->begin + before] ^= (char)(1 << before % 7);
+        else if (now->harm != PROXY_TRICKLE)
+            size = before;
+        self->passed[way] += size;
+        if (now->mean)
+            draw(self);
+    } else {
+        self->passed[way] += size;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return size;
+}
+
+/* false: it is over. */
+static bool pass(proxy *self, pair *one, proxy_way way) {
+    flow *bytes = &one->flows[way];
+    ssize_t some = recv(bytes->from, bytes->bytes, BUFFER, MSG_DONTWAIT);
+    bool ends, reset;
+    if (some < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    if (some <= 0)
+        return false;
+    bytes->begin = 0;
+    bytes->end = (size_t)some;
+    size_t size = judge(self, one, way, &ends, &reset);
+    while (bytes->begin < size) {
+        /* Nobody here is slow for long: to wait is simple. */
+        struct pollfd fd = {bytes->to, POLLOUT, 0};
+        poll(&fd, 1, -1);
+        some = send(bytes->to, bytes->bytes + bytes->begin, one->trickles ? 1 : size - bytes->begin,
+                    MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (some < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        bytes->begin += some > 0 ? (size_t)some : 0;
+        if (one->trickles)
+            poll(NULL, 0, TRICKLE_MS);
+    }
+    if (ends)
+        hang_up(one, reset);
+    return true;
+}
+
+static void *run(void *context) {
+    proxy *self = context;
+    for (;;) {
+        struct pollfd fds[2 + 2 * PAIRS];
+        fds[0] = (struct pollfd){self->door, POLLIN, 0};
+        fds[1] = (struct pollfd){self->wake[0], POLLIN, 0};
+        for (int i = 0; i < PAIRS; i++)
+            for (int way = 0; way < 2; way++) {
+                pair *one = &self->pairs[i];
+                fds[2 + 2 * i + way] =
+                    (struct pollfd){one->used && !one->held ? one->flows[way].from : -1, POLLIN, 0};
+            }
+        if (poll(fds, 2 + 2 * PAIRS, -1) < 0 && errno != EINTR)
+            give_up("poll");
+        pthread_mutex_lock(&self->mutex);
+        bool stops = self->now.stops, ends_held = self->now.ends_held;
+        self->now.ends_held = false;
+        pthread_mutex_unlock(&self->mutex);
+        char byte;
+        if (fds[1].revents)
+            (void)!read(self->wake[0], &byte, 1);
+        for (int i = 0; i < PAIRS; i++) {
+            pair *one = &self->pairs[i];
+            if (one->used && (stops || (ends_held && (one->held || one->trickles))))
+                hang_up(one, false);
+            for (int way = 0; way < 2; way++)
+                if (one->used && !one->held && fds[2 + 2 * i + way].fd >= 0 && fds[2 + 2 * i + way].revents &&
+                    !pass(self, one, (proxy_way)way))
+                    hang_up(one, false);
+        }
+        if (stops)
+            return NULL;
+        if (fds[0].revents)
+            take_client(self);
+    }
+}
+
+/* ---- from outside ---- */
+
+proxy *proxy_start(const char *socket_path) {
+    proxy *self = calloc(1, sizeof *self);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    if (!self)
+        give_up("memory");
+    snprintf(self->socket_path, sizeof self->socket_path, "%s", socket_path);
+    self->door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (bind(self->door, (struct sockaddr *)&address, size) < 0 || listen(self->door, PAIRS) < 0 ||
+        getsockname(self->door, (struct sockaddr *)&address, &size) < 0 || pipe(self->wake) < 0)
+        give_up("listen");
+    self->port = ntohs(address.sin_port);
+    pthread_mutex_init(&self->mutex, NULL);
+    if (pthread_create(&self->thread, NULL, run, self) != 0)
+        give_up("thread");
+    return self;
+}
+
+static void order(proxy *self, orders now) {
+    pthread_mutex_lock(&self->mutex);
+    self->now = now;
+    self->passed[0] = self->passed[1] = self->harmed = 0;
+    if (now.mean)
+        draw(self);
+    pthread_mutex_unlock(&self->mutex);
+    if (write(self->wake[1], "", 1) < 0)
+        give_up("wake");
+}
+
+void proxy_stop(proxy *self) {
+    if (!self)
+        return;
+    order(self, (orders){.stops = true});
+    pthread_join(self->thread, NULL);
+    pthread_mutex_destroy(&self->mutex);
+    close(self->door);
+    close(self->wake[0]);
+    close(self->wake[1]);
+    free(self);
+}
+
+int proxy_port(const proxy *self) {
+    return self->port;
+}
+
+void proxy_arm(proxy *self, proxy_way way, proxy_harm harm, uint64_t at) {
+    order(self, (orders){.armed = true, .way = way, .harm = harm, .at = at});
+}
+
+void proxy_arm_random(proxy *self, uint64_t mean, uint64_t seed) {
+    order(self, (orders){.armed = mean > 0, .mean = mean, .random = seed});
+}
+
+void proxy_disarm(proxy *self) {
+    order(self, (orders){.ends_held = true});
+}
+
+uint64_t proxy_passed(proxy *self, proxy_way way) {
+    pthread_mutex_lock(&self->mutex);
+    uint64_t passed = self->passed[way];
+    pthread_mutex_unlock(&self->mutex);
+    return passed;
+}
+
+uint64_t proxy_harmed(proxy *self) {
+    pthread_mutex_lock(&self->mutex);
+    uint64_t harmed = self->harmed;
+    pthread_mutex_unlock(&self->mutex);
+    return harmed;
+}

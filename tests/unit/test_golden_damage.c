@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Every kind of file of format 1, with any byte changed or cut off at any: it is refused, or answers as before. Nothing
+ * is taken from memory beyond the file's own size, and no key that it has is "absent".
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+#include "base/bytes.h"
+#include "golden/golden_reader.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+
+enum { KEYS = 512, KEY_MAX = 64, SMALL = 9000, MEDIUM = 64 << 10, SPARE = 64 << 10 };
+
+static const char secret[] = "a secret of 25 characters";
+
+/* A golden file, and what it is known to have. */
+typedef struct good_file {
+    char name[256];
+    test_bytes bytes;
+    uint64_t header, body, sums; /* where the first ends, and where the others begin */
+    tamis_key keys[KEYS];
+    uint8_t key_bytes[KEYS][KEY_MAX];
+    size_t count;
+    int fd; /* of a copy that is written to */
+} good_file;
+
+static good_file file;
+
+static tamis_open_options options_of(const tamis_allocator *allocator) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    options.format = TAMIS_FORMAT_TAMIS;
+    options.allocator = allocator;
+    if (strstr(file.name, "-sip")) {
+        options.secret = secret;
+        options.secret_size = sizeof secret - 1;
+    }
+    return options;
+}
+
+static void read_keys(void) {
+    char path[512];
+    file.count = 0;
+    snprintf(path, sizeof path, "format-1/good/%s.asked", file.name);
+    for (golden g = golden_open(path); golden_next(&g);) {
+        if (*g.field[1] != '1' || strchr(g.field[0], ':') || file.count == KEYS)
+            continue;
+        assert_true(strlen(g.field[0]) <= 2 * (size_t)KEY_MAX);
+        uint8_t *bytes = file.key_bytes[file.count];
+        file.keys[file.count++] = (tamis_key){bytes, golden_bytes(g.field[0], bytes)};
+    }
+    assert_true(file.count > 0);
+}
+
+/* Whether all of its keys are there; a block that is found damaged when it is used is as good. */
+static void ask(const tamis_filter *filter, const char *what, uint64_t at) {
+    tamis_answer answers[KEYS];
+    size_t done = 0;
+    tamis_status status = tamis_filter_contains_many(filter, file.keys, file.count, answers, &done, NULL);
+    assert_true(status == TAMIS_OK || status == TAMIS_E_DAMAGED);
+    for (size_t i = 0; i < done; i++)
+        if (answers[i] != TAMIS_SEEN)
+            fail_msg("%s %s at byte %llu: a key is absent", file.name, what, (unsigned long long)at);
+}
+
+static void check_status(tamis_status status, bool harmless, const char *what, uint64_t at) {
+    if (harmless ? status != TAMIS_OK : status != TAMIS_E_DAMAGED && status != TAMIS_E_FORMAT)
+        fail_msg("%s %s at byte %llu: %s", file.name, what, (unsigned long long)at, tamis_strerror(status));
+}
+
+/* Decoded it is read whole at once. */
+static void decode(const uint8_t *bytes, uint64_t size, bool harmless, const char *what, uint64_t at) {
+    fault_memory memory = {.limit = size + SPARE};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_open_options options = options_of(&allocator);
+    tamis_filter *filter = NULL;
+    check_status(tamis_filter_decode(&filter, bytes, size, &options, NULL), harmless, what, at);
+    if (filter)
+        ask(filter, what, at);
+    tamis_filter_free(filter);
+    assert_true(memory.live_blocks == 0 && memory.refused == 0);
+}
+
+/* Mapped, its body is read where it is asked, and by who verifies it. */
+static void open_mapped(bool harmless, const char *what, uint64_t at) {
+    tamis_open_options options = options_of(NULL);
+    tamis_filter *filter = NULL;
+    tamis_status status = tamis_filter_open(&filter, scratch("file"), &options, NULL);
+    if (status == TAMIS_OK) {
+        ask(filter, what, at);
+        status = tamis_filter_verify(filter, NULL);
+    }
+    check_status(status, harmless, what, at);
+    tamis_filter_free(filter);
+}
+
+static void change(uint64_t at, uint8_t bits) {
+    bool harmless = at >= file.header && at < file.body; /* zeros between the two, which nobody reads */
+    uint8_t *byte = file.bytes.data + at;
+    *byte ^= bits;
+    assert_int_equal(pwrite(file.fd, byte, 1, (off_t)at), 1);
+    decode(file.bytes.data, file.bytes.size, harmless, "changed", at);
+    open_mapped(harmless, "changed", at);
+    *byte ^= bits;
+    assert_int_equal(pwrite(file.fd, byte, 1, (off_t)at), 1);
+}
+
+static void cut(uint64_t size) {
+    uint8_t *exact = malloc(size ? size : 1); /* what is read behind its end shows */
+    assert_non_null(exact);
+    memcpy(exact, file.bytes.data, size);
+    assert_int_equal(ftruncate(file.fd, (off_t)size), 0);
+    decode(exact, size, false, "cut", size);
+    open_mapped(false, "cut", size);
+    free(exact);
+}
+
+/* Larger ones, which have nothing that the small ones have not, by samples. */
+static void damage(void) {
+    uint64_t size = file.bytes.size;
+    uint64_t step = test_scale(1, 101, 37) * (size > MEDIUM ? 997 : size > SMALL ? 17 : 1);
+    for (uint64_t at = 0; at < size; at += at < file.header ? 1 : step)
+        change(at, (uint8_t)(1u << at % 8));
+    for (uint64_t bit = 0; bit < 8 * file.header; bit += test_scale(1, 7, 7))
+        change(bit / 8, (uint8_t)(1u << bit % 8));
+    for (uint64_t at = file.sums; at < size; at += test_scale(1, 5, 5))
+        change(at, 0xff);
+    open_mapped(true, "as it was", 0);
+    for (uint64_t left = size - 1; left > 0; left -= left < step ? left : left < file.header ? 1 : step)
+        cut(left);
+    cut(0);
+}
+
+static void every_byte_of_every_good_file(void **state) {
+    char folder[4096], path[8192];
+    const char *source = getenv("TAMIS_SOURCE_DIR");
+    int files = 0;
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/tests/golden/format-1/good", source ? source : ".");
+    DIR *all = opendir(folder);
+    assert_non_null(all);
+    for (const struct dirent *entry; (entry = readdir(all));) {
+        size_t size = strlen(entry->d_name);
+        if (size <= 6 || strcmp(entry->d_name + size - 6, ".tamis") != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(file.name, sizeof file.name, "%.*s", (int)(size - 6), entry->d_name);
+        file_read(path, &file.bytes);
+        file.header = tamis__load32le(file.bytes.data + 12);
+        file.body = tamis__load64le(file.bytes.data + 32);
+        file.sums = file.body + tamis__load64le(file.bytes.data + 40);
+        read_keys();
+        file_write(scratch("file"), file.bytes.data, file.bytes.size);
+        file.fd = open(scratch("file"), O_WRONLY | O_CLOEXEC);
+        assert_true(file.fd >= 0);
+        damage();
+        close(file.fd);
+        files++;
+    }
+    closedir(all);
+    bytes_clear(&file.bytes);
+    assert_int_equal(files, 19);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_byte_of_every_good_file)};
+    scratch_make();
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    scratch_remove();
+    return failed;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A batch through a proxy that does harm to every byte of what is asked and answered. Whatever happens, a key that was
+ * answered is in, and of a key's answers one is FRESH, or none where one is UNKNOWN.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/redis.h>
+
+#include "support/fault.h"
+#include "support/proxy.h"
+#include "support/redis_server.h"
+
+enum { KEYS = 4 };
+
+/* Of a batch: the third is the first once more. */
+static const int same_as[KEYS] = {0, 1, 0, 3};
+
+static const char *const layouts[] = {"n?expect=1000000&fpr=1e-6&partition=262144",
+                                      "n?layout=java&expect=1000000&fpr=0.01"};
+
+static redis_server server;
+static proxy *between;
+static tamis_error err;
+static size_t descriptors;
+static uint64_t next_key; /* every batch has keys of its own */
+
+static int set_up(void **state) {
+    (void)state;
+    descriptors = fault_open_descriptors();
+    if (!redis_server_installed())
+        return 0;
+    redis_server_start(&server, NULL);
+    between = proxy_start(server.socket);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    proxy_stop(between);
+    redis_server_stop(&server);
+    return fault_open_descriptors() == descriptors ? 0 : -1;
+}
+
+static void need_server(void) {
+    if (!server.pid)
+        skip();
+    proxy_disarm(between);
+    redis_server_ask(&server, "FLUSHALL");
+}
+
+static void must(tamis_status status) {
+    if (status != TAMIS_OK)
+        fail_msg("%s", err.text);
+}
+
+/* On a busy machine a server may miss a time that is short for the test's sake: then once more. */
+static bool is_passing(tamis_status status) {
+    if (status == TAMIS_E_TIMEOUT || status == TAMIS_E_IO)
+        return true;
+    must(status);
+    return false;
+}
+
+static tamis_filter *open_at(int port, const char *rest, const char *more) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    char uri[400];
+    options.create = true;
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/%s&%s", port, rest, more);
+    while (is_passing(tamis_redis_filter_open(&filter, NULL, uri, &options, &err)))
+        ;
+    return filter;
+}
+
+/* One filter by two ways: with harm and without. */
+typedef struct both {
+    tamis_filter *harmed, *direct;
+} both;
+
+static both open_both(const char *layout, const char *more) {
+    both made = {NULL, open_at(server.port, layout, "timeout=20s")};
+    made.harmed = open_at(proxy_port(between), layout, more);
+    return made;
+}
+
+static void close_both(both *made) {
+    proxy_disarm(between);
+    tamis_filter_free(made->harmed);
+    tamis_filter_free(made->direct);
+}
+
+static void make_keys(tamis_key keys[KEYS], uint64_t values[KEYS]) {
+    for (int i = 0; i < KEYS; i++) {
+        values[i] = next_key + (uint64_t)same_as[i];
+        keys[i] = (tamis_key){&values[i], sizeof values[i]};
+    }
+    next_key += KEYS;
+}
+
+static void check_answers(const tamis_answer answers[KEYS], const char *where) {
+    for (int i = 0; i < KEYS; i++) {
+        int fresh = 0, unknown = 0;
+        for (int j = 0; j < KEYS; j++) {
+            fresh += same_as[j] == same_as[i] && answers[j] == TAMIS_FRESH;
+            unknown += same_as[j] == same_as[i] && answers[j] == TAMIS_UNKNOWN;
+        }
+        if (fresh > 1 || (fresh == 0 && unknown == 0))
+            fail_msg("%s: key %d is fresh %d times and unknown %d times", where, i, fresh, unknown);
+    }
+}
+
+static void check_in(const tamis_filter *filter, const tamis_key keys[KEYS], size_t count,
+                     const char *where) {
+    tamis_answer answers[KEYS];
+    while (is_passing(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err)))
+        ;
+    for (size_t i = 0; i < count; i++)
+        if (answers[i] != TAMIS_SEEN)
+            fail_msg("%s: key %zu was answered, and is not there", where, i);
+}
+
+static uint64_t step(void) {
+    return test_scale(1, 13, 7);
+}
+
+/* The connection ends at each byte: all is asked again, and comes out right. */
+static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, uint64_t every) {
+    both ends = open_both(layout, "retry_interval=1ms&patience=60s");
+    bool reached = true;
+    for (uint64_t at = 0; reached; at += every) {
+        tamis_key keys[KEYS];
+        uint64_t values[KEYS];
+        tamis_answer answers[KEYS];
+        char where[100];
+        snprintf(where, sizeof where, "%.8s, way %d, harm %d, byte %" PRIu64, layout, way, harm, at);
+        make_keys(keys, values);
+        proxy_arm(between, way, harm, at);
+        must(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
+        reached = proxy_harmed(between) > 0;
+        check_answers(answers, where);
+        check_in(ends.direct, keys, KEYS, where);
+        proxy_arm(between, way, harm, at);
+        check_in(ends.harmed, keys, KEYS, where);
+        make_keys(keys, values);
+        proxy_arm(between, way, harm, at);
+        must(tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, NULL, &err));
+        for (int i = 0; i < KEYS; i++)
+            assert_int_equal(answers[i], TAMIS_FRESH);
+    }
+    close_both(&ends);
+}
+
+static void a_connection_may_end_at_every_byte(void **state) {
+    (void)state;
+    need_server();
+    for (int layout = 0; layout < 2; layout++)
+        for (int way = 0; way < 2; way++) {
+            cut_everywhere(layouts[layout], (proxy_way)way, PROXY_CUT, step());
+            cut_everywhere(layouts[layout], (proxy_way)way, PROXY_RESET, 5 * step());
+        }
+}
+
+/* A server that falls silent in the middle is left for another connection. */
+static void a_connection_may_fall_silent(void **state) {
+    (void)state;
+    need_server();
+    for (int layout = 0; layout < 2; layout++) {
+        both ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=60s");
+        for (int way = 0; way < 2; way++)
+            for (uint64_t at = 0; at < 300; at += 23 * step()) {
+                tamis_key keys[KEYS];
+                uint64_t values[KEYS];
+                tamis_answer answers[KEYS];
+                make_keys(keys, values);
+                proxy_arm(between, (proxy_way)way, PROXY_HOLD, at);
+                must(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
+                check_answers(answers, "silent");
+                check_in(ends.direct, keys, KEYS, "silent");
+                proxy_disarm(between);
+            }
+        close_both(&ends);
+    }
+}
+
+/* One that says a byte now and then and never a whole answer is not waited for without end. */
+static void a_connection_may_trickle(void **state) {
+    (void)state;
+    need_server();
+    both ends = open_both(layouts[0], "patience=100ms");
+    tamis_key keys[KEYS];
+    uint64_t values[KEYS];
+    tamis_answer answers[KEYS];
+    size_t done = 77;
+    make_keys(keys, values);
+    proxy_arm(between, PROXY_REPLIES, PROXY_TRICKLE, 0);
+    assert_int_equal(tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, &done, &err),
+                     TAMIS_E_TIMEOUT);
+    assert_int_equal(done, 0);
+    assert_non_null(strstr(err.text, "patience="));
+    close_both(&ends);
+}
+
+/* A bit that is turned over cannot always be noticed; but nothing hangs or breaks, and the next call is right. */
+static void a_bit_may_be_turned_over(void **state) {
+    (void)state;
+    need_server();
+    for (int layout = 0; layout < 2; layout++) {
+        both ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=50ms");
+        for (int way = 0; way < 2; way++) {
+            bool reached = true;
+            for (uint64_t at = 0; reached; at += 3 * step()) {
+                tamis_key keys[KEYS];
+                uint64_t values[KEYS];
+                tamis_answer answers[KEYS];
+                make_keys(keys, values);
+                proxy_arm(between, (proxy_way)way, PROXY_GARBLE, at);
+                tamis_status status = tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err);
+                reached = proxy_harmed(between) > 0;
+                proxy_disarm(between);
+                if (status != TAMIS_OK && !strstr(err.text, "; "))
+                    fail_msg("%s", err.text);
+                make_keys(keys, values);
+                must(tamis_filter_add_many(ends.direct, keys, KEYS, answers, NULL, &err));
+                check_in(ends.harmed, keys, KEYS, "garbled before");
+            }
+        }
+        close_both(&ends);
+    }
+}
+
+/* The first reply of a batch comes from a partition that is gone; then the connection fails, before the footers are
+ * looked at. Nothing is answered: least of all that a key is absent. */
+static void half_a_batch_of_a_damaged_filter_says_nothing(void **state) {
+    (void)state;
+    need_server();
+    both ends = open_both(layouts[0], "retry_interval=1ms&patience=1ms");
+    tamis_key keys[KEYS];
+    uint64_t values[KEYS];
+    tamis_answer answers[KEYS];
+    make_keys(keys, values);
+    must(tamis_filter_add_many(ends.direct, keys, KEYS, answers, NULL, &err));
+    char names[20000], *rest = NULL;
+    snprintf(names, sizeof names, "%s", redis_server_ask(&server, "KEYS *:bits"));
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+        redis_server_number(&server, "DEL %s", name);
+    bool reached = true;
+    for (uint64_t at = 0; reached; at++) {
+        size_t done = 0;
+        proxy_arm(between, PROXY_REPLIES, PROXY_CUT, at);
+        tamis_status status = tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, &done, &err);
+        reached = proxy_harmed(between) > 0;
+        if (status != TAMIS_E_DAMAGED && status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT)
+            fail_msg("byte %" PRIu64 ": %s", at, err.text);
+        assert_int_equal(done, 0);
+    }
+    close_both(&ends);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_may_end_at_every_byte),
+        cmocka_unit_test(a_connection_may_fall_silent),
+        cmocka_unit_test(a_connection_may_trickle),
+        cmocka_unit_test(a_bit_may_be_turned_over),
+        cmocka_unit_test(half_a_batch_of_a_damaged_filter_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Layouts php1, php2 and php3: where bits go, from the hashes that PHP made (tests/golden), and what a server has of
+ * them. tests/interop/redis_php.sh asks PHP itself. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+#include <tamis/redis.h>
+
+#include "golden/golden_reader.h"
+#include "store/redis/redis_filter.h"
+#include "support/redis_server.h"
+#include "support/scratch.h"
+
+static redis_server server;
+
+/* Static storage, until the next call. */
+static const char *server_uri(const char *rest) {
+    static char uri[700];
+    snprintf(uri, sizeof uri, "%s/%s", server.uri_unix, rest);
+    return uri;
+}
+
+static tamis_error err = TAMIS_ERROR_INIT;
+
+/* ---- places ---- */
+
+/* A filter that was opened, of no server: layouts php ask none. */
+typedef struct opened {
+    tamis_filter filter;
+    tamis__redis_filter at;
+    tamis_allocator allocator;
+} opened;
+
+static tamis_status open_layout(opened *one, const tamis__layout *layout, uint32_t servers,
+                                const char *name) {
+    const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    memset(one, 0, sizeof *one);
+    one->allocator = tamis__allocator_resolve(NULL);
+    one->filter.allocator = one->allocator;
+    one->filter.body = &one->at;
+    one->at.layout = layout;
+    one->at.uri = &one->at.named;
+    one->at.servers = servers;
+    one->at.parts = 1;
+    assert_int_equal(tamis__redis_uri_parse_name(&one->at.named, name, &one->allocator, &err), TAMIS_OK);
+    return layout->open(&one->filter, &options, &err);
+}
+
+static void close_layout(opened *one) {
+    tamis_hasher_free(one->filter.hasher);
+    tamis__redis_uri_release(&one->at.named);
+}
+
+/* IEEE, a bit at a time. */
+static uint32_t crc32_of(const uint8_t *data, size_t size) {
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= data[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+    }
+    return ~crc;
+}
+
+static uint64_t up(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+typedef struct place_case {
+    const tamis__layout *layout;
+    uint64_t m;
+    uint32_t servers;
+    uint32_t keys; /* P */
+} place_case;
+
+/* The published rules, in whole numbers. */
+static void check_places(const place_case *c) {
+    const bool by_offset = c->layout == &tamis__layout_php3, by_key = c->layout == &tamis__layout_php2;
+    const uint64_t share = by_offset && c->servers > 1 ? up(c->m, c->servers) : c->m,
+                   part = up(share, c->keys);
+    static uint8_t bytes[4096];
+    char name[80];
+    opened one;
+    int rows = 0;
+    snprintf(name, sizeof name, "seen?bits=%llu&probes=16", (unsigned long long)c->m);
+    assert_int_equal(open_layout(&one, c->layout, c->servers, name), TAMIS_OK);
+    assert_int_equal(one.at.keys, c->keys);
+    assert_int_equal(one.at.parts, !by_offset ? 1 : c->keys < 16 ? c->keys : 16);
+    for (golden g = golden_open("php8-bkdr.tsv"); golden_next(&g); rows++) {
+        const tamis_key key = {bytes, golden_bytes(g.field[0], bytes)};
+        const uint32_t crc = crc32_of(bytes, key.size);
+        tamis__spot spot;
+        c->layout->place(&one.filter, &(tamis__asked){&key, NULL, 1}, 0, &spot);
+        assert_int_equal(spot.server, crc % c->servers);
+        for (int n = 0; n < 16; n++) {
+            char *comma;
+            uint64_t h = strtoull(g.field[1 + n], &comma, 10);
+            if (by_offset)
+                h = strtoull(comma + 1, NULL, 10);
+            uint64_t offset = h % share, number = by_offset ? offset / part : by_key ? crc % c->keys : 0;
+            assert_true(spot.offsets[n] == (by_offset ? offset % part : offset));
+            assert_true(spot.offsets[n] < UINT64_C(1) << 32);
+            assert_int_equal(by_offset && c->keys > 1 ? spot.keys[n] : spot.key, number);
+        }
+    }
+    assert_int_equal(rows, 200);
+    close_layout(&one);
+}
+
+static void bits_are_where_php_has_them(void **state) {
+    (void)state;
+    assert_int_equal(crc32_of((const uint8_t *)"123456789", 9), 0xcbf43926);
+    static const place_case cases[] = {
+        {&tamis__layout_php1, 1, 1, 1},
+        {&tamis__layout_php1, 350000000, 1, 1},
+        {&tamis__layout_php1, UINT64_C(1) << 32, 1, 1},
+        {&tamis__layout_php2, 350000000, 1, 1},
+        {&tamis__layout_php2, 350000000, 3, 1},
+        {&tamis__layout_php2, UINT64_C(1) << 32, 2, 1},
+        {&tamis__layout_php2, (UINT64_C(1) << 32) + 1, 1, 2},
+        {&tamis__layout_php2, (UINT64_C(1) << 32) + 1, 2, 1},
+        {&tamis__layout_php2, UINT64_C(100000000000), 3, 8},
+        {&tamis__layout_php3, 21895, 1, 1},
+        {&tamis__layout_php3, 21895, 4, 1},
+        {&tamis__layout_php3, UINT64_C(1) << 32, 1, 1},
+        {&tamis__layout_php3, (UINT64_C(1) << 32) + 1, 1, 2},
+        {&tamis__layout_php3, (UINT64_C(1) << 32) + 1, 2, 1},
+        {&tamis__layout_php3, UINT64_C(50000000001), 1, 12},
+        {&tamis__layout_php3, UINT64_C(50000000001), 5, 3},
+        {&tamis__layout_php3, UINT64_C(1) << 53, 1, 1 << 21},
+        {&tamis__layout_php3, (UINT64_C(1) << 53) - 1, 7, 299594},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_places(&cases[i]);
+}
+
+static void assert_name(const tamis__layout *layout, uint64_t m, uint32_t key, const char *want) {
+    char name[80], got[TAMIS__REDIS_KEY];
+    opened one;
+    snprintf(name, sizeof name, "a%%20b?bits=%llu&probes=4", (unsigned long long)m);
+    assert_int_equal(open_layout(&one, layout, 1, name), TAMIS_OK);
+    size_t size = layout->key_name(&one.at, key, got);
+    assert_int_equal(size, strlen(want));
+    assert_memory_equal(got, want, size);
+    close_layout(&one);
+}
+
+static void names_are_those_of_php(void **state) {
+    (void)state;
+    assert_name(&tamis__layout_php1, 100, 0, "a b");
+    assert_name(&tamis__layout_php2, 100, 0, "a b.0");
+    assert_name(&tamis__layout_php2, UINT64_C(1) << 40, 255, "a b.255");
+    assert_name(&tamis__layout_php3, 100, 0, "a b:0");
+    assert_name(&tamis__layout_php3, UINT64_C(1) << 53, (1 << 21) - 1, "a b:2097151");
+}
+
+static void refused(const tamis__layout *layout, uint32_t servers, const char *name, const char *why) {
+    opened one;
+    assert_int_equal(open_layout(&one, layout, servers, name), TAMIS_E_INVALID);
+    if (!strstr(err.text, why))
+        fail_msg("'%s' does not say '%s'", err.text, why);
+    close_layout(&one);
+}
+
+static void parameters_are_checked(void **state) {
+    (void)state;
+    refused(&tamis__layout_php1, 1, "x",
+            "x: layout php1 keeps no parameters in the Redis; give bits=M and probes=K");
+    refused(&tamis__layout_php2, 1, "x?bits=7", "layout php2 keeps no parameters");
+    refused(&tamis__layout_php3, 1, "x?probes=7", "layout php3 keeps no parameters");
+    refused(&tamis__layout_php1, 1, "x?bits=4294967297&probes=1", "from 1 to 4294967296");
+    refused(&tamis__layout_php3, 1, "x?bits=9007199254740993&probes=1", "from 1 to 9007199254740992");
+    refused(&tamis__layout_php3, 1, "x?bits=1&probes=256", "from 1 to 255");
+    refused(&tamis__layout_php3, 1, "x?bits=1&probes=2&expect=3", "parameter 'expect' is not known");
+    refused(&tamis__layout_php1, 2, "x?bits=1&probes=2", "has one server");
+}
+
+/* ---- a server ---- */
+
+enum { MODEL_KEYS = 8, MODEL_BITS = 4096, MOST = 600 };
+
+static bool model[MODEL_KEYS][MODEL_BITS];
+
+static redisContext *redis;
+
+static long long number_of(const char *command, const char *key) {
+    redisReply *reply = redisCommand(redis, "%s %s", command, key);
+    assert_non_null(reply);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    long long number = reply->integer;
+    freeReplyObject(reply);
+    return number;
+}
+
+static tamis_filter *filter_of(const char *name) {
+    tamis_filter *filter = NULL;
+    if (tamis_redis_filter_open(&filter, NULL, server_uri(name), NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+/* One that a layout has only past 2^32 bits: its bits in so many Redis keys, as if these were the most there can be. */
+static void cut_up(tamis_filter *filter, uint32_t keys) {
+    tamis__redis_filter *at = filter->body;
+    at->keys = keys;
+    at->partition = up(at->share, keys);
+    at->parts = keys < filter->plan.probes ? keys : filter->plan.probes;
+}
+
+/* Adds and asks batches with keys that come again, in one batch too, and keeps the bits itself: each answer is whether all
+ * of them were set, or with `unknown` that nobody knows whether an add set them. */
+static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) {
+    static char text[MOST][24];
+    static tamis_key keys[MOST];
+    static tamis_answer answers[MOST];
+    const tamis__redis_filter *at = filter->body;
+    uint64_t seen = 0, fresh = 0;
+    memset(model, 0, sizeof model);
+    for (int round = 0; round < 20; round++) {
+        const bool adds = round % 2 == 0;
+        size_t count = 1 + test_below(random, MOST), done = 0;
+        for (size_t i = 0; i < count; i++)
+            keys[i] = (tamis_key){text[i], (size_t)snprintf(text[i], sizeof *text, "%llu",
+                                                            (unsigned long long)test_below(random, 900))};
+        assert_int_equal(adds ? tamis_filter_add_many(filter, keys, count, answers, &done, &err)
+                              : tamis_filter_contains_many(filter, keys, count, answers, &done, &err),
+                         TAMIS_OK);
+        assert_int_equal(done, count);
+        for (size_t i = 0; i < count; i++) {
+            bool had_all = true;
+            tamis__spot spot;
+            at->layout->place(filter, &(tamis__asked){keys, NULL, count}, i, &spot);
+            for (uint32_t j = 0; j < filter->plan.probes; j++) {
+                bool *bit = &model[at->parts > 1 ? spot.keys[j] : spot.key][spot.offsets[j]];
+                had_all = had_all && *bit;
+                *bit = *bit || adds;
+            }
+            if (!(unknown && adds && answers[i] == TAMIS_UNKNOWN))
+                assert_int_equal(answers[i], had_all ? TAMIS_SEEN : TAMIS_FRESH);
+            seen += had_all;
+            fresh += !had_all && adds;
+        }
+    }
+    assert_true(seen > 100 && fresh > 100); /* the keys were neither all old nor all new */
+    assert_true(filter->added == fresh || (unknown && filter->added < fresh));
+}
+
+/* The server has the bits of the model, and no others. */
+static void check_bits(const tamis_filter *filter) {
+    const tamis__redis_filter *at = filter->body;
+    for (uint32_t key = 0; key < at->keys; key++) {
+        char name[TAMIS__REDIS_KEY];
+        name[at->layout->key_name(at, key, name)] = '\0';
+        redisReply *reply = redisCommand(redis, "GET %s", name);
+        assert_int_equal(reply->type, REDIS_REPLY_STRING);
+        for (size_t i = 0; i < MODEL_BITS; i++)
+            assert_int_equal(i / 8 < reply->len && reply->str[i / 8] >> (7 - i % 8) & 1, model[key][i]);
+        assert_true(reply->len <= MODEL_BITS / 8);
+        freeReplyObject(reply);
+    }
+}
+
+static void answers_are_the_old_bits(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    static const struct {
+        const char *name;
+        uint32_t keys;
+    } cases[] = {
+        {"seen?layout=php1&bits=4096&probes=3", 1},  {"seen?layout=php2&bits=4000&probes=4", 1},
+        {"seen?layout=php3&bits=4096&probes=5", 1},  {"seen?layout=php3&bits=8192&probes=5", 2},
+        {"seen?layout=php3&bits=30001&probes=5", 8}, {"seen?layout=php3&bits=8000&probes=1", 8},
+        {"seen?layout=php3&bits=8000&probes=16", 8},
+    };
+    uint64_t random = test_seed(6);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tamis_filter *filter = filter_of(cases[i].name);
+        if (cases[i].keys > 1)
+            cut_up(filter, cases[i].keys);
+        check_batches(filter, &random, false);
+        check_bits(filter);
+        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+        assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
+        assert_true(info.ones > 0 && info.fpr_live > 0 && info.fpr_live < 1 && info.cardinality > 50);
+        assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+        redisReply *left = redisCommand(redis, "DBSIZE");
+        assert_int_equal(left->integer, 0);
+        freeReplyObject(left);
+        tamis_filter_free(filter);
+    }
+}
+
+/* Two parts of php2 are two filters. */
+static void php2_has_a_part_for_a_key(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    uint64_t random = test_seed(7);
+    tamis_filter *filter = filter_of("seen?layout=php2&bits=4096&probes=3");
+    ((tamis__redis_filter *)filter->body)->keys = 3;
+    check_batches(filter, &random, false);
+    check_bits(filter);
+    assert_true(number_of("EXISTS", "seen.0") && number_of("EXISTS", "seen.1") &&
+                number_of("EXISTS", "seen.2"));
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+    assert_false(number_of("EXISTS", "seen.2"));
+    tamis_filter_free(filter);
+}
+
+/* ---- connections that are cut ---- */
+
+static atomic_bool cutting;
+static atomic_int cuts;
+
+static void *cut_connections(void *context) {
+    redisContext *own = context;
+    while (cutting) {
+        redisReply *reply = redisCommand(own, "CLIENT KILL TYPE normal SKIPME yes");
+        cuts += (int)reply->integer;
+        freeReplyObject(reply);
+        nanosleep(&(struct timespec){0, 3000000}, NULL);
+    }
+    return NULL;
+}
+
+/* Parts of an element are answered over several connections, and each of them once. */
+static void answers_survive_their_connections(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    uint64_t random = test_seed(8);
+    pthread_t thread;
+    tamis_filter *filter = filter_of("cut?layout=php3&bits=20001&probes=6&retry_interval=2ms");
+    cut_up(filter, 8);
+    redisContext *own = redisConnectUnix(server.socket);
+    cutting = true;
+    assert_int_equal(pthread_create(&thread, NULL, cut_connections, own), 0);
+    redisFree(redis); /* that of the other tests is made anew */
+    check_batches(filter, &random, true);
+    cutting = false;
+    pthread_join(thread, NULL);
+    redisFree(own);
+    redis = redisConnectUnix(server.socket);
+    check_bits(filter);
+    assert_true(cuts > 0);
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+    tamis_filter_free(filter);
+}
+
+static int start(void **state) {
+    (void)state;
+    scratch_make();
+    if (redis_server_installed()) {
+        redis_server_start(&server, NULL);
+        redis = redisConnectUnix(server.socket);
+    }
+    return redis && redis->err;
+}
+
+static int stop(void **state) {
+    (void)state;
+    if (redis)
+        redisFree(redis);
+    redis_server_stop(&server);
+    scratch_remove();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_are_where_php_has_them), cmocka_unit_test(names_are_those_of_php),
+        cmocka_unit_test(parameters_are_checked),      cmocka_unit_test(answers_are_the_old_bits),
+        cmocka_unit_test(php2_has_a_part_for_a_key),   cmocka_unit_test(answers_survive_their_connections),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

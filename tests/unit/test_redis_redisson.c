@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Layout redisson: its config hash, read and made, and what becomes of an open filter when that changes. Bits and answers
+ * beside a second implementation: tests/interop/redis_redisson.sh. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+#include <tamis/redis.h>
+
+#include "support/redis_server.h"
+#include "support/scratch.h"
+
+static redis_server server;
+
+/* Static storage, until the next call. */
+static const char *server_uri(const char *rest) {
+    static char uri[700];
+    snprintf(uri, sizeof uri, "%s/%s", server.uri_unix, rest);
+    return uri;
+}
+
+static tamis_error err = TAMIS_ERROR_INIT;
+static redisContext *redis;
+
+static tamis_status open_filter(tamis_filter **filter, const char *name, bool create) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = create;
+    return tamis_redis_filter_open(filter, NULL, server_uri(name), &options, &err);
+}
+
+static tamis_filter *opened(const char *name, bool create) {
+    tamis_filter *filter = NULL;
+    if (open_filter(&filter, name, create) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+static void assert_said(tamis_status status, tamis_status want, const char *why) {
+    if (status != want || !strstr(err.text, why))
+        fail_msg("%s: '%s' instead of %s: '%s'", tamis_status_name(status), err.text, tamis_status_name(want),
+                 why);
+}
+
+static void refused(const char *name, bool create, tamis_status want, const char *why) {
+    tamis_filter *filter = NULL;
+    assert_said(open_filter(&filter, name, create), want, why);
+    assert_null(filter);
+}
+
+/* The reply as text: of an integer its digits, of nothing "nil". */
+static const char *reply_of(const char *format, ...) {
+    static char text[200];
+    va_list words;
+    va_start(words, format);
+    redisReply *reply = redisvCommand(redis, format, words);
+    va_end(words);
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_INTEGER)
+        snprintf(text, sizeof text, "%lld", reply->integer);
+    else
+        snprintf(text, sizeof text, "%s", reply->type == REDIS_REPLY_NIL ? "nil" : reply->str);
+    freeReplyObject(reply);
+    return text;
+}
+
+static void put_config(const char *key, const char *size, const char *probes, const char *expect,
+                       const char *fpr) {
+    reply_of("DEL %s", key);
+    assert_string_equal(
+        reply_of("HSET %s size %s hashIterations %s expectedInsertions %s falseProbability %s", key, size,
+                 probes, expect, fpr),
+        "4");
+}
+
+static tamis_answer add(tamis_filter *filter, const char *key) {
+    tamis_answer answer = TAMIS_UNKNOWN;
+    if (tamis_filter_add(filter, key, strlen(key), &answer, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return answer;
+}
+
+/* ---- tests ---- */
+
+/* By the vector of Redisson's own in a JVM: "foo" in a filter for 1000 at 1 %. */
+static void a_filter_of_redissons(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    put_config("{seen}:config", "9585", "7", "1000", "0.01");
+    tamis_filter *filter = opened("seen?layout=redisson", false);
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    assert_true(plan->bits == 9585 && plan->probes == 7 && plan->capacity == 1000 && plan->fpr == 0.01);
+    assert_true(plan->fpr_predicted > 0.01 && plan->fpr_predicted < 0.013);
+    assert_int_equal(add(filter, "foo"), TAMIS_FRESH);
+    assert_int_equal(add(filter, "foo"), TAMIS_SEEN);
+    static const int bits[] = {5367, 4316, 7335, 6284, 9303, 8252, 1686};
+    for (size_t i = 0; i < 7; i++)
+        assert_string_equal(reply_of("GETBIT seen %d", bits[i]), "1");
+    assert_string_equal(reply_of("BITCOUNT seen"), "7");
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
+    assert_true(info.ones == 7 && info.cardinality > 0.99 && info.cardinality < 1.01);
+
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+    assert_string_equal(reply_of("EXISTS seen"), "0");
+    assert_int_equal(add(filter, "foo"), TAMIS_FRESH); /* its config stays */
+    tamis_filter_free(filter);
+
+    /* What agrees may be said, what does not is refused. */
+    tamis_filter_free(opened("seen?layout=redisson&expect=1000&fpr=1%25&bits=9585&probes=7", true));
+    refused("seen?layout=redisson&expect=1001&fpr=1%25", true, TAMIS_E_MISMATCH,
+            "has expectedInsertions=1000, and 1001 is asked for");
+    refused("seen?layout=redisson&fpr=0.02", true, TAMIS_E_MISMATCH,
+            "has falseProbability=0.01, and 0.02 is asked for");
+    refused("seen?layout=redisson&bits=9600", true, TAMIS_E_MISMATCH, "has size=9585, and 9600");
+    refused("seen?layout=redisson&probes=6", true, TAMIS_E_MISMATCH, "has hashIterations=7, and 6");
+    refused("seen?layout=redisson&seed=6", true, TAMIS_E_INVALID, "parameter 'seed' is not known");
+}
+
+static void a_filter_is_made_as_redisson_would(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    refused("none?layout=redisson&expect=1000&fpr=0.01", false, TAMIS_E_ABSENT, "check the name");
+    refused("none?layout=redisson&expect=1000", true, TAMIS_E_ABSENT, "give expect=N and fpr=RATE");
+    refused("none?layout=redisson&expect=1000000000&fpr=0.01", true, TAMIS_E_RANGE, "ask for a larger rate");
+    refused("none?layout=redisson&expect=1&fpr=0.9", true, TAMIS_E_RANGE, "0 bits");
+    assert_string_equal(reply_of("EXISTS none {none}:config"), "0");
+
+    tamis_filter_free(opened("made?layout=redisson&expect=100&fpr=0.03", true));
+    /* RedissonBloomFilterTest.testConfig */
+    assert_string_equal(reply_of("HGET {made}:config size"), "729");
+    assert_string_equal(reply_of("HGET {made}:config hashIterations"), "5");
+    assert_string_equal(reply_of("HGET {made}:config expectedInsertions"), "100");
+    assert_string_equal(reply_of("HGET {made}:config falseProbability"), "0.03");
+    assert_string_equal(reply_of("HLEN {made}:config"), "4");
+    assert_string_equal(reply_of("EXISTS made"), "0");
+
+    /* A name with a tag of its own. */
+    tamis_filter *filter = opened("a%7Bb%7Dc?layout=redisson&expect=5&fpr=1e-6", true);
+    assert_string_equal(reply_of("HGET a{b}c:config falseProbability"), "1e-06");
+    add(filter, "key");
+    assert_string_equal(reply_of("EXISTS a{b}c"), "1");
+    tamis_filter_free(filter);
+}
+
+static void both_keys_expire(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    tamis_filter *filter = opened("late?layout=redisson&expect=10&fpr=0.1&ttl=1h&renew=create", true);
+    assert_string_equal(reply_of("EXISTS late {late}:config"), "2");
+    reply_of("PEXPIRE late 1000000");
+    reply_of("PEXPIRE {late}:config 1000000");
+    add(filter, "key");
+    assert_true(atoi(reply_of("PTTL late")) <= 1000000 && atoi(reply_of("PTTL late")) > 0);
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+    assert_string_equal(reply_of("BITCOUNT late"), "0");
+    assert_true(atoi(reply_of("PTTL late")) <= 1000000 && atoi(reply_of("PTTL late")) > 0);
+    tamis_filter_free(filter);
+    filter = opened("late?layout=redisson&ttl=1h", true);
+    add(filter, "key");
+    assert_true(atoi(reply_of("PTTL late")) > 1000000 && atoi(reply_of("PTTL {late}:config")) > 1000000);
+    tamis_filter_free(filter);
+}
+
+static void a_config_that_changes_is_noticed(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    tamis_answer answer = TAMIS_UNKNOWN;
+    put_config("{open}:config", "9585", "7", "1000", "0.01");
+    tamis_filter *filter = opened("open?layout=redisson", false);
+    add(filter, "key");
+    put_config("{open}:config", "9586", "7", "1000", "0.01");
+    assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_MISMATCH,
+                "its config was changed while it was open; open it anew");
+    put_config("{open}:config", "9585", "8", "1000", "0.01");
+    assert_said(tamis_filter_add(filter, "other", 5, &answer, &err), TAMIS_E_MISMATCH, "was changed");
+    reply_of("DEL {open}:config");
+    assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_ABSENT,
+                "was deleted, or expired, while it was open");
+    assert_int_equal(answer, TAMIS_UNKNOWN);
+    put_config("{open}:config", "9585", "7", "1000", "0.01");
+    assert_int_equal(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_OK);
+    assert_int_equal(answer, TAMIS_SEEN);
+    tamis_filter_free(filter);
+}
+
+static void forged_configs_are_refused(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    static const char *const rows[][4] = {
+        {"0", "7", "1000", "0.01"},          {"09585", "7", "1000", "0.01"},
+        {"4294967295", "7", "1000", "0.01"}, {"99999999999999999999", "7", "1000", "0.01"},
+        {"-1", "7", "1000", "0.01"},         {"9585", "0", "1000", "0.01"},
+        {"9585", "256", "1000", "0.01"},     {"9585", "7 ", "1000", "0.01"},
+        {"9585", "7", "0", "0.01"},          {"9585", "7", "1000", "x"},
+        {"9585", "7", "1000", "nan"},        {"9585", "7", "1000", "1.01"},
+        {"9585", "7", "1000", "-0.1"},       {"123456789012345678901234567890123456789", "7", "1", "0.1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_config("{forged}:config", rows[i][0], rows[i][1], rows[i][2], rows[i][3]);
+        refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_DAMAGED,
+                "what stands in its config is none of Redisson's (size '");
+    }
+    put_config("{forged}:config", "9585", "7", "1000", "0.01");
+    reply_of("HDEL {forged}:config hashIterations");
+    refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "hashIterations ''");
+    put_config("{forged}:config", "9585", "7", "1000", "0.01");
+    reply_of("HDEL {forged}:config falseProbability");
+    refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "falseProbability ''");
+    reply_of("SET {forged}:config x");
+    refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_MISMATCH, "WRONGTYPE");
+    assert_string_equal(reply_of("GET {forged}:config"), "x");
+}
+
+/* ---- two who make it at once ---- */
+
+enum { MAKERS = 8 };
+
+typedef struct maker {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    char uri[1024];
+    tamis_status status;
+} maker;
+
+static void *make_one(void *context) {
+    maker *one = context;
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    options.create = true;
+    pthread_barrier_wait(one->start);
+    one->status = tamis_redis_filter_open(&filter, NULL, one->uri, &options, NULL);
+    tamis_filter_free(filter);
+    return NULL;
+}
+
+static void one_of_many_makes_it(void **state) {
+    (void)state;
+    if (!redis)
+        skip();
+    static maker makers[MAKERS];
+    for (int round = 0; round < 20; round++) {
+        pthread_barrier_t start;
+        int winner = -1, count = 0;
+        reply_of("DEL {race}:config");
+        pthread_barrier_init(&start, NULL, MAKERS);
+        for (int i = 0; i < MAKERS; i++) {
+            char name[80];
+            snprintf(name, sizeof name, "race?layout=redisson&expect=%d&fpr=0.01", 1000 + i);
+            snprintf(makers[i].uri, sizeof makers[i].uri, "%s", server_uri(name));
+            makers[i].start = &start;
+            assert_int_equal(pthread_create(&makers[i].thread, NULL, make_one, &makers[i]), 0);
+        }
+        for (int i = 0; i < MAKERS; i++) {
+            pthread_join(makers[i].thread, NULL);
+            assert_true(makers[i].status == TAMIS_OK || makers[i].status == TAMIS_E_MISMATCH);
+            if (makers[i].status == TAMIS_OK) {
+                winner = i;
+                count++;
+            }
+        }
+        pthread_barrier_destroy(&start);
+        assert_int_equal(count, 1);
+        assert_int_equal(atoi(reply_of("HGET {race}:config expectedInsertions")), 1000 + winner);
+        assert_string_equal(reply_of("HLEN {race}:config"), "4");
+    }
+}
+
+static int start(void **state) {
+    (void)state;
+    scratch_make();
+    if (redis_server_installed()) {
+        redis_server_start(&server, NULL);
+        redis = redisConnectUnix(server.socket);
+    }
+    return redis && redis->err;
+}
+
+static int stop(void **state) {
+    (void)state;
+    if (redis)
+        redisFree(redis);
+    redis_server_stop(&server);
+    scratch_remove();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_filter_of_redissons),      cmocka_unit_test(a_filter_is_made_as_redisson_would),
+        cmocka_unit_test(both_keys_expire),           cmocka_unit_test(a_config_that_changes_is_noticed),
+        cmocka_unit_test(forged_configs_are_refused), cmocka_unit_test(one_of_many_makes_it),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A pipeline, to a server that the test plays: it answers a command with the number that stands in it, refuses it for
+ * now, or goes away. Every command is taken once, with the answer that is its own.
+ */
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "store/redis/redis_int.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+
+enum { COMMAND = 16 /* *1 $6 and six digits, each with CR and LF */, MOST = 20000 };
+
+static tamis_error err;
+
+/* ---- the server ---- */
+
+typedef enum deed { ANSWER, REFUSE, FORBID, GO } deed;
+
+typedef struct server {
+    pthread_t thread;
+    int door, port;
+    deed (*decide)(struct server *self, uint32_t number);
+    uint64_t random;
+    uint64_t asked;           /* commands read */
+    uint32_t order[3 * MOST]; /* of the first of them */
+    uint32_t refused_first;   /* for the test that uses it */
+} server;
+
+static server self;
+
+static bool read_whole(int fd, char *to) {
+    for (size_t got = 0; got < COMMAND;) {
+        ssize_t some = recv(fd, to + got, COMMAND - got, 0);
+        if (some <= 0)
+            return false;
+        got += (size_t)some;
+    }
+    return true;
+}
+
+static void serve(int fd) {
+    char command[COMMAND + 1], reply[40];
+    while (read_whole(fd, command)) {
+        command[COMMAND - 2] = '\0';
+        uint32_t number = (uint32_t)strtoul(command + 8, NULL, 10);
+        if (self.asked < sizeof self.order / sizeof *self.order)
+            self.order[self.asked] = number;
+        self.asked++;
+        deed now = self.decide(&self, number);
+        if (now == GO)
+            return;
+        int size = now == ANSWER   ? sprintf(reply, ":%" PRIu32 "\r\n", number)
+                   : now == REFUSE ? sprintf(reply, "-LOADING not yet\r\n")
+                                   : sprintf(reply, "-ERR never\r\n");
+        if (send(fd, reply, (size_t)size, MSG_NOSIGNAL) != size)
+            return;
+    }
+}
+
+static void *run_server(void *context) {
+    (void)context;
+    for (int fd; (fd = accept(self.door, NULL, NULL)) >= 0; close(fd))
+        serve(fd);
+    return NULL;
+}
+
+static void start(deed (*decide)(server *, uint32_t)) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    memset(&self, 0, sizeof self);
+    self.decide = decide;
+    self.random = test_seed(7);
+    self.door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(self.door, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(self.door, 8), 0);
+    assert_int_equal(getsockname(self.door, (struct sockaddr *)&address, &size), 0);
+    self.port = ntohs(address.sin_port);
+    assert_int_equal(pthread_create(&self.thread, NULL, run_server, NULL), 0);
+}
+
+static void stop(tamis_redis *redis) {
+    tamis_redis_close(redis);
+    shutdown(self.door, SHUT_RDWR);
+    pthread_join(self.thread, NULL);
+    close(self.door);
+}
+
+static tamis_redis *open_it(const char *parameters) {
+    char uri[200];
+    tamis_redis *redis = NULL;
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?%s", self.port, parameters);
+    if (tamis_redis_open(&redis, uri, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return redis;
+}
+
+/* ---- the pipeline ---- */
+
+typedef struct asking {
+    unsigned char taken[MOST], again[MOST];
+    bool skips; /* there is no command of a number that 3 divides */
+    bool wrong;
+} asking;
+
+static asking all;
+
+static bool ask(void *context, size_t i, tamis__link *link) {
+    char digits[8];
+    (void)context;
+    if (all.skips && i % 3 == 0)
+        return false;
+    snprintf(digits, sizeof digits, "%06u", (unsigned)i);
+    tamis__link_command(link, 1);
+    tamis__link_text(link, digits);
+    return true;
+}
+
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *error) {
+    (void)context;
+    (void)error;
+    all.wrong = all.wrong || reply->type != TAMIS__REPLY_INTEGER || reply->integer != (int64_t)i;
+    all.taken[i]++;
+    all.again[i] = again;
+    return TAMIS_OK;
+}
+
+static tamis_status run(tamis_redis *redis, size_t count, bool *redone) {
+    const tamis__exchange exchange = {.count = count, .ask = ask, .take = take, .what = "it"};
+    memset(all.taken, 0, sizeof all.taken);
+    memset(all.again, 0, sizeof all.again);
+    all.wrong = false;
+    return tamis__redis_run(redis, &exchange, redone, &err);
+}
+
+static void check_taken(size_t count) {
+    assert_false(all.wrong);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(all.taken[i], all.skips && i % 3 == 0 ? 0 : 1);
+}
+
+/* ---- tests ---- */
+
+static deed answers_all(server *one, uint32_t number) {
+    (void)one;
+    (void)number;
+    return ANSWER;
+}
+
+static void every_command_is_taken_once_in_its_order(void **state) {
+    (void)state;
+    start(answers_all);
+    tamis_redis *redis = open_it("patience=60s");
+    bool redone = true;
+    for (int i = 0; i < 2; i++) {
+        all.skips = i == 1;
+        assert_int_equal(run(redis, MOST, &redone), TAMIS_OK);
+        assert_false(redone);
+        check_taken(MOST);
+    }
+    all.skips = false;
+    assert_int_equal(run(redis, 0, &redone), TAMIS_OK);
+    stop(redis);
+    for (uint32_t i = 0; i < MOST; i++)
+        assert_int_equal(self.order[i], i);
+}
+
+/* The first thousand are refused until all of them were asked once. */
+static deed refuses_first(server *one, uint32_t number) {
+    if (number < 1000 && one->refused_first < 1000) {
+        one->refused_first++;
+        return REFUSE;
+    }
+    return ANSWER;
+}
+
+static void what_is_refused_for_now_is_asked_again_from_the_first_on(void **state) {
+    (void)state;
+    start(refuses_first);
+    tamis_redis *redis = open_it("patience=60s&retry_interval=50ms");
+    bool redone = false;
+    assert_int_equal(run(redis, 1000, &redone), TAMIS_OK);
+    assert_true(redone);
+    check_taken(1000);
+    stop(redis);
+    assert_int_equal(self.asked, 2000);
+    for (uint32_t i = 0; i < 2000; i++)
+        assert_int_equal(self.order[i], i % 1000);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(all.again[i], 0); /* refused is not carried out */
+}
+
+static deed does_anything(server *one, uint32_t number) {
+    uint64_t chance = test_below(&one->random, 4000);
+    (void)number;
+    return chance == 0 ? GO : chance < 40 ? REFUSE : ANSWER;
+}
+
+static void none_is_lost_and_none_taken_twice(void **state) {
+    (void)state;
+    start(does_anything);
+    tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
+    for (int i = 0; i < 4; i++) {
+        bool redone = false;
+        all.skips = i % 2 == 1;
+        assert_int_equal(run(redis, MOST, &redone), TAMIS_OK);
+        check_taken(MOST);
+        for (size_t j = 0; j < MOST; j++)
+            assert_true(redone || !all.again[j]);
+    }
+    all.skips = false;
+    stop(redis);
+}
+
+/* Goes with the hundredth command: it and those before it that have no answer may have been carried out. */
+static deed goes_once(server *one, uint32_t number) {
+    if (number != 100 || one->refused_first)
+        return ANSWER;
+    one->refused_first = 1;
+    return GO;
+}
+
+static void what_was_on_its_way_is_marked(void **state) {
+    (void)state;
+    start(goes_once);
+    tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
+    assert_int_equal(run(redis, MOST, NULL), TAMIS_OK);
+    check_taken(MOST);
+    assert_int_equal(all.again[100], 1);
+    assert_int_equal(all.again[MOST - 1], 0); /* more than is ever on its way at once */
+    stop(redis);
+}
+
+static deed forbids_one(server *one, uint32_t number) {
+    (void)one;
+    return number == 70 ? FORBID : ANSWER;
+}
+
+static void a_refusal_for_good_ends_it(void **state) {
+    (void)state;
+    start(forbids_one);
+    tamis_redis *redis = open_it("patience=60s");
+    assert_int_equal(run(redis, 1000, NULL), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "ERR never"));
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(all.taken[i], i < 70);
+    assert_int_equal(run(redis, 70, NULL),
+                     TAMIS_OK); /* by another connection: this one has answers on its way */
+    check_taken(70);
+    stop(redis);
+}
+
+static deed refuses_all(server *one, uint32_t number) {
+    (void)one;
+    (void)number;
+    return REFUSE;
+}
+
+static void patience_ends_and_says_why(void **state) {
+    (void)state;
+    start(refuses_all);
+    tamis_redis *redis = open_it("patience=20ms&retry_interval=1ms");
+    assert_int_equal(run(redis, 1000, NULL), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "LOADING"));
+    assert_non_null(strstr(err.text, "wait until"));
+    stop(redis);
+}
+
+static deed goes_always(server *one, uint32_t number) {
+    (void)one;
+    (void)number;
+    return GO;
+}
+
+static void so_it_does_where_every_connection_is_lost(void **state) {
+    (void)state;
+    start(goes_always);
+    tamis_redis *redis = open_it("patience=20ms&retry_interval=1ms");
+    assert_int_equal(run(redis, 1000, NULL), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, "; "));
+    stop(redis);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_is_taken_once_in_its_order),
+        cmocka_unit_test(what_is_refused_for_now_is_asked_again_from_the_first_on),
+        cmocka_unit_test(none_is_lost_and_none_taken_twice),
+        cmocka_unit_test(what_was_on_its_way_is_marked),
+        cmocka_unit_test(a_refusal_for_good_ends_it),
+        cmocka_unit_test(patience_ends_and_says_why),
+        cmocka_unit_test(so_it_does_where_every_connection_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Layout tamis at a real server: who makes it, who is refused, and that a key of a part that is gone is never called
+ * absent. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/redis.h>
+
+#include "support/fault.h"
+#include "support/redis_server.h"
+
+#define PLAN "expect=20000&fpr=0.01"
+
+enum { KEYS = 2000, CLIENTS = 8 };
+
+static redis_server server;
+static tamis_error err;
+static size_t descriptors;
+static fault_memory memory;
+
+static int set_up(void **state) {
+    (void)state;
+    descriptors = fault_open_descriptors();
+    if (redis_server_installed())
+        redis_server_start(&server, NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    redis_server_stop(&server);
+    return fault_open_descriptors() == descriptors ? 0 : -1;
+}
+
+static int start(void **state) {
+    (void)state;
+    memory = (fault_memory){0};
+    if (server.pid)
+        redis_server_ask(&server, "FLUSHALL");
+    return 0;
+}
+
+static int stop(void **state) {
+    (void)state;
+    return memory.live_blocks == 0 ? 0 : -1;
+}
+
+static void need_server(void) {
+    if (!server.pid)
+        skip();
+}
+
+static void must(tamis_status status) {
+    if (status != TAMIS_OK)
+        fail_msg("%s", err.text);
+}
+
+static tamis_status try_open(tamis_filter **filter, const char *rest, bool create, const char *secret,
+                             tamis_error *error) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    char uri[300];
+    options.create = create;
+    options.secret = secret;
+    options.secret_size = secret ? strlen(secret) : 0;
+    options.allocator = create ? NULL : &allocator; /* one of fault_memory is for one thread */
+    snprintf(uri, sizeof uri, "%s/%s", server.uri, rest);
+    return tamis_redis_filter_open(filter, NULL, uri, &options, error);
+}
+
+static tamis_filter *open_filter(const char *rest) {
+    tamis_filter *filter = NULL;
+    must(try_open(&filter, rest, true, NULL, &err));
+    return filter;
+}
+
+static void refuses(const char *rest, tamis_status want, const char *said) {
+    tamis_filter *filter = NULL;
+    snprintf(err.text, sizeof err.text, "-");
+    tamis_status status = try_open(&filter, rest, false, NULL, &err);
+    if (status != want || !strstr(err.text, said) || !strstr(err.text, "; "))
+        fail_msg("%s: %s: %s", rest, tamis_status_name(status), err.text);
+    assert_null(filter);
+}
+
+static void make_keys(tamis_key keys[KEYS], uint64_t from) {
+    static uint64_t values[2][KEYS];
+    uint64_t *to = values[from != 0];
+    for (uint64_t i = 0; i < KEYS; i++) {
+        to[i] = from + i;
+        keys[i] = (tamis_key){&to[i], sizeof to[i]};
+    }
+}
+
+static size_t count(const tamis_answer *answers, tamis_answer which) {
+    size_t some = 0;
+    for (int i = 0; i < KEYS; i++)
+        some += answers[i] == which;
+    return some;
+}
+
+static void add_all(tamis_filter *filter) {
+    tamis_key keys[KEYS];
+    tamis_answer answers[KEYS];
+    size_t done = 0;
+    make_keys(keys, 0);
+    must(tamis_filter_add_many(filter, keys, KEYS, answers, &done, &err));
+    assert_int_equal(done, KEYS);
+    assert_true(count(answers, TAMIS_FRESH) > KEYS - 20);
+    assert_int_equal(count(answers, TAMIS_UNKNOWN), 0);
+}
+
+/* All keys are in, and of others few are. */
+static void has_all(const tamis_filter *filter) {
+    tamis_key keys[KEYS];
+    tamis_answer answers[KEYS];
+    make_keys(keys, 0);
+    must(tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err));
+    assert_int_equal(count(answers, TAMIS_SEEN), KEYS);
+    make_keys(keys, UINT64_C(1) << 40);
+    must(tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err));
+    assert_true(count(answers, TAMIS_SEEN) < 20);
+}
+
+/* Asked and added to, it fails, and answers nothing. */
+static void answers_nothing(tamis_filter *filter, tamis_status want, const char *said) {
+    tamis_key keys[KEYS];
+    tamis_answer answers[KEYS];
+    make_keys(keys, 0);
+    for (int adds = 0; adds < 2; adds++) {
+        size_t done = 77;
+        memset(answers, 77, sizeof answers);
+        snprintf(err.text, sizeof err.text, "-");
+        tamis_status status = adds ? tamis_filter_add_many(filter, keys, KEYS, answers, &done, &err)
+                                   : tamis_filter_contains_many(filter, keys, KEYS, answers, &done, &err);
+        if (status != want || !strstr(err.text, said) || !strstr(err.text, "; "))
+            fail_msg("%s: %s", tamis_status_name(status), err.text);
+        assert_int_equal(done, 0);
+        assert_int_equal(count(answers, 77), KEYS);
+    }
+}
+
+/* ---- making ---- */
+
+static void it_is_made_once_and_found_again(void **state) {
+    (void)state;
+    need_server();
+    refuses("f", TAMIS_E_ABSENT, "no such filter");
+    refuses("f?" PLAN, TAMIS_E_ABSENT, "no such filter");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *again = NULL;
+    assert_true(redis_server_number(&server, "DBSIZE") > 4);
+    add_all(filter);
+    has_all(filter);
+    must(try_open(&again, "f", false, NULL, &err));
+    has_all(again);
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    must(tamis_filter_info_get(again, &info, &err));
+    assert_true(info.cardinality > 0.95 * KEYS && info.cardinality < 1.05 * KEYS);
+    tamis_filter_free(filter);
+    tamis_filter_free(again);
+}
+
+static void who_asks_for_something_else_is_told_the_difference(void **state) {
+    (void)state;
+    need_server();
+    static const struct {
+        const char *rest, *said;
+    } rows[] = {
+        {"f?expect=20001", "has expect=20000, and 20001"},
+        {"f?fpr=0.02", "has fpr=0.01, and 0.02"},
+        {"f?probes=31", "and 31 is asked for"},
+        {"f?partition=8192", "has partition=4096, and 8192"},
+        {"f?seed=0", "has seed=5, and 0"},
+        {"f?seed=6", "has seed=5, and 6"},
+        {"f?scheme=sip", "has scheme=xxh3, and sip"},
+        {"f?fpr=0.02&expect=20000", "has fpr=0.01, and 0.02"},
+    };
+    tamis_filter_free(open_filter("f?" PLAN "&seed=5&partition=4096"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        refuses(rows[i].rest, TAMIS_E_MISMATCH, rows[i].said);
+    refuses("f?scheme=bkdr31", TAMIS_E_INVALID, "not bkdr31");
+    refuses("f?width=3", TAMIS_E_INVALID, "'width'");
+    refuses("a{b}?" PLAN, TAMIS_E_INVALID, "brace");
+    tamis_filter *filter = NULL;
+    must(try_open(&filter, "f?" PLAN "&seed=5&partition=4096&scheme=xxh3", true, NULL, &err));
+    tamis_filter_free(filter);
+}
+
+static void a_secret_is_asked_for_again(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = NULL, *other = NULL;
+    must(try_open(&filter, "f?" PLAN, true, "0123456789abcdef", &err));
+    add_all(filter);
+    assert_int_equal(try_open(&other, "f", true, "0123456789abcdeX", &err), TAMIS_E_MISMATCH);
+    assert_non_null(strstr(err.text, "another secret"));
+    assert_null(strstr(err.text, "0123456789"));
+    assert_int_not_equal(try_open(&other, "f", true, NULL, &err), TAMIS_OK);
+    must(try_open(&other, "f", true, "0123456789abcdef", &err));
+    has_all(other);
+    tamis_filter_free(filter);
+    tamis_filter_free(other);
+}
+
+/* ---- several at once ---- */
+
+typedef struct client {
+    pthread_t thread;
+    const char *rest;
+    tamis_filter *filter;
+    tamis_status status;
+    tamis_error err;
+    pthread_barrier_t *all;
+} client;
+
+static void *open_at_once(void *context) {
+    client *self = context;
+    pthread_barrier_wait(self->all);
+    self->status = try_open(&self->filter, self->rest, true, NULL, &self->err);
+    return NULL;
+}
+
+static void of_several_makers_one_plan_wins(void **state) {
+    (void)state;
+    need_server();
+    static const char *const wanted[] = {"f?" PLAN "&partition=4096",
+                                         "f?expect=30000&fpr=0.001&partition=8192"};
+    for (uint64_t round = 0; round < test_scale(40, 4, 8); round++) {
+        client clients[CLIENTS];
+        pthread_barrier_t all;
+        int opened[2] = {0};
+        tamis_filter *first = NULL;
+        redis_server_ask(&server, "FLUSHALL");
+        pthread_barrier_init(&all, NULL, CLIENTS);
+        for (int i = 0; i < CLIENTS; i++) {
+            clients[i] = (client){.rest = wanted[i % 2], .all = &all, .err = TAMIS_ERROR_INIT};
+            pthread_create(&clients[i].thread, NULL, open_at_once, &clients[i]);
+        }
+        for (int i = 0; i < CLIENTS; i++)
+            pthread_join(clients[i].thread, NULL);
+        pthread_barrier_destroy(&all);
+        for (int i = 0; i < CLIENTS; i++) {
+            opened[i % 2] += clients[i].status == TAMIS_OK;
+            if (clients[i].status == TAMIS_OK)
+                first = clients[i].filter;
+            else if (clients[i].status != TAMIS_E_MISMATCH || !strstr(clients[i].err.text, "expect="))
+                fail_msg("%s", clients[i].err.text);
+        }
+        assert_true(opened[0] + opened[1] == CLIENTS / 2 && (opened[0] == 0 || opened[1] == 0));
+        add_all(first);
+        for (int i = 0; i < CLIENTS; i++) {
+            if (clients[i].filter)
+                has_all(clients[i].filter);
+            tamis_filter_free(clients[i].filter);
+        }
+    }
+}
+
+/* ---- damage ---- */
+
+/* The Redis key of some partition, in static storage. */
+static const char *partition_of(void) {
+    static char name[200];
+    const char *keys = redis_server_ask(&server, "KEYS tamis:{f:*}:bits");
+    size_t size = strcspn(keys, " ");
+    snprintf(name, sizeof name, "%.*s", (int)size, keys);
+    assert_true(size > 20 && strncmp(name, "tamis:{f:", 9) == 0);
+    return name;
+}
+
+static void delete_it(const char *key) {
+    redis_server_number(&server, "DEL %s", key);
+}
+
+static void cut_it(const char *key) {
+    test_bytes bytes = {0};
+    redis_server_bytes(&server, &bytes, "GET %s", key);
+    redis_server_ask(&server, "SET %s %b", key, bytes.data, bytes.size - 1);
+    bytes_clear(&bytes);
+}
+
+static void halve_it(const char *key) {
+    test_bytes bytes = {0};
+    redis_server_bytes(&server, &bytes, "GET %s", key);
+    redis_server_ask(&server, "SET %s %b", key, bytes.data, bytes.size / 2 - 7);
+    bytes_clear(&bytes);
+}
+
+static void empty_it(const char *key) {
+    redis_server_ask(&server, "SET %s %s", key, "");
+}
+
+static void overwrite_its_footer(const char *key) {
+    redis_server_number(&server, "SETRANGE %s %d %s", key,
+                        (int)redis_server_number(&server, "STRLEN %s", key) - 64, "T");
+}
+
+static void replace_it_by_another(const char *key) {
+    char copy[200];
+    snprintf(copy, sizeof copy, "%s", key);
+    char *number = strstr(copy, "}:bits") - 1;
+    *number = *number == '0' ? '1' : '0';
+    redis_server_number(&server, "COPY %s %s REPLACE", copy, key);
+}
+
+static void set_a_bit_again(const char *key) {
+    delete_it(key);
+    redis_server_number(&server, "SETBIT %s 4095 1", key);
+}
+
+static void make_it_a_list(const char *key) {
+    delete_it(key);
+    redis_server_number(&server, "RPUSH %s x", key);
+}
+
+static void a_part_that_is_gone_is_never_an_absent_key(void **state) {
+    (void)state;
+    need_server();
+    static const struct {
+        void (*harm)(const char *key);
+        tamis_status status;
+        const char *said;
+    } rows[] = {
+        {delete_it, TAMIS_E_DAMAGED, "gone or cut short"},
+        {cut_it, TAMIS_E_DAMAGED, "gone or cut short"},
+        {halve_it, TAMIS_E_DAMAGED, "gone or cut short"},
+        {empty_it, TAMIS_E_DAMAGED, "gone or cut short"},
+        {overwrite_its_footer, TAMIS_E_DAMAGED, "gone or cut short"},
+        {replace_it_by_another, TAMIS_E_DAMAGED, "gone or cut short"},
+        {set_a_bit_again, TAMIS_E_DAMAGED, "gone or cut short"},
+        {make_it_a_list, TAMIS_E_MISMATCH, "WRONGTYPE"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        redis_server_ask(&server, "FLUSHALL");
+        tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *late = NULL;
+        add_all(filter);
+        rows[i].harm(partition_of());
+        answers_nothing(filter, rows[i].status, rows[i].said);
+        must(try_open(&late, "f", true, NULL, &err)); /* nor does who comes later heal it unseen */
+        answers_nothing(late, rows[i].status, rows[i].said);
+        tamis_filter_free(filter);
+        tamis_filter_free(late);
+    }
+}
+
+/* The same where the server does it: it evicts what it likes to make room. */
+static void eviction_is_noticed(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter("f?expect=300000&fpr=0.01&partition=16384");
+    add_all(filter);
+    long long whole = redis_server_number(&server, "DBSIZE");
+    char padding[4000];
+    memset(padding, 'x', sizeof padding);
+    redis_server_ask(&server, "CONFIG SET maxmemory 3mb maxmemory-policy allkeys-random");
+    for (int i = 0; i < 2000; i++)
+        redis_server_ask(&server, "SET padding:%d %b", i, padding, sizeof padding);
+    redis_server_ask(&server, "CONFIG SET maxmemory 0 maxmemory-policy noeviction");
+    long long left = 0;
+    for (const char *keys = redis_server_ask(&server, "KEYS tamis:*"); (keys = strstr(keys, "tamis:"));
+         keys++)
+        left++;
+    assert_true(left < whole);
+    tamis_key keys[KEYS];
+    tamis_answer answers[KEYS];
+    make_keys(keys, 0);
+    tamis_status status = tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err);
+    assert_true(status == TAMIS_E_DAMAGED || status == TAMIS_E_ABSENT);
+    tamis_filter_free(filter);
+}
+
+static void what_is_dropped_or_replaced_is_told(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter("f?" PLAN "&partition=4096");
+    add_all(filter);
+    redis_server_number(&server, "DEL tamis:{f}");
+    answers_nothing(filter, TAMIS_E_ABSENT, "dropped");
+    refuses("f", TAMIS_E_ABSENT, "no such filter");
+    tamis_filter *other = open_filter("f?expect=30000&fpr=0.01&partition=4096");
+    answers_nothing(filter, TAMIS_E_MISMATCH, "has expect=30000, and 20000 is asked for");
+    add_all(other);
+    has_all(other);
+    tamis_filter_free(filter);
+    tamis_filter_free(other);
+}
+
+static void a_plan_that_is_none_is_refused(void **state) {
+    (void)state;
+    need_server();
+#define GOOD_BUT(scheme, bits, probes, partition, expect, fpr)                                               \
+    "layout=1 kind=blocked scheme=" scheme " seed=0 bits=" bits " probes=" probes " partition=" partition    \
+    " expect=" expect " fpr=" fpr " generation=0123456789abcdef"
+    static const char *const forged[] = {
+        "x",
+        " ",
+        "layout=1",
+        "layout=2 kind=blocked scheme=xxh3 seed=0 bits=1024 probes=3 partition=63 expect=9 fpr=0.1 "
+        "generation=1",
+        GOOD_BUT("none", "1024", "3", "63", "9", "0.1"),
+        GOOD_BUT("sip", "1024", "3", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "0", "3", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "1000", "3", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "18446744073709551104", "3", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "99999999999999999999999", "3", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "-512", "3", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "1024", "0", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "1024", "100000", "63", "9", "0.1"),
+        GOOD_BUT("xxh3", "1024", "3", "0", "9", "0.1"),
+        GOOD_BUT("xxh3", "1024", "3", "99999999", "9", "0.1"),
+        GOOD_BUT("xxh3", "1024", "3", "63", "0", "0.1"),
+        GOOD_BUT("xxh3", "1024", "3", "63", "9", "0"),
+        GOOD_BUT("xxh3", "1024", "3", "63", "9", "1"),
+        GOOD_BUT("xxh3", "1024", "3", "63", "9", "nan"),
+        GOOD_BUT("xxh3", "1024", "3", "63", "9", "0.1x"),
+    };
+    tamis_filter *filter = NULL;
+    for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
+        redis_server_ask(&server, "FLUSHALL");
+        redis_server_ask(&server, "HSET tamis:{f} plan %s", forged[i]);
+        tamis_status status = try_open(&filter, "f?" PLAN, true, NULL, &err);
+        if (status == TAMIS_OK)
+            fail_msg("%s", forged[i]);
+        assert_null(filter);
+        assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
+    }
+    char text[2000];
+    memset(text, 'x', sizeof text);
+    redis_server_ask(&server, "HSET tamis:{f} plan %b", text, sizeof text);
+    assert_int_not_equal(try_open(&filter, "f?" PLAN, true, NULL, &err), TAMIS_OK);
+    redis_server_ask(&server, "FLUSHALL");
+    redis_server_ask(&server, "SET tamis:{f} x");
+    refuses("f?" PLAN, TAMIS_E_MISMATCH, "WRONGTYPE");
+    redis_server_ask(&server, "FLUSHALL");
+    redis_server_ask(&server, "HSET tamis:{f} plan %s", GOOD_BUT("xxh3", "1024", "3", "63", "9", "0.1"));
+    must(try_open(&filter, "f", false, NULL, &err)); /* the pattern is good */
+    tamis_filter_free(filter);
+}
+
+/* ---- limits of the server ---- */
+
+static void what_the_server_has_no_memory_for_is_told(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *other = NULL;
+    add_all(filter);
+    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    tamis_answer answer = 77;
+    assert_int_equal(tamis_filter_add(filter, "new", 3, &answer, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "maxmemory"));
+    assert_int_equal(answer, 77);
+    has_all(filter); /* questions take none */
+    assert_int_equal(try_open(&other, "g?" PLAN, true, NULL, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "maxmemory"));
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    must(try_open(&other, "g?" PLAN, true, NULL, &err));
+    add_all(other);
+    has_all(other);
+    has_all(filter);
+    tamis_filter_free(filter);
+    tamis_filter_free(other);
+}
+
+static void expiry_takes_the_whole_filter(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter("f?" PLAN "&partition=4096&ttl=1h");
+    long long keys = redis_server_number(&server, "DBSIZE");
+    add_all(filter);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), keys);
+    char names[4000], *rest = NULL;
+    snprintf(names, sizeof names, "%s", redis_server_ask(&server, "KEYS *"));
+    for (char *key = strtok_r(names, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
+        assert_in_range(redis_server_number(&server, "PTTL %s", key), 3500000, 3600000);
+        redis_server_number(&server, "PEXPIRE %s 1000000", key);
+    }
+    has_all(filter);
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 1, 1000000);
+    tamis_filter_free(filter);
+    redis_server_ask(&server, "FLUSHALL");
+    filter = open_filter("f?" PLAN "&partition=4096&ttl=1h&renew=create");
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000, 3600000);
+    redis_server_number(&server, "PEXPIRE tamis:{f} 1000000");
+    tamis_answer answer;
+    must(tamis_filter_add(filter, "new", 3, &answer, &err));
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 1, 1000000);
+    tamis_filter_free(filter);
+}
+
+/* ---- clear ---- */
+
+static void clear_forgets_all_for_everyone(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *other = NULL;
+    must(try_open(&other, "f", false, NULL, &err));
+    add_all(filter);
+    char before[200];
+    snprintf(before, sizeof before, "%s", partition_of());
+    must(tamis_filter_clear(filter, &err));
+    assert_true(redis_server_number(&server, "PTTL %s", before) >= 0); /* goes soon */
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    must(tamis_filter_info_get(filter, &info, &err));
+    assert_int_equal(info.ones, 0);
+    assert_int_equal(info.added, 0);
+    add_all(filter);
+    has_all(filter);
+    has_all(other); /* which follows */
+    tamis_filter_free(other);
+    must(try_open(&other, "f?" PLAN, false, NULL, &err));
+    has_all(other);
+    redis_server_number(&server, "DEL tamis:{f}");
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_E_ABSENT);
+    refuses("f", TAMIS_E_ABSENT, "no such filter");
+    tamis_filter_free(filter);
+    tamis_filter_free(other);
+}
+
+static void *clear_at_once(void *context) {
+    client *self = context;
+    pthread_barrier_wait(self->all);
+    self->status = tamis_filter_clear(self->filter, &self->err);
+    return NULL;
+}
+
+/* The others come after it, or find it at work. */
+static void of_several_clears_one_wins(void **state) {
+    (void)state;
+    need_server();
+    for (uint64_t round = 0; round < test_scale(20, 2, 4); round++) {
+        client clients[CLIENTS];
+        pthread_barrier_t all;
+        int cleared = 0;
+        redis_server_ask(&server, "FLUSHALL");
+        pthread_barrier_init(&all, NULL, CLIENTS);
+        for (int i = 0; i < CLIENTS; i++)
+            clients[i] = (client){
+                .filter = open_filter("f?" PLAN "&partition=4096"), .all = &all, .err = TAMIS_ERROR_INIT};
+        for (int i = 0; i < CLIENTS; i++)
+            pthread_create(&clients[i].thread, NULL, clear_at_once, &clients[i]);
+        for (int i = 0; i < CLIENTS; i++)
+            pthread_join(clients[i].thread, NULL);
+        pthread_barrier_destroy(&all);
+        for (int i = 0; i < CLIENTS; i++) {
+            cleared += clients[i].status == TAMIS_OK;
+            if (clients[i].status == TAMIS_OK)
+                add_all(clients[i].filter);
+            else if (clients[i].status != TAMIS_E_BUSY)
+                fail_msg("%s", clients[i].err.text);
+        }
+        assert_in_range(cleared, 1, CLIENTS);
+        for (int i = 0; i < CLIENTS; i++)
+            tamis_filter_free(clients[i].filter);
+        tamis_filter *filter = open_filter("f");
+        has_all(filter);
+        tamis_filter_free(filter);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_is_made_once_and_found_again, start, stop),
+        cmocka_unit_test_setup_teardown(who_asks_for_something_else_is_told_the_difference, start, stop),
+        cmocka_unit_test_setup_teardown(a_secret_is_asked_for_again, start, stop),
+        cmocka_unit_test_setup_teardown(of_several_makers_one_plan_wins, start, stop),
+        cmocka_unit_test_setup_teardown(a_part_that_is_gone_is_never_an_absent_key, start, stop),
+        cmocka_unit_test_setup_teardown(eviction_is_noticed, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_dropped_or_replaced_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(a_plan_that_is_none_is_refused, start, stop),
+        cmocka_unit_test_setup_teardown(what_the_server_has_no_memory_for_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(expiry_takes_the_whole_filter, start, stop),
+        cmocka_unit_test_setup_teardown(clear_forgets_all_for_everyone, start, stop),
+        cmocka_unit_test_setup_teardown(of_several_clears_one_wins, start, stop),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

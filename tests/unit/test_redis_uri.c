@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/redis/redis_uri.h"
+#include "support/fault.h"
+
+static fault_memory memory;
+static tamis_allocator allocator;
+static tamis_error err;
+static tamis__redis_uri uri;
+
+static int set_up(void **state) {
+    (void)state;
+    memory = (fault_memory){0};
+    allocator = fault_memory_allocator(&memory);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tamis__redis_uri_release(&uri);
+    return memory.live_blocks == 0 ? 0 : -1;
+}
+
+static void parse(const char *text) {
+    tamis__redis_uri_release(&uri);
+    assert_int_equal(tamis__redis_uri_parse(&uri, text, &allocator, &err), TAMIS_OK);
+}
+
+static void every_part_is_found(void **state) {
+    (void)state;
+    parse("redis://ann:s3cret@cache.example.org:7000/5/seen?expect=10&fpr=0.01");
+    assert_string_equal(uri.address.host, "cache.example.org");
+    assert_int_equal(uri.address.port, 7000);
+    assert_string_equal(uri.user, "ann");
+    assert_string_equal(uri.password, "s3cret");
+    assert_int_equal(uri.db, 5);
+    assert_string_equal(uri.name, "seen");
+    assert_int_equal(uri.name_size, 4);
+    assert_int_equal(uri.parameter_count, 2);
+    assert_string_equal(tamis__redis_uri_take(&uri, "expect"), "10");
+    assert_string_equal(tamis__redis_uri_take(&uri, "fpr"), "0.01");
+    assert_null(tamis__redis_uri_take(&uri, "ttl"));
+    assert_int_equal(tamis__redis_uri_check_used(&uri, &err), TAMIS_OK);
+}
+
+static void what_is_left_out_has_a_value_of_its_own(void **state) {
+    (void)state;
+    parse("redis://");
+    assert_string_equal(uri.address.host, "127.0.0.1");
+    assert_int_equal(uri.address.port, 6379);
+    assert_null(uri.user);
+    assert_null(uri.password);
+    assert_null(uri.name);
+    assert_int_equal(uri.db, 0);
+    parse("redis://:pw@h/n");
+    assert_null(uri.user);
+    assert_string_equal(uri.password, "pw");
+    assert_string_equal(uri.name, "n");
+    parse("redis://h?timeout=1s");
+    assert_null(uri.name);
+    assert_string_equal(tamis__redis_uri_take(&uri, "timeout"), "1s");
+    parse("redis://h/3/");
+    assert_int_equal(uri.db, 3);
+    assert_null(uri.name);
+    parse("redis://h/7");
+    assert_string_equal(uri.name, "7");
+}
+
+static void parts_are_decoded_after_they_are_told_apart(void **state) {
+    (void)state;
+    parse("redis://a%3Ab:p%40%2F%3F%25@%68ost/2/x%2fy%00z%40?ttl=%31d");
+    assert_string_equal(uri.user, "a:b");
+    assert_string_equal(uri.password, "p@/?%");
+    assert_string_equal(uri.address.host, "host");
+    assert_int_equal(uri.name_size, 6);
+    assert_memory_equal(uri.name, "x/y\0z@", 6);
+    assert_string_equal(tamis__redis_uri_take(&uri, "ttl"), "1d");
+    parse("redis://u:a@b@h/n"); /* the last @ of the authority ends the password */
+    assert_string_equal(uri.password, "a@b");
+    assert_string_equal(uri.address.host, "h");
+    parse("redis://u:a:b@h/n");
+    assert_string_equal(uri.password, "a:b");
+}
+
+static void an_ipv6_host_stands_in_brackets(void **state) {
+    (void)state;
+    parse("redis://[::1]/n");
+    assert_string_equal(uri.address.host, "::1");
+    assert_int_equal(uri.address.port, 6379);
+    parse("redis://u:p@[fe80::1%25eth0]:7/n");
+    assert_string_equal(uri.address.host, "fe80::1%eth0");
+    assert_int_equal(uri.address.port, 7);
+}
+
+static void a_socket_has_its_path_for_a_host(void **state) {
+    (void)state;
+    parse("redis+unix://u:p@%2Frun%2Fre%3Adis.sock/4/n");
+    assert_string_equal(uri.address.host, "/run/re:dis.sock");
+    assert_int_equal(uri.address.port, 0);
+    assert_string_equal(uri.password, "p");
+    assert_int_equal(uri.db, 4);
+}
+
+static void a_name_alone_may_hold_what_marks_parts(void **state) {
+    (void)state;
+    assert_int_equal(tamis__redis_uri_parse_name(&uri, "a/b:c@d%3F?expect=1", &allocator, &err), TAMIS_OK);
+    assert_string_equal(uri.name, "a/b:c@d?");
+    assert_string_equal(uri.shown, "a/b:c@d%3F?expect=1");
+    assert_string_equal(tamis__redis_uri_take(&uri, "expect"), "1");
+    tamis__redis_uri_release(&uri);
+    assert_int_equal(tamis__redis_uri_parse_name(&uri, "redis://u:hush@h/n", &allocator, &err),
+                     TAMIS_E_INVALID);
+    assert_null(strstr(err.text, "hush"));
+}
+
+static void of_a_server_alone_the_one_segment_is_the_database(void **state) {
+    (void)state;
+    parse("redis://h/7");
+    assert_int_equal(tamis__redis_uri_server(&uri, &err), TAMIS_OK);
+    assert_int_equal(uri.db, 7);
+    assert_null(uri.name);
+    static const char *const wrong[] = {"redis://h/seen", "redis://h/7/8", "redis://h/7%00"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parse(wrong[i]);
+        assert_int_equal(tamis__redis_uri_server(&uri, &err), TAMIS_E_INVALID);
+        assert_non_null(strstr(err.text, "names a filter"));
+    }
+}
+
+static void what_is_wrong_is_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *said;
+    } wrong[] = {
+        {"", "no URI of a Redis"},
+        {"http://h/n", "no URI of a Redis"},
+        {"redis:/h/n", "no URI of a Redis"},
+        {"redis://h:0/n", "port"},
+        {"redis://h:65536/n", "port"},
+        {"redis://h:/n", "port"},
+        {"redis://h:7x/n", "port"},
+        {"redis://::1/n", "port"},
+        {"redis://[::1/n", "[ without its ]"},
+        {"redis://[::1]7/n", "[ without its ]"},
+        {"redis://ann@h/n", "without a password"},
+        {"redis://u:p/w@h/n", "@ behind the host"},
+        {"redis://u:7/w@h/n", "@ behind the host"},
+        {"redis://u:p?w@h/n", "@ behind the host"},
+        {"redis://h/a/n", "no database number"},
+        {"redis://h/65536/n", "no database number"},
+        {"redis://h/-1/n", "no database number"},
+        {"redis://h/1/a/n", "more than db/NAME"},
+        {"redis://h/n%4", "two hexadecimal digits"},
+        {"redis://h/n%", "two hexadecimal digits"},
+        {"redis://h/n%g0", "two hexadecimal digits"},
+        {"redis://h%00/n", "zero byte"},
+        {"redis://u:p%00@h/n", "zero byte"},
+        {"redis://h/n?ttl=%00", "zero byte"},
+        {"redis+unix:///n", "no socket"},
+        {"redis://h/n?ttl", "without a value"},
+        {"redis://h/n?ttl&fpr=1", "without a value"},
+        {"redis://h/n?ttl&=1", "without a value"},
+        {"redis://h/n?&ttl=1", "without a value"},
+        {"redis://h/n?ttl=1&ttl=1", "parameter twice"},
+        {"redis://h/n?a=&b=&c=&d=&e=&f=&g=&h=&i=&j=&k=&l=&m=&n=&o=&p=&q=&r=&s=&t=&u=&v=&w=&x=&y=",
+         "too many"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tamis__redis_uri_release(&uri);
+        err.text[0] = '\0';
+        assert_int_equal(tamis__redis_uri_parse(&uri, wrong[i].text, &allocator, &err), TAMIS_E_INVALID);
+        if (!strstr(err.text, wrong[i].said))
+            fail_msg("%s: %s", wrong[i].text, err.text);
+        assert_non_null(strstr(err.text, "; ")); /* and what to do */
+    }
+}
+
+/* Every text that can be made of one with a password by leaving bytes out or putting some in. */
+static void a_password_is_in_no_sentence(void **state) {
+    (void)state;
+    static const char good[] = "redis://user:hushhush@host:1/2/name?ttl=1", put[] = "/?@:%&=[]\1";
+    char text[80];
+    for (size_t i = 0; i < sizeof good; i++) {
+        for (size_t j = 0; j <= sizeof put; j++) {
+            size_t out = j == 0; /* leave this byte out; or put one before it */
+            bool marked = i >= 13 && i <= 21;
+            if (out && (good[i] == '@' || good[i] == '\0'))
+                continue; /* then nothing tells that it is a password */
+            snprintf(text, sizeof text, "%.*s%.*s%s", (int)i, good, j > 0 && j < sizeof put,
+                     put + j - (j > 0), good + i + out);
+            tamis__redis_uri_release(&uri);
+            snprintf(err.text, sizeof err.text, "-");
+            (void)tamis__redis_uri_parse(&uri, text, &allocator, &err);
+            if (strstr(err.text, "hush") || strstr(uri.shown, "hush") || (marked && strstr(uri.shown, "hus")))
+                fail_msg("%s: %s (%s)", text, err.text, uri.shown);
+        }
+    }
+}
+
+static void values_are_checked(void **state) {
+    (void)state;
+    uint64_t count = 77, ms = 77;
+    double rate = 0.5;
+    parse(
+        "redis://h/n?a=10&b=3%25&c=2s&d=1x&e=1.5&f=0&g=-1&h=1e-6&i=11&j=1&k=18446744073709551616&l=1d&m=nan");
+    assert_int_equal(tamis__redis_uri_count(&uri, "none", 1, 10, &count, &err), TAMIS_OK);
+    assert_int_equal(count, 77);
+    assert_int_equal(tamis__redis_uri_count(&uri, "a", 1, 10, &count, &err), TAMIS_OK);
+    assert_int_equal(count, 10);
+    static const char *const no_count[] = {"b", "d", "e", "f", "g", "h", "i", "k"};
+    for (size_t i = 0; i < sizeof no_count / sizeof *no_count; i++) {
+        assert_int_equal(tamis__redis_uri_count(&uri, no_count[i], 1, 10, &count, &err), TAMIS_E_INVALID);
+        assert_non_null(strstr(err.text, "whole number from 1 to 10"));
+    }
+    assert_int_equal(count, 10);
+    assert_int_equal(tamis__redis_uri_rate(&uri, "b", &rate, &err), TAMIS_OK);
+    assert_true(rate == 3.0 / 100);
+    assert_int_equal(tamis__redis_uri_rate(&uri, "h", &rate, &err), TAMIS_OK);
+    assert_true(rate == 1e-6);
+    static const char *const no_rate[] = {"c", "d", "e", "f", "g", "j", "m"};
+    for (size_t i = 0; i < sizeof no_rate / sizeof *no_rate; i++)
+        assert_int_equal(tamis__redis_uri_rate(&uri, no_rate[i], &rate, &err), TAMIS_E_INVALID);
+    assert_true(rate == 1e-6);
+    assert_int_equal(tamis__redis_uri_time(&uri, "c", &ms, &err), TAMIS_OK);
+    assert_int_equal(ms, 2000);
+    assert_int_equal(tamis__redis_uri_time(&uri, "l", &ms, &err), TAMIS_OK);
+    assert_int_equal(ms, 86400000);
+    assert_int_equal(tamis__redis_uri_time(&uri, "i", &ms, &err), TAMIS_OK);
+    assert_int_equal(ms, 11);
+    static const char *const no_time[] = {"b", "d", "e", "g", "h", "k", "m"};
+    for (size_t i = 0; i < sizeof no_time / sizeof *no_time; i++)
+        assert_int_equal(tamis__redis_uri_time(&uri, no_time[i], &ms, &err), TAMIS_E_INVALID);
+    assert_int_equal(ms, 11);
+}
+
+static void a_parameter_that_nobody_knows_is_named(void **state) {
+    (void)state;
+    parse("redis://u:hush@h/n?expect=1&exepct=2");
+    (void)tamis__redis_uri_take(&uri, "expect");
+    assert_int_equal(tamis__redis_uri_check_used(&uri, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'exepct'"));
+    assert_null(strstr(err.text, "hush"));
+}
+
+static void without_memory_it_says_so(void **state) {
+    (void)state;
+    memory.fail_at = 1;
+    assert_int_equal(tamis__redis_uri_parse(&uri, "redis://h/n", &allocator, &err), TAMIS_E_NOMEM);
+    tamis__redis_uri_release(&uri);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_part_is_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_left_out_has_a_value_of_its_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(parts_are_decoded_after_they_are_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_ipv6_host_stands_in_brackets, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_socket_has_its_path_for_a_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_name_alone_may_hold_what_marks_parts, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(of_a_server_alone_the_one_segment_is_the_database, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_password_is_in_no_sentence, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(values_are_checked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_parameter_that_nobody_knows_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_memory_it_says_so, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
