@@ -64,15 +64,14 @@ static void *run(void *context) {
 static int start(lookup *one) {
     pthread_attr_t detached;
     pthread_t thread;
-    sigset_t all, before;
+    sigset_t all;
     int failed = pthread_attr_init(&detached);
     if (failed)
         return failed;
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_setsigmask_np(&detached, &all);
     failed = pthread_create(&thread, &detached, run, one);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&detached);
     return failed;
 }
