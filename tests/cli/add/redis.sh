@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # A filter in a Redis, made by its first add; a second add knows what is there, and other parameters are refused.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # The measured rate of a filter in a Redis, and its keys.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start

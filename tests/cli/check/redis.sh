@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # Filters in a Redis are asked like those in files, and beside them; what is wrong is one sentence, without the password.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start --requirepass secret

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # What a filter in a Redis is; the password is nobody's business.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start --requirepass secret
