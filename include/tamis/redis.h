@@ -90,6 +90,13 @@ typedef struct tamis_redis_filter_options {
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);
 
+/*
+ * The plan of a filter of layout tamis, to be made there, or in memory and pushed: as tamis_plan_make for kind blocked, but
+ * where probes are not given with fewer of them than take the least bits, at most 1.6 times those. A server spends its time
+ * on reading commands, and an add has a word for every probe.
+ */
+TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+
 /* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
 TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);
 

@@ -30,7 +30,7 @@
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK, FOLLOW_MOST = 32 /* replacements during one batch */ };
 
-/* Most bits beside those of the fewest-bits plan: see choose_probes. */
+/* Most bits beside those of the fewest-bits plan: see tamis_redis_plan_make. */
 #define MORE_BITS 1.6
 
 /* ---- what is asked for ---- */
@@ -83,7 +83,7 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
  * bench/). So fewer probes are better than fewer bits, up to a bound: the fewest probes that keep the rate at MORE_BITS
  * times the bits of the plan with the fewest.
  */
-static tamis_status choose_probes(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
     tamis_plan least = TAMIS_PLAN_INIT;
     tamis_want some = *want;
     tamis_status status = tamis_plan_make(&least, want, err);
@@ -250,7 +250,7 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     char name[TAMIS__REDIS_KEY], text[TAMIS__REDIS_PLAN];
     if (want.scheme == TAMIS_SCHEME_AUTO && options->secret_size > 0)
         want.scheme = TAMIS_SCHEME_SIP;
-    tamis_status status = choose_probes(&filter->plan, &want, err);
+    tamis_status status = tamis_redis_plan_make(&filter->plan, &want, err);
     if (status != TAMIS_OK)
         return status;
     filter->plan.scheme = want.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : want.scheme;
