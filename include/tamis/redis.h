@@ -21,6 +21,7 @@ extern "C" {
  * A server, named by a URI:
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
+ *     rediss://...                              with TLS
  *
  * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind a ? and between &:
  *
@@ -28,6 +29,13 @@ extern "C" {
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
+ *
+ * and of rediss:// alone:
+ *
+ *     cacert=FILE        (PEM) whom to trust, instead of the system's
+ *     cert=FILE, key=FILE  our certificate and its key, where the server wants one
+ *     sni=NAME           the name in the server's certificate, where that is not its host
+ *     verify=no          any certificate will do: for tests alone
  *
  * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
  * are needed and kept. A name is looked up in a thread that the library makes for it.

@@ -15,6 +15,7 @@ struct tamis_redis {
     tamis_allocator allocator;
     tamis__redis_uri uri; /* of tamis_redis_open: its parameters stay here */
     tamis__link_to to;
+    tamis__tls_context *tls; /* NULL: none */
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
     pthread_mutex_t mutex; /* guards the next two */
     tamis__link *idle[TAMIS__LINKS_IDLE];

@@ -262,6 +262,8 @@ static tamis_status check_silence(flight *run, tamis_error *err) {
     const bool is_late = now >= deadline_of(run);
     if (!is_late && (run->pending_count == 0 || now < run->heard + run->redis->read_ns))
         return TAMIS_OK;
+    if (run->pending_count == 0 && run->trouble.status != TAMIS_OK)
+        return fail_with_trouble(run, err); /* all it had was refused for now */
     tamis_status status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
                                       "redis %s: did not answer in time; check server and network, or give "
                                       "more time (%s=)",

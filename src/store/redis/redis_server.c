@@ -41,7 +41,8 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->allocator = *uri->allocator;
     redis->uri = *uri;
     redis->uri.allocator = &redis->allocator;
-    redis->to = (tamis__link_to){uri->address, uri->user, uri->password, uri->db, &redis->allocator, {0}};
+    redis->to =
+        (tamis__link_to){uri->address, uri->user, uri->password, uri->db, &redis->allocator, {0}, NULL};
     const tamis__shown host = tamis__show(uri->address.host);
     if (uri->address.port)
         snprintf(redis->to.shown, sizeof redis->to.shown, "%.100s:%u", host.text,
@@ -50,6 +51,9 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
         snprintf(redis->to.shown, sizeof redis->to.shown, "%.110s", host.text);
     pthread_mutex_init(&redis->mutex, NULL);
     tamis_status status = take_times(redis, err);
+    if (status == TAMIS_OK && uri->has_tls)
+        status = tamis__tls_context_create(&redis->tls, &redis->uri, err);
+    redis->to.tls = redis->tls;
     if (status != TAMIS_OK) {
         tamis_redis_close(redis);
         return status;
@@ -63,6 +67,7 @@ void tamis_redis_close(tamis_redis *redis) {
         return;
     while (redis->idle_count > 0)
         tamis__link_close(redis->idle[--redis->idle_count]);
+    tamis__tls_context_free(redis->tls);
     pthread_mutex_destroy(&redis->mutex);
     tamis_allocator allocator = redis->allocator;
     redis->uri.allocator = &allocator;

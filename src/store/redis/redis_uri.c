@@ -196,8 +196,8 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
                                     tamis_error *err) {
     static const struct {
         const char *scheme;
-        bool is_socket;
-    } schemes[] = {{"redis://", false}, {"redis+unix://", true}};
+        bool is_socket, has_tls;
+    } schemes[] = {{"redis://", false, false}, {"rediss://", false, true}, {"redis+unix://", true, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, false, allocator, err);
@@ -208,11 +208,12 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
         if (strncmp(text, schemes[i].scheme, size) == 0) {
             authority = uri->block + size;
             is_socket = schemes[i].is_socket;
+            uri->has_tls = schemes[i].has_tls;
         }
     }
     if (!authority)
-        return refuse(uri, "is no URI of a Redis", "write redis://host:port/NAME or redis+unix://SOCKET/NAME",
-                      err);
+        return refuse(uri, "is no URI of a Redis",
+                      "write redis://host:port/NAME, rediss:// for TLS, or redis+unix://SOCKET/NAME", err);
     query = cut(authority, '?');
     path = cut(authority, '/');
     /* Else a password with a slash would be taken for host and name, and told in sentences. */

@@ -14,6 +14,7 @@
  * A URI, taken apart:
  *
  *     redis://user:password@host:port/db/NAME?parameter=value&...
+ *     rediss://...                                          the same with TLS
  *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the socket's path
  *
  * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
@@ -33,6 +34,7 @@ typedef struct tamis__redis_parameter {
 
 typedef struct tamis__redis_uri {
     tamis__redis_address address;
+    bool has_tls;                /* rediss:// */
     const char *user, *password; /* NULL: none */
     uint32_t db;
     const char *name; /* NULL: none */
