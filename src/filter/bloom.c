@@ -5,7 +5,7 @@
  * (as Guava keeps them). They differ only in where the k positions are:
  *
  *   classic: anywhere in the m bits, as the key's scheme says (hash/positions.h).
- *   blocked: in one block of 512, a cache line (kernels/filter_scalar.c). Blocks get unequal numbers of
+ *   blocked: in one block of 512, a cache line (kernels/filter_blocked.h). Blocks get unequal numbers of
  *            keys, Poisson distributed, which costs bits: the plan accounts for it (docs/MATH.md).
  */
 #include <inttypes.h>
@@ -412,6 +412,12 @@ static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashe
     filter->kernels->blocked_contains(&blocks, hashes, count, answers);
 }
 
+static void blocked_fetch(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
+    tamis__blocks blocks = blocks_of(filter->body);
+    for (size_t i = 0; i < count; i++)
+        tamis__prefetch(tamis__block_of(&blocks, &hashes[i]));
+}
+
 static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                   tamis_error *err) {
     tamis__blocks blocks = blocks_of(filter->body);
@@ -510,6 +516,7 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .destroy = destroy,
     .add = blocked_add,
     .contains = blocked_contains,
+    .fetch = blocked_fetch,
     .touch = blocked_touch,
     .estimate = estimate,
     .clear = clear,

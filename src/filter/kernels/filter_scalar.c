@@ -75,10 +75,7 @@ static inline void prefetch_first(const tamis__blocks *in, const tamis_hash *has
 
 static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers) {
-    prefetch_first(in, hashes, count);
     for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
         answers[i] = has_all(in, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
     }
 }
