@@ -20,7 +20,8 @@
 
 enum { BLOCKS = 37, KEYS = 3000 };
 
-static const char *const isa_names[TAMIS__ISA_COUNT] = {[TAMIS__ISA_SCALAR] = "scalar"};
+static const char *const isa_names[TAMIS__ISA_COUNT] = {
+    [TAMIS__ISA_SCALAR] = "scalar", [TAMIS__ISA_AVX512] = "avx512"};
 
 /* The set, or NULL where the machine lacks it. */
 static const struct tamis__filter_kernels *kernels_of(int i) {
