@@ -14,7 +14,7 @@ enum { KEYS_AT_ONCE = 256 };
 /* A core has some 16 lines on their way at once, and is to have them also while it hashes and answers. So keys are taken
  * in small lots, each hashed and its lines prefetched AHEAD keys before it is answered. Lots of 16 cost a tenth more, 16
  * or 32 keys ahead nothing. */
-enum { LOT = 8, AHEAD = 24, RING = 64 };
+enum { LOT = 8, AHEAD = 24, RING = KEYS_AT_ONCE };
 _Static_assert(KEYS_AT_ONCE % RING == 0 && RING % LOT == 0 && RING >= AHEAD + LOT, "lots stay whole");
 
 /* ---- filters in an image ---- */
