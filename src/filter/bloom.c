@@ -22,7 +22,6 @@ enum {
     BLOCK_WORDS = 8,
     BATCH = 64,
     POSITIONS = 1024, /* that classic keeps at once: 8 KiB of stack */
-    UNITED = 2048,    /* words united at once: 16 KiB */
     FIRST = 4         /* probes that classic looks at before it locates the others */
 };
 
@@ -474,13 +473,7 @@ static void unite(tamis_filter *into, const tamis_filter *from) {
     const bloom *other = from->body;
     double mistaken = false_fresh(into) + false_fresh(from);
     tamis__line_counts counts = {{0}};
-    /* Counted while they are in cache. */
-    for (uint64_t at = 0, all = to->bytes / 8; at < all; at += UNITED) {
-        uint64_t *words = to->words + at, some = all - at < UNITED ? all - at : UNITED;
-        for (uint64_t i = 0; i < some; i++)
-            words[i] |= other->words[at + i];
-        tamis__count_lines(words, some, &counts);
-    }
+    into->kernels->unite(to->words, other->words, to->bytes / 8, &counts);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     estimate_counted(into, &counts, &info);
     /* Keys in both are counted once: the bits say how many were offered, at most all; less those of them that one

@@ -54,9 +54,22 @@ AVX512 static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hash
     return count;
 }
 
+AVX512 static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+    for (uint64_t left = count; left > 0; into += 8, from += 8) {
+        uint64_t some = left < 8 ? left : 8;
+        __mmask8 there = (__mmask8)(0xff >> (8 - some)); /* words that are not there count as zeros */
+        __m512i line =
+            _mm512_or_si512(_mm512_maskz_loadu_epi64(there, into), _mm512_maskz_loadu_epi64(there, from));
+        _mm512_mask_storeu_epi64(into, there, line);
+        counts->lines[_mm512_reduce_add_epi64(_mm512_popcnt_epi64(line))]++;
+        left -= some;
+    }
+}
+
 const struct tamis__filter_kernels tamis__filter_kernels_avx512 = {
     .name = "avx512",
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
+    .unite = unite,
 };
 #endif

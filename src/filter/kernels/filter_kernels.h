@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/isa.h"
+#include "filter/line_count.h"
 
 /* A blocked filter as the kernels see it: `blocks` lines of 8 words each, `probes` bits a key. */
 typedef struct tamis__blocks {
@@ -33,6 +34,8 @@ struct tamis__filter_kernels {
      * is 0. Returns how many keys it answered. */
     size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
                           tamis_answer *answers);
+    /* Makes `into` hold what either holds, and counts it: `count` words, of which the last line may be short. */
+    void (*unite)(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts);
 };
 
 /* The set of an isa. */

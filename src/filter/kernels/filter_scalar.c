@@ -49,8 +49,19 @@ static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, siz
     return count;
 }
 
+static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+    enum { UNITED = 2048 }; /* words, which are counted while they are in cache */
+    for (uint64_t at = 0; at < count; at += UNITED) {
+        uint64_t some = count - at < UNITED ? count - at : UNITED;
+        for (uint64_t i = at; i < at + some; i++)
+            into[i] |= from[i];
+        tamis__count_lines(into + at, some, counts);
+    }
+}
+
 const struct tamis__filter_kernels tamis__filter_kernels_scalar = {
     .name = "scalar",
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
+    .unite = unite,
 };
