@@ -5,7 +5,7 @@
  * (as Guava keeps them). They differ only in where the k positions are:
  *
  *   classic: anywhere in the m bits, as the key's scheme says (hash/positions.h).
- *   blocked: in one block of 512, a cache line (kernels/filter_scalar.c). Blocks get unequal numbers of
+ *   blocked: in one block of 512, a cache line (kernels/filter_blocked.h). Blocks get unequal numbers of
  *            keys, Poisson distributed, which costs bits: the plan accounts for it (docs/MATH.md).
  */
 #include <inttypes.h>
@@ -22,7 +22,6 @@ enum {
     BLOCK_WORDS = 8,
     BATCH = 64,
     POSITIONS = 1024, /* that classic keeps at once: 8 KiB of stack */
-    UNITED = 2048,    /* words united at once: 16 KiB */
     FIRST = 4         /* probes that classic looks at before it locates the others */
 };
 
@@ -412,6 +411,12 @@ static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashe
     filter->kernels->blocked_contains(&blocks, hashes, count, answers);
 }
 
+static void blocked_fetch(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
+    tamis__blocks blocks = blocks_of(filter->body);
+    for (size_t i = 0; i < count; i++)
+        tamis__prefetch(tamis__block_of(&blocks, &hashes[i]));
+}
+
 static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                   tamis_error *err) {
     tamis__blocks blocks = blocks_of(filter->body);
@@ -468,13 +473,7 @@ static void unite(tamis_filter *into, const tamis_filter *from) {
     const bloom *other = from->body;
     double mistaken = false_fresh(into) + false_fresh(from);
     tamis__line_counts counts = {{0}};
-    /* Counted while they are in cache. */
-    for (uint64_t at = 0, all = to->bytes / 8; at < all; at += UNITED) {
-        uint64_t *words = to->words + at, some = all - at < UNITED ? all - at : UNITED;
-        for (uint64_t i = 0; i < some; i++)
-            words[i] |= other->words[at + i];
-        tamis__count_lines(words, some, &counts);
-    }
+    into->kernels->unite(to->words, other->words, to->bytes / 8, &counts);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     estimate_counted(into, &counts, &info);
     /* Keys in both are counted once: the bits say how many were offered, at most all; less those of them that one
@@ -510,6 +509,7 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .destroy = destroy,
     .add = blocked_add,
     .contains = blocked_contains,
+    .fetch = blocked_fetch,
     .touch = blocked_touch,
     .estimate = estimate,
     .clear = clear,
