@@ -21,8 +21,7 @@
 enum {
     BLOCK_WORDS = 8,
     BATCH = 64,
-    POSITIONS = 1024, /* that classic keeps at once: 8 KiB of stack */
-    FIRST = 4         /* probes that classic looks at before it locates the others */
+    POSITIONS = 1024 /* that classic keeps at once: 8 KiB of stack */
 };
 
 typedef struct bloom {
@@ -252,15 +251,15 @@ static size_t classic_batch(const bloom *b) {
     return most < BATCH ? most : BATCH;
 }
 
-/* The first `probes` positions of key i; their words are prefetched. */
-static void classic_locate_key(const tamis_filter *filter, asked what, size_t i, uint32_t probes,
-                               uint64_t *positions) {
+/* The first `probes` positions of key i; the words of those from number `seen` on are prefetched. */
+static void classic_locate_key(const tamis_filter *filter, asked what, size_t i, uint32_t seen,
+                               uint32_t probes, uint64_t *positions) {
     const bloom *b = filter->body;
     if (what.hashes)
         tamis__positions(filter->hasher->scheme, what.hashes[i].word, b->bits, probes, positions);
     else
         tamis__hasher_positions(filter->hasher, &what.keys[i], b->bits, probes, positions);
-    for (uint32_t k = 0; k < probes; k++)
+    for (uint32_t k = seen; k < probes; k++)
         tamis__prefetch(&b->words[positions[k] >> 6]);
 }
 
@@ -269,7 +268,7 @@ static void classic_locate(const tamis_filter *filter, asked what, size_t from, 
                            uint64_t positions[POSITIONS]) {
     const bloom *b = filter->body;
     for (size_t i = 0; i < count; i++)
-        classic_locate_key(filter, what, from + i, b->probes, positions + i * b->probes);
+        classic_locate_key(filter, what, from + i, 0, b->probes, positions + i * b->probes);
 }
 
 static tamis_status classic_touch_asked(const tamis_filter *filter, asked what, size_t count,
@@ -332,31 +331,45 @@ static tamis_status classic_add_asked(tamis_filter *filter, asked what, size_t c
     return full ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
-/* Of a full filter half of the bits are set, so that the first FIRST probes settle 15 in 16 of the absent keys, and
- * most of their lines are never fetched. The others are located anew with all of their probes. */
-static void classic_contains_asked(const tamis_filter *filter, asked what, size_t count,
-                                   tamis_answer *answers) {
+/* Keys of `left` whose positions from number `seen` on, up to `until`, are all set: they are moved to its front and
+ * counted. The others are answered. */
+static size_t classic_sieve(const tamis_filter *filter, asked what, size_t *left, size_t count, uint32_t seen,
+                            uint32_t until, tamis_answer *answers) {
     const bloom *b = filter->body;
     uint64_t positions[POSITIONS];
-    size_t batch = classic_batch(b), left[BATCH];
-    uint32_t probes = b->probes, first = probes > FIRST ? FIRST : probes;
-    for (size_t from = 0; from < count; from += batch) {
-        size_t some = count - from < batch ? count - from : batch, found = 0;
-        for (size_t i = 0; i < some; i++)
-            classic_locate_key(filter, what, from + i, first, positions + i * first);
-        for (size_t i = 0; i < some; i++) {
-            bool is_left = classic_find(b, positions + i * first, first);
-            answers[from + i] = is_left ? TAMIS_SEEN : TAMIS_FRESH;
-            left[found] = from + i;
-            found += is_left;
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        classic_locate_key(filter, what, left[i], seen, until, positions + i * until);
+    for (size_t i = 0; i < count; i++) {
+        size_t key = left[i];
+        uint64_t all = 1; /* without a branch, which would be guessed wrongly as often as not */
+        for (uint32_t k = seen; k < until; k++) {
+            uint64_t position = positions[i * until + k];
+            all &= b->words[position >> 6] >> (position & 63);
         }
-        if (first == probes)
-            continue;
+        bool is_left = all & 1;
+        answers[key] = is_left ? TAMIS_SEEN : TAMIS_FRESH;
+        left[found] = key;
+        found += is_left;
+    }
+    return found;
+}
+
+/* Of a full filter half of the bits are set, so that the first two probes settle three in four of the absent keys, and
+ * the next four nearly all: most of their lines are never fetched. Of keys that are left the positions are made again. */
+static void classic_contains_asked(const tamis_filter *filter, asked what, size_t count,
+                                   tamis_answer *answers) {
+    static const uint32_t stages[] = {2, 6, TAMIS_PROBES_MAX};
+    const bloom *b = filter->body;
+    size_t batch = classic_batch(b), left[BATCH];
+    for (size_t from = 0; from < count; from += batch) {
+        size_t found = count - from < batch ? count - from : batch;
         for (size_t i = 0; i < found; i++)
-            classic_locate_key(filter, what, left[i], probes, positions + i * probes);
-        for (size_t i = 0; i < found; i++)
-            if (!classic_find(b, positions + i * probes, probes))
-                answers[left[i]] = TAMIS_FRESH;
+            left[i] = from + i;
+        for (uint32_t stage = 0, seen = 0, until; seen < b->probes && found > 0; stage++, seen = until) {
+            until = b->probes < stages[stage] ? b->probes : stages[stage];
+            found = classic_sieve(filter, what, left, found, seen, until, answers);
+        }
     }
 }
 
