@@ -63,7 +63,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     int code;
 
     if (secret_file == NULL) {
-        code = cli_file_open(filter, path, false, NULL, NULL, err);
+        code = cli_file_open(filter, path, CLI_ASK, NULL, NULL, err);
         if (code != CLI_DONE || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
             return code;
         return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
@@ -75,7 +75,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     code = cli_secret_read(&secret, secret_file, -1, err);
     if (code != CLI_DONE)
         return code;
-    code = cli_file_open(filter, path, false, &secret, NULL, err);
+    code = cli_file_open(filter, path, CLI_ASK, &secret, NULL, err);
     cli_secret_forget(&secret);
     return code;
 }

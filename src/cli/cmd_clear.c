@@ -5,7 +5,7 @@
 static int clear(const char *path, tamis_error *err) {
     tamis_filter *filter = NULL;
     tamis_packing packing = TAMIS_PACKING_NONE;
-    int code = cli_file_open(&filter, path, true, NULL, &packing, err);
+    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, &packing, err);
 
     if (code == CLI_DONE && tamis_filter_clear(filter, err) != TAMIS_OK)
         code = CLI_FAILED;

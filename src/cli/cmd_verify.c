@@ -78,7 +78,7 @@ static int each(const cli_args *args, const char *path, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     found file = {TAMIS_FORMAT_AUTO, TAMIS_PACKING_NONE};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, false, NULL, &file.packing, err);
+    int code = cli_file_open(&filter, path, CLI_ASK, NULL, &file.packing, err);
 
     if (code == CLI_DONE && tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
         code = CLI_FAILED;

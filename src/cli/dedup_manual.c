@@ -79,7 +79,7 @@ const cli_entry dedup_json[] = {
     {"fpr_live", "The same chance with what is in the filter at the end; 0 = it is empty."},
     {"false_drops", "New records estimated to have been taken for duplicates: an expected value, with a "
                     "fraction."},
-    {"saturated", "true: a new record found no room in the filter."},
+    {"saturated", "true: a new record found no room in the filter, or it had more than it was made for."},
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};

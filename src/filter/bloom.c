@@ -218,7 +218,7 @@ void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
 /* "Fresh" answers that may still be given. */
 static uint64_t room_left(const tamis_filter *filter) {
     const bloom *b = filter->body;
-    if (filter->overfill)
+    if (filter->overfill || filter->overfill_here)
         return UINT64_MAX;
     return b->most_fresh > filter->added ? b->most_fresh - filter->added : 0;
 }

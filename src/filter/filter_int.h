@@ -133,8 +133,9 @@ struct tamis_filter {
     tamis_hasher *hasher;
     uint64_t added; /* keys answered fresh */
     bool saturated;
-    tamis_full full; /* why the last fresh key was refused */
-    bool overfill;   /* as in tamis_filter_options */
+    tamis_full full;    /* why the last fresh key was refused */
+    bool overfill;      /* as in tamis_filter_options: its file says so too, */
+    bool overfill_here; /* and as in tamis_open_options: of this handle and its copies */
     tamis__tally tally;
     struct tamis__guard
         *guard; /* NULL: its memory is its own; else it stands in an image, and is only read */
