@@ -34,6 +34,9 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
 int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
                     tamis_error *err);
 
+/* What helps where a filter in a file is too small. */
+#define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"
+
 /* Says in *err that the filter in `path` has no room for record number `record`, and what helps. */
 int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
                     tamis_error *err);

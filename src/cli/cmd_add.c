@@ -4,6 +4,7 @@
 
 #include "cli/add_config.h"
 #include "cli/cli_file.h"
+#include "cli/cli_filter.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
@@ -63,13 +64,13 @@ static int add(add_run *run, tamis_error *err) {
         cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err) != CLI_DONE)
         status = err->status;
     else if (status == TAMIS_E_FULL)
-        cli_filter_full(run->filter, path, run->summary.stats.records + 1, "build a larger one", err);
+        cli_filter_full(run->filter, path, run->summary.stats.records + 1, CLI_FILTER_LARGER, err);
     run->summary.seconds = cli_progress_now() - begun;
     if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->summary.stats.records > 0 &&
         !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
-        cli_filter_tell_overfull(run->filter, path, "build a larger one");
+        cli_filter_tell_overfull(run->filter, path, CLI_FILTER_LARGER);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 
