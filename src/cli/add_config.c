@@ -48,7 +48,8 @@ const char *const add_description[] = {
     "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
     "reads it is not kept off, and has the old content until the new one is there, whole. What another "
     "program "
-    "puts there without asking stays: then nothing is saved, and that is an error.",
+    "puts there without asking stays: then nothing is saved, and that is an error. A file that was deleted "
+    "meanwhile was not replaced: it is there again at the end, with the old keys and the new.",
     NULL};
 
 const char *const add_exits[] = {

@@ -185,7 +185,7 @@ void cli_filter_tell_rate(const tamis_filter *filter) {
     snprintf(sentence, sizeof sentence, "scheme %s: %s", tamis_scheme_name(plan->scheme), caution + 2);
     if (strstr(caution, "predicted") != NULL) {
         size_t used = strlen(sentence);
-        snprintf(sentence + used, sizeof sentence - used, ": %s, not %s",
+        snprintf(sentence + used, sizeof sentence - used, ": %s, not %s; give scheme xxh3, or accept that",
                  cli_text_real(now, sizeof now, plan->fpr_predicted),
                  cli_text_real(asked, sizeof asked, plan->fpr));
     }

@@ -41,6 +41,8 @@ typedef struct cli_filter_file {
     const cli_secret *secret; /* NULL: none */
     cli_access access;
 } cli_filter_file;
+/* What helps where a filter in a file is too small. */
+#define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"
 
 /* Says in *err that the filter in `path` has no room for record number `record`, and what helps. */
 int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,

@@ -4,6 +4,7 @@
 
 #include "cli/add_config.h"
 #include "cli/cli_file.h"
+#include "cli/cli_filter.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
@@ -63,9 +64,9 @@ static void fail_full(const add_run *run, tamis_error *err) {
     const char *remedy = "build a larger one";
 
     if (tamis_kind_is_bloom(plan->kind))
-        remedy = "build a larger one with --expect N, or give --overfill and let its rate rise";
+        remedy = CLI_FILTER_LARGER ", or give --overfill and let its rate rise";
     else if (plan->capacity > 0)
-        remedy = "build a larger one with --expect N";
+        remedy = CLI_FILTER_LARGER;
     cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
 }
 
@@ -84,7 +85,7 @@ static int add(add_run *run, tamis_error *err) {
         !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
-        cli_filter_tell_overfull(run->filter, path, "build a larger one");
+        cli_filter_tell_overfull(run->filter, path, CLI_FILTER_LARGER);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 

@@ -159,9 +159,9 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     if (unknown == 0 || config->stream.quiet || config->stream.json)
         return;
     snprintf(sentence, sizeof sentence, "%.200s: full, so %s %s passed on without being remembered%s; %s",
-             run->opened ? config->filter_file : "filter", cli_text_records(count, sizeof count, unknown),
+             config->filter_file != NULL ? config->filter_file : "filter", cli_text_records(count, sizeof count, unknown),
              unknown == 1 ? "was" : "were", config->count ? ", and counted each time" : "",
-             run->opened ? "build a larger one" : "give a larger --expect or more --memory");
+             run->opened ? CLI_FILTER_LARGER : "give a larger --expect or more --memory");
     cli_report(sentence);
 }
 
@@ -193,8 +193,7 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
         return cli_filter_full(
             run->filter, config->filter_file, run->report.stats.records + 1,
             tamis_filter_plan(run->filter)->capacity > 0
-                ? "build a larger one with --expect N, or give --when-full pass to print "
-                  "what finds no room"
+                ? CLI_FILTER_LARGER ", or give --when-full pass to print what finds no room"
                 : "build a larger one, or give --when-full pass to print what finds no room",
             err);
     if (status == TAMIS_E_FULL)
@@ -257,7 +256,7 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         tell_unknown(run, config);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
-            cli_filter_tell_overfull(run->filter, config->filter_file, "build a larger one");
+            cli_filter_tell_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
     }
     if (summarize(run, config, err) != CLI_DONE)
         code = CLI_FAILED;

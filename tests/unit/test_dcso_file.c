@@ -226,7 +226,7 @@ static void more_bits_than_bytes(void **state) {
 static void compressed(void **state) {
     (void)state;
     static const uint8_t gzip[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
-    foreign_refused(gzip, sizeof gzip, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip; unwrap it");
+    foreign_refused(gzip, sizeof gzip, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip, once more");
     foreign_refused(gzip, 2, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip");
 }
 
