@@ -29,6 +29,7 @@ typedef struct bloom {
     size_t bytes;  /* whole words */
     uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
     uint32_t probes;
+    tamis__span span;      /* of m */
     bool borrowed;         /* the words are those of an image, and only read */
     uint64_t most_fresh;   /* "fresh" answers after which it is full */
     uint64_t united_added; /* filter->added after the last union, */
@@ -95,6 +96,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error
         return tamis__fail_nomem(err, "filter", sizeof *b);
     filter->body = b;
     b->bits = plan->bits;
+    b->span = tamis__span_of(plan->bits);
     b->probes = plan->probes;
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
     b->most_fresh = most_fresh(b, plan->capacity);
@@ -256,7 +258,7 @@ static void classic_locate_key(const tamis_filter *filter, asked what, size_t i,
                                uint32_t probes, uint64_t *positions) {
     const bloom *b = filter->body;
     if (what.hashes)
-        tamis__positions(filter->hasher->scheme, what.hashes[i].word, b->bits, probes, positions);
+        tamis__positions_in(filter->hasher->scheme, what.hashes[i].word, b->span, probes, positions);
     else
         tamis__hasher_positions(filter->hasher, &what.keys[i], b->bits, probes, positions);
     for (uint32_t k = seen; k < probes; k++)

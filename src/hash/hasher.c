@@ -241,7 +241,10 @@ static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
         most = keys[j].size > most ? keys[j].size : most;
     }
     most = most - least > MASKED ? least + MASKED : most;
-    for (size_t i = 0; i < most; i++) {
+    for (size_t i = 0; i < least; i++)
+        for (int j = 0; j < 4; j++)
+            h[j] = h[j] * TAMIS__FNV_PRIME ^ data[j][i];
+    for (size_t i = least; i < most; i++) {
         for (int j = 0; j < 4; j++) {
             uint64_t mask = -(uint64_t)(i < keys[j].size);
             uint64_t next = h[j] * TAMIS__FNV_PRIME ^ data[j][i & mask];
