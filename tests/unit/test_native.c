@@ -231,8 +231,10 @@ static void overfill_is_of_the_handle_or_of_the_file(void **state) {
             assert_non_null(strstr(err.text, "keeps its rate"));
         }
         free(e.bytes);
-        if (!case_is_bloom(c) || !case_has_digest(c))
+        if (!case_is_bloom(c) || !case_has_digest(c)) {
+            tamis_filter_free(opened);
             continue;
+        }
         assert_int_equal(status, TAMIS_OK);
         model_add_range(opened, 0, 400, 1, NULL);
         assert_true(filter_info(opened).saturated);
