@@ -18,11 +18,14 @@ extern "C" {
 #endif
 
 /*
- * A server, named by a URI:
+ * A server or several, named by a URI:
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
+ *     redis+shard://host:port,host:port,.../db  servers that know nothing of each other, 64 at most: a Redis key is on
+ *                                               server crc32(key) mod their number, in the order of the list (layouts
+ *                                               that have a rule of their own choose by that)
  *
- * Parts are percent-decoded. What may stand behind a ? and between &:
+ * User, password and database are the same for all of them. Parts are percent-decoded. What may stand behind a ? and between &:
  *
  *     timeout=1s         for one connection to be made
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost

@@ -62,7 +62,7 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
 
 static void place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
     const tamis_plan *plan = &filter->plan;
-    spot->key = 0;
+    spot->server = spot->key = 0;
     if (asked->hashes)
         tamis__positions(plan->scheme, asked->hashes[i].word, plan->bits, plan->probes, spot->offsets);
     else

@@ -313,6 +313,10 @@ static tamis_status get_field(const tamis__redis_filter *at, const char *field, 
     return status;
 }
 
+static uint32_t slot_of_partition(void *context, size_t i) {
+    return tamis__redis_key_slot(tamis__redis_of(context), i / 2);
+}
+
 /* SETRANGE of the footer makes the whole partition, and leaves one that is there as it is. */
 static bool put_partition(void *context, size_t i, tamis__link *link) {
     const tamis_filter *filter = context;
@@ -348,8 +352,12 @@ static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     char name[TAMIS__REDIS_KEY], ttl[24];
     size_t size = config_name(at, name);
-    const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
-                                      at->uri->shown};
+    const tamis__exchange exchange = {.count = 2 * (size_t)at->keys,
+                                      .context = filter,
+                                      .ask = put_partition,
+                                      .take = take_number,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_partition};
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {"ready", 5}};
     if (status == TAMIS_OK)
@@ -431,6 +439,7 @@ static void place(const tamis_filter *filter, const tamis__asked *asked, size_t 
     else
         tamis_hash_many(filter->hasher, &asked->keys[i], 1, &hash, NULL); /* both schemes have digests */
     uint64_t block = tamis__mulhi(hash.word[1], blocks_of(filter));
+    spot->server = 0;
     spot->key = (uint32_t)(block / at->partition);
     spot->block = block % at->partition * TAMIS__REDIS_BLOCK;
     tamis__block_positions(&hash, filter->plan.probes, spot->offsets);
@@ -476,6 +485,14 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     return true;
 }
 
+static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *batch, size_t i) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    char name[TAMIS__REDIS_KEY];
+    if (i < at->keys)
+        return batch->keys[i] ? tamis__redis_key_slot(at, i) : TAMIS__NO_SLOT;
+    return tamis__redis_slot(at->redis, name, config_name(at, name));
+}
+
 static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
@@ -514,6 +531,11 @@ typedef struct counting {
     uint64_t ones;
 } counting;
 
+static uint32_t slot_of_count(void *context, size_t i) {
+    const counting *all = context;
+    return tamis__redis_key_slot(tamis__redis_of(all->filter), i);
+}
+
 static bool put_count(void *context, size_t i, tamis__link *link) {
     const counting *all = context;
     char name[TAMIS__REDIS_KEY];
@@ -545,7 +567,12 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
     counting all = {filter, 0};
-    const tamis__exchange exchange = {at->keys, &all, put_count, take_count, at->uri->shown};
+    const tamis__exchange exchange = {.count = at->keys,
+                                      .context = &all,
+                                      .ask = put_count,
+                                      .take = take_count,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_count};
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     if (status != TAMIS_OK)
         return status;
@@ -569,6 +596,7 @@ const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .key_name = key_name,
                                            .check_count = check_count,
                                            .check_ask = check_ask,
+                                           .check_slot = check_slot,
                                            .check_take = check_take,
                                            .estimate = estimate,
                                            .clear = clear};

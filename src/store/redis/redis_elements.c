@@ -4,7 +4,8 @@
  * A batch:   element 0 ... element n-1 | checks of the layout | expiry of every Redis key
  *
  * in one pipeline. The checks come last: what they find to be there was there while the elements were asked. If a command
- * had to be asked again, the order is not sure, and the checks are asked once more by themselves.
+ * had to be asked again, the order is not sure, and the checks are asked once more by themselves. Where the Redis keys
+ * are in several slots, there is no order between them, and the checks wait until all elements are answered.
  */
 #include <string.h>
 
@@ -12,8 +13,8 @@
 #include "base/system.h"
 #include "store/redis/redis_filter.h"
 
-/* Of an answer that has not come; elements of one pipeline. */
-enum { NO_ANSWER = 0xff, AT_ONCE = 64 << 10 };
+/* Of an answer that has not come; of a slot that was not asked for; elements of one pipeline. */
+enum { NO_ANSWER = 0xff, NOT_ASKED = 0xffff, AT_ONCE = 64 << 10 };
 
 typedef struct batch {
     const tamis_filter *filter;
@@ -21,10 +22,13 @@ typedef struct batch {
     tamis__asked asked;
     bool adds;
     tamis_answer *answers;
-    bool *touched; /* of each Redis key */
+    bool *touched;   /* of each Redis key of each server */
+    uint16_t *slots; /* of each, where there are several */
     uint64_t fresh;
-    size_t checks; /* commands of the layout */
-    size_t first;  /* number of the first command: past the elements where only the checks are asked */
+    size_t checks;    /* commands of the layout */
+    size_t first;     /* number of the first command: past the elements where only the checks are asked */
+    tamis__spot spot; /* of element `placed`, the last that was looked for */
+    size_t placed;
 } batch;
 
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
@@ -33,6 +37,37 @@ tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *er
         "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
         "later?",
         at->redis->to.shown, at->uri->shown);
+}
+
+/* ---- places ---- */
+
+static const tamis__spot *place(batch *all, size_t element) {
+    if (all->placed != element)
+        all->at->layout->place(all->filter, &all->asked, element, &all->spot);
+    all->placed = element;
+    return &all->spot;
+}
+
+static size_t key_of(const batch *all, const tamis__spot *spot) {
+    return (size_t)spot->server * all->at->keys + spot->key;
+}
+
+/* A slot costs a name and a checksum, so it is asked for once a batch. */
+static uint32_t slot_of_key(const batch *all, size_t key) {
+    if (all->slots[key] == NOT_ASKED)
+        all->slots[key] = (uint16_t)tamis__redis_key_slot(all->at, key);
+    return all->slots[key];
+}
+
+static uint32_t slot(void *context, size_t i) {
+    batch *all = context;
+    i += all->first;
+    if (i < all->asked.count)
+        return slot_of_key(all, key_of(all, place(all, i)));
+    i -= all->asked.count;
+    if (i < all->checks)
+        return all->at->layout->check_slot(all->filter, &(tamis__touched){all->adds, all->touched}, i);
+    return slot_of_key(all, i - all->checks);
 }
 
 /* ---- putting ---- */
@@ -69,13 +104,12 @@ static bool put(void *context, size_t i, tamis__link *link) {
     batch *all = context;
     i += all->first;
     if (i < all->asked.count) {
-        tamis__spot spot;
-        all->at->layout->place(all->filter, &all->asked, i, &spot);
-        all->touched[spot.key] = true;
+        const tamis__spot *spot = place(all, i);
+        all->touched[key_of(all, spot)] = true;
         if (all->at->layout->has_blocks && !all->adds)
-            put_block(all, &spot, link);
+            put_block(all, spot, link);
         else
-            put_bits(all, &spot, link);
+            put_bits(all, spot, link);
         return true;
     }
     i -= all->asked.count;
@@ -83,7 +117,7 @@ static bool put(void *context, size_t i, tamis__link *link) {
         return all->at->layout->check_ask(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
     tamis__link_command(link, 3);
     tamis__link_text(link, "PEXPIRE");
-    put_key(all, (uint32_t)(i - all->checks), link);
+    put_key(all, (uint32_t)((i - all->checks) % all->at->keys), link);
     tamis__link_number(link, (int64_t)all->at->ttl_ms);
     return true;
 }
@@ -103,15 +137,14 @@ static tamis_status has_bits(const batch *all, const tamis__reply *reply, bool *
 }
 
 /* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. */
-static tamis_status has_in_block(const batch *all, size_t i, const tamis__reply *reply, bool *has_all,
+static tamis_status has_in_block(batch *all, size_t i, const tamis__reply *reply, bool *has_all,
                                  tamis_error *err) {
-    tamis__spot spot;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_strange(all->at, err);
-    all->at->layout->place(all->filter, &all->asked, i, &spot);
+    const tamis__spot *spot = place(all, i);
     *has_all = true;
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
-        uint64_t offset = spot.offsets[j] - spot.block * 8;
+        uint64_t offset = spot->offsets[j] - spot->block * 8;
         *has_all = *has_all && offset / 8 < reply->size &&
                    ((unsigned char)reply->text[offset / 8] & 0x80 >> offset % 8) != 0;
     }
@@ -149,13 +182,17 @@ static bool must_renew(const tamis__redis_filter *at, bool adds) {
 static tamis_status run_batch(batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
-    tamis__exchange exchange = {0, all, put, take, at->uri->shown};
+    tamis__exchange exchange = {
+        .context = all, .ask = put, .take = take, .what = at->uri->shown, .slot = slot};
     all->checks = at->layout->check_count ? at->layout->check_count(all->filter) : 0;
-    exchange.count = all->asked.count + all->checks + (must_renew(at, all->adds) ? at->keys : 0);
+    exchange.count =
+        all->asked.count + all->checks + (must_renew(at, all->adds) ? tamis__redis_all_keys(at) : 0);
+    exchange.barrier = all->asked.count;
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
     if (status == TAMIS_OK && redone && all->checks > 0) {
         all->first = all->asked.count;
         exchange.count = all->checks;
+        exchange.barrier = 0;
         status = tamis__redis_run(at->redis, &exchange, NULL, err);
     }
     return status;
@@ -176,7 +213,8 @@ static bool is_moot(tamis_status status) {
 
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, tamis_error *err) {
     memset(all->answers, NO_ANSWER, all->asked.count);
-    memset(all->touched, 0, all->at->keys * sizeof *all->touched);
+    memset(all->touched, 0, tamis__redis_all_keys(all->at) * sizeof *all->touched);
+    memset(all->slots, 0xff, tamis__redis_all_keys(all->at) * sizeof *all->slots);
     tamis_status status = run_batch(all, err);
     *done = is_moot(status) ? 0 : answered(all);
     if (answers)
@@ -187,17 +225,20 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ta
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
                         tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, size = room + at->keys;
+    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, keys = tamis__redis_all_keys(at);
+    const size_t size = room + keys * (1 + sizeof(uint16_t));
     tamis_status status = TAMIS_OK;
     *done = 0;
-    uint8_t *scratch = tamis__alloc(&filter->allocator, size, 1);
+    uint8_t *scratch = tamis__alloc(&filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;
         size_t some = 0;
-        batch all = {.filter = filter, .at = at, .adds = adds, .answers = scratch};
-        all.touched = (bool *)(scratch + room);
+        batch all = {.filter = filter, .at = at, .adds = adds, .slots = (uint16_t *)scratch};
+        all.answers = scratch + keys * sizeof *all.slots;
+        all.touched = (bool *)(all.answers + room);
+        all.placed = SIZE_MAX;
         all.asked = (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                                    asked->hashes ? asked->hashes + *done : NULL, left < room ? left : room};
         status = ask_some(&all, answers ? answers + *done : NULL, &some, err);

@@ -14,8 +14,9 @@ typedef struct tamis__redis_filter tamis__redis_filter;
 
 /* Where an element is. Offsets are SETBIT's: bit i is 0x80 >> (i & 7) of byte i >> 3. */
 typedef struct tamis__spot {
-    uint32_t key;   /* number of the Redis key */
-    uint64_t block; /* first byte of its block, where the layout has blocks */
+    uint32_t server; /* number of the server, where the layout spreads elements over several; else 0 */
+    uint32_t key;    /* number of the Redis key there */
+    uint64_t block;  /* first byte of its block, where the layout has blocks */
     uint64_t offsets[TAMIS_PROBES_MAX];
 } tamis__spot;
 
@@ -29,7 +30,7 @@ enum {
 /* What a batch did. */
 typedef struct tamis__touched {
     bool adds;
-    const bool *keys; /* of each Redis key: elements are in it */
+    const bool *keys; /* of each Redis key: elements are in it; those of server s from s * keys on */
 } tamis__touched;
 
 typedef struct tamis__layout {
@@ -45,6 +46,7 @@ typedef struct tamis__layout {
      * Redis keys the batch had elements. Commands are numbered from 0, see tamis__exchange. */
     size_t (*check_count)(const tamis_filter *filter);
     bool (*check_ask)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
+    uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
     tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                tamis_error *err);
     /* See tamis__remote. */
@@ -58,7 +60,9 @@ struct tamis__redis_filter {
     const tamis__layout *layout;
     tamis__redis_uri *uri;  /* name and parameters: of the server, or */
     tamis__redis_uri named; /* of its own */
-    uint32_t keys;          /* Redis keys that hold bits */
+    uint32_t servers; /* that the layout spreads elements over: all there are, or 1 where it leaves that to
+                               the Redis keys */
+    uint32_t keys;    /* Redis keys that hold bits, of each server */
     uint64_t seed;
     uint64_t ttl_ms;                   /* 0: none */
     bool renewed;                      /* by each add */
@@ -80,7 +84,16 @@ tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, t
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
                                    tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* One command with these words, which may be asked twice; *integer is its reply, or -1 where that is OK or nil. */
+/* Redis keys of all servers. */
+static inline size_t tamis__redis_all_keys(const tamis__redis_filter *at) {
+    return (size_t)at->servers * at->keys;
+}
+
+/* The slot of the Redis key of that number; those of server s are numbered from s * keys on. */
+uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number);
+
+/* One command with these words, which may be asked twice; the second is its Redis key. *integer is its reply, or -1 where
+ * that is OK or nil. */
 tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
 /* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A pipeline: commands are put while earlier ones are on their way, so that neither side waits for the other.
+ * Pipelines, one a server, that run at once: a lane. Commands are put while earlier ones are on their way, so that
+ * neither side waits for the other.
  *
- *      redo | next ... count        asked       pending (oldest first)        answered
- *      -----+---------------- ask ---------->  | i | j | k | ...  | ---- take ------>
- *        ^                                         |
- *        +-------- connection lost, server not ready-+
+ *                                        lane of node 0
+ *      redo | next ... barrier ... count      pending (oldest first)        answered
+ *      -----+---------------- ask ----+--->  | i | k | ...      | ---- take ------>
+ *        ^                            |   lane of node 1             |
+ *        |                            +-->  | j | l | m | ...    | ---- take ------>
+ *        |                                           |
+ *        +---- connection lost, server not ready ----+
+ *
+ * Which lane an index goes to is asked (its slot, and the node of that in the map) whenever it is put, so that one from
+ * redo goes where its slot is by then. An index whose lane cannot take it holds up those behind it: as the batch has to
+ * wait for all of them, none would be gained by going on.
  *
  * Invariants: every index is in just one of these places; replies come in the order of `pending`; an index that went
- * back after it was sent is marked in `sent`, because nobody knows whether its command was carried out.
+ * back after it was sent is marked in `sent`, because nobody knows whether its command was carried out; indices of redo
+ * are asked before those of next; with several slots, none from the barrier on is asked before all below it are answered.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,24 +29,36 @@
 #include "store/trouble.h"
 
 enum {
-    WINDOW = 4096,      /* commands on their way */
+    WINDOW = 4096,      /* commands on their way to a server */
     AT_ONCE = 16 << 10, /* bytes put before the next look at the socket */
 };
+
+typedef struct lane {
+    tamis__node *node;
+    tamis__link *link;   /* NULL: to be opened */
+    size_t first, count; /* of pending, a ring */
+    uint64_t tries;      /* since the last answer */
+    uint64_t pause_till; /* nothing is asked before */
+    uint64_t heard;      /* time at which bytes moved last, or waiting for them began */
+    uint32_t pending[WINDOW];
+} lane;
 
 typedef struct flight {
     tamis_redis *redis;
     const tamis__exchange *exchange;
-    tamis__link *link; /* NULL: to be opened */
+    tamis__map *map;
+    lane **lanes; /* by the node's number; NULL: nothing was asked of it yet */
+    struct pollfd *fds;
+    size_t room; /* of both */
     size_t next, answered;
-    size_t *pending; /* WINDOW of them, a ring */
-    size_t first, pending_count;
-    size_t *redo; /* room for WINDOW: what was pending once; the last is the next */
-    size_t redo_count;
+    uint32_t *redo; /* what was pending once, rising */
+    size_t redo_count, redo_room;
     bool redone;         /* anything was ever there */
     uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
-    uint64_t tries;      /* since the last answer */
+    lane *full;          /* took all it can for now, the last of such */
+    bool paused;         /* something waits for a lane's pause to end */
+    uint64_t now;        /* as of this turn */
     uint64_t last;       /* time of the last answer */
-    uint64_t pause_till; /* nothing is asked before */
     tamis_error trouble; /* why it was last asked again */
 } flight;
 
@@ -49,22 +70,27 @@ static bool begins(const tamis__reply *reply, const char *word) {
 }
 
 static bool is_passing(const tamis__reply *error) {
-    static const char *const passing[] = {"LOADING",  "BUSY",        "MASTERDOWN",
-                                          "READONLY", "CLUSTERDOWN", "TRYAGAIN"};
+    static const char *const passing[] = {
+        "LOADING",     "BUSY",     "MASTERDOWN", "READONLY",
+        "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "ERR max number of clients"};
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (begins(error, passing[i]))
             return true;
     return false;
 }
 
-tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, const tamis__reply *reply,
+tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err) {
     static const struct {
         const char *word, *remedy;
         tamis_status status;
     } known[] = {
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
-        {"NOPERM", "have the user granted this command on this key (ACL SETUSER)", TAMIS_E_REFUSED},
+        {"NOPERM",
+         "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
+         "+bitfield +getrange +setrange +bitcount +hget +hset +hsetnx +eval +pexpire +pttl +persist +del "
+         "+unlink",
+         TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
          TAMIS_E_REFUSED},
         {"WRONGTYPE", "another program keeps something else under this name: choose another",
@@ -72,6 +98,8 @@ tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, co
         {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
         {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
+        {"ERR max number of clients", "raise its maxclients, or have others close connections",
+         TAMIS_E_REFUSED},
     };
     const char *remedy = "see the server's log and its version (6.2 or later is needed)";
     tamis_status status = TAMIS_E_REFUSED;
@@ -81,7 +109,7 @@ tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, co
             status = known[i].status;
         }
     }
-    return tamis__fail(err, status, 0, "redis %s: %s: %.200s; %s", redis->to.shown, tamis__show(what).text,
+    return tamis__fail(err, status, 0, "redis %s: %s: %.200s; %s", to->shown, tamis__show(what).text,
                        tamis__show(reply->text).text, remedy);
 }
 
@@ -101,52 +129,43 @@ static tamis_status mark_sent(flight *run, size_t i, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static bool is_asked_out(const flight *run) {
-    return run->redo_count == 0 && run->next == run->exchange->count;
-}
-
-static void put_some(flight *run) {
-    while (run->pending_count < WINDOW && !is_asked_out(run) && tamis__link_unsent(run->link) < AT_ONCE) {
-        size_t i = run->redo_count > 0 ? run->redo[--run->redo_count] : run->next++;
-        if (run->exchange->ask(run->exchange->context, i, run->link))
-            run->pending[(run->first + run->pending_count++) % WINDOW] = i;
-        else
-            run->answered++;
+/* Once more later, the least number first. */
+static tamis_status put_back(flight *run, uint32_t i, tamis_error *err) {
+    if (run->redo_count == run->redo_room) {
+        const tamis_allocator *allocator = &run->redis->allocator;
+        const size_t room = run->redo_room ? 2 * run->redo_room : WINDOW, size = room * sizeof *run->redo;
+        uint32_t *redo = tamis__alloc(allocator, size, _Alignof(uint32_t));
+        if (!redo)
+            return tamis__fail_nomem(err, "redis", size);
+        if (run->redo_count > 0)
+            memcpy(redo, run->redo, run->redo_count * sizeof *redo);
+        tamis__free(allocator, run->redo, run->redo_room * sizeof *redo);
+        run->redo = redo;
+        run->redo_room = room;
     }
+    size_t at = run->redo_count++;
+    for (; at > 0 && run->redo[at - 1] > i; at--)
+        run->redo[at] = run->redo[at - 1];
+    run->redo[at] = i;
+    run->redone = run->redone || run->redis->slot_count == 1;
+    return TAMIS_OK;
 }
 
-/* Once more later: WINDOW bounds how many are in pending and redo together, since put_some takes of redo first. */
-static void put_back(flight *run, size_t i) {
-    run->redo[run->redo_count++] = i;
-    run->redone = true;
+static void push(lane *on, uint32_t i) {
+    on->pending[(on->first + on->count++) % WINDOW] = i;
 }
 
-static tamis_status lose_link(flight *run, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    tamis__link_close(run->link);
-    run->link = NULL;
-    while (run->pending_count > 0 && status == TAMIS_OK) {
-        size_t i =
-            run->pending[(run->first + --run->pending_count) % WINDOW]; /* so the oldest is asked first */
-        status = mark_sent(run, i, err);
-        put_back(run, i);
-    }
-    return status;
+static uint32_t shift(lane *on) {
+    uint32_t i = on->pending[on->first];
+    on->first = (on->first + 1) % WINDOW;
+    on->count--;
+    return i;
 }
 
-/* ---- waiting ---- */
+/* ---- failures of a lane ---- */
 
 static uint64_t deadline_of(const flight *run) {
     return run->last + run->redis->patience_ns;
-}
-
-/* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
- * back together. */
-static void pause_for_a_while(flight *run) {
-    uint64_t wait = run->redis->retry_ns << (run->tries < 5 ? run->tries : 5);
-    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
-    run->tries++;
-    run->pause_till = tamis__now_ns() + wait / 2 + (wait / 2 * chance >> 32);
 }
 
 static tamis_status fail_with_trouble(const flight *run, tamis_error *err) {
@@ -155,134 +174,323 @@ static tamis_status fail_with_trouble(const flight *run, tamis_error *err) {
     return run->trouble.status;
 }
 
-static tamis_status wait_out_pause(flight *run, tamis_error *err) {
-    int ready;
-    if (run->pause_till >= deadline_of(run))
-        return fail_with_trouble(run, err);
-    return tamis__link_wait(NULL, 0, run->pause_till, &ready, err);
+/* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
+ * back together. */
+static uint64_t pause_of(const tamis_redis *redis, uint64_t tries) {
+    uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
+    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
+    return wait / 2 + (wait / 2 * chance >> 32);
 }
 
-/* A failure of the connection is kept in mind and mended later; others end the run. */
-static tamis_status ride_out(flight *run, tamis_status status, tamis_error *err) {
-    if (status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT) {
-        if (err)
-            *err = run->trouble;
-        return status;
+static void pause_for_a_while(flight *run, lane *on) {
+    if (on->pause_till <= run->now)
+        on->pause_till = tamis__now_ns() + pause_of(run->redis, on->tries++);
+}
+
+static tamis_status lose_link(flight *run, lane *on, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    tamis__link_close(on->link);
+    on->link = NULL;
+    while (on->count > 0 && status == TAMIS_OK) {
+        uint32_t i = shift(on);
+        status = mark_sent(run, i, err);
+        if (status == TAMIS_OK)
+            status = put_back(run, i, err);
     }
-    status = lose_link(run, err);
-    pause_for_a_while(run);
     return status;
 }
 
-static tamis_status reach(flight *run, tamis_error *err) {
-    uint64_t deadline = tamis__now_ns() + run->redis->connect_ns;
-    tamis_status status = run->tries > 0 ? wait_out_pause(run, err) : TAMIS_OK;
+/* A failure of the connection is kept in mind and mended later; others end the run. */
+static tamis_status ride_out(flight *run, lane *on, tamis_status status, tamis_error *err) {
+    if (status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT)
+        return fail_with_trouble(run, err);
+    pause_for_a_while(run, on);
+    return lose_link(run, on, err);
+}
+
+/* ---- lanes ---- */
+
+static tamis_status make_room(flight *run, size_t number, tamis_error *err) {
+    const tamis_allocator *allocator = &run->redis->allocator;
+    const size_t room = number + 4;
+    lane **lanes = tamis__alloc(allocator, room * sizeof *lanes, _Alignof(lane *));
+    struct pollfd *fds = tamis__alloc(allocator, room * sizeof *fds, _Alignof(struct pollfd));
+    if (!lanes || !fds) {
+        tamis__free(allocator, lanes, room * sizeof *lanes);
+        tamis__free(allocator, fds, room * sizeof *fds);
+        return tamis__fail_nomem(err, "redis", room * (sizeof *lanes + sizeof *fds));
+    }
+    if (run->room > 0)
+        memcpy(lanes, run->lanes, run->room * sizeof *lanes);
+    tamis__free(allocator, run->lanes, run->room * sizeof *lanes);
+    tamis__free(allocator, run->fds, run->room * sizeof *fds);
+    run->lanes = lanes;
+    run->fds = fds;
+    run->room = room;
+    return TAMIS_OK;
+}
+
+static tamis_status find_lane(flight *run, tamis__node *node, lane **found, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (node->number >= run->room)
+        status = make_room(run, node->number, err);
     if (status != TAMIS_OK)
         return status;
-    if (run->tries == 0)
-        status = tamis__redis_lease(run->redis, &run->link, &run->trouble);
-    else
-        status = tamis__link_open(&run->link, &run->redis->to, deadline, &run->trouble);
-    return status == TAMIS_OK ? TAMIS_OK : ride_out(run, status, err);
+    lane **at = &run->lanes[node->number];
+    if (!*at) {
+        *at = tamis__alloc(&run->redis->allocator, sizeof **at, _Alignof(lane));
+        if (!*at)
+            return tamis__fail_nomem(err, "redis", sizeof **at);
+        (*at)->node = node;
+    }
+    *found = *at;
+    return TAMIS_OK;
+}
+
+static bool has_room(const lane *on) {
+    return on->count < WINDOW && tamis__link_unsent(on->link) < AT_ONCE;
+}
+
+static tamis_status reach(flight *run, lane *on, tamis_error *err) {
+    const uint64_t deadline = deadline_of(run);
+    /* Idle links may be as lost as the last one was. */
+    tamis_status status =
+        on->tries == 0 ? tamis__redis_lease(run->redis, on->node, deadline, &on->link, &run->trouble)
+                       : tamis__redis_connect(run->redis, on->node, deadline, &on->link, &run->trouble);
+    run->now = tamis__now_ns();
+    return status == TAMIS_OK ? TAMIS_OK : ride_out(run, on, status, err);
+}
+
+/* ---- asking ---- */
+
+/* Puts the command, unless its lane cannot take it now. */
+static tamis_status put(flight *run, uint32_t i, bool *taken, tamis_error *err) {
+    const tamis__exchange *exchange = run->exchange;
+    const uint32_t slot = run->redis->slot_count == 1 ? 0 : exchange->slot(exchange->context, i);
+    lane *on = NULL;
+    *taken = slot == TAMIS__NO_SLOT;
+    run->answered += *taken;
+    if (*taken)
+        return TAMIS_OK;
+    tamis_status status = find_lane(run, run->map->of[slot], &on, err);
+    if (status == TAMIS_OK && !on->link && on->pause_till <= run->now)
+        status = reach(run, on, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!on->link || on->pause_till > run->now) {
+        run->paused = true;
+        return TAMIS_OK;
+    }
+    if (!has_room(on)) {
+        run->full = on;
+        return TAMIS_OK;
+    }
+    *taken = true;
+    if (!exchange->ask(exchange->context, i, on->link)) {
+        run->answered++;
+        return TAMIS_OK;
+    }
+    if (on->count == 0)
+        on->heard = run->now;
+    push(on, i);
+    return TAMIS_OK;
+}
+
+static tamis_status put_some(flight *run, tamis_error *err) {
+    const size_t barrier = run->exchange->barrier;
+    tamis_status status = TAMIS_OK;
+    bool taken = true;
+    size_t kept = 0;
+    for (size_t k = 0; k < run->redo_count && status == TAMIS_OK; k++) {
+        status = put(run, run->redo[k], &taken, err);
+        if (!taken)
+            run->redo[kept++] = run->redo[k];
+    }
+    if (status != TAMIS_OK)
+        return status;
+    run->redo_count = kept;
+    taken = kept == 0;
+    while (taken && status == TAMIS_OK && run->next < run->exchange->count) {
+        if (run->next >= barrier && run->answered < barrier && run->redis->slot_count > 1)
+            break;
+        status = put(run, (uint32_t)run->next, &taken, err);
+        run->next += taken;
+    }
+    return status;
 }
 
 /* ---- replies ---- */
 
-static tamis_status take_one(flight *run, const tamis__reply *reply, tamis_error *err) {
+static tamis_status take_error(flight *run, lane *on, uint32_t i, const tamis__reply *reply,
+                               tamis_error *err) {
+    tamis__redis_refused(&on->node->to, run->exchange->what, reply, &run->trouble);
+    if (!is_passing(reply))
+        return fail_with_trouble(run, err);
+    pause_for_a_while(run, on);
+    return put_back(run, i, err);
+}
+
+static tamis_status take_one(flight *run, lane *on, const tamis__reply *reply, tamis_error *err) {
     const tamis__exchange *exchange = run->exchange;
-    size_t i = run->pending[run->first];
-    run->first = (run->first + 1) % WINDOW;
-    run->pending_count--;
-    if (reply->type == TAMIS__REPLY_ERROR) {
-        tamis__redis_refused(run->redis, exchange->what, reply, &run->trouble);
-        if (!is_passing(reply))
-            return fail_with_trouble(run, err);
-        put_back(run, i);
-        if (run->pause_till <= tamis__now_ns())
-            pause_for_a_while(run);
-        return run->pause_till >= deadline_of(run) ? fail_with_trouble(run, err) : TAMIS_OK;
-    }
+    const uint32_t i = shift(on);
+    if (reply->type == TAMIS__REPLY_ERROR)
+        return take_error(run, on, i, reply, err);
     run->answered++;
-    run->tries = 0;
-    run->last = tamis__now_ns();
+    on->tries = 0;
+    run->last = run->now;
+    run->trouble.status = TAMIS_OK;
     return exchange->take(exchange->context, i, reply, was_sent(run, i), err);
 }
 
-static tamis_status take_all(flight *run, tamis_error *err) {
+static tamis_status take_all(flight *run, lane *on, tamis_error *err) {
     for (;;) {
         const tamis__reply *reply;
-        tamis_status status = tamis__link_reply(run->link, &reply, &run->trouble);
+        tamis_status status = tamis__link_reply(on->link, &reply, &run->trouble);
         if (status != TAMIS_OK)
-            return ride_out(run, status, err);
+            return ride_out(run, on, status, err);
         if (!reply)
             return TAMIS_OK;
-        if (run->pending_count == 0) {
+        if (on->count == 0) {
             tamis__fail(&run->trouble, TAMIS_E_IO, 0,
                         "redis %s: sent a reply that nobody asked for; is it a Redis at that port?",
-                        run->redis->to.shown);
-            return ride_out(run, TAMIS_E_IO, err);
+                        on->node->to.shown);
+            return ride_out(run, on, TAMIS_E_IO, err);
         }
-        status = take_one(run, reply, err);
+        status = take_one(run, on, reply, err);
         if (status != TAMIS_OK)
             return status;
     }
 }
 
-/* Moves bytes both ways; waits only where there is nothing else to do. */
-static tamis_status move(flight *run, tamis_error *err) {
-    bool some, pausing = run->pause_till > tamis__now_ns();
-    int ready;
-    if (!pausing)
-        put_some(run);
-    tamis_status status = tamis__link_send(run->link, &run->trouble);
-    if (status != TAMIS_OK)
-        return ride_out(run, status, err);
-    struct pollfd fd = tamis__link_poll(run->link);
-    bool can_ask =
-        !is_asked_out(run) && run->pending_count < WINDOW && tamis__link_unsent(run->link) < AT_ONCE;
-    uint64_t until = tamis__now_ns() + run->redis->read_ns;
-    if (can_ask)
-        until = pausing ? run->pause_till : 0;
-    status = tamis__link_wait(&fd, 1, until, &ready, err);
-    if (status != TAMIS_OK)
-        return status;
-    if (ready == 0 && !can_ask) {
-        status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
-                             "redis %s: did not answer in time; check server and network, or give more time "
-                             "(read_timeout=)",
-                             run->redis->to.shown);
-        return ride_out(run, status, err);
-    }
-    if (ready == 0 || !(fd.revents & ~POLLOUT))
-        return TAMIS_OK;
-    status = tamis__link_receive(run->link, &some, &run->trouble);
-    return status == TAMIS_OK ? take_all(run, err) : ride_out(run, status, err);
+/* ---- moving bytes ---- */
+
+static bool is_waited_for(const lane *on) {
+    return on->link && (on->count > 0 || tamis__link_unsent(on->link) > 0);
 }
 
-static tamis_status run_all(flight *run, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    while (run->answered < run->exchange->count && status == TAMIS_OK)
-        status = run->link ? move(run, err) : reach(run, err);
-    /* After a failure replies are on their way that nobody waits for. */
-    if (status == TAMIS_OK && run->link)
-        tamis__redis_give_back(run->redis, run->link);
-    else
-        tamis__link_close(run->link);
+static tamis_status send_all(flight *run, tamis_error *err) {
+    for (size_t n = 0; n < run->room; n++) {
+        lane *on = run->lanes[n];
+        if (!on || !on->link)
+            continue;
+        const size_t before = tamis__link_unsent(on->link);
+        tamis_status status = tamis__link_send(on->link, &run->trouble);
+        if (status != TAMIS_OK)
+            status = ride_out(run, on, status, err);
+        else if (tamis__link_unsent(on->link) < before)
+            on->heard = run->now;
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+/* Until when there is nothing to do but to wait for bytes. */
+static uint64_t wait_until(const flight *run) {
+    uint64_t until = deadline_of(run);
+    if (run->full && run->full->link && has_room(run->full))
+        return run->now;
+    for (size_t n = 0; n < run->room; n++) {
+        const lane *on = run->lanes[n];
+        if (on && is_waited_for(on) && on->heard + run->redis->read_ns < until)
+            until = on->heard + run->redis->read_ns;
+        if (on && run->paused && on->pause_till > run->now && on->pause_till < until)
+            until = on->pause_till;
+    }
+    return until;
+}
+
+static tamis_status wait_for_some(flight *run, tamis_error *err) {
+    int ready;
+    for (size_t n = 0; n < run->room; n++) {
+        const lane *on = run->lanes[n];
+        run->fds[n] = on && on->link ? tamis__link_poll(on->link) : (struct pollfd){-1, 0, 0};
+    }
+    tamis_status status = tamis__link_wait(run->fds, run->room, wait_until(run), &ready, err);
+    run->now = tamis__now_ns();
     return status;
+}
+
+static tamis_status receive(flight *run, lane *on, short ready, tamis_error *err) {
+    bool some;
+    tamis_status status;
+    if (ready)
+        on->heard = run->now;
+    if (ready & ~POLLOUT) {
+        status = tamis__link_receive(on->link, &some, &run->trouble);
+        return status == TAMIS_OK ? take_all(run, on, err) : ride_out(run, on, status, err);
+    }
+    if (!is_waited_for(on) || run->now < on->heard + run->redis->read_ns)
+        return TAMIS_OK;
+    status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                         "redis %s: did not answer in time; check server and network, or give more time "
+                         "(read_timeout=)",
+                         on->node->to.shown);
+    return ride_out(run, on, status, err);
+}
+
+/* Servers that say much and answer nothing are not waited for either. */
+static tamis_status check_patience(flight *run, tamis_error *err) {
+    if (run->now < deadline_of(run))
+        return TAMIS_OK;
+    if (run->trouble.status == TAMIS_OK)
+        tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                    "redis %s: did not answer in time; check server and network, or give more time "
+                    "(patience=)",
+                    run->redis->to.shown);
+    return fail_with_trouble(run, err);
+}
+
+/* One turn: puts what can be put, moves bytes both ways, and waits only where there is nothing else to do. */
+static tamis_status turn(flight *run, tamis_error *err) {
+    run->full = NULL;
+    run->paused = false;
+    tamis_status status = put_some(run, err);
+    if (status == TAMIS_OK)
+        status = send_all(run, err);
+    if (status != TAMIS_OK || run->answered == run->exchange->count)
+        return status;
+    status = wait_for_some(run, err);
+    for (size_t n = 0; n < run->room && status == TAMIS_OK; n++)
+        if (run->lanes[n] && run->lanes[n]->link)
+            status = receive(run, run->lanes[n], run->fds[n].revents, err);
+    return status == TAMIS_OK ? check_patience(run, err) : status;
+}
+
+/* ---- the whole ---- */
+
+/* After a failure replies are on their way that nobody waits for. */
+static void leave_lanes(flight *run, bool is_done) {
+    for (size_t n = 0; n < run->room; n++) {
+        lane *on = run->lanes[n];
+        if (!on)
+            continue;
+        if (on->link && is_done)
+            tamis__redis_give_back(run->redis, on->node, on->link);
+        else
+            tamis__link_close(on->link);
+        tamis__free(&run->redis->allocator, on, sizeof *on);
+    }
 }
 
 tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
                               tamis_error *err) {
-    flight run = {.redis = redis, .exchange = exchange, .last = tamis__now_ns(), .trouble = TAMIS_ERROR_INIT};
-    const size_t size = 2 * WINDOW * sizeof(size_t);
-    run.pending = tamis__alloc(&redis->allocator, size, _Alignof(size_t));
-    if (!run.pending)
-        return tamis__fail_nomem(err, "redis", size);
-    run.redo = run.pending + WINDOW;
-    tamis_status status = run_all(&run, err);
-    tamis__free(&redis->allocator, run.pending, size);
-    if (run.sent)
-        tamis__free(&redis->allocator, run.sent, (exchange->count + 7) / 8);
+    const tamis_allocator *allocator = &redis->allocator;
+    flight run = {.redis = redis, .exchange = exchange, .trouble = TAMIS_ERROR_INIT};
+    if (exchange->count >= UINT32_MAX || (redis->slot_count > 1 && !exchange->slot))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "redis %s: %s: not on several servers; name one",
+                           redis->to.shown, exchange->what);
+    run.now = run.last = tamis__now_ns();
+    run.map = tamis__map_hold(redis);
+    tamis_status status = TAMIS_OK;
+    while (run.answered < exchange->count && status == TAMIS_OK)
+        status = turn(&run, err);
+    leave_lanes(&run, status == TAMIS_OK);
+    tamis__map_drop(redis, run.map);
+    tamis__free(allocator, run.lanes, run.room * sizeof *run.lanes);
+    tamis__free(allocator, run.fds, run.room * sizeof *run.fds);
+    tamis__free(allocator, run.redo, run.redo_room * sizeof *run.redo);
+    tamis__free(allocator, run.sent, (exchange->count + 7) / 8);
     if (redone)
         *redone = run.redone;
     return status;

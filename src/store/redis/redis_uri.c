@@ -72,6 +72,14 @@ static tamis_status decode_text(const tamis__redis_uri *uri, char *text, tamis_e
     return status;
 }
 
+/* Cuts the text at its first `mark` and gives what stands behind it, or NULL. */
+static char *cut(char *text, char mark) {
+    char *at = strchr(text, mark);
+    if (at)
+        *at++ = '\0';
+    return at;
+}
+
 /* Decimal digits alone. */
 static bool read_number(const char *text, uint64_t most, uint64_t *out) {
     uint64_t value = 0;
@@ -107,15 +115,16 @@ static tamis_status take_user(tamis__redis_uri *uri, char **authority, tamis_err
     return status;
 }
 
-static tamis_status take_address(tamis__redis_uri *uri, char *text, bool is_socket, tamis_error *err) {
+static tamis_status take_socket(tamis__redis_uri *uri, char *text, tamis_error *err) {
+    uri->addresses[uri->address_count++] = (tamis__redis_address){text, 0};
+    if (!*text)
+        return refuse(uri, "names no socket", "write redis+unix://%2Frun%2Fredis.sock/NAME", err);
+    return decode_text(uri, text, err);
+}
+
+static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
     char *port = NULL;
     uint64_t number = PORT;
-    if (is_socket) {
-        uri->address = (tamis__redis_address){text, 0};
-        if (!*text)
-            return refuse(uri, "names no socket", "write redis+unix://%2Frun%2Fredis.sock/NAME", err);
-        return decode_text(uri, text, err);
-    }
     if (*text == '[') { /* IPv6 */
         char *end = strchr(text, ']');
         if (!end || (end[1] && end[1] != ':'))
@@ -130,8 +139,27 @@ static tamis_status take_address(tamis__redis_uri *uri, char *text, bool is_sock
     }
     if (port && (!read_number(port, 65535, &number) || number == 0))
         return refuse(uri, "has a port that is no number from 1 to 65535", "write host:6379", err);
-    uri->address = (tamis__redis_address){*text ? text : "127.0.0.1", (uint16_t)number};
+    uri->addresses[uri->address_count++] =
+        (tamis__redis_address){*text ? text : "127.0.0.1", (uint16_t)number};
     return decode_text(uri, text, err);
+}
+
+static tamis_status take_addresses(tamis__redis_uri *uri, char *text, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (uri->kind == TAMIS__REDIS_ONE)
+        return strchr(text, ',') ? refuse(uri, "names several servers",
+                                          "say how they belong together: redis+shard://h1,h2/NAME", err)
+                                 : take_address(uri, text, err);
+    while (text && status == TAMIS_OK) {
+        char *next = cut(text, ',');
+        if (!*text)
+            return refuse(uri, "has an empty place in its list of hosts", "write h1:6379,h2:6379", err);
+        if (uri->address_count == TAMIS__REDIS_ADDRESSES)
+            return refuse(uri, "names more than 64 hosts", "leave some out", err);
+        status = take_address(uri, text, err);
+        text = next;
+    }
+    return status;
 }
 
 static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *err) {
@@ -186,20 +214,15 @@ static tamis_status begin(tamis__redis_uri *uri, const char *text, const tamis_a
     return TAMIS_OK;
 }
 
-/* Cuts the text at its first `mark` and gives what stands behind it, or NULL. */
-static char *cut(char *text, char mark) {
-    char *at = strchr(text, mark);
-    if (at)
-        *at++ = '\0';
-    return at;
-}
-
 tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
                                     tamis_error *err) {
     static const struct {
         const char *scheme;
+        tamis__redis_kind kind;
         bool is_socket;
-    } schemes[] = {{"redis://", false}, {"redis+unix://", true}};
+    } schemes[] = {{"redis://", TAMIS__REDIS_ONE, false},
+                   {"redis+unix://", TAMIS__REDIS_ONE, true},
+                   {"redis+shard://", TAMIS__REDIS_SHARD, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, allocator, err);
@@ -209,6 +232,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
         size_t size = strlen(schemes[i].scheme);
         if (strncmp(text, schemes[i].scheme, size) == 0) {
             authority = uri->block + size;
+            uri->kind = schemes[i].kind;
             is_socket = schemes[i].is_socket;
         }
     }
@@ -219,7 +243,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     path = cut(authority, '/');
     status = take_user(uri, &authority, err);
     if (status == TAMIS_OK)
-        status = take_address(uri, authority, is_socket, err);
+        status = is_socket ? take_socket(uri, authority, err) : take_addresses(uri, authority, err);
     if (status == TAMIS_OK && path)
         status = take_path(uri, path, err);
     if (status == TAMIS_OK)
