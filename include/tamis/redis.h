@@ -25,7 +25,10 @@ extern "C" {
  *                                               server crc32(key) mod their number, in the order of the list (layouts
  *                                               that have a rule of their own choose by that)
  *
- * User, password and database are the same for all of them. Parts are percent-decoded. What may stand behind a ? and between &:
+ *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
+ *
+ * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
+ * change, within `patience`; what a master had not yet given to its replica when it died is gone, as for every client. Parts are percent-decoded. What may stand behind a ? and between &:
  *
  *     timeout=1s         for one connection to be made
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost

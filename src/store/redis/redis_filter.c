@@ -20,8 +20,10 @@ typedef struct command {
 
 static uint32_t slot_of_command(void *context, size_t i) {
     const command *one = context;
+    const bool is_script = one->words[0].size >= 4 && memcmp(one->words[0].data, "EVAL", 4) == 0;
+    const tamis_key *key = &one->words[is_script ? 3 : 1]; /* EVAL script 1 key */
     (void)i;
-    return tamis__redis_slot(one->at->redis, one->words[1].data, one->words[1].size);
+    return tamis__redis_slot(one->at->redis, key->data, key->size);
 }
 
 static bool put_command(void *context, size_t i, tamis__link *link) {

@@ -92,8 +92,8 @@ static inline size_t tamis__redis_all_keys(const tamis__redis_filter *at) {
 /* The slot of the Redis key of that number; those of server s are numbered from s * keys on. */
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number);
 
-/* One command with these words, which may be asked twice; the second is its Redis key. *integer is its reply, or -1 where
- * that is OK or nil. */
+/* One command with these words, which may be asked twice; the second is its Redis key (of EVAL the fourth). *integer is
+ * its reply, or -1 where that is OK or nil. */
 tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
 /* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */

@@ -25,6 +25,7 @@ typedef struct tamis__node {
  *
  *     redis://           1 slot
  *     redis+shard://     one a server
+ *     redis+cluster://   16384, and which server has them changes
  *
  * A map is never changed, only replaced by another: whoever uses one holds it.
  */
@@ -45,6 +46,7 @@ struct tamis_redis {
     tamis__node *nodes;
     size_t node_count;
     tamis__map *map; /* NULL: not known yet */
+    size_t turn;     /* of the node that is asked first who has what */
 };
 
 /* From a URI that was parsed, which becomes the server's, also on failure. */
@@ -73,10 +75,33 @@ void tamis__map_drop(tamis_redis *redis, tamis__map *map); /* NULL is fine */
 /* Takes the caller's use of it. */
 void tamis__map_replace(tamis_redis *redis, tamis__map *map);
 
+/* Whether servers can tell who has which slot: else the map stays what it is. */
+bool tamis__redis_can_learn(const tamis_redis *redis);
+/* Asks them, `first` (may be NULL) before the others, which come in turn, until one has told. */
+tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err);
+
 /* The slot of a Redis key. */
 uint32_t tamis__redis_slot(const tamis_redis *redis, const void *key, size_t size);
 /* Of servers that know nothing of each other: how many, and slot i is server i. Of others 1. */
 uint32_t tamis__redis_servers(const tamis_redis *redis);
+
+/* ---- clusters ---- */
+
+uint32_t tamis__cluster_slot(const void *key, size_t size);
+
+/* MOVED, or for one command alone ASK. */
+typedef struct tamis__redirection {
+    bool asks;
+    uint32_t slot;
+    const char *host; /* host_size bytes, of the error's or the teller's */
+    size_t host_size;
+    uint16_t port;
+} tamis__redirection;
+
+/* False: the error is something else. */
+bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller, tamis__redirection *to);
+tamis_status tamis__cluster_learn_from(tamis_redis *redis, tamis__node *teller, uint64_t deadline,
+                                       tamis_error *err);
 
 /* ---- exchanges ---- */
 

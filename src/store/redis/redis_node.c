@@ -142,9 +142,44 @@ void tamis__map_replace(tamis_redis *redis, tamis__map *map) {
     tamis__map_drop(redis, before);
 }
 
+/* ---- who has what ---- */
+
+bool tamis__redis_can_learn(const tamis_redis *redis) {
+    return redis->uri.kind == TAMIS__REDIS_CLUSTER;
+}
+
+/* Those that are known now, from the one on whose turn it is; free it with tamis__free. */
+static tamis__node **list_nodes(tamis_redis *redis, size_t *count) {
+    pthread_mutex_lock(&redis->mutex);
+    const size_t turn = redis->turn++;
+    *count = redis->node_count;
+    tamis__node **list = tamis__alloc(&redis->allocator, *count * sizeof *list, _Alignof(tamis__node *));
+    for (tamis__node *one = list ? redis->nodes : NULL; one; one = one->next)
+        list[(one->number + turn) % *count] = one;
+    pthread_mutex_unlock(&redis->mutex);
+    return list;
+}
+
+tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err) {
+    size_t count;
+    tamis__node **list = list_nodes(redis, &count);
+    if (!list)
+        return tamis__fail_nomem(err, "redis", count * sizeof *list);
+    tamis_status status = TAMIS_E_IO;
+    if (first)
+        status = tamis__cluster_learn_from(redis, first, deadline, err);
+    for (size_t i = 0; i < count && (status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT); i++)
+        if (i == 0 || tamis__now_ns() < deadline)
+            status = tamis__cluster_learn_from(redis, list[i], deadline, err);
+    tamis__free(&redis->allocator, list, count * sizeof *list);
+    return status;
+}
+
 uint32_t tamis__redis_slot(const tamis_redis *redis, const void *key, size_t size) {
     if (redis->slot_count == 1)
         return 0;
+    if (redis->uri.kind == TAMIS__REDIS_CLUSTER)
+        return tamis__cluster_slot(key, size);
     return (uint32_t)crc32_z(0, key, size) % redis->slot_count;
 }
 

@@ -13,7 +13,8 @@
  *        +---- connection lost, server not ready ----+
  *
  * Which lane an index goes to is asked (its slot, and the node of that in the map) whenever it is put, so that one from
- * redo goes where its slot is by then. An index whose lane cannot take it holds up those behind it: as the batch has to
+ * redo goes where its slot is by then. A server that says it has a slot no more (MOVED, ASK) is taken at its word for the
+ * index it said it of; the map is learned anew after MOVED, and after whatever else a failover may be behind. An index whose lane cannot take it holds up those behind it: as the batch has to
  * wait for all of them, none would be gained by going on.
  *
  * Invariants: every index is in just one of these places; replies come in the order of `pending`; an index that went
@@ -27,6 +28,8 @@
 #include "base/system.h"
 #include "store/redis/redis_int.h"
 #include "store/trouble.h"
+
+#define ASKING UINT32_MAX /* in `pending`, where no command has this number */
 
 enum {
     WINDOW = 4096,      /* commands on their way to a server */
@@ -43,6 +46,13 @@ typedef struct lane {
     uint32_t pending[WINDOW];
 } lane;
 
+/* What was pending once. */
+typedef struct again {
+    uint32_t i;
+    bool asks; /* for ASKING before it */
+    lane *at;  /* where it was sent to; NULL: where its slot is */
+} again;
+
 typedef struct flight {
     tamis_redis *redis;
     const tamis__exchange *exchange;
@@ -51,12 +61,16 @@ typedef struct flight {
     struct pollfd *fds;
     size_t room; /* of both */
     size_t next, answered;
-    uint32_t *redo; /* what was pending once, rising */
+    again *redo; /* rising */
     size_t redo_count, redo_room;
     bool redone;         /* anything was ever there */
     uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
     lane *full;          /* took all it can for now, the last of such */
-    bool paused;         /* something waits for a lane's pause to end */
+    bool paused;         /* something waits for a lane's pause to end, or for a lane */
+    bool is_stale;       /* the map may be of yesterday */
+    tamis__node *teller; /* who may know better; NULL: anyone */
+    uint64_t renewals;   /* in a row that told nothing new */
+    uint64_t renew_at;   /* not before */
     uint64_t now;        /* as of this turn */
     uint64_t last;       /* time of the last answer */
     tamis_error trouble; /* why it was last asked again */
@@ -98,6 +112,7 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
         {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
+        {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},
         {"ERR max number of clients", "raise its maxclients, or have others close connections",
          TAMIS_E_REFUSED},
     };
@@ -130,11 +145,11 @@ static tamis_status mark_sent(flight *run, size_t i, tamis_error *err) {
 }
 
 /* Once more later, the least number first. */
-static tamis_status put_back(flight *run, uint32_t i, tamis_error *err) {
+static tamis_status put_back(flight *run, again one, tamis_error *err) {
     if (run->redo_count == run->redo_room) {
         const tamis_allocator *allocator = &run->redis->allocator;
-        const size_t room = run->redo_room ? 2 * run->redo_room : WINDOW, size = room * sizeof *run->redo;
-        uint32_t *redo = tamis__alloc(allocator, size, _Alignof(uint32_t));
+        const size_t room = run->redo_room ? 2 * run->redo_room : WINDOW / 4, size = room * sizeof *run->redo;
+        again *redo = tamis__alloc(allocator, size, _Alignof(again));
         if (!redo)
             return tamis__fail_nomem(err, "redis", size);
         if (run->redo_count > 0)
@@ -144,9 +159,9 @@ static tamis_status put_back(flight *run, uint32_t i, tamis_error *err) {
         run->redo_room = room;
     }
     size_t at = run->redo_count++;
-    for (; at > 0 && run->redo[at - 1] > i; at--)
+    for (; at > 0 && run->redo[at - 1].i > one.i; at--)
         run->redo[at] = run->redo[at - 1];
-    run->redo[at] = i;
+    run->redo[at] = one;
     run->redone = run->redone || run->redis->slot_count == 1;
     return TAMIS_OK;
 }
@@ -193,18 +208,25 @@ static tamis_status lose_link(flight *run, lane *on, tamis_error *err) {
     on->link = NULL;
     while (on->count > 0 && status == TAMIS_OK) {
         uint32_t i = shift(on);
+        if (i == ASKING)
+            continue;
         status = mark_sent(run, i, err);
         if (status == TAMIS_OK)
-            status = put_back(run, i, err);
+            status = put_back(run, (again){.i = i}, err);
     }
     return status;
 }
 
+static bool is_lost(tamis_status status) {
+    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
+}
+
 /* A failure of the connection is kept in mind and mended later; others end the run. */
 static tamis_status ride_out(flight *run, lane *on, tamis_status status, tamis_error *err) {
-    if (status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT)
+    if (!is_lost(status))
         return fail_with_trouble(run, err);
     pause_for_a_while(run, on);
+    run->is_stale = tamis__redis_can_learn(run->redis);
     return lose_link(run, on, err);
 }
 
@@ -248,7 +270,7 @@ static tamis_status find_lane(flight *run, tamis__node *node, lane **found, tami
 }
 
 static bool has_room(const lane *on) {
-    return on->count < WINDOW && tamis__link_unsent(on->link) < AT_ONCE;
+    return on->count + 2 <= WINDOW && tamis__link_unsent(on->link) < AT_ONCE;
 }
 
 static tamis_status reach(flight *run, lane *on, tamis_error *err) {
@@ -261,39 +283,85 @@ static tamis_status reach(flight *run, lane *on, tamis_error *err) {
     return status == TAMIS_OK ? TAMIS_OK : ride_out(run, on, status, err);
 }
 
+/* ---- the map ---- */
+
+static tamis_status renew_map(flight *run, tamis_error *err) {
+    if (!run->is_stale || run->now < run->renew_at)
+        return TAMIS_OK;
+    tamis_status status = tamis__redis_learn(run->redis, run->teller, deadline_of(run), &run->trouble);
+    if (status != TAMIS_OK && !is_lost(status))
+        return fail_with_trouble(run, err);
+    tamis__map *before = run->map;
+    run->map = tamis__map_hold(run->redis);
+    run->is_stale = status != TAMIS_OK;
+    run->teller = NULL;
+    if (status == TAMIS_OK &&
+        (!before || memcmp(before->of, run->map->of, before->slot_count * sizeof *before->of) != 0))
+        run->renewals = 0;
+    else
+        run->renewals++;
+    tamis__map_drop(run->redis, before);
+    run->now = tamis__now_ns();
+    run->renew_at = run->now + pause_of(run->redis, run->renewals);
+    return TAMIS_OK;
+}
+
+static tamis_status has_no_server(flight *run, uint32_t slot) {
+    if (run->trouble.status == TAMIS_OK)
+        tamis__fail(&run->trouble, TAMIS_E_IO, 0,
+                    "redis %s: slot %u of the cluster has no server; see CLUSTER INFO there",
+                    run->redis->to.shown, (unsigned)slot);
+    run->is_stale = run->paused = true;
+    return TAMIS_OK;
+}
+
 /* ---- asking ---- */
 
+static void put_on(flight *run, lane *on, const again *one) {
+    if (on->count == 0)
+        on->heard = run->now;
+    if (one->asks) {
+        tamis__link_command(on->link, 1);
+        tamis__link_text(on->link, "ASKING");
+        push(on, ASKING);
+    }
+    if (run->exchange->ask(run->exchange->context, one->i, on->link))
+        push(on, one->i);
+    else
+        run->answered++;
+}
+
 /* Puts the command, unless its lane cannot take it now. */
-static tamis_status put(flight *run, uint32_t i, bool *taken, tamis_error *err) {
+static tamis_status put(flight *run, const again *one, bool *taken, tamis_error *err) {
     const tamis__exchange *exchange = run->exchange;
-    const uint32_t slot = run->redis->slot_count == 1 ? 0 : exchange->slot(exchange->context, i);
-    lane *on = NULL;
+    const uint32_t slot = run->redis->slot_count == 1 ? 0 : exchange->slot(exchange->context, one->i);
+    lane *on = one->at;
+    tamis_status status = TAMIS_OK;
     *taken = slot == TAMIS__NO_SLOT;
     run->answered += *taken;
     if (*taken)
         return TAMIS_OK;
-    tamis_status status = find_lane(run, run->map->of[slot], &on, err);
+    if (!on && !run->map->of[slot])
+        return has_no_server(run, slot);
+    if (!on)
+        status = find_lane(run, run->map->of[slot], &on, err);
     if (status == TAMIS_OK && !on->link && on->pause_till <= run->now)
         status = reach(run, on, err);
     if (status != TAMIS_OK)
         return status;
-    if (!on->link || on->pause_till > run->now) {
-        run->paused = true;
-        return TAMIS_OK;
-    }
-    if (!has_room(on)) {
+    *taken = on->link && on->pause_till <= run->now && has_room(on);
+    if (*taken)
+        put_on(run, on, one);
+    else if (on->link && on->pause_till <= run->now)
         run->full = on;
-        return TAMIS_OK;
-    }
-    *taken = true;
-    if (!exchange->ask(exchange->context, i, on->link)) {
-        run->answered++;
-        return TAMIS_OK;
-    }
-    if (on->count == 0)
-        on->heard = run->now;
-    push(on, i);
+    else
+        run->paused = true;
     return TAMIS_OK;
+}
+
+/* Where another server was named, and that cannot be reached, the map is asked anew. */
+static again left_over(const flight *run, again one) {
+    return one.at && one.at->pause_till > run->now ? (again){.i = one.i} : one;
 }
 
 static tamis_status put_some(flight *run, tamis_error *err) {
@@ -302,9 +370,9 @@ static tamis_status put_some(flight *run, tamis_error *err) {
     bool taken = true;
     size_t kept = 0;
     for (size_t k = 0; k < run->redo_count && status == TAMIS_OK; k++) {
-        status = put(run, run->redo[k], &taken, err);
+        status = put(run, &run->redo[k], &taken, err);
         if (!taken)
-            run->redo[kept++] = run->redo[k];
+            run->redo[kept++] = left_over(run, run->redo[k]);
     }
     if (status != TAMIS_OK)
         return status;
@@ -313,7 +381,7 @@ static tamis_status put_some(flight *run, tamis_error *err) {
     while (taken && status == TAMIS_OK && run->next < run->exchange->count) {
         if (run->next >= barrier && run->answered < barrier && run->redis->slot_count > 1)
             break;
-        status = put(run, (uint32_t)run->next, &taken, err);
+        status = put(run, &(again){.i = (uint32_t)run->next}, &taken, err);
         run->next += taken;
     }
     return status;
@@ -321,18 +389,39 @@ static tamis_status put_some(flight *run, tamis_error *err) {
 
 /* ---- replies ---- */
 
+static tamis_status follow(flight *run, uint32_t i, const tamis__redirection *to, tamis_error *err) {
+    tamis__node *node;
+    lane *at = NULL;
+    tamis_status status = tamis__redis_node(run->redis, to->host, to->host_size, to->port, &node, err);
+    if (status == TAMIS_OK)
+        status = find_lane(run, node, &at, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!to->asks && run->map->of[to->slot] != node) {
+        run->is_stale = true;
+        run->teller = node;
+    }
+    return put_back(run, (again){i, to->asks, at}, err);
+}
+
 static tamis_status take_error(flight *run, lane *on, uint32_t i, const tamis__reply *reply,
                                tamis_error *err) {
+    tamis__redirection to;
     tamis__redis_refused(&on->node->to, run->exchange->what, reply, &run->trouble);
+    if (run->redis->uri.kind == TAMIS__REDIS_CLUSTER && tamis__cluster_redirection(reply, on->node, &to))
+        return follow(run, i, &to, err);
     if (!is_passing(reply))
         return fail_with_trouble(run, err);
     pause_for_a_while(run, on);
-    return put_back(run, i, err);
+    run->is_stale = tamis__redis_can_learn(run->redis);
+    return put_back(run, (again){.i = i}, err);
 }
 
 static tamis_status take_one(flight *run, lane *on, const tamis__reply *reply, tamis_error *err) {
     const tamis__exchange *exchange = run->exchange;
     const uint32_t i = shift(on);
+    if (i == ASKING)
+        return TAMIS_OK;
     if (reply->type == TAMIS__REPLY_ERROR)
         return take_error(run, on, i, reply, err);
     run->answered++;
@@ -390,6 +479,8 @@ static uint64_t wait_until(const flight *run) {
     uint64_t until = deadline_of(run);
     if (run->full && run->full->link && has_room(run->full))
         return run->now;
+    if (run->is_stale && run->renew_at < until)
+        until = run->renew_at;
     for (size_t n = 0; n < run->room; n++) {
         const lane *on = run->lanes[n];
         if (on && is_waited_for(on) && on->heard + run->redis->read_ns < until)
@@ -445,7 +536,9 @@ static tamis_status check_patience(flight *run, tamis_error *err) {
 static tamis_status turn(flight *run, tamis_error *err) {
     run->full = NULL;
     run->paused = false;
-    tamis_status status = put_some(run, err);
+    tamis_status status = renew_map(run, err);
+    if (status == TAMIS_OK && run->map)
+        status = put_some(run, err);
     if (status == TAMIS_OK)
         status = send_all(run, err);
     if (status != TAMIS_OK || run->answered == run->exchange->count)
@@ -482,6 +575,7 @@ tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchang
                            redis->to.shown, exchange->what);
     run.now = run.last = tamis__now_ns();
     run.map = tamis__map_hold(redis);
+    run.is_stale = !run.map;
     tamis_status status = TAMIS_OK;
     while (run.answered < exchange->count && status == TAMIS_OK)
         status = turn(&run, err);

@@ -53,18 +53,20 @@ static void show_all(tamis_redis *redis) {
 /* The nodes that the URI names, and the map where that is all there is to know. */
 static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
     const tamis__redis_uri *uri = &redis->uri;
-    tamis__map *map = tamis__map_create(redis);
-    tamis_status status = map ? TAMIS_OK : tamis__fail_nomem(err, "redis", sizeof *map);
+    tamis__node *nodes[TAMIS__REDIS_ADDRESSES];
+    tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < uri->address_count && status == TAMIS_OK; i++) {
         const tamis__redis_address *address = &uri->addresses[i];
         status =
-            tamis__redis_node(redis, address->host, strlen(address->host), address->port, &map->of[i], err);
+            tamis__redis_node(redis, address->host, strlen(address->host), address->port, &nodes[i], err);
     }
-    if (status == TAMIS_OK)
-        redis->map = map;
-    else
-        tamis__map_drop(redis, map);
-    return status;
+    if (status != TAMIS_OK || tamis__redis_can_learn(redis))
+        return status;
+    redis->map = tamis__map_create(redis);
+    if (!redis->map)
+        return tamis__fail_nomem(err, "redis", sizeof *redis->map);
+    memcpy(redis->map->of, nodes, redis->slot_count * sizeof *nodes);
+    return TAMIS_OK;
 }
 
 tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tamis_error *err) {
@@ -80,7 +82,8 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->to.password = uri->password;
     redis->to.db = uri->db;
     redis->to.allocator = &redis->allocator;
-    redis->slot_count = (uint32_t)uri->address_count;
+    redis->slot_count =
+        uri->kind == TAMIS__REDIS_CLUSTER ? TAMIS__CLUSTER_SLOTS : (uint32_t)uri->address_count;
     show_all(redis);
     pthread_mutex_init(&redis->mutex, NULL);
     tamis_status status = take_times(redis, err);
@@ -106,8 +109,10 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__free(&allocator, redis, sizeof *redis);
 }
 
-/* A connection to each node that has a slot. */
+/* A connection to each node that has a slot; of those that tell one another's, to one. */
 static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
+    if (tamis__redis_can_learn(redis))
+        return tamis__redis_learn(redis, NULL, UINT64_MAX, err);
     tamis__map *map = tamis__map_hold(redis);
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < map->slot_count && status == TAMIS_OK; i++) {

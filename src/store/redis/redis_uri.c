@@ -147,9 +147,10 @@ static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error 
 static tamis_status take_addresses(tamis__redis_uri *uri, char *text, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     if (uri->kind == TAMIS__REDIS_ONE)
-        return strchr(text, ',') ? refuse(uri, "names several servers",
-                                          "say how they belong together: redis+shard://h1,h2/NAME", err)
-                                 : take_address(uri, text, err);
+        return strchr(text, ',')
+                   ? refuse(uri, "names several servers",
+                            "say how they belong together: redis+shard:// or redis+cluster://", err)
+                   : take_address(uri, text, err);
     while (text && status == TAMIS_OK) {
         char *next = cut(text, ',');
         if (!*text)
@@ -170,6 +171,8 @@ static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *er
         if (!read_number(path, DB_MAX, &db))
             return refuse(uri, "has a slash in its path, and what stands before it is no database number",
                           "write a slash within the filter's name as %2F", err);
+        if (db != 0 && uri->kind == TAMIS__REDIS_CLUSTER)
+            return refuse(uri, "names a database, and a cluster has none but 0", "leave it out", err);
         uri->db = (uint32_t)db;
         name = slash + 1;
         if (strchr(name, '/'))
@@ -222,7 +225,8 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
         bool is_socket;
     } schemes[] = {{"redis://", TAMIS__REDIS_ONE, false},
                    {"redis+unix://", TAMIS__REDIS_ONE, true},
-                   {"redis+shard://", TAMIS__REDIS_SHARD, false}};
+                   {"redis+shard://", TAMIS__REDIS_SHARD, false},
+                   {"redis+cluster://", TAMIS__REDIS_CLUSTER, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, allocator, err);

@@ -16,11 +16,16 @@
  *     redis://user:password@host:port/db/NAME?parameter=value&...
  *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the socket's path
  *     redis+shard://h1:p1,h2:p2,.../db/NAME                 servers that know nothing of each other
+ *     redis+cluster://h1:p1,h2:p2,.../NAME                  some nodes of a cluster, which has one database
  *
  * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
  * a name holds any byte; one with a slash has it as %2F.
  */
-typedef enum tamis__redis_kind { TAMIS__REDIS_ONE, TAMIS__REDIS_SHARD } tamis__redis_kind;
+typedef enum tamis__redis_kind {
+    TAMIS__REDIS_ONE,
+    TAMIS__REDIS_SHARD,
+    TAMIS__REDIS_CLUSTER
+} tamis__redis_kind;
 
 typedef struct tamis__redis_address {
     const char *host; /* of a socket: its path, and port is 0 */
