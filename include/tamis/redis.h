@@ -26,13 +26,16 @@ extern "C" {
  *                                               that have a rule of their own choose by that)
  *
  *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
+ *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER, while it is; user and
+ *                                               password are the server's, the sentinels' are parameters
  *
  * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
- * change, within `patience`; what a master had not yet given to its replica when it died is gone, as for every client. Parts are percent-decoded. What may stand behind a ? and between &:
+ * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone, as for every client. Parts are percent-decoded. What may stand behind a ? and between &:
  *
  *     timeout=1s         for one connection to be made
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
+ *     sentinel_user=, sentinel_password=
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *
  * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they

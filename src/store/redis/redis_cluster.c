@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/system.h"
 #include "store/redis/redis_int.h"
 #include "store/trouble.h"
 
@@ -92,8 +91,8 @@ static tamis_status read_range(tamis_redis *redis, const tamis__node *teller, co
     return status;
 }
 
-static tamis_status read_map(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
-                             tamis_error *err) {
+tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
+                                 tamis_error *err) {
     if (told->type == TAMIS__REPLY_ERROR && strstr(told->text, "cluster support disabled"))
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
                            "redis %s: is no node of a cluster; write redis:// or redis+shard://",
@@ -114,23 +113,8 @@ static tamis_status read_map(tamis_redis *redis, const tamis__node *teller, cons
     return status;
 }
 
-tamis_status tamis__cluster_learn_from(tamis_redis *redis, tamis__node *teller, uint64_t deadline,
-                                       tamis_error *err) {
-    const tamis__reply *told;
-    tamis__link *link;
-    tamis_status status = tamis__redis_lease(redis, teller, deadline, &link, err);
-    if (status != TAMIS_OK)
-        return status;
-    const uint64_t answer_by = tamis__now_ns() + redis->read_ns;
+void tamis__cluster_ask(tamis__link *link) {
     tamis__link_command(link, 2);
     tamis__link_text(link, "CLUSTER");
     tamis__link_text(link, "SLOTS");
-    status = tamis__link_ask(link, answer_by < deadline ? answer_by : deadline, &told, err);
-    if (status == TAMIS_OK)
-        status = read_map(redis, teller, told, err);
-    if (status == TAMIS_OK)
-        tamis__redis_give_back(redis, teller, link);
-    else
-        tamis__link_close(link);
-    return status;
 }

@@ -10,10 +10,11 @@
 
 enum { TAMIS__LINKS_IDLE = 8, TAMIS__CLUSTER_SLOTS = 16384 };
 
-/* A server. Its links hold on to it, so it stays as long as the tamis_redis; of an address there is one. */
+/* A server or a sentinel. Its links hold on to it, so it stays as long as the tamis_redis; of an address there is one. */
 typedef struct tamis__node {
     struct tamis__node *next;
-    size_t number; /* from 0 on, in the order in which they became known */
+    size_t number;    /* from 0 on, in the order in which they became known */
+    bool is_sentinel; /* and no server */
     tamis__link_to to;
     tamis__link *idle[TAMIS__LINKS_IDLE]; /* guarded by the mutex, and so is the count */
     size_t idle_count;
@@ -26,6 +27,7 @@ typedef struct tamis__node {
  *     redis://           1 slot
  *     redis+shard://     one a server
  *     redis+cluster://   16384, and which server has them changes
+ *     redis+sentinel://  1, and which server has it changes
  *
  * A map is never changed, only replaced by another: whoever uses one holds it.
  */
@@ -38,8 +40,9 @@ typedef struct tamis__map {
 /* Servers and what is needed to speak to them. Any number of threads. */
 struct tamis_redis {
     tamis_allocator allocator;
-    tamis__redis_uri uri; /* of tamis_redis_open: its parameters stay here */
-    tamis__link_to to;    /* as whom the nodes are spoken to; shown: all of them */
+    tamis__redis_uri uri;                          /* of tamis_redis_open: its parameters stay here */
+    tamis__link_to to;                             /* as whom the nodes are spoken to; shown: all of them */
+    const char *sentinel_user, *sentinel_password; /* NULL: none */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
     pthread_mutex_t mutex; /* guards the rest */
@@ -54,12 +57,14 @@ tamis_status tamis__redis_create(tamis_redis **redis, tamis__redis_uri *uri, tam
 
 /* ---- nodes and slots ---- */
 
-/* The node of that address, which is made if there is none. */
+/* The server of that address, which is made if there is none. */
 tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
                                tamis__node **node, tamis_error *err);
+tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
+                                   tamis__node **node, tamis_error *err);
 void tamis__redis_free_nodes(tamis_redis *redis);
 
-/* A new link, made within connect_ns. */
+/* A new link, made within connect_ns; of a server that sentinels named TAMIS_E_IO where it is no master. */
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                   tamis__link **link, tamis_error *err);
 /* A link that was idle, or where there is none a new one. */
@@ -75,7 +80,7 @@ void tamis__map_drop(tamis_redis *redis, tamis__map *map); /* NULL is fine */
 /* Takes the caller's use of it. */
 void tamis__map_replace(tamis_redis *redis, tamis__map *map);
 
-/* Whether servers can tell who has which slot: else the map stays what it is. */
+/* Whether servers or sentinels can tell who has which slot: else the map stays what it is. */
 bool tamis__redis_can_learn(const tamis_redis *redis);
 /* Asks them, `first` (may be NULL) before the others, which come in turn, until one has told. */
 tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err);
@@ -85,7 +90,7 @@ uint32_t tamis__redis_slot(const tamis_redis *redis, const void *key, size_t siz
 /* Of servers that know nothing of each other: how many, and slot i is server i. Of others 1. */
 uint32_t tamis__redis_servers(const tamis_redis *redis);
 
-/* ---- clusters ---- */
+/* ---- clusters and sentinels ---- */
 
 uint32_t tamis__cluster_slot(const void *key, size_t size);
 
@@ -100,8 +105,16 @@ typedef struct tamis__redirection {
 
 /* False: the error is something else. */
 bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller, tamis__redirection *to);
-tamis_status tamis__cluster_learn_from(tamis_redis *redis, tamis__node *teller, uint64_t deadline,
-                                       tamis_error *err);
+
+/* Who has which slot: the question, and a map made of its answer. */
+void tamis__cluster_ask(tamis__link *link);
+tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
+                                 tamis_error *err);
+
+/* The same of sentinels. TAMIS_E_ABSENT: it has no master of that name. */
+void tamis__sentinel_ask(const tamis_redis *redis, tamis__link *link);
+tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentinel, const tamis__reply *told,
+                                  tamis_error *err);
 
 /* ---- exchanges ---- */
 

@@ -412,9 +412,12 @@ static tamis_status take_error(flight *run, lane *on, uint32_t i, const tamis__r
         return follow(run, i, &to, err);
     if (!is_passing(reply))
         return fail_with_trouble(run, err);
+    tamis_status status = put_back(run, (again){.i = i}, err);
+    if (status == TAMIS_OK && begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */
+        return ride_out(run, on, TAMIS_E_IO, err);
     pause_for_a_while(run, on);
     run->is_stale = tamis__redis_can_learn(run->redis);
-    return put_back(run, (again){.i = i}, err);
+    return status;
 }
 
 static tamis_status take_one(flight *run, lane *on, const tamis__reply *reply, tamis_error *err) {
@@ -446,7 +449,7 @@ static tamis_status take_all(flight *run, lane *on, tamis_error *err) {
             return ride_out(run, on, TAMIS_E_IO, err);
         }
         status = take_one(run, on, reply, err);
-        if (status != TAMIS_OK)
+        if (status != TAMIS_OK || !on->link)
             return status;
     }
 }

@@ -57,8 +57,11 @@ static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < uri->address_count && status == TAMIS_OK; i++) {
         const tamis__redis_address *address = &uri->addresses[i];
-        status =
-            tamis__redis_node(redis, address->host, strlen(address->host), address->port, &nodes[i], err);
+        const size_t size = strlen(address->host);
+        if (uri->kind == TAMIS__REDIS_SENTINEL)
+            status = tamis__redis_sentinel(redis, address->host, size, address->port, &nodes[i], err);
+        else
+            status = tamis__redis_node(redis, address->host, size, address->port, &nodes[i], err);
     }
     if (status != TAMIS_OK || tamis__redis_can_learn(redis))
         return status;
@@ -67,6 +70,12 @@ static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
         return tamis__fail_nomem(err, "redis", sizeof *redis->map);
     memcpy(redis->map->of, nodes, redis->slot_count * sizeof *nodes);
     return TAMIS_OK;
+}
+
+static uint32_t count_slots(const tamis__redis_uri *uri) {
+    if (uri->kind == TAMIS__REDIS_CLUSTER)
+        return TAMIS__CLUSTER_SLOTS;
+    return uri->kind == TAMIS__REDIS_SHARD ? (uint32_t)uri->address_count : 1;
 }
 
 tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tamis_error *err) {
@@ -82,8 +91,11 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->to.password = uri->password;
     redis->to.db = uri->db;
     redis->to.allocator = &redis->allocator;
-    redis->slot_count =
-        uri->kind == TAMIS__REDIS_CLUSTER ? TAMIS__CLUSTER_SLOTS : (uint32_t)uri->address_count;
+    if (uri->kind == TAMIS__REDIS_SENTINEL) {
+        redis->sentinel_user = tamis__redis_uri_take(&redis->uri, "sentinel_user");
+        redis->sentinel_password = tamis__redis_uri_take(&redis->uri, "sentinel_password");
+    }
+    redis->slot_count = count_slots(uri);
     show_all(redis);
     pthread_mutex_init(&redis->mutex, NULL);
     tamis_status status = take_times(redis, err);

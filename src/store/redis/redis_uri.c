@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 
-enum { PORT = 6379, DB_MAX = 65535 };
+enum { PORT = 6379, SENTINEL_PORT = 26379, DB_MAX = 65535 };
 
 static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const char *remedy,
                            tamis_error *err) {
@@ -34,6 +34,15 @@ static void show(tamis__redis_uri *uri, const char *text) {
         uri->shown[used++] = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
     }
     uri->shown[used] = '\0';
+}
+
+/* The one that is a parameter. */
+static void hide_password(char *shown) {
+    char *value = strstr(shown, "sentinel_password=");
+    if (!value)
+        return;
+    value += strlen("sentinel_password=");
+    memmove(value, value + strcspn(value, "&"), strlen(value + strcspn(value, "&")) + 1);
 }
 
 static int digit_of(char c) {
@@ -124,7 +133,7 @@ static tamis_status take_socket(tamis__redis_uri *uri, char *text, tamis_error *
 
 static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
     char *port = NULL;
-    uint64_t number = PORT;
+    uint64_t number = uri->kind == TAMIS__REDIS_SENTINEL ? SENTINEL_PORT : PORT;
     if (*text == '[') { /* IPv6 */
         char *end = strchr(text, ']');
         if (!end || (end[1] && end[1] != ':'))
@@ -161,6 +170,16 @@ static tamis_status take_addresses(tamis__redis_uri *uri, char *text, tamis_erro
         text = next;
     }
     return status;
+}
+
+/* What stands before the rest of the path. */
+static tamis_status take_master(tamis__redis_uri *uri, char **path, tamis_error *err) {
+    char *master = *path;
+    if (!master || !*master || *master == '/')
+        return refuse(uri, "names no master", "write redis+sentinel://host:26379/MASTER/db/NAME", err);
+    *path = cut(master, '/');
+    uri->master = master;
+    return decode_text(uri, master, err);
 }
 
 static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *err) {
@@ -210,6 +229,7 @@ static tamis_status begin(tamis__redis_uri *uri, const char *text, const tamis_a
                           tamis_error *err) {
     *uri = (tamis__redis_uri){.allocator = allocator, .block_size = strlen(text) + 1};
     show(uri, text);
+    hide_password(uri->shown);
     uri->block = tamis__alloc(allocator, uri->block_size, 1);
     if (!uri->block)
         return tamis__fail_nomem(err, "URI", uri->block_size);
@@ -226,7 +246,8 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     } schemes[] = {{"redis://", TAMIS__REDIS_ONE, false},
                    {"redis+unix://", TAMIS__REDIS_ONE, true},
                    {"redis+shard://", TAMIS__REDIS_SHARD, false},
-                   {"redis+cluster://", TAMIS__REDIS_CLUSTER, false}};
+                   {"redis+cluster://", TAMIS__REDIS_CLUSTER, false},
+                   {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, allocator, err);
@@ -248,6 +269,8 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     status = take_user(uri, &authority, err);
     if (status == TAMIS_OK)
         status = is_socket ? take_socket(uri, authority, err) : take_addresses(uri, authority, err);
+    if (status == TAMIS_OK && uri->kind == TAMIS__REDIS_SENTINEL)
+        status = take_master(uri, &path, err);
     if (status == TAMIS_OK && path)
         status = take_path(uri, path, err);
     if (status == TAMIS_OK)
