@@ -200,44 +200,67 @@ static void tells_clusters_from_others(void **state) {
 
 /* ---- while keys are added ---- */
 
+enum { THREADS = 2 };
+
 typedef struct adding {
+    pthread_t thread;
     tamis_filter *filter;
     size_t count, done;
     tamis_error failure;
     bool is_over;
+    tamis_answer answers[BATCH];
 } adding;
 
-static adding all;
+static adding adders[THREADS]; /* of one filter each, of the same servers and keys */
 
 static bool is_over(void) {
-    return __atomic_load_n(&all.is_over, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&adders[0].is_over, __ATOMIC_ACQUIRE);
 }
 
 /* Each batch is added, and asked for at once. */
 static void *add_all(void *context) {
-    static tamis_answer there[BATCH];
-    (void)context;
+    adding *all = context;
     tamis_status status = TAMIS_OK;
-    while (all.done < all.count && status == TAMIS_OK) {
+    while (all->done < all->count && status == TAMIS_OK) {
+        const tamis_key *batch = keys + all->done;
         size_t some;
-        status = tamis_filter_add_many(all.filter, keys + all.done, BATCH, NULL, &some, &all.failure);
+        status = tamis_filter_add_many(all->filter, batch, BATCH, NULL, &some, &all->failure);
         if (status == TAMIS_OK)
             status =
-                tamis_filter_contains_many(all.filter, keys + all.done, BATCH, there, &some, &all.failure);
+                tamis_filter_contains_many(all->filter, batch, BATCH, all->answers, &some, &all->failure);
         for (size_t i = 0; i < BATCH && status == TAMIS_OK; i++)
-            if (there[i] != TAMIS_SEEN)
-                status = tamis__fail(&all.failure, TAMIS_E_DAMAGED, 0, "key %zu is answered and not in",
-                                     all.done + i);
-        __atomic_store_n(&all.done, all.done + some, __ATOMIC_RELAXED);
+            if (all->answers[i] != TAMIS_SEEN)
+                status = tamis__fail(&all->failure, TAMIS_E_DAMAGED, 0, "key %zu is answered and not in",
+                                     all->done + i);
+        __atomic_store_n(&all->done, all->done + some, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&all.is_over, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&all->is_over, true, __ATOMIC_RELEASE);
     return NULL;
+}
+
+static void begin_adding(tamis_redis *redis, const char *name, size_t count) {
+    for (int i = 0; i < THREADS; i++) {
+        adders[i] = (adding){.count = count, .failure = TAMIS_ERROR_INIT};
+        adders[i].filter = open_filter(redis, name);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&adders[i].thread, NULL, add_all, &adders[i]);
+}
+
+static void end_adding(void) {
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(adders[i].thread, NULL);
+    for (int i = 0; i < THREADS; i++) {
+        assert_string_equal(adders[i].failure.text, "");
+        assert_all_in(adders[i].filter, adders[i].count);
+        tamis_filter_free(adders[i].filter);
+    }
 }
 
 /* Until so many more keys were added, or all. */
 static void wait_for_adds(size_t more) {
-    const size_t until = __atomic_load_n(&all.done, __ATOMIC_RELAXED) + more;
-    while (!is_over() && __atomic_load_n(&all.done, __ATOMIC_RELAXED) < until)
+    const size_t until = __atomic_load_n(&adders[0].done, __ATOMIC_RELAXED) + more;
+    while (!is_over() && __atomic_load_n(&adders[0].done, __ATOMIC_RELAXED) < until)
         nanosleep(&(struct timespec){0, 200000}, NULL);
 }
 
@@ -266,32 +289,23 @@ static size_t move_slots(void) {
 }
 
 static void adds_while_slots_move(void **state) {
-    pthread_t thread;
     (void)state;
     tamis_redis *redis = open_cluster("?patience=60s&retry_interval=5ms");
     cluster_settle();
-    all = (adding){.count = test_scale(100000, 20000, 20000), .failure = TAMIS_ERROR_INIT};
-    all.filter = open_filter(redis, "moving?expect=100000&fpr=0.001&partition=8192");
-    pthread_create(&thread, NULL, add_all, NULL);
+    begin_adding(redis, "moving?expect=100000&fpr=0.001&partition=8192", test_scale(MOST, 20000, 20000));
     const size_t moved = move_slots();
-    pthread_join(thread, NULL);
-    assert_string_equal(all.failure.text, "");
+    end_adding();
     assert_true(moved >= 5);
-    assert_all_in(all.filter, all.count);
-    tamis_filter_free(all.filter);
     tamis_redis_close(redis);
 }
 
 /* CLUSTER FAILOVER has the replica catch up before it takes over: nothing that was answered may be missing. */
 static void adds_while_masters_change(void **state) {
     const unsigned rounds = (unsigned)test_scale(6, 2, 2);
-    pthread_t thread;
     (void)state;
     tamis_redis *redis = open_cluster("?patience=60s&retry_interval=5ms");
     cluster_settle();
-    all = (adding){.count = MOST, .failure = TAMIS_ERROR_INIT};
-    all.filter = open_filter(redis, "changing?expect=100000&fpr=0.001&partition=8192");
-    pthread_create(&thread, NULL, add_all, NULL);
+    begin_adding(redis, "changing?expect=100000&fpr=0.001&partition=8192", test_scale(MOST, 50000, 50000));
     unsigned changed = 0;
     for (; changed < rounds && !is_over(); changed++) {
         redis_server *replica = cluster_replica(cluster_master(100 + changed % 3 * 5461));
@@ -299,19 +313,18 @@ static void adds_while_masters_change(void **state) {
         cluster_hand_over(replica);
         cluster_settle();
     }
-    pthread_join(thread, NULL);
-    assert_string_equal(all.failure.text, "");
+    end_adding();
     assert_true(changed > 0);
-    assert_all_in(all.filter, all.done);
-    tamis_filter_free(all.filter);
     tamis_redis_close(redis);
 }
 
 static redis_server *victim;
+static bool is_dead;
 
 static void *kill_soon(void *random) {
     nanosleep(&(struct timespec){0, (long)test_below(random, 3000000)}, NULL);
     redis_server_kill(victim);
+    __atomic_store_n(&is_dead, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -334,12 +347,13 @@ static void adds_while_masters_die(void **state) {
             add(filter, done, BATCH);
         cluster_settle();
         victim = cluster_master((unsigned)(100 + round % 3 * 5461));
+        is_dead = false;
         pthread_create(&thread, NULL, kill_soon, &random);
         const size_t before = done; /* from here on nobody waited for replicas */
         do {                        /* until it is dead, so that it dies under some batch */
             add(filter, done, BATCH);
             done += BATCH;
-        } while (__atomic_load_n(&victim->pid, __ATOMIC_ACQUIRE) != 0 && done + BATCH <= count);
+        } while (!__atomic_load_n(&is_dead, __ATOMIC_ACQUIRE) && done + BATCH <= count);
         pthread_join(thread, NULL);
         add(filter, before, done - before);
         assert_all_in(filter, done);

@@ -199,10 +199,12 @@ static void refuses_a_replica_that_is_named(void **state) {
 }
 
 static redis_server *victim;
+static bool is_dead;
 
 static void *kill_soon(void *random) {
     nanosleep(&(struct timespec){0, (long)test_below(random, 3000000)}, NULL);
     redis_server_kill(victim);
+    __atomic_store_n(&is_dead, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -240,7 +242,7 @@ static void follows_a_failover(void **state) {
     do {
         add(filter, done, BATCH);
         done += BATCH;
-    } while (__atomic_load_n(&victim->pid, __ATOMIC_ACQUIRE) != 0 && done + BATCH <= count);
+    } while (!__atomic_load_n(&is_dead, __ATOMIC_ACQUIRE) && done + BATCH <= count);
     pthread_join(thread, NULL);
     add(filter, before, done - before);
     for (; done < count; done += BATCH)

@@ -98,7 +98,7 @@ tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, 
                            "redis %s: is no node of a cluster; write redis:// or redis+shard://",
                            teller->to.shown);
     if (told->type == TAMIS__REPLY_ERROR &&
-        (strncmp(told->text, "NOPERM", 6) == 0 || strncmp(told->text, "NOAUTH", 6) == 0))
+        (tamis__reply_begins(told, "NOPERM") || tamis__reply_begins(told, "NOAUTH")))
         return tamis__redis_refused(&teller->to, "CLUSTER SLOTS", told, err);
     if (told->type != TAMIS__REPLY_ARRAY || told->size == 0)
         return strange(teller, err);

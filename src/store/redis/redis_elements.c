@@ -187,7 +187,7 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     all->checks = at->layout->check_count ? at->layout->check_count(all->filter) : 0;
     exchange.count =
         all->asked.count + all->checks + (must_renew(at, all->adds) ? tamis__redis_all_keys(at) : 0);
-    exchange.barrier = all->asked.count;
+    exchange.barrier = all->checks > 0 ? all->asked.count : 0;
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
     if (status == TAMIS_OK && redone && all->checks > 0) {
         all->first = all->asked.count;

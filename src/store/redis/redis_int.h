@@ -147,6 +147,12 @@ typedef struct tamis__exchange {
 tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
                               tamis_error *err);
 
+/* ---- error replies ---- */
+
+/* Its first word, or words. */
+bool tamis__reply_begins(const tamis__reply *error, const char *word);
+/* Whether the command was not carried out and may be at another time. */
+bool tamis__redis_is_passing(const tamis__reply *error);
 /* The sentence of an error reply: what the server refused, and what its operator can do. */
 tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err);

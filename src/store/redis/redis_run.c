@@ -76,58 +76,6 @@ typedef struct flight {
     tamis_error trouble; /* why it was last asked again */
 } flight;
 
-/* ---- what can be ridden out ---- */
-
-static bool begins(const tamis__reply *reply, const char *word) {
-    size_t size = strlen(word);
-    return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
-}
-
-static bool is_passing(const tamis__reply *error) {
-    static const char *const passing[] = {
-        "LOADING",     "BUSY",     "MASTERDOWN", "READONLY",
-        "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "ERR max number of clients"};
-    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-        if (begins(error, passing[i]))
-            return true;
-    return false;
-}
-
-tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
-                                  tamis_error *err) {
-    static const struct {
-        const char *word, *remedy;
-        tamis_status status;
-    } known[] = {
-        {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
-        {"NOPERM",
-         "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
-         "+bitfield +getrange +setrange +bitcount +hget +hset +hsetnx +eval +pexpire +pttl +persist +del "
-         "+unlink",
-         TAMIS_E_REFUSED},
-        {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
-         TAMIS_E_REFUSED},
-        {"WRONGTYPE", "another program keeps something else under this name: choose another",
-         TAMIS_E_MISMATCH},
-        {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
-        {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
-        {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
-        {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},
-        {"ERR max number of clients", "raise its maxclients, or have others close connections",
-         TAMIS_E_REFUSED},
-    };
-    const char *remedy = "see the server's log and its version (6.2 or later is needed)";
-    tamis_status status = TAMIS_E_REFUSED;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (begins(reply, known[i].word)) {
-            remedy = known[i].remedy;
-            status = known[i].status;
-        }
-    }
-    return tamis__fail(err, status, 0, "redis %s: %s: %.200s; %s", to->shown, tamis__show(what).text,
-                       tamis__show(reply->text).text, remedy);
-}
-
 /* ---- indices ---- */
 
 static bool was_sent(const flight *run, size_t i) {
@@ -410,10 +358,11 @@ static tamis_status take_error(flight *run, lane *on, uint32_t i, const tamis__r
     tamis__redis_refused(&on->node->to, run->exchange->what, reply, &run->trouble);
     if (run->redis->uri.kind == TAMIS__REDIS_CLUSTER && tamis__cluster_redirection(reply, on->node, &to))
         return follow(run, i, &to, err);
-    if (!is_passing(reply))
+    if (!tamis__redis_is_passing(reply))
         return fail_with_trouble(run, err);
     tamis_status status = put_back(run, (again){.i = i}, err);
-    if (status == TAMIS_OK && begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */
+    if (status == TAMIS_OK &&
+        tamis__reply_begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */
         return ride_out(run, on, TAMIS_E_IO, err);
     pause_for_a_while(run, on);
     run->is_stale = tamis__redis_can_learn(run->redis);
@@ -573,7 +522,10 @@ tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchang
                               tamis_error *err) {
     const tamis_allocator *allocator = &redis->allocator;
     flight run = {.redis = redis, .exchange = exchange, .trouble = TAMIS_ERROR_INIT};
-    if (exchange->count >= UINT32_MAX || (redis->slot_count > 1 && !exchange->slot))
+    if (exchange->count >= UINT32_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "redis %s: %s: too many commands at once; give fewer",
+                           redis->to.shown, exchange->what);
+    if (redis->slot_count > 1 && !exchange->slot)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "redis %s: %s: not on several servers; name one",
                            redis->to.shown, exchange->what);
     run.now = run.last = tamis__now_ns();

@@ -16,11 +16,11 @@ tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentine
             err, TAMIS_E_ABSENT, 0,
             "sentinel %s: knows no master '%.100s'; check the name, see SENTINEL MASTERS there",
             sentinel->to.shown, tamis__show(redis->uri.master).text);
-    if (told->type == TAMIS__REPLY_ERROR && strncmp(told->text, "NOAUTH", 6) == 0)
+    if (told->type == TAMIS__REPLY_ERROR && tamis__reply_begins(told, "NOAUTH"))
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
                            "sentinel %s: wants a password; give sentinel_password= (and sentinel_user=)",
                            sentinel->to.shown);
-    if (told->type == TAMIS__REPLY_ERROR && strncmp(told->text, "ERR unknown command", 19) == 0)
+    if (told->type == TAMIS__REPLY_ERROR && tamis__reply_begins(told, "ERR unknown command"))
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
                            "sentinel %s: is none; name a sentinel, not the server itself, or write redis://",
                            sentinel->to.shown);
