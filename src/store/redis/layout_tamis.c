@@ -12,7 +12,8 @@
  *
  * A partition that the server evicted, or that somebody deleted or cut short, has no footer: a batch that touched it
  * fails rather than call keys absent that were in it. A batch after which the hash has another plan fails too. What is
- * dropped or expires loses its hash first, so a footer that is missing is damage only where the plan still stands.
+ * dropped or expires loses its hash first, so a footer that is missing is damage only where the plan is there still when
+ * it is looked for once more.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -336,6 +337,10 @@ static tamis_status get_field(const tamis__redis_filter *at, const char *field, 
     return status;
 }
 
+static uint32_t slot_of_partition(void *context, size_t i) {
+    return tamis__redis_key_slot(tamis__redis_of(context), i / 2);
+}
+
 /* SETRANGE of the footer makes the whole partition, and leaves one that is there as it is. */
 static bool put_partition(void *context, size_t i, tamis__link *link) {
     const tamis_filter *filter = context;
@@ -367,13 +372,22 @@ static tamis_status take_number(void *context, size_t i, const tamis__reply *rep
                                                : tamis__redis_strange(tamis__redis_of(filter), err);
 }
 
+static tamis_status put_partitions(tamis_filter *filter, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis__exchange exchange = {.count = 2 * (size_t)at->keys,
+                                      .context = filter,
+                                      .ask = put_partition,
+                                      .take = take_number,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_partition};
+    return tamis__redis_run(at->redis, &exchange, NULL, err);
+}
+
 static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     char name[TAMIS__REDIS_KEY], ttl[24], state[STATE_TEXT];
     size_t size = config_name(at, name);
     write_state(at, state);
-    const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
-                                      at->uri->shown};
     const int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
     const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
     const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {state, strlen(state)}};
@@ -381,7 +395,7 @@ static tamis_status make_partitions(tamis_filter *filter, tamis_error *err) {
     if (at->ttl_ms > 0) /* first: what expires is to be found absent, not damaged */
         status = tamis__redis_command(at, expire, 3, NULL, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_run(at->redis, &exchange, NULL, err);
+        status = put_partitions(filter, err);
     if (status == TAMIS_OK)
         status = tamis__redis_command(at, ready, 4, NULL, err);
     return status;
@@ -472,17 +486,17 @@ static void place(const tamis_filter *filter, const tamis__asked *asked, size_t 
         spot->offsets[j] += spot->block * 8;
 }
 
-/* ---- checks: the footer of each partition, then the plan ---- */
+/* ---- checks: the footer of each partition, the plan, and the expiry of the hash ---- */
 
-static size_t check_count(const tamis_filter *filter) {
-    return 2 + (size_t)tamis__redis_of(filter)->keys;
+static size_t check_begin(const tamis_filter *filter) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    at->gone = 0;
+    return 2 + (size_t)at->keys;
 }
 
 static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis__redis_filter *at = tamis__redis_of(filter);
     char name[TAMIS__REDIS_KEY];
-    if (i == 0)
-        at->gone = 0; /* of the batch before */
     if (i < at->keys) {
         if (!batch->keys[i])
             return false;
@@ -512,24 +526,25 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     return true;
 }
 
-static tamis_status check_plan(const tamis__redis_filter *at, const tamis__reply *reply, tamis_error *err) {
-    if (reply->type == TAMIS__REPLY_NIL)
+static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *batch, size_t i) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    char name[TAMIS__REDIS_KEY];
+    if (i < at->keys)
+        return batch->keys[i] ? tamis__redis_key_slot(at, i) : TAMIS__NO_SLOT;
+    return tamis__redis_slot(at->redis, name, config_name(at, name));
+}
+
+/* plan: NULL: there is none. */
+static tamis_status check_plan(const tamis__redis_filter *at, const char *plan, tamis_error *err) {
+    if (!plan)
         return tamis__fail(err, TAMIS_E_ABSENT, 0,
                            "redis %s: %s: was dropped, or expired, while it was open; open it anew",
                            at->redis->to.shown, at->uri->shown);
-    if (reply->type != TAMIS__REPLY_STRING)
-        return tamis__redis_strange(at, err);
-    if (strcmp(reply->text, at->plan_text) != 0)
+    if (strcmp(plan, at->plan_text) != 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced by another while it was open; open it anew",
                            at->redis->to.shown, at->uri->shown);
-    if (at->gone == 0)
-        return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "redis %s: %s: partition %" PRIu64
-                       " is gone or cut short (evicted, deleted or overwritten), with keys "
-                       "that were in it; drop the filter and build it anew, and keep it from eviction",
-                       at->redis->to.shown, at->uri->shown, at->gone - 1);
+    return TAMIS_OK;
 }
 
 static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
@@ -538,7 +553,9 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
     if (i > at->keys)
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
     if (i == at->keys)
-        return check_plan(at, reply, err);
+        return reply->type == TAMIS__REPLY_STRING || reply->type == TAMIS__REPLY_NIL
+                   ? check_plan(at, reply->type == TAMIS__REPLY_STRING ? reply->text : NULL, err)
+                   : tamis__redis_strange(at, err);
     char footer[TAMIS__REDIS_BLOCK];
     if (reply->type != TAMIS__REPLY_STRING)
         return tamis__redis_strange(at, err);
@@ -548,12 +565,35 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
     return TAMIS_OK;
 }
 
+/* A footer was missing: the plan of before it was looked for says nothing. */
+static tamis_status check_end(const tamis_filter *filter, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    char text[PLAN_TEXT];
+    if (at->gone == 0)
+        return TAMIS_OK;
+    tamis_status status = get_field(at, "plan", text, sizeof text, err);
+    if (status == TAMIS_OK)
+        status = check_plan(at, *text ? text : NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "redis %s: %s: partition %" PRIu64
+                       " is gone or cut short (evicted, deleted or overwritten), with keys "
+                       "that were in it; drop the filter and build it anew, and keep it from eviction",
+                       at->redis->to.shown, at->uri->shown, at->gone - 1);
+}
+
 /* ---- the whole ---- */
 
 typedef struct counting {
     const tamis_filter *filter;
     uint64_t ones;
 } counting;
+
+static uint32_t slot_of_count(void *context, size_t i) {
+    const counting *all = context;
+    return tamis__redis_key_slot(tamis__redis_of(all->filter), i);
+}
 
 static bool put_count(void *context, size_t i, tamis__link *link) {
     const counting *all = context;
@@ -586,7 +626,12 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
     counting all = {filter, 0};
-    const tamis__exchange exchange = {at->keys, &all, put_count, take_count, at->uri->shown};
+    const tamis__exchange exchange = {.count = at->keys,
+                                      .context = &all,
+                                      .ask = put_count,
+                                      .take = take_count,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_count};
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     if (status != TAMIS_OK)
         return status;
@@ -622,10 +667,19 @@ static bool put_farewell(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
+static uint32_t slot_of_farewell(void *context, size_t i) {
+    return tamis__redis_key_slot(tamis__redis_of(context), i);
+}
+
 /* The partitions of a generation are to go; where that fails they stay, and harm nobody. */
 static void expire_generation(tamis_filter *filter, uint64_t generation) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    const tamis__exchange exchange = {at->keys, filter, put_farewell, take_number, at->uri->shown};
+    const tamis__exchange exchange = {.count = at->keys,
+                                      .context = filter,
+                                      .ask = put_farewell,
+                                      .take = take_number,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_farewell};
     uint64_t ours = at->generation;
     at->generation = generation;
     (void)tamis__redis_run(at->redis, &exchange, NULL, NULL);
@@ -644,10 +698,8 @@ static tamis_status replace(tamis_filter *filter, const char *text, bool *replac
                                {at->plan_text, strlen(at->plan_text)},
                                {text, strlen(text)},
                                {state, strlen(state)}};
-    const tamis__exchange exchange = {2 * (size_t)at->keys, filter, put_partition, take_number,
-                                      at->uri->shown};
     int64_t integer = 0;
-    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
+    tamis_status status = put_partitions(filter, err);
     if (status == TAMIS_OK)
         status = tamis__redis_command(at, words, 7, &integer, err);
     *replaced = integer == 1;
@@ -686,8 +738,10 @@ const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .open = open,
                                            .place = place,
                                            .key_name = key_name,
-                                           .check_count = check_count,
+                                           .check_begin = check_begin,
                                            .check_ask = check_ask,
+                                           .check_slot = check_slot,
                                            .check_take = check_take,
+                                           .check_end = check_end,
                                            .estimate = estimate,
                                            .clear = clear};
