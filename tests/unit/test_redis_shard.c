@@ -198,6 +198,93 @@ static void drops_the_keys_of_every_server(void **state) {
     tamis_filter_free(filter);
 }
 
+/* The server that has this Redis key. */
+static const redis_server *server_of(const char *key) {
+    return &servers[crc32(0, (const Bytef *)key, (uInt)strlen(key)) % SERVERS];
+}
+
+/* The first Redis key with bits on the server, in `to`; false where there is none. */
+static bool find_bits(const redis_server *server, char to[200]) {
+    char names[20000], *rest = NULL;
+    snprintf(names, sizeof names, "%s", redis_server_ask(server, "KEYS *:bits"));
+    const char *name = strtok_r(names, " ", &rest);
+    snprintf(to, 200, "%s", name ? name : "");
+    return name != NULL;
+}
+
+/* On each server, so that the footer's answer comes before that of the plan, and after it. */
+static void tells_damage_from_absence(void **state) {
+    (void)state;
+    for (int i = 0; i < SERVERS; i++) {
+        char name[200];
+        size_t done = 1;
+        begin("");
+        tamis_redis *redis = open_servers();
+        tamis_filter *filter = open_filter(redis, "hurt?expect=100000&fpr=0.001&partition=8192");
+        add(filter, 0, 5000);
+        assert_true(find_bits(&servers[i], name));
+        assert_int_equal(redis_server_number(&servers[i], "DEL %s", name), 1);
+        assert_int_equal(tamis_filter_contains_many(filter, keys, 5000, answers, &done, &err),
+                         TAMIS_E_DAMAGED);
+        assert_int_equal(done, 0);
+        assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+        add(filter, 0, 5000);
+        assert_all_in(filter, 5000);
+        assert_true(find_bits(&servers[i], name));
+        assert_int_equal(redis_server_number(server_of("tamis:{hurt}"), "DEL tamis:{hurt}"), 1);
+        redis_server_ask(&servers[i], "DEL %s", name);
+        assert_int_equal(tamis_filter_contains_many(filter, keys, 5000, answers, &done, &err),
+                         TAMIS_E_ABSENT);
+        assert_int_equal(done, 0);
+        tamis_filter_free(filter);
+        tamis_redis_close(redis);
+    }
+}
+
+/* Whenever a Redis key is made, by any layout: none is left without its end. */
+static void every_key_expires(void **state) {
+    static const char *const names[] = {"a?layout=php2&bits=10000&probes=5&ttl=1h",
+                                        "a?layout=php3&bits=10000&probes=5&ttl=1h&renew=create",
+                                        "a?layout=java&expect=1000&fpr=0.01&ttl=1h&renew=create",
+                                        "a?expect=100000&fpr=0.001&partition=8192&ttl=1h&renew=create",
+                                        "a?expect=100000&fpr=0.001&partition=8192&ttl=1h"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        long long count = 0;
+        begin("");
+        tamis_redis *redis = open_servers();
+        tamis_filter *filter = open_filter(redis, names[i]);
+        add(filter, 0, 500);
+        for (int j = 0; j < SERVERS; j++) {
+            char there[20000], *rest = NULL;
+            snprintf(there, sizeof there, "%s", redis_server_ask(&servers[j], "KEYS *"));
+            for (char *name = strtok_r(there, " ", &rest); name; name = strtok_r(NULL, " ", &rest), count++)
+                if (redis_server_number(&servers[j], "PTTL %s", name) <= 0)
+                    fail_msg("%s: %s does not expire", names[i], name);
+        }
+        assert_true(count >= (i == 2 ? 1 : SERVERS));
+        tamis_filter_free(filter);
+        tamis_redis_close(redis);
+    }
+}
+
+static void refuses_layouts_of_one_server(void **state) {
+    static const char *const wrong[] = {"a?layout=php1&bits=1000&probes=3",
+                                        "a?layout=redisson&expect=100&fpr=0.01"};
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    (void)state;
+    begin("");
+    tamis_redis *redis = open_servers();
+    options.create = true;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tamis_filter *filter;
+        assert_int_equal(tamis_redis_filter_open(&filter, redis, wrong[i], &options, &err), TAMIS_E_INVALID);
+        assert_non_null(strstr(err.text, "name one"));
+    }
+    assert_int_equal(count_placed(), 0);
+    tamis_redis_close(redis);
+}
+
 /* ---- the exchange ---- */
 
 /* Command i is `INCR n` on server i % 3, and from the barrier on `GET n`. */
@@ -322,6 +409,9 @@ int main(void) {
         cmocka_unit_test(spreads_partitions_by_checksum),
         cmocka_unit_test(keeps_a_filter_of_one_key_on_one_server),
         cmocka_unit_test(drops_the_keys_of_every_server),
+        cmocka_unit_test(tells_damage_from_absence),
+        cmocka_unit_test(every_key_expires),
+        cmocka_unit_test(refuses_layouts_of_one_server),
         cmocka_unit_test(asks_behind_a_barrier_when_all_is_answered),
         cmocka_unit_test(says_which_server_is_away),
         cmocka_unit_test(rides_out_the_loss_of_each),
