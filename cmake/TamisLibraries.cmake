@@ -85,5 +85,5 @@ tamis_library(tamis_redis
   OUTPUT tamis-redis
   VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-redis.map"
   SOURCES ${redis_sources}
-  LINKS PkgConfig::TAMIS_HIREDIS PkgConfig::TAMIS_ZLIB Threads::Threads
+  LINKS PkgConfig::TAMIS_HIREDIS PkgConfig::TAMIS_OPENSSL PkgConfig::TAMIS_ZLIB Threads::Threads
   USES tamis)

@@ -58,7 +58,7 @@ typedef struct tamis_plan {
                              none is, as where a file of Guava has one probe a key */
     double fpr_predicted; /* the rate computed for `capacity` keys (a growing kind: for 2^40); classic under a
                               scheme of another program: may be above fpr, see docs/MATH.md */
-    uint64_t bits;        /* classic, blocked: m; a multiple of 64 but for fnv-dcso */
+    uint64_t bits;        /* classic, blocked: m; planned: a multiple of 64 but for fnv-dcso */
     uint32_t probes;      /* classic, blocked: k */
     uint32_t slot_bits;   /* fingerprint, exact: bits of a slot, its end marker included */
     uint32_t home_bits;   /* fingerprint, exact: log2 of the buckets of a line */

@@ -21,10 +21,10 @@ extern "C" {
  * A server or several, named by a URI:
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
+ *     rediss://...                              with TLS
  *     redis+shard://host:port,host:port,.../db  servers that know nothing of each other, 64 at most: a Redis key is on
  *                                               server crc32(key) mod their number, in the order of the list (layouts
  *                                               that have a rule of their own choose by that)
- *
  *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
  *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER, while it is; user and
  *                                               password are the server's, the sentinels' are parameters
@@ -39,6 +39,13 @@ extern "C" {
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     sentinel_user=, sentinel_password=
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
+ *
+ * and of rediss:// alone:
+ *
+ *     cacert=FILE        (PEM) whom to trust, instead of the system's
+ *     cert=FILE, key=FILE  our certificate and its key, where the server wants one
+ *     sni=NAME           the name in the server's certificate, where that is not its host
+ *     verify=no          any certificate will do: for tests alone
  *
  * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
  * are needed and kept. A name is looked up in a thread that the library makes for it.
@@ -101,8 +108,85 @@ typedef struct tamis_redis_filter_options {
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);
 
+/*
+ * The plan of a filter of layout tamis, to be made there, or in memory and pushed: as tamis_plan_make for kind blocked, but
+ * where probes are not given with fewer of them than take the least bits, at most 1.6 times those. A server spends its time
+ * on reading commands, and an add has a word for every probe.
+ */
+TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+
 /* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
 TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);
+
+/*
+ * Whole filters. With layout tamis what stands under a name may be replaced while it is used: every handle looks after
+ * each batch whether the filter is still the one it began with, becomes the one that has the name now, and asks the whole
+ * batch again there. So a batch is answered by one filter, and keys that are in the old one and in the new are present
+ * all the time. The one that was replaced stays a minute for batches under way. A handle does not become a filter of
+ * another scheme, seed or secret, nor one of which its URI says otherwise: TAMIS_E_MISMATCH.
+ */
+
+/*
+ * Fetches the filter `there` into memory: of layout tamis one of kind blocked with the same plan, scheme, seed and secret,
+ * of layout java one of kind classic with guava64 and just as many bits. It answers as that does for every key, may be
+ * saved, asked and united, and is owned by the caller. Keys whose add was answered before are in it; those that are added
+ * meanwhile may be. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions; TAMIS_E_MISMATCH: layout java, and the bitmap is
+ * longer than expect and fpr make it; TAMIS_E_NOMEM.
+ */
+TAMIS_API tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err);
+
+/* Takes bytes, in order. Another status than TAMIS_OK ends the call, which returns it. */
+typedef tamis_status (*tamis_redis_sink)(void *context, const void *bytes, size_t size, tamis_error *err);
+
+/* The same bits as bytes of the server, bit i of the filter being 0x80 >> i % 8 of byte i / 8; of layout tamis its
+ * partitions in order, without what stands behind their bits. TAMIS_E_MISMATCH: it was replaced meanwhile; try again. */
+TAMIS_API tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink,
+                                               void *context, tamis_error *err);
+
+typedef struct tamis_redis_push_options {
+    uint32_t struct_size;
+    void (*progress)(void *context, uint64_t done, uint64_t total); /* NULL, or told of bytes that arrived */
+    void *context;
+} tamis_redis_push_options;
+
+/* clang-format off */
+#define TAMIS_REDIS_PUSH_OPTIONS_INIT {sizeof(tamis_redis_push_options), NULL, NULL}
+/* clang-format on */
+
+/*
+ * Puts a filter in memory, of kind blocked with scheme xxh3, sip or guava64, under the name (redis NULL: the URI of both;
+ * layout tamis). It is written beside what is there, checked, and switched to at once: what was there is replaced, with all
+ * keys that were added to it until then, however late. Who wants to keep those pulls, unites and pushes while nobody adds,
+ * or unites in place (tamis_redis_unite). An add that is answered after the switch is in the new filter.
+ *
+ * Parameters: partition=, by default that of before; ttl; those of the plan, where they are given, have to agree with the
+ * filter. A name that is an alias stands for its target. After a failure what was there is as it was.
+ *
+ * TAMIS_E_UNSUPPORTED: kind, scheme or layout; TAMIS_E_MISMATCH: what is there has another scheme, seed or secret, and
+ * handles that are open could not follow: drop it first; TAMIS_E_BUSY: another push of the name is under way, or ended
+ * within this minute without saying so.
+ */
+TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
+                                        const tamis_redis_push_options *options, tamis_error *err);
+
+/* Makes the filter `there`, of layout tamis, hold what the one in memory holds as well, while it is used: no add is lost.
+ * Both have the same bits, probes, scheme, seed and secret: TAMIS_E_MISMATCH. */
+TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err);
+
+/* Makes `name` stand for the filter `target`, both of layout tamis, for handles that are open too; or with target NULL for
+ * none any more. TAMIS_E_ABSENT: there is no such target; TAMIS_E_MISMATCH: the name is a filter itself, or the target an
+ * alias. */
+TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target,
+                                         tamis_error *err);
+
+/* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
+ * A layout that keeps no parameters needs those of opening. TAMIS_E_ABSENT: there is none. */
+TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
+
+/* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its
+ * target. */
+TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t milliseconds,
+                                          tamis_error *err);
 
 #ifdef __cplusplus
 }

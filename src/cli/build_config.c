@@ -6,6 +6,7 @@
 
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 
 const cli_option build_options[BUILD_OPTIONS] = {
     [BUILD_OUTPUT] = {.name = "output",
@@ -74,6 +75,8 @@ static int check_output(const build_config *config, tamis_error *err) {
     if (strcmp(config->output, "-") == 0)
         return cli_fail(err, "--output '-': a filter is not written to standard output; name a file, or give "
                              "./- for one of that name");
+    if (cli_server_is_uri(config->output))
+        return CLI_DONE;
     if (stat(config->output, &about) == 0 && !S_ISREG(about.st_mode))
         return cli_fail(err, "%.300s: is %s; name another file", config->output,
                         S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
@@ -104,6 +107,25 @@ static int check_format(build_config *config, tamis_error *err) {
                     tamis_kind_name(want->kind), tamis_scheme_name(want->scheme));
 }
 
+/* One that is to be pushed is blocked, and a server has no place for the rest. */
+static int check_server(build_config *config, tamis_error *err) {
+    tamis_want *want = &config->filter.want;
+
+    if (!cli_server_is_uri(config->output))
+        return CLI_DONE;
+    if (config->format != TAMIS_FORMAT_AUTO || config->packing != TAMIS_PACKING_NONE ||
+        config->about.label_count > 0 || config->about.has_version)
+        return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
+                             "--filter-version; leave them out");
+    if (want->kind == TAMIS_KIND_AUTO)
+        want->kind = TAMIS_KIND_BLOCKED;
+    if (want->kind != TAMIS_KIND_BLOCKED)
+        return cli_fail(err, "--kind %s: is not kept on a server; leave it out, or give --kind blocked",
+                        tamis_kind_name(want->kind));
+    config->filter.for_server = true;
+    return CLI_DONE;
+}
+
 int build_configure(build_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
 
@@ -117,6 +139,8 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
         cli_about_read(&config->about, values + BUILD_LABEL, err) != CLI_DONE)
         return CLI_FAILED;
     if (cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (check_server(config, err) != CLI_DONE)
         return CLI_FAILED;
     return check_format(config, err);
 }

@@ -14,12 +14,14 @@
 #include <string.h>
 
 #include "cli/cli_filter.h"
+#include "cli/cli_server.h"
 
 typedef struct member {
     tamis_filter *filter;
-    const char *path;
-    size_t group;   /* index of its first member */
-    bool by_digest; /* the hash can be made once; else the filter makes it itself */
+    const char *name;             /* as it is printed: */
+    char shown[CLI_SERVER_SHOWN]; /* that of one on a server */
+    size_t group;                 /* index of its first member */
+    bool by_digest;               /* the hash can be made once; else the filter makes it itself */
 } member;
 
 struct check_ask {
@@ -67,8 +69,10 @@ static int open_members(check_ask *ask, const cli_secret *secret, tamis_error *e
     for (size_t i = 0; i < config->filter_count; i++) {
         member *added = &ask->members[i];
         bool keyed;
-        added->path = config->filters[i];
-        if (cli_filter_open(&added->filter, added->path, secret, &keyed, err) != CLI_DONE)
+        added->name = config->filters[i];
+        if (cli_server_is_uri(added->name))
+            added->name = cli_server_show(added->name, added->shown);
+        if (cli_filter_open(&added->filter, config->filters[i], secret, &keyed, err) != CLI_DONE)
             return CLI_FAILED;
         ask->count++;
         used = used || keyed;
@@ -196,12 +200,12 @@ tamis_key check_ask_mark(void *context, size_t i) {
     size_t used = 0;
 
     for (size_t j = 0; j < ask->count; j++) {
-        size_t size = strlen(ask->members[j].path);
+        size_t size = strlen(ask->members[j].name);
         if (ask->rows[j * ask->room + i] != TAMIS_SEEN)
             continue;
         if (used > 0)
             ask->mark[used++] = ',';
-        memcpy(ask->mark + used, ask->members[j].path, size);
+        memcpy(ask->mark + used, ask->members[j].name, size);
         used += size;
     }
     ask->mark[used++] = '\t';

@@ -136,6 +136,7 @@ extern const cli_command cmd_audit;
 extern const cli_command cmd_gen;
 extern const cli_command cmd_hash;
 extern const cli_command cmd_plan;
+extern const cli_command cmd_redis;
 extern const cli_command cmd_help;
 
 /* Fills *err (TAMIS_E_INVALID) with a sentence "what: why; what to do" and answers CLI_FAILED. */

@@ -36,6 +36,12 @@ int cli_file_open(tamis_filter **filter, const char *path, bool writable, const 
     return tamis_packed_open(filter, path, &options, packing, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
+int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
+    int code = cli_file_open(filter, path, false, NULL, NULL, err);
+
+    return code == CLI_DONE ? cli_server_pull(filter, err) : code;
+}
+
 tamis_packing cli_file_packing(bool gzip) {
     return gzip ? TAMIS_PACKING_GZIP : TAMIS_PACKING_NONE;
 }
@@ -58,10 +64,8 @@ int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, t
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status;
 
-    if (cli_server_is_uri(path) && cli_server_format(filter) != NULL)
-        return CLI_DONE; /* what was added is there */
-    if (cli_server_refuse(path, "filter", "tamis build makes filters there", err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_server_is_uri(path)) /* what was added or cleared there is there */
+        return cli_server_format(filter) != NULL ? CLI_DONE : cli_server_push(filter, path, err);
     status = tamis_filter_about_get(filter, &about, err);
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
     if (status == TAMIS_OK)

@@ -18,6 +18,9 @@
 int cli_file_open(tamis_filter **filter, const char *path, bool writable, const cli_secret *secret,
                   tamis_packing *packing, tamis_error *err);
 
+/* The same, to be looked at whole: one on a server is fetched. */
+int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err);
+
 /* What --gzip, given or not, asks for. */
 tamis_packing cli_file_packing(bool gzip);
 

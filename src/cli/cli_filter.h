@@ -15,6 +15,7 @@ typedef struct cli_filter_want {
     tamis_want want;
     uint64_t seed;
     const char *secret_file; /* NULL: none */
+    bool for_server;         /* it is to be pushed */
     const cli_value *given;  /* the block that it was read from, as typed; NULL: none */
 } cli_filter_want;
 

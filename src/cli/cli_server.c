@@ -24,6 +24,26 @@ int cli_server_open(tamis_filter **filter, const char *uri, bool create, const c
     return tamis_redis_filter_open(filter, NULL, uri, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
+int cli_server_pull(tamis_filter **filter, tamis_error *err) {
+    tamis_filter *pulled;
+
+    if (tamis_redis_filter_layout(*filter) == NULL)
+        return CLI_DONE;
+    if (tamis_redis_pull(*filter, &pulled, err) != TAMIS_OK)
+        return CLI_FAILED;
+    tamis_filter_free(*filter);
+    *filter = pulled;
+    return CLI_DONE;
+}
+
+int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *err) {
+    return tamis_redis_push(filter, NULL, uri, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+    return tamis_redis_plan_make(plan, want, err);
+}
+
 const char *cli_server_format(const tamis_filter *filter) {
     static char format[32];
     const char *layout = tamis_redis_filter_layout(filter);

@@ -18,6 +18,13 @@ bool cli_server_is_uri(const char *name);
 int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
                     tamis_error *err);
 
+/* Puts the filter in the place of a remote one: the same in memory. Nothing for one that is not on a server. */
+int cli_server_pull(tamis_filter **filter, tamis_error *err);
+/* Puts a filter in memory there, in the place of what there is. */
+int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *err);
+/* The plan of one to be pushed. */
+tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+
 /* "redis-java": what the filter is kept as; NULL for one in a file. */
 const char *cli_server_format(const tamis_filter *filter);
 

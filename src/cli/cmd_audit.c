@@ -180,7 +180,7 @@ static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
     int code;
 
     /* Whole, or what its bits tell is told of damage. */
-    if (tamis_filter_verify(of->run.filter, err) != TAMIS_OK ||
+    if ((cli_server_format(of->run.filter) == NULL && tamis_filter_verify(of->run.filter, err) != TAMIS_OK) ||
         tamis_filter_info_get(of->run.filter, &of->info, err) != TAMIS_OK)
         return CLI_FAILED;
     of->promises = cli_filter_promises(plan);

@@ -32,7 +32,7 @@ static int describe(const cli_args *args, tamis_filter *filter, tamis_error *err
 static int copy(const cli_args *args, const char *output, tamis_error *err) {
     tamis_format format = (tamis_format)args->values[OPT_FORMAT].number;
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, args->operands[0], false, NULL, NULL, err);
+    int code = cli_file_fetch(&filter, args->operands[0], err);
 
     if (code == CLI_DONE)
         code = describe(args, filter, err);

@@ -150,7 +150,7 @@ static int print_json(const comparison *of, tamis_error *err) {
 }
 
 static int load(side *of, tamis_error *err) {
-    return cli_file_open(&of->filter, of->path, false, NULL, NULL, err);
+    return cli_file_fetch(&of->filter, of->path, err);
 }
 
 /* Compares first: that verifies both, and what is counted then is what was written. */

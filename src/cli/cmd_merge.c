@@ -37,7 +37,7 @@ static int refuse(const char *path, const char *first, tamis_error *err) {
  * DCSO, or a compressed one, is decoded, and so of two.) */
 static int unite(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
-    int code = cli_file_open(&from, path, false, NULL, NULL, err);
+    int code = cli_file_fetch(&from, path, err);
 
     if (code == CLI_DONE && tamis_filter_union(run->all, from, err) != TAMIS_OK)
         code = refuse(path, run->first, err);
@@ -61,7 +61,7 @@ static int forget_time(tamis_filter *filter, tamis_error *err) {
 /* By way of the mapped file, which takes no memory of ours: read whole it would stand there twice for a while. */
 static int load_first(tamis_filter **all, const char *path, tamis_error *err) {
     tamis_filter *mapped = NULL;
-    int code = cli_file_open(&mapped, path, false, NULL, NULL, err);
+    int code = cli_file_fetch(&mapped, path, err);
 
     if (code == CLI_DONE && tamis_filter_copy(all, mapped, err) != TAMIS_OK)
         code = CLI_FAILED;

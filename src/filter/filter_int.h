@@ -176,7 +176,7 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter
                                                            tamis_error *err);
 
 /* TAMIS_E_UNSUPPORTED for what a filter that is elsewhere cannot do. */
-tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err);
 
 /* TAMIS_E_UNSUPPORTED where the filter stands in an image and is only read; `what` is asked of it. */
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
@@ -211,12 +211,12 @@ extern const struct tamis__filter_ops tamis__blocked_ops;
 extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
 
 /* The bits of a classic or blocked filter, bit i being bit i & 63 of word i >> 6. */
-const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
+TAMIS_PRIVATE_API const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
 /* The same of a filter just made, for who has its bits from elsewhere; bits past the last stay zero. Then call
  * tamis__bloom_filled with the keys that were answered fresh, or TAMIS__ADDED_BY_BITS to have them estimated. */
-uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count);
+TAMIS_PRIVATE_API uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count);
 #define TAMIS__ADDED_BY_BITS UINT64_MAX
-void tamis__bloom_filled(tamis_filter *filter, uint64_t added);
+TAMIS_PRIVATE_API void tamis__bloom_filled(tamis_filter *filter, uint64_t added);
 
 /* Whether the lines of a block make sense to the table `context`: see tamis__guarded. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);

@@ -17,7 +17,8 @@ struct tamis_hasher {
 };
 
 /* The same scheme, seed and secret; *copy is the caller's until tamis_hasher_free. */
-tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher,
+                                                  tamis_error *err);
 
 /* Of scheme sip and a secret of that fingerprint, which is not known. */
 tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,

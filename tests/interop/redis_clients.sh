@@ -187,16 +187,16 @@ make_small() {
 }
 # The partition is gone, and nobody may look whether it is: then nothing is known.
 blind() {
-    redis_ask del "$bits" && redis_ask acl setuser default -hget
+    redis_ask del "$bits" && redis_ask acl setuser default -hget -hmget
 }
 for who in "${clients[@]}"; do
     make_small && found "$who" small 'noperm|permission|may not' blind
-    redis_ask acl setuser default +hget >/dev/null
+    redis_ask acl setuser default +hget +hmget >/dev/null
     make_small && found "$who" small damaged\|gone redis_ask del "$bits"
     make_small && found "$who" small damaged\|gone redis_ask set "$bits" x
     make_small && found "$who" small dropped redis_ask del 'tamis:{small}'
     make_small && found "$who" small dropped redis_ask del 'tamis:{small}' "$bits"
-    make_small && found "$who" small replaced redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
+    make_small && found "$who" small 'replaced|no plan' redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
     # A maker that stopped early, or wrote his mark late: the next one goes on.
     for state in '' 'ready 0000000000000000'; do
         make_small

@@ -137,7 +137,7 @@ static void storm(const char *name, uint64_t count, uint64_t mean, int kills) {
     if (!server.pid)
         skip();
     redis_server_ask(&server, "FLUSHALL");
-    redis_server_ask(&server, "CONFIG SET appendonly %s", kills > 0 ? "yes" : "no"); /* a disk is slow */
+    redis_server_ask(&server, "CONFIG SET appendfsync %s", kills > 0 ? "always" : "no"); /* a disk is slow */
     snprintf(uri, sizeof uri,
              "redis://127.0.0.1:%d?retry_interval=1ms&patience=60s&read_timeout=20s&timeout=20s",
              proxy_port(between));

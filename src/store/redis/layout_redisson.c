@@ -299,7 +299,7 @@ static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
 
 /* ---- checks: the config hash, and its expiry ---- */
 
-static size_t check_begin(const tamis_filter *filter) {
+static size_t check_count(const tamis_filter *filter) {
     (void)filter;
     return 2;
 }
@@ -379,7 +379,7 @@ const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .open = open,
                                               .place = place,
                                               .key_name = key_name,
-                                              .check_begin = check_begin,
+                                              .check_count = check_count,
                                               .check_ask = check_ask,
                                               .check_slot = check_slot,
                                               .check_take = check_take,

@@ -31,6 +31,7 @@ typedef struct batch {
     bool *endless;         /* of each: it was there, and does not expire */
     uint16_t *slots;       /* of each, where there are several */
     bool cut;              /* a block was not whole */
+    bool again;            /* all of it is to be asked again: see settle */
     size_t elements;       /* commands of elements */
     size_t checks;         /* and of the layout */
     size_t first;     /* number of the first command: past the elements where only the checks are asked */
@@ -280,26 +281,27 @@ static tamis_status end_endless(batch *all, tamis_error *err) {
     return tamis__redis_run(all->at->redis, &exchange, NULL, err);
 }
 
-static size_t begin_checks(const batch *all) {
+static size_t count_checks(const batch *all) {
     const tamis__layout *layout = all->at->layout;
-    return layout->check_begin ? layout->check_begin(all->filter) : 0;
-}
-
-static tamis_status end_checks(const batch *all, tamis_error *err) {
-    const tamis__layout *layout = all->at->layout;
-    return layout->check_end ? layout->check_end(all->filter, err) : TAMIS_OK;
+    return layout->check_count ? layout->check_count(all->filter) : 0;
 }
 
 static tamis_status run_checks(batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {.count = begin_checks(all),
+    const tamis__exchange exchange = {.count = count_checks(all),
                                       .context = all,
                                       .ask = put,
                                       .take = take,
                                       .what = all->at->uri->shown,
                                       .slot = slot};
     all->first = all->elements;
-    tamis_status status = tamis__redis_run(all->at->redis, &exchange, NULL, err);
-    return status == TAMIS_OK ? end_checks(all, err) : status;
+    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
+}
+
+static tamis_status settle(batch *all, tamis_error *err) {
+    const tamis__layout *layout = all->at->layout;
+    return layout->settle
+               ? layout->settle(all->filter, &(tamis__touched){all->adds, all->touched}, &all->again, err)
+               : TAMIS_OK;
 }
 
 static tamis_status run_batch(batch *all, tamis_error *err) {
@@ -307,21 +309,25 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     bool redone = false;
     tamis__exchange exchange = {
         .context = all, .ask = put, .take = take, .what = at->uri->shown, .slot = slot};
-    all->checks = begin_checks(all);
+    all->checks = count_checks(all);
     all->elements = all->asked.count * at->parts;
     exchange.barriers[0] = all->elements;
     exchange.barriers[1] = all->elements + all->checks;
     exchange.count = exchange.barriers[1] + (must_expire(at, all->adds) ? tamis__redis_all_keys(at) : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
+    if (status == TAMIS_OK && redone && all->checks > 0)
+        status = run_checks(all, err);
     if (status == TAMIS_OK)
-        status = redone && all->checks > 0 ? run_checks(all, err) : end_checks(all, err);
-    if (status == TAMIS_OK && all->cut)
+        status = settle(all, err);
+    if (status != TAMIS_OK || all->again)
+        return status;
+    if (all->cut)
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
             "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
             "writes to its keys",
             at->redis->to.shown, at->uri->shown);
-    return status == TAMIS_OK ? end_endless(all, err) : status;
+    return end_endless(all, err);
 }
 
 /* The first of them that are answered. */
@@ -338,54 +344,64 @@ static bool is_moot(batch *all, tamis_status status) {
     if (status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
         return true;
     if (status == TAMIS_OK || all->checks == 0)
-        return false;
-    return status != TAMIS_E_REFUSED || all->cut || run_checks(all, NULL) != TAMIS_OK;
+        return all->again;
+    return status != TAMIS_E_REFUSED || all->cut || all->again || run_checks(all, NULL) != TAMIS_OK ||
+           settle(all, NULL) != TAMIS_OK || all->again;
 }
 
+/* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                              tamis_error *err) {
-    memset(all->answers, TAMIS_SEEN, all->asked.count);
-    memset(all->left, (int)all->at->parts, all->asked.count);
-    const size_t keys = tamis__redis_all_keys(all->at);
-    memset(all->touched, 0, keys);
-    memset(all->endless, 0, keys);
+    const size_t count = all->asked.count, keys = tamis__redis_all_keys(all->at);
+    const size_t size = 2 * count + keys * (2 + sizeof *all->slots);
+    uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, _Alignof(uint16_t));
+    if (!scratch)
+        return tamis__fail_nomem(err, "redis", size);
+    all->slots = (uint16_t *)scratch;
+    all->answers = scratch + keys * sizeof *all->slots;
+    all->left = all->answers + count;
+    all->touched = (bool *)(all->left + count);
+    all->endless = all->touched + keys;
     memset(all->slots, 0xff, keys * sizeof *all->slots); /* NOT_ASKED */
+    memset(all->answers, TAMIS_SEEN, count);
+    memset(all->left, (int)all->at->parts, count);
+    memset(all->touched, count == 0, keys); /* the checks alone are of all keys */
+    memset(all->endless, 0, keys);
     tamis_status status = run_batch(all, err);
     *done = is_moot(all, status) ? 0 : answered(all);
     if (answers)
         memcpy(answers, all->answers, *done);
     for (size_t i = 0; i < *done; i++)
         *fresh += all->answers[i] == TAMIS_FRESH;
+    tamis__free(&all->filter->allocator, scratch, size);
     return status;
 }
 
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
                         tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    const size_t room = asked->count < AT_ONCE ? asked->count : AT_ONCE, keys = tamis__redis_all_keys(at);
-    const size_t size = 2 * room + keys * (2 + sizeof(uint16_t));
-    tamis_status status = TAMIS_OK;
     *done = 0;
-    uint8_t *scratch = tamis__alloc(&filter->allocator, size, _Alignof(uint16_t));
-    if (!scratch)
-        return tamis__fail_nomem(err, "redis", size);
-    batch all = {.filter = filter, .at = at, .adds = adds, .slots = (uint16_t *)scratch};
-    all.answers = scratch + keys * sizeof *all.slots;
-    all.left = all.answers + room;
-    all.touched = (bool *)(all.left + room);
-    all.endless = all.touched + keys;
+    tamis_status status = at->layout->refresh ? at->layout->refresh(filter, err) : TAMIS_OK;
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;
         size_t some = 0;
-        all.asked = (tamis__asked){asked->keys ? asked->keys + *done : NULL,
-                                   asked->hashes ? asked->hashes + *done : NULL, left < room ? left : room};
-        all.first = 0;
-        all.cut = false;
-        all.placed = SIZE_MAX;
+        batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
+        all.asked =
+            (tamis__asked){asked->keys ? asked->keys + *done : NULL,
+                           asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
         status = ask_some(&all, answers ? answers + *done : NULL, &some, fresh, err);
         *done += some;
     }
-    tamis__free(&filter->allocator, scratch, size);
+    return status;
+}
+
+tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
+    size_t none = 0;
+    uint64_t fresh = 0;
+    tamis_status status = at->layout->settle ? ask_some(&all, NULL, &none, &fresh, err) : TAMIS_OK;
+    *again = all.again;
     return status;
 }
 

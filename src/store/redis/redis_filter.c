@@ -211,8 +211,7 @@ tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_
     return tamis_hasher_create(&filter->hasher, &hashing, err);
 }
 
-static tamis_status open_layout(tamis_filter *made, const tamis_redis_filter_options *options,
-                                tamis_error *err) {
+static tamis_status take_name(tamis_filter *made, tamis_error *err) {
     tamis__redis_filter *at = made->body;
     tamis_status status = TAMIS_OK;
     if (at->uri->name_size == 0 || at->uri->name_size > TAMIS__REDIS_NAME)
@@ -224,8 +223,6 @@ static tamis_status open_layout(tamis_filter *made, const tamis_redis_filter_opt
         status = take_expiry(at, err);
     if (status == TAMIS_OK && at->layout->has_servers)
         at->servers = tamis__redis_servers(at->redis);
-    if (status == TAMIS_OK)
-        status = at->layout->open(made, options, err);
     return status;
 }
 
@@ -250,15 +247,11 @@ static tamis_status find_server(tamis__redis_filter *at, tamis_redis *redis, con
     return TAMIS_OK;
 }
 
-tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
-                                     const tamis_redis_filter_options *given, tamis_error *err) {
-    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+tamis_status tamis__redis_name(tamis_filter **filter, tamis_redis *redis, const char *name,
+                               const tamis_allocator *allocator, tamis_error *err) {
     tamis_filter *made;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
-    if (status == TAMIS_OK)
-        status = tamis__filter_create_remote(
-            &made, &remote, redis && !options.allocator ? &redis->allocator : options.allocator, err);
+        tamis__filter_create_remote(&made, &remote, redis && !allocator ? &redis->allocator : allocator, err);
     if (status != TAMIS_OK)
         return status;
     tamis__redis_filter *at = tamis__alloc(&made->allocator, sizeof *at, _Alignof(tamis__redis_filter));
@@ -266,7 +259,26 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     status = at ? find_server(at, redis, name, &made->allocator, err)
                 : tamis__fail_nomem(err, "redis", sizeof *at);
     if (status == TAMIS_OK)
-        status = open_layout(made, &options, err);
+        status = take_name(made, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
+                                     const tamis_redis_filter_options *given, tamis_error *err) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *made;
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_name(&made, redis, name, options.allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__redis_of(made)->layout->open(made, &options, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;

@@ -46,15 +46,22 @@ typedef struct tamis__layout {
     void (*place)(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot);
     /* The name of a Redis key that holds bits: at most TAMIS__REDIS_KEY bytes into `to`. */
     size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
-    /* NULL, or after each batch: whether the filter is still what it was when it was opened. check_begin says in how
-     * many commands; they are numbered from 0, see tamis__exchange, and in several slots are in no order. check_end (may
-     * be NULL) comes when all of them were answered. */
-    size_t (*check_begin)(const tamis_filter *filter);
+    /* NULL, or after each batch: whether the filter is still what it was when it was opened. check_count says in how
+     * many commands; they are numbered from 0, see tamis__exchange, and in several slots are in no order. */
+    size_t (*check_count)(const tamis_filter *filter);
     bool (*check_ask)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
     uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
     tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                tamis_error *err);
-    tamis_status (*check_end)(const tamis_filter *filter, tamis_error *err);
+    /* NULL, or what comes of the checks. *again: another filter has the name now, which this is from now on, and the
+     * whole batch is to be asked again. */
+    tamis_status (*settle)(const tamis_filter *filter, const tamis__touched *batch, bool *again,
+                           tamis_error *err);
+    /* NULL, or before each batch: sees to it that what is known of the filter is not too old. */
+    tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
+    /* NULL: cannot be moved whole. Or the bytes of a Redis key that are bits of the filter, from its first on; all keys but
+     * the last have as many, and bit i of all of them in order is bit i of the filter in memory, as SETBIT counts. */
+    uint64_t (*bytes_in)(const tamis_filter *filter, uint32_t key);
     /* See tamis__remote. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
@@ -70,13 +77,21 @@ struct tamis__redis_filter {
     uint32_t keys;          /* Redis keys that hold bits, of each of them */
     uint32_t parts;         /* most Redis keys that hold bits of one element */
     uint64_t seed;
-    uint64_t ttl_ms;     /* 0: none */
-    bool renewed;        /* by each add */
-    uint64_t generation; /* layout tamis */
-    uint64_t partition;  /* layout tamis: blocks of a Redis key; php3: bits */
-    uint64_t share;      /* layout php3: bits of a server */
-    uint64_t gone;       /* layout tamis: 1 + a partition this batch found without its footer, or 0 */
-    char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash */
+    uint64_t ttl_ms;                   /* 0: none */
+    bool renewed;                      /* by each add */
+    uint64_t generation;               /* layout tamis */
+    uint64_t partition;                /* layout tamis: blocks of a Redis key; php3: bits */
+    uint64_t share;                    /* layout php3: bits of a server */
+    char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash, from here on as well */
+    char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
+    size_t target_size;                /* 0: it is none */
+    char aside[16];                    /* its partitions are others, beside those: see redis_unite.c */
+    uint64_t looked_at;                /* tamis__now_ns when the plan was last seen to stand */
+    /* What the checks of a batch found. */
+    bool replaced;     /* another plan, or another target */
+    bool retired;      /* the generation is no more */
+    uint32_t followed; /* how often it was another, during one batch */
+    uint32_t cut_from; /* 1 + the first partition without footer, or 0 */
 };
 
 extern const tamis__layout tamis__layout_tamis, tamis__layout_java, tamis__layout_php1, tamis__layout_php2,
@@ -115,6 +130,13 @@ tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *n
 /* A layout's end of open: makes the hasher, and sees to it that no parameter is left. */
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
                                  tamis_error *err);
+
+/* Asks the checks alone, as of a batch that touched every Redis key; see settle. */
+tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err);
+
+/* The handle of a filter by name, all but what its layout's open does; *made is the caller's to free. */
+tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
+                               const tamis_allocator *allocator, tamis_error *err);
 
 /* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err);

@@ -42,6 +42,7 @@ struct tamis_redis {
     tamis_allocator allocator;
     tamis__redis_uri uri;                          /* of tamis_redis_open: its parameters stay here */
     tamis__link_to to;                             /* as whom the nodes are spoken to; shown: all of them */
+    tamis__tls_context *tls;                       /* NULL: none */
     const char *sentinel_user, *sentinel_password; /* NULL: none */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;

@@ -22,6 +22,7 @@ struct tamis__link {
     const tamis__link_to *to;
     tamis_allocator allocator;
     int fd;
+    tamis__tls *tls; /* NULL: none */
     tamis__replies *replies;
     char *out; /* bytes sent..used are to be sent */
     size_t sent, used, room;
@@ -113,6 +114,15 @@ bool tamis__link_at_rest(const tamis__link *link) {
 /* ---- bytes ---- */
 
 static tamis_status lost(const tamis__link *link, int failed, tamis_error *err) {
+    if (failed == EPROTO && link->tls) {
+        bool final;
+        const char *why = tamis__tls_trouble(link->tls, &final);
+        return tamis__fail(
+            err, final ? TAMIS_E_REFUSED : TAMIS_E_IO, failed,
+            "redis %s: %s; check that the server has TLS at that port, its certificate (cacert=, "
+            "sni=) and ours (cert=, key=)",
+            link->to->shown, why);
+    }
     if (failed == 0)
         return tamis__fail(err, TAMIS_E_IO, 0,
                            "redis %s: closed the connection; check the server and its log", link->to->shown);
@@ -134,7 +144,10 @@ tamis_status tamis__link_send(tamis__link *link, tamis_error *err) {
                            "redis %s: out of memory for commands; free some, or raise the limit",
                            link->to->shown);
     while (link->sent < link->used) {
-        ssize_t some = tamis__sys.send(link->fd, link->out + link->sent, link->used - link->sent);
+        const char *from = link->out + link->sent;
+        const size_t size = link->used - link->sent;
+        ssize_t some =
+            link->tls ? tamis__tls_send(link->tls, from, size) : tamis__sys.send(link->fd, from, size);
         if (some < 0 && would_block(errno))
             return TAMIS_OK;
         if (some < 0)
@@ -146,7 +159,8 @@ tamis_status tamis__link_send(tamis__link *link, tamis_error *err) {
 }
 
 tamis_status tamis__link_receive(tamis__link *link, bool *some, tamis_error *err) {
-    ssize_t size = tamis__sys.receive(link->fd, link->in, sizeof link->in);
+    ssize_t size = link->tls ? tamis__tls_receive(link->tls, link->in, sizeof link->in)
+                             : tamis__sys.receive(link->fd, link->in, sizeof link->in);
     *some = size > 0;
     if (size < 0 && would_block(errno))
         return TAMIS_OK;
@@ -225,6 +239,8 @@ static tamis_status connect_to(tamis__link *link, const struct sockaddr *address
 }
 
 static void hang_up(tamis__link *link) {
+    tamis__tls_free(link->tls);
+    link->tls = NULL;
     if (link->fd >= 0)
         tamis__sys.close(link->fd);
     link->fd = -1;
@@ -268,6 +284,25 @@ static tamis_status refused(const tamis__link *link, const char *what, const tam
                        reply->type == TAMIS__REPLY_ERROR ? tamis__show(reply->text).text : "no OK", remedy);
 }
 
+static tamis_status begin_tls(tamis__link *link, uint64_t deadline, tamis_error *err) {
+    short events;
+    link->tls = tamis__tls_create(link->to->tls, link->fd, link->to->address.host);
+    if (!link->tls)
+        return tamis__fail_nomem(err, "redis", 0);
+    while (tamis__tls_greet(link->tls, &events) < 0) {
+        int ready;
+        if (!would_block(errno))
+            return lost(link, errno, err);
+        struct pollfd fd = {link->fd, events, 0};
+        tamis_status status = tamis__link_wait(&fd, 1, deadline, &ready, err);
+        if (status == TAMIS_OK && ready == 0)
+            status = too_late(link, "did not answer in TLS (has it that at this port?)", err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
 static tamis_status greet(tamis__link *link, uint64_t deadline, tamis_error *err) {
     const tamis__link_to *to = link->to;
     const tamis__reply *reply = NULL;
@@ -289,6 +324,13 @@ static tamis_status greet(tamis__link *link, uint64_t deadline, tamis_error *err
         status = tamis__link_ask(link, deadline, &reply, err);
         if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
             return refused(link, "the database", reply, "name one that the server has", err);
+    }
+    /* What the server thinks of our certificate it says with its first reply; and tickets that stand before that are out
+     * of the way, so that a connection that rests is silent. */
+    if (status == TAMIS_OK && to->tls && !reply) {
+        tamis__link_command(link, 1);
+        tamis__link_text(link, "PING");
+        status = tamis__link_ask(link, deadline, &reply, err);
     }
     return status;
 }
@@ -314,6 +356,8 @@ tamis_status tamis__link_open(tamis__link **made, const tamis__link_to *to, uint
     if (status == TAMIS_OK)
         status =
             to->address.port == 0 ? connect_socket(link, deadline, err) : connect_host(link, deadline, err);
+    if (status == TAMIS_OK && to->tls)
+        status = begin_tls(link, deadline, err);
     if (status == TAMIS_OK)
         status = greet(link, deadline, err);
     if (status != TAMIS_OK) {

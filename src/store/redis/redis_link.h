@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "store/redis/redis_reply.h"
+#include "store/redis/redis_tls.h"
 #include "store/redis/redis_uri.h"
 
 /*
@@ -19,7 +20,8 @@ typedef struct tamis__link_to {
     const char *user, *password; /* NULL: none */
     uint32_t db;
     const tamis_allocator *allocator;
-    char shown[120]; /* "host:port", for sentences */
+    char shown[120];               /* "host:port", for sentences */
+    const tamis__tls_context *tls; /* NULL: none */
 } tamis__link_to;
 
 /* Fills `shown` of an address. */

@@ -60,19 +60,20 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* Its thread takes no signal: those are for the program's own. 0, or an errno. */
+/* Its thread takes no signal, where that can be said: those are for the program's own. 0, or an errno. */
 static int start(lookup *one) {
     pthread_attr_t detached;
     pthread_t thread;
-    sigset_t all, before;
     int failed = pthread_attr_init(&detached);
     if (failed)
         return failed;
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+#ifdef __GLIBC__
+    sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_setsigmask_np(&detached, &all);
+#endif
     failed = pthread_create(&thread, &detached, run, one);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&detached);
     return failed;
 }

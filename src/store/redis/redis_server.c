@@ -99,6 +99,9 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     show_all(redis);
     pthread_mutex_init(&redis->mutex, NULL);
     tamis_status status = take_times(redis, err);
+    if (status == TAMIS_OK && uri->has_tls)
+        status = tamis__tls_context_create(&redis->tls, &redis->uri, err);
+    redis->to.tls = redis->tls; /* before there are nodes, which take it over */
     if (status == TAMIS_OK)
         status = add_nodes(redis, err);
     if (status != TAMIS_OK) {
@@ -114,6 +117,7 @@ void tamis_redis_close(tamis_redis *redis) {
         return;
     tamis__redis_free_nodes(redis);
     tamis__map_drop(redis, redis->map);
+    tamis__tls_context_free(redis->tls);
     pthread_mutex_destroy(&redis->mutex);
     tamis_allocator allocator = redis->allocator;
     redis->uri.allocator = &allocator;

@@ -240,12 +240,13 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     static const struct {
         const char *scheme;
         tamis__redis_kind kind;
-        bool is_socket;
-    } schemes[] = {{"redis://", TAMIS__REDIS_ONE, false},
-                   {"redis+unix://", TAMIS__REDIS_ONE, true},
-                   {"redis+shard://", TAMIS__REDIS_SHARD, false},
-                   {"redis+cluster://", TAMIS__REDIS_CLUSTER, false},
-                   {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false}};
+        bool is_socket, has_tls;
+    } schemes[] = {{"redis://", TAMIS__REDIS_ONE, false, false},
+                   {"rediss://", TAMIS__REDIS_ONE, false, true},
+                   {"redis+unix://", TAMIS__REDIS_ONE, true, false},
+                   {"redis+shard://", TAMIS__REDIS_SHARD, false, false},
+                   {"redis+cluster://", TAMIS__REDIS_CLUSTER, false, false},
+                   {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, false, allocator, err);
@@ -257,11 +258,12 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
             authority = uri->block + size;
             uri->kind = schemes[i].kind;
             is_socket = schemes[i].is_socket;
+            uri->has_tls = schemes[i].has_tls;
         }
     }
     if (!authority)
-        return refuse(uri, "is no URI of a Redis", "write redis://host:port/NAME or redis+unix://SOCKET/NAME",
-                      err);
+        return refuse(uri, "is no URI of a Redis",
+                      "write redis://host:port/NAME, rediss:// for TLS, or redis+unix://SOCKET/NAME", err);
     query = cut(authority, '?');
     path = cut(authority, '/');
     /* Else a password with a slash would be taken for host and name, and told in sentences. */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/bitmap_move.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+
+/* ---- chunks ---- */
+
+static uint64_t chunks_in(uint64_t bytes) {
+    return (bytes + TAMIS__CHUNK - 1) / TAMIS__CHUNK;
+}
+
+uint64_t tamis__chunk_count(const tamis_filter *there) {
+    const tamis__redis_filter *at = tamis__redis_of(there);
+    return (at->keys - 1) * chunks_in(at->layout->bytes_in(there, 0)) +
+           chunks_in(at->layout->bytes_in(there, at->keys - 1));
+}
+
+tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i) {
+    const tamis__redis_filter *at = tamis__redis_of(there);
+    const uint64_t each = at->layout->bytes_in(there, 0);
+    tamis__chunk chunk = {.key = (uint32_t)(i / chunks_in(each)), .from = i % chunks_in(each) * TAMIS__CHUNK};
+    chunk.size = at->layout->bytes_in(there, chunk.key) - chunk.from;
+    if (chunk.size > TAMIS__CHUNK)
+        chunk.size = TAMIS__CHUNK;
+    chunk.at = chunk.key * each + chunk.from;
+    return chunk;
+}
+
+/* The bits of each byte in the other order. */
+static uint64_t turned(uint64_t word) {
+    word = (word >> 1 & UINT64_C(0x5555555555555555)) | (word & UINT64_C(0x5555555555555555)) << 1;
+    word = (word >> 2 & UINT64_C(0x3333333333333333)) | (word & UINT64_C(0x3333333333333333)) << 2;
+    return (word >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)) | (word & UINT64_C(0x0f0f0f0f0f0f0f0f)) << 4;
+}
+
+void tamis__chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t at, uint64_t size) {
+    const uint64_t whole = size / 8;
+    uint8_t last[8];
+    words += at / 8;
+    for (uint64_t i = 0; i < whole; i++)
+        tamis__store64le(bytes + 8 * i, turned(words[i]));
+    if (size % 8 == 0)
+        return;
+    tamis__store64le(last, turned(words[whole]));
+    memcpy(bytes + 8 * whole, last, size % 8);
+}
+
+void tamis__chunk_to_words(uint64_t *words, uint64_t at, const uint8_t *bytes, uint64_t size) {
+    const uint64_t whole = size / 8;
+    uint8_t last[8] = {0};
+    words += at / 8;
+    for (uint64_t i = 0; i < whole; i++)
+        words[i] = turned(tamis__load64le(bytes + 8 * i));
+    if (size % 8 == 0)
+        return;
+    memcpy(last, bytes + 8 * whole, size % 8);
+    words[whole] = turned(tamis__load64le(last));
+}
+
+/* ---- up ---- */
+
+typedef struct sending {
+    const tamis__upload *up;
+    const tamis__redis_filter *at;
+    uint8_t *bytes; /* of one chunk, as the server has them */
+    uint64_t done, total;
+} sending;
+
+static void put_name(const sending *all, uint32_t key, tamis__link *link) {
+    char name[TAMIS__REDIS_KEY];
+    size_t size = all->up->key_name(all->at, key, name);
+    tamis__link_word(link, name, size);
+}
+
+/* Every other command renews, where it is time to. */
+static bool renews(const tamis__upload *up, size_t i) {
+    return up->renewed && i / 2 % TAMIS__CHUNKS_AT_ONCE == 0;
+}
+
+static uint32_t slot_of_chunk(void *context, size_t i) {
+    const sending *all = context;
+    const tamis__upload *up = all->up;
+    if (i % 2 == 0)
+        return tamis__redis_key_slot(all->at, tamis__chunk_of(up->there, i / 2).key);
+    return renews(up, i) ? tamis__redis_slot(all->at->redis, up->renewed, up->renewed_size) : TAMIS__NO_SLOT;
+}
+
+static bool put_chunk(void *context, size_t i, tamis__link *link) {
+    const sending *all = context;
+    const tamis__upload *up = all->up;
+    if (i % 2 == 1) {
+        if (!renews(up, i))
+            return false;
+        tamis__link_command(link, 3);
+        tamis__link_text(link, "PEXPIRE");
+        tamis__link_word(link, up->renewed, up->renewed_size);
+        tamis__link_number(link, up->renewed_ms);
+        return true;
+    }
+    const tamis__chunk chunk = tamis__chunk_of(up->there, i / 2);
+    tamis__chunk_from_words(all->bytes, up->words, chunk.at, chunk.size);
+    tamis__link_command(link, 4);
+    tamis__link_text(link, "SETRANGE");
+    put_name(all, chunk.key, link);
+    tamis__link_number(link, (int64_t)chunk.from);
+    tamis__link_word(link, all->bytes, chunk.size);
+    return true;
+}
+
+static tamis_status take_chunk(void *context, size_t i, const tamis__reply *reply, bool again,
+                               tamis_error *err) {
+    sending *all = context;
+    const tamis__upload *up = all->up;
+    (void)again;
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_strange(all->at, err);
+    if (i % 2 == 0)
+        all->done += tamis__chunk_of(up->there, i / 2).size;
+    if (up->progress && i % 2 == 0)
+        up->progress(up->context, all->done, all->total);
+    return TAMIS_OK;
+}
+
+/* The last word of a chunk that is not zero, or none: a chunk is there as a whole or not at all, and where it was to go there
+ * were zeros. */
+static const uint64_t *mark_of(const tamis__upload *up, const tamis__chunk *chunk) {
+    const uint64_t *first = up->words + chunk->at / 8, *word = first + (chunk->size + 7) / 8;
+    while (word > first)
+        if (*--word)
+            return word;
+    return NULL;
+}
+
+static uint32_t slot_of_mark(void *context, size_t i) {
+    const sending *all = context;
+    return tamis__redis_key_slot(all->at, tamis__chunk_of(all->up->there, i).key);
+}
+
+static bool put_mark(void *context, size_t i, tamis__link *link) {
+    const sending *all = context;
+    const tamis__chunk chunk = tamis__chunk_of(all->up->there, i);
+    const uint64_t *word = mark_of(all->up, &chunk);
+    if (!word)
+        return false;
+    const int64_t from = (int64_t)(chunk.from + 8 * (uint64_t)(word - all->up->words) - chunk.at);
+    tamis__link_command(link, 4);
+    tamis__link_text(link, "GETRANGE");
+    put_name(all, chunk.key, link);
+    tamis__link_number(link, from);
+    tamis__link_number(link, from + 7);
+    return true;
+}
+
+static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply, bool again,
+                              tamis_error *err) {
+    const sending *all = context;
+    const tamis__chunk chunk = tamis__chunk_of(all->up->there, i);
+    uint8_t mark[8];
+    (void)again;
+    tamis__store64le(mark, turned(*mark_of(all->up, &chunk)));
+    if (reply->type == TAMIS__REPLY_STRING && reply->size == sizeof mark &&
+        memcmp(reply->text, mark, sizeof mark) == 0)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_IO, 0,
+                       "redis %s: %s: what is there is not what was sent (evicted, or lost in a failover); "
+                       "see to it that it has the memory, and do it again",
+                       all->at->redis->to.shown, all->at->uri->shown);
+}
+
+tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(up->there);
+    const uint64_t chunks = tamis__chunk_count(up->there);
+    sending all = {up, at, NULL, 0, up->there->plan.bits / 8};
+    tamis__exchange exchange = {.count = 2 * chunks,
+                                .context = &all,
+                                .ask = put_chunk,
+                                .take = take_chunk,
+                                .what = at->uri->shown,
+                                .slot = slot_of_chunk};
+    all.bytes = tamis__alloc(&up->there->allocator, TAMIS__CHUNK, 1);
+    if (!all.bytes)
+        return tamis__fail_nomem(err, "redis", TAMIS__CHUNK);
+    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
+    tamis__free(&up->there->allocator, all.bytes, TAMIS__CHUNK);
+    exchange.count = chunks;
+    exchange.ask = put_mark;
+    exchange.take = take_mark;
+    exchange.slot = slot_of_mark;
+    return status == TAMIS_OK ? tamis__redis_run(at->redis, &exchange, NULL, err) : status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_BITMAP_MOVE_H
+#define TAMIS_STORE_REDIS_BITMAP_MOVE_H
+
+#include "store/redis/redis_filter.h"
+
+/*
+ * Bits in chunks of a mebibyte, between memory and the Redis keys of a filter. A Redis counts the bits of a byte from the
+ * highest, memory from the lowest; bytes come in the same order.
+ */
+enum { TAMIS__CHUNK = 1 << 20, TAMIS__CHUNKS_AT_ONCE = 16 };
+
+/* Chunk i of all: of which key, from which byte, how many, and the first byte of the filter that it is. */
+typedef struct tamis__chunk {
+    uint32_t key;
+    uint64_t from, size, at;
+} tamis__chunk;
+
+uint64_t tamis__chunk_count(const tamis_filter *there);
+tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i);
+
+/* `size` bytes that a Redis has at byte `at` of the filter, a multiple of 8, from the words; those past them are 0. */
+void tamis__chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t at, uint64_t size);
+void tamis__chunk_to_words(uint64_t *words, uint64_t at, const uint8_t *bytes, uint64_t size);
+
+/* Where the bits of a filter in memory go to: SETRANGE into keys of zeros, then a look for each
+ * chunk: of a server that failed over, what was sent last may be lost. */
+typedef struct tamis__upload {
+    const tamis_filter *there;
+    const uint64_t *words;
+    size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
+    /* NULL, or a key whose expiry is renewed on the way, for so long. */
+    const char *renewed;
+    size_t renewed_size;
+    int64_t renewed_ms;
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void *context;
+} tamis__upload;
+
+/* TAMIS_E_IO: what is there is not what was sent. */
+tamis_status tamis__upload_run(const tamis__upload *upload, tamis_error *err);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_LAYOUT_TAMIS_H
+#define TAMIS_STORE_REDIS_LAYOUT_TAMIS_H
+
+#include "store/redis/redis_filter.h"
+
+/* What whole filters are moved with, of layout tamis; see layout_tamis.c. */
+
+enum {
+    TAMIS__PARTITION_MAX = 512 << 20,    /* bytes: no string of a Redis is longer */
+    TAMIS__PARTITION_DEFAULT = 64 << 20, /* footer included */
+    /* How long partitions that were replaced stay, for clients that do not know yet; and how old what a client knows may
+     * be before it looks again, so that it adds nothing to what is gone. */
+    TAMIS__GRACE_MS = 60000,
+    TAMIS__TRUST_MS = 20000
+};
+
+enum { TAMIS__REDIS_STATE = 32 };
+
+/* ---- the plan as text ---- */
+
+/* guava64 is murmur3 here, for clients whose language has no XXH3 of 128 bits; positions are the same. */
+static inline bool tamis__has_scheme(tamis_scheme scheme) {
+    return scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP || scheme == TAMIS_SCHEME_GUAVA64;
+}
+
+/* What a plan's text says; of what somebody else may have written. */
+typedef struct tamis__told {
+    char scheme[16];
+    uint64_t layout, seed, secret, bits, probes, partition, expect, generation;
+    double fpr;
+    bool blocked, has_secret;
+} tamis__told;
+
+void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]);
+/* TAMIS_E_DAMAGED: it is no plan, or one that cannot be. */
+tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
+                              tamis_error *err);
+
+/* ---- the config hash ---- */
+
+/* What a config hash says; empty where it does not. */
+typedef struct tamis__config {
+    char plan[TAMIS__REDIS_PLAN], state[TAMIS__REDIS_STATE];
+    char before[TAMIS__REDIS_PLAN];  /* what the last push replaced, */
+    char pushing[TAMIS__REDIS_PLAN]; /* and what the one under way makes */
+    char target[TAMIS__REDIS_NAME];  /* the name has an alias: this is of the filter that it stands for */
+    size_t target_size;
+} tamis__config;
+
+/* Reads the hash of at's name; config->target is what it is an alias of. */
+tamis_status tamis__config_own(const tamis__redis_filter *at, tamis__config *config, tamis_error *err);
+/* Reads the hash of at's name or, where that is an alias, of its target. */
+tamis_status tamis__config_find(const tamis__redis_filter *at, tamis__config *config, tamis_error *err);
+/* Its name, of the filter itself: at->target where there is one. */
+size_t tamis__config_name(const tamis__redis_filter *at, char *to);
+/* And that of the name it was opened by. */
+size_t tamis__alias_name(const tamis__redis_filter *at, char *to);
+
+/* ---- partitions, of at->generation ---- */
+
+uint64_t tamis__blocks_of(const tamis_filter *filter);
+/* Of this partition: the last may have fewer. */
+uint64_t tamis__blocks_in(const tamis_filter *filter, uint32_t key);
+void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each);
+size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to);
+/* Of the string beside it, where at is of those; the partition's slot is its slot too, whatever the servers go by. */
+size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to);
+/* GETRANGE of a footer, and whether the reply is that. */
+void tamis__footer_ask(const tamis_filter *filter, uint32_t key, tamis__link *link);
+bool tamis__footer_is(const tamis__redis_filter *at, uint32_t key, const tamis__reply *reply);
+tamis_status tamis__generation_new(tamis__redis_filter *at, tamis_error *err);
+/* Of zeros, their footers behind; one that is there stays as it is. */
+tamis_status tamis__partitions_make(tamis_filter *filter, tamis_error *err);
+/* TAMIS_E_IO names a partition that has no footer. */
+tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err);
+/* PEXPIRE, or PERSIST where ms is 0, or UNLINK where it is negative: of the partitions `of`, NULL: of all. */
+tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
+                                      tamis_error *err);
+/* The same of all partitions that a plan's text speaks of; there are none of one that cannot be read. */
+tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
+                                tamis_error *err);
+
+/* What stands in field state once all partitions of this generation are there. One of another generation, which a maker
+ * that was late may leave, says nothing. */
+void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]);
+
+/* ---- for push, which makes a filter of the same name anew ---- */
+
+/* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the
+ * partitions asked for, or into those of `old` where there is one. */
+tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *old, tamis_error *err);
+/* Replaces what is there by an empty one of the same plan. TAMIS_E_BUSY: somebody else replaces it. */
+tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err);
+
+#endif

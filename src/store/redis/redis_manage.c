@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Filters as wholes: alias, drop, expire.
+ *
+ * A drop first moves the plan to `before`, by which nobody finds it any more and the next drop or push does should this one
+ * be killed, then removes the partitions, then the fields. The hash ends with its last field; one who makes the filter anew
+ * meanwhile keeps his.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/redis/layout_tamis.h"
+
+static tamis_key word(const char *text) {
+    return (tamis_key){text, strlen(text)};
+}
+
+static tamis_status only_tamis(const tamis__redis_filter *at, tamis_error *err) {
+    if (at->layout == &tamis__layout_tamis)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: layout %s knows no alias; use layout tamis",
+                       at->uri->shown, at->layout->name);
+}
+
+static tamis_status absent(const tamis__redis_filter *at, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; check the name",
+                       at->redis->to.shown, at->uri->shown);
+}
+
+/* A handle of the name alone. Free what is made also after a failure. */
+static tamis_status name_only(tamis_filter **made, tamis_redis *redis, const char *name, tamis_error *err) {
+    *made = NULL;
+    tamis_status status = tamis__redis_name(made, redis, name, NULL, err);
+    if (status == TAMIS_OK)
+        status = only_tamis(tamis__redis_of(*made), err);
+    return status == TAMIS_OK ? tamis__redis_uri_check_used(tamis__redis_of(*made)->uri, err) : status;
+}
+
+/* ---- alias ---- */
+
+static tamis_status check_target(tamis__redis_filter *at, const tamis__redis_filter *alias,
+                                 tamis_error *err) {
+    tamis__config config;
+    if (at->uri->name_size == alias->uri->name_size &&
+        memcmp(at->uri->name, alias->uri->name, at->uri->name_size) == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: cannot be an alias of itself; name another filter",
+                           at->uri->shown);
+    tamis_status status = tamis__config_find(at, &config, err);
+    if (status == TAMIS_OK && config.target_size > 0)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: is an alias itself; let the name stand for the filter",
+                           at->redis->to.shown, at->uri->shown);
+    return status == TAMIS_OK && !*config.plan ? absent(at, err) : status;
+}
+
+static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter *target, tamis_error *err) {
+    tamis__config config;
+    char name[TAMIS__REDIS_KEY];
+    const size_t size = tamis__alias_name(at, name);
+    tamis_status status = tamis__config_own(at, &config, err);
+    if (status == TAMIS_OK && target && *config.plan)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
+                           at->redis->to.shown, at->uri->shown);
+    if (status == TAMIS_OK && !target && config.target_size == 0)
+        return absent(at, err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis_key words[] = {word(target ? "HSET" : "HDEL"),
+                               {name, size},
+                               word("alias"),
+                               {target ? target->uri->name : "", target ? target->uri->name_size : 0}};
+    return tamis__redis_command(at, words, target ? 4 : 3, NULL, err);
+}
+
+tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target, tamis_error *err) {
+    tamis_filter *alias, *to = NULL;
+    tamis_status status = name_only(&alias, redis, name, err);
+    if (status == TAMIS_OK && target) {
+        status = name_only(&to, tamis__redis_of(alias)->redis, target, err);
+        if (status == TAMIS_OK)
+            status = check_target(tamis__redis_of(to), tamis__redis_of(alias), err);
+    }
+    if (status == TAMIS_OK)
+        status = set_alias(tamis__redis_of(alias), to ? tamis__redis_of(to) : NULL, err);
+    tamis_filter_free(to);
+    tamis_filter_free(alias);
+    return status;
+}
+
+/* ---- drop ---- */
+
+/* A layout that keeps nothing but bits. */
+static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    uint64_t removed = 0;
+    tamis_status status = at->layout->open(filter, &options, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_every_key(at, "UNLINK", &removed, err);
+    return status == TAMIS_OK && removed == 0 ? absent(at, err) : status;
+}
+
+static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
+    tamis__config config;
+    char name[TAMIS__REDIS_KEY];
+    const size_t size = tamis__alias_name(at, name);
+    tamis_status status = tamis__config_own(at, &config, err);
+    const bool is_alias = config.target_size > 0;
+    if (status == TAMIS_OK && !is_alias && !*config.plan && !*config.before && !*config.pushing)
+        return absent(at, err);
+    const tamis_key alias[] = {word("HDEL"), {name, size}, word("alias")};
+    if (status == TAMIS_OK && is_alias)
+        return tamis__redis_command(at, alias, 3, NULL, err);
+    if (status == TAMIS_OK)
+        status = tamis__told_expire(at, config.before, -1, err);
+    const tamis_key put[] = {word("HSET"), {name, size}, word("before"), word(config.plan)};
+    if (status == TAMIS_OK && *config.plan)
+        status = tamis__redis_command(at, put, 4, NULL, err);
+    const tamis_key hide[] = {word("HDEL"), {name, size}, word("plan"), word("state")};
+    if (status == TAMIS_OK)
+        status = tamis__redis_command(at, hide, 4, NULL, err);
+    if (status == TAMIS_OK)
+        status = tamis__told_expire(at, config.plan, -1, err);
+    if (status == TAMIS_OK)
+        status = tamis__told_expire(at, config.pushing, -1, err);
+    const tamis_key end[] = {word("HDEL"), {name, size}, word("before"), word("pushing")};
+    return status == TAMIS_OK ? tamis__redis_command(at, end, 4, NULL, err) : status;
+}
+
+tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err) {
+    tamis_filter *filter;
+    tamis_status status = tamis__redis_name(&filter, redis, name, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    if (at->layout != &tamis__layout_tamis)
+        status = drop_keys(filter, err);
+    else
+        status = tamis__redis_uri_check_used(at->uri, err);
+    if (status == TAMIS_OK && at->layout == &tamis__layout_tamis)
+        status = drop_tamis(at, err);
+    tamis_filter_free(filter);
+    return status;
+}
+
+/* ---- expire ---- */
+
+/* The hash goes first and stays last, so that nobody finds it without its partitions. */
+static tamis_status expire_tamis(tamis__redis_filter *at, uint64_t ms, tamis_error *err) {
+    tamis__config config;
+    char name[TAMIS__REDIS_KEY], digits[24];
+    tamis_status status = tamis__config_find(at, &config, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!*config.plan)
+        return absent(at, err);
+    memcpy(at->target, config.target, config.target_size);
+    at->target_size = config.target_size;
+    snprintf(digits, sizeof digits, "%" PRIu64, ms);
+    const tamis_key words[] = {
+        word(ms > 0 ? "PEXPIRE" : "PERSIST"), {name, tamis__config_name(at, name)}, word(digits)};
+    if (ms > 0)
+        status = tamis__redis_command(at, words, 3, NULL, err);
+    if (status == TAMIS_OK)
+        status = tamis__told_expire(at, config.plan, (int64_t)ms, err);
+    return status == TAMIS_OK && ms == 0 ? tamis__redis_command(at, words, 2, NULL, err) : status;
+}
+
+tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t ms, tamis_error *err) {
+    const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter;
+    if (ms > INT64_MAX / 2000000) /* ten years for a server's clock in microseconds, and some */
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: %" PRIu64 " ms is too long; give 0 to keep it", name,
+                           ms);
+    tamis_status status = tamis__redis_name(&filter, redis, name, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    if (at->layout == &tamis__layout_tamis) {
+        status = tamis__redis_uri_check_used(at->uri, err);
+        if (status == TAMIS_OK)
+            status = expire_tamis(at, ms, err);
+    } else {
+        status = at->layout->open(filter, &options, err);
+        if (status == TAMIS_OK)
+            status = tamis__partitions_expire(at, NULL, (int64_t)ms, err);
+    }
+    tamis_filter_free(filter);
+    return status;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A filter in memory to a server, layout tamis:
+ *
+ *     1 lock       tamis:{NAME}:push = plan, for LOCK_MS, renewed on the way: one push of a name at a time
+ *     2 announce   HSET tamis:{NAME} pushing = plan
+ *     3 make       partitions of a new generation: zeros, and the footers behind
+ *     4 fill       SETRANGE of chunks, then a look whether each is there
+ *     5 look       whether all footers are there
+ *     6 switch     HSET tamis:{NAME} plan = ours, state = ready G, before = what was there
+ *     7 retire     partitions of what was there expire in TAMIS__GRACE_MS
+ *
+ * Invariants: (1) footers are written before the first chunk is, and never again: a partition that was lost on the way
+ * has none for ever, whatever was written to it after. (2) Every generation that has partitions stands in plan, before or
+ * pushing, so that the next push (or a drop) removes what one that was killed left behind; until the switch they expire by
+ * themselves as well. (3) What clients use is changed by step 6 alone.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/versioned.h"
+#include "store/redis/bitmap_move.h"
+#include "store/redis/layout_tamis.h"
+
+enum { LOCK_MS = 60000, LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
+
+typedef struct push {
+    const tamis_filter *filter; /* NULL: an empty one */
+    tamis_filter *made;         /* the handle of what is made */
+    tamis__redis_filter *at;
+    tamis__config config; /* of what is there */
+    char plan[TAMIS__REDIS_PLAN];
+    char hash[TAMIS__REDIS_KEY], lock[TAMIS__REDIS_KEY];
+    size_t hash_size, lock_size;
+    const tamis_redis_push_options *options;
+    bool is_switching; /* the switch was asked for, and perhaps made */
+} push;
+
+/* ---- single commands on the hash and the lock ---- */
+
+static tamis_key word(const char *text) {
+    return (tamis_key){text, strlen(text)};
+}
+
+static tamis_status expire_key(const push *p, const char *key, size_t size, uint64_t ms, tamis_error *err) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, ms);
+    const tamis_key words[] = {word(ms > 0 ? "PEXPIRE" : "PERSIST"), {key, size}, word(digits)};
+    return tamis__redis_command(p->at, words, ms > 0 ? 3 : 2, NULL, err);
+}
+
+static tamis_status busy(const push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_BUSY, 0,
+                       "redis %s: %s: another push of it is under way, or ended less than a minute ago "
+                       "without saying so; wait for it, and push again",
+                       p->at->redis->to.shown, p->at->uri->shown);
+}
+
+static tamis_status check_lock(const push *p, tamis_error *err) {
+    char holder[TAMIS__REDIS_PLAN];
+    size_t size;
+    const tamis_key words[] = {word("GET"), {p->lock, p->lock_size}};
+    tamis_status status = tamis__redis_get(p->at, words, 2, holder, sizeof holder, &size, err);
+    if (status != TAMIS_OK)
+        return status;
+    return size == strlen(p->plan) && memcmp(holder, p->plan, size) == 0 ? TAMIS_OK : busy(p, err);
+}
+
+/* The answer to SET does not say whether it was ours already, after a connection that was lost: the value does. */
+static tamis_status take_lock(const push *p, tamis_error *err) {
+    char ms[24];
+    snprintf(ms, sizeof ms, "%d", LOCK_MS);
+    const tamis_key words[] = {word("SET"), {p->lock, p->lock_size}, word(p->plan), word("NX"), word("PX"),
+                               word(ms)};
+    tamis_status status = tamis__redis_command(p->at, words, 6, NULL, err);
+    return status == TAMIS_OK ? check_lock(p, err) : status;
+}
+
+/* ---- steps ---- */
+
+static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = tamis__filter_check_local(filter, "push", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (filter->plan.kind != TAMIS_KIND_BLOCKED || !tamis__has_scheme(filter->hasher->scheme))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "push: kind %s with scheme %s is not kept in a Redis; build it with kind blocked "
+                           "and scheme xxh3, sip or guava64",
+                           tamis_kind_name(filter->plan.kind), tamis_scheme_name(filter->hasher->scheme));
+    return tamis_filter_verify(filter, err);
+}
+
+static tamis_status check_hash(const push *p, const tamis__told *old, tamis_error *err) {
+    const tamis_hasher *hasher = p->made->hasher;
+    if (strcmp(old->scheme, tamis_scheme_name(hasher->scheme)) == 0 && old->seed == hasher->seed &&
+        old->secret == hasher->secret_print)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: what is there has another scheme, seed or secret, and programs that "
+                       "have it open could not follow; drop it first, or push under another name",
+                       p->at->redis->to.shown, p->at->uri->shown);
+}
+
+/* For a new generation, of what p->made has as its plan. */
+static tamis_status name_it(push *p, tamis_error *err) {
+    tamis_status status = tamis__generation_new(p->at, err);
+    tamis__told_write(p->made, p->plan);
+    p->hash_size = tamis__config_name(p->at, p->hash);
+    memcpy(p->lock, p->hash, p->hash_size);
+    memcpy(p->lock + p->hash_size, ":push", 5);
+    p->lock_size = p->hash_size + 5;
+    return status;
+}
+
+/* All that is known before anything is written. */
+static tamis_status plan_push(push *p, tamis_error *err) {
+    tamis__redis_filter *at = p->at;
+    tamis__told old;
+    if (at->layout != &tamis__layout_tamis)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: only layout tamis can be pushed to, not %s; pull from it instead",
+                           at->uri->shown, at->layout->name);
+    p->made->plan = p->filter->plan;
+    p->made->plan.scheme = p->filter->hasher->scheme;
+    at->seed = p->filter->hasher->seed;
+    tamis_status status = tamis__hasher_copy(&p->made->hasher, p->filter->hasher, err);
+    if (status == TAMIS_OK)
+        status = tamis__config_find(at, &p->config, err);
+    const bool is_there = status == TAMIS_OK && *p->config.plan;
+    if (is_there)
+        status = tamis__told_read(at, p->config.plan, &old, err);
+    if (status == TAMIS_OK && is_there)
+        status = check_hash(p, &old, err);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_choose(p->made, is_there ? &old : NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(at->target, p->config.target, p->config.target_size);
+    at->target_size = p->config.target_size;
+    return name_it(p, err);
+}
+
+/* What a push that was killed left: nobody uses what it was making, somebody may use what it replaced. */
+static tamis_status tidy(const push *p, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (*p->config.pushing && strcmp(p->config.pushing, p->config.plan) != 0)
+        status = tamis__told_expire(p->at, p->config.pushing, -1, err);
+    if (status == TAMIS_OK && *p->config.before)
+        status = tamis__told_expire(p->at, p->config.before, TAMIS__GRACE_MS, err);
+    return status;
+}
+
+static tamis_status announce(push *p, tamis_error *err) {
+    const tamis_key words[] = {word("HSET"), {p->hash, p->hash_size}, word("pushing"), word(p->plan)};
+    tamis_status status = tamis__config_find(p->at, &p->config, err); /* as it is since the lock was taken */
+    if (status == TAMIS_OK)
+        status = tidy(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_command(p->at, words, 4, NULL, err);
+    return status;
+}
+
+static tamis_status upload(const push *p, tamis_error *err) {
+    size_t count;
+    const tamis__upload bits = {.there = p->made,
+                                .words = tamis__bloom_words(p->filter, &count),
+                                .key_name = tamis__partition_name,
+                                .renewed = p->lock,
+                                .renewed_size = p->lock_size,
+                                .renewed_ms = LOCK_MS,
+                                .progress = p->options->progress,
+                                .context = p->options->context};
+    return tamis__upload_run(&bits, err);
+}
+
+static tamis_status fill(const push *p, tamis_error *err) {
+    const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
+    tamis_status status = tamis__partitions_make(p->made, err);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_expire(p->at, NULL, (int64_t)lifetime, err);
+    if (status == TAMIS_OK && p->filter)
+        status = upload(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_expire(p->at, NULL, (int64_t)p->at->ttl_ms, err);
+    return status == TAMIS_OK ? tamis__footers_check(p->made, err) : status;
+}
+
+/* What is there by now is what is replaced: somebody may have made or dropped it meanwhile. */
+static tamis_status switch_over(push *p, tamis_error *err) {
+    char state[TAMIS__REDIS_STATE];
+    tamis_status status = check_lock(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__config_find(p->at, &p->config, err);
+    if (status == TAMIS_OK)
+        status = expire_key(p, p->hash, p->hash_size, p->at->ttl_ms, err);
+    if (status != TAMIS_OK)
+        return status;
+    p->is_switching = true;
+    tamis__state_write(p->at, state);
+    const tamis_key words[] = {word("HSET"),   {p->hash, p->hash_size}, word("plan"),
+                               word(p->plan),  word("state"),           word(state),
+                               word("before"), word(p->config.plan)};
+    return tamis__redis_command(p->at, words, 8, NULL, err);
+}
+
+static tamis_status retire(const push *p, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (p->at->ttl_ms > 0)
+        status = expire_key(p, p->hash, p->hash_size, p->at->ttl_ms, err);
+    if (status == TAMIS_OK && *p->config.plan)
+        status = tamis__told_expire(p->at, p->config.plan, TAMIS__GRACE_MS, err);
+    return status;
+}
+
+/* Where the switch was asked for and no answer came, it may be made yet: what is announced stays so, for the next who has
+ * the lock to tidy up. */
+static void leave(const push *p, bool done) {
+    const tamis_key announced[] = {word("HDEL"), {p->hash, p->hash_size}, word("pushing")};
+    const tamis_key lock[] = {word("DEL"), {p->lock, p->lock_size}};
+    if (!p->is_switching) /* nobody but us knows of these */
+        (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
+    if (check_lock(p, NULL) != TAMIS_OK)
+        return;
+    if (done || !p->is_switching)
+        (void)tamis__redis_command(p->at, announced, 3, NULL, NULL);
+    (void)tamis__redis_command(p->at, lock, 2, NULL, NULL);
+}
+
+/* `stands`: NULL, or the plan that has to stand. */
+static tamis_status replace(push *p, const char *stands, tamis_error *err) {
+    tamis_status status = take_lock(p, err);
+    if (status == TAMIS_OK)
+        status = announce(p, err);
+    if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
+        status = busy(p, err);
+    if (status == TAMIS_OK)
+        status = fill(p, err);
+    if (status == TAMIS_OK)
+        status = switch_over(p, err);
+    if (status == TAMIS_OK)
+        status = retire(p, err);
+    leave(p, status == TAMIS_OK);
+    return status;
+}
+
+tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
+                              const tamis_redis_push_options *given, tamis_error *err) {
+    tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    push p = {.filter = filter, .options = &options};
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_PUSH_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_name(&p.made, redis, name, &filter->allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    p.at = tamis__redis_of(p.made);
+    tamis__filter_keep(filter);
+    status = check_filter(filter, err);
+    if (status == TAMIS_OK)
+        status = plan_push(&p, err);
+    if (status == TAMIS_OK)
+        status = replace(&p, NULL, err);
+    tamis__filter_let_go(filter);
+    tamis_filter_free(p.made);
+    return status;
+}
+
+/* It expires when what it replaces would have. */
+tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
+    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    tamis_filter copy = *there;
+    tamis__redis_filter at = *tamis__redis_of(there);
+    push p = {.made = &copy, .at = &at, .options = &options};
+    int64_t left = 0;
+    copy.body = &at;
+    tamis_status status = name_it(&p, err);
+    const tamis_key words[] = {word("PTTL"), {p.hash, p.hash_size}};
+    if (status == TAMIS_OK)
+        status = tamis__redis_command(&at, words, 2, &left, err);
+    at.ttl_ms = left > 0 ? (uint64_t)left : 0;
+    return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Layout tamis: its Redis keys and what is done with each of them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "store/redis/layout_tamis.h"
+#include "store/trouble.h"
+
+/* ---- names ---- */
+
+static size_t hash_name(const char *name, size_t size, char *to) {
+    memcpy(to, "tamis:{", 7);
+    memcpy(to + 7, name, size);
+    to[7 + size] = '}';
+    return 8 + size;
+}
+
+size_t tamis__config_name(const tamis__redis_filter *at, char *to) {
+    return at->target_size > 0 ? hash_name(at->target, at->target_size, to)
+                               : hash_name(at->uri->name, at->uri->name_size, to);
+}
+
+size_t tamis__alias_name(const tamis__redis_filter *at, char *to) {
+    return hash_name(at->uri->name, at->uri->name_size, to);
+}
+
+static size_t string_name(const tamis__redis_filter *at, uint32_t key, const char *what, char *to) {
+    size_t used = tamis__config_name(at, to) - 1;
+    return used + (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, ":%016" PRIx64 ":%" PRIu32 "}:%s",
+                                   at->generation, key, what);
+}
+
+size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+    return string_name(at, key, "bits", to);
+}
+
+size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+    return string_name(at, key, *at->aside ? at->aside : "bits", to);
+}
+
+/* ---- the config hash ---- */
+
+typedef struct looking {
+    const tamis__redis_filter *at;
+    const char *name; /* of the hash */
+    size_t size;
+    tamis__config *to;
+} looking;
+
+static const char *const fields[] = {"plan", "state", "before", "pushing", "alias"};
+
+static uint32_t slot_of_look(void *context, size_t i) {
+    const looking *look = context;
+    (void)i;
+    return tamis__redis_slot(look->at->redis, look->name, look->size);
+}
+
+static bool put_look(void *context, size_t i, tamis__link *link) {
+    const looking *look = context;
+    (void)i;
+    tamis__link_command(link, 2 + sizeof fields / sizeof *fields);
+    tamis__link_text(link, "HMGET");
+    tamis__link_word(link, look->name, look->size);
+    for (size_t j = 0; j < sizeof fields / sizeof *fields; j++)
+        tamis__link_text(link, fields[j]);
+    return true;
+}
+
+static tamis_status take_look(void *context, size_t i, const tamis__reply *reply, bool again,
+                              tamis_error *err) {
+    const looking *look = context;
+    tamis__config *to = look->to;
+    char *const texts[] = {to->plan, to->state, to->before, to->pushing, to->target};
+    const size_t rooms[] = {sizeof to->plan, sizeof to->state, sizeof to->before, sizeof to->pushing,
+                            sizeof to->target + 1};
+    (void)i;
+    (void)again;
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != sizeof fields / sizeof *fields)
+        return tamis__redis_strange(look->at, err);
+    to->target_size = 0;
+    for (size_t j = 0; j < reply->size; j++) {
+        const tamis__reply *field = &reply->items[j];
+        bool is_name = texts[j] == to->target;
+        *texts[j] = '\0';
+        if (field->type == TAMIS__REPLY_NIL)
+            continue;
+        if (field->type != TAMIS__REPLY_STRING)
+            return tamis__redis_strange(look->at, err);
+        if (field->size >= rooms[j])
+            return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                               "redis %s: %s: field %s of its hash has %zu bytes, more than it may; restore "
+                               "it, or drop the filter and build it anew",
+                               look->at->redis->to.shown, look->at->uri->shown, fields[j], field->size);
+        memcpy(texts[j], field->text, field->size + !is_name); /* the others with their NUL */
+        if (is_name)
+            to->target_size = field->size;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status read_config(const tamis__redis_filter *at, const char *filter, size_t size,
+                                tamis__config *config, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY];
+    looking look = {at, name, hash_name(filter, size, name), config};
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = &look,
+                                      .ask = put_look,
+                                      .take = take_look,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_look};
+    return tamis__redis_run(at->redis, &exchange, NULL, err);
+}
+
+tamis_status tamis__config_own(const tamis__redis_filter *at, tamis__config *config, tamis_error *err) {
+    config->target_size = 0;
+    return read_config(at, at->uri->name, at->uri->name_size, config, err);
+}
+
+tamis_status tamis__config_find(const tamis__redis_filter *at, tamis__config *config, tamis_error *err) {
+    char target[TAMIS__REDIS_NAME];
+    tamis_status status = tamis__config_own(at, config, err);
+    size_t size = config->target_size;
+    if (status != TAMIS_OK || size == 0)
+        return status;
+    memcpy(target, config->target, size);
+    status = read_config(at, target, size, config, err);
+    if (status == TAMIS_OK && config->target_size > 0)
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "redis %s: %s: is an alias of what is an alias itself; let it stand for the filter",
+            at->redis->to.shown, at->uri->shown);
+    memcpy(config->target, target, size);
+    config->target_size = size;
+    return status;
+}
+
+/* ---- partitions ---- */
+
+uint64_t tamis__blocks_of(const tamis_filter *filter) {
+    return filter->plan.bits / (8 * TAMIS__REDIS_BLOCK);
+}
+
+uint64_t tamis__blocks_in(const tamis_filter *filter, uint32_t key) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    uint64_t before = key * at->partition, left = tamis__blocks_of(filter) - before;
+    return left < at->partition ? left : at->partition;
+}
+
+void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    at->partition = blocks_each;
+    at->keys = (uint32_t)((tamis__blocks_of(filter) - 1) / blocks_each + 1);
+}
+
+static void write_footer(const tamis__redis_filter *at, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
+    memset(to, 0, TAMIS__REDIS_BLOCK);
+    snprintf(to, TAMIS__REDIS_BLOCK, "tamis-footer 1 %016" PRIx64 " %" PRIu32, at->generation, key);
+    if (*at->aside)
+        to[0] = '\0'; /* a part of the bits of the partition's own: see redis_unite.c */
+}
+
+void tamis__footer_ask(const tamis_filter *filter, uint32_t key, tamis__link *link) {
+    char name[TAMIS__REDIS_KEY];
+    const int64_t end = (int64_t)(tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK);
+    size_t size = tamis__aside_name(tamis__redis_of(filter), key, name);
+    tamis__link_command(link, 4);
+    tamis__link_text(link, "GETRANGE");
+    tamis__link_word(link, name, size);
+    tamis__link_number(link, end);
+    tamis__link_number(link, end + TAMIS__REDIS_BLOCK - 1);
+}
+
+bool tamis__footer_is(const tamis__redis_filter *at, uint32_t key, const tamis__reply *reply) {
+    char footer[TAMIS__REDIS_BLOCK];
+    write_footer(at, key, footer);
+    return reply->type == TAMIS__REPLY_STRING && reply->size == sizeof footer &&
+           memcmp(reply->text, footer, sizeof footer) == 0;
+}
+
+tamis_status tamis__generation_new(tamis__redis_filter *at, tamis_error *err) {
+    if (getrandom(&at->generation, sizeof at->generation, 0) == sizeof at->generation)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
+                       at->uri->shown);
+}
+
+static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool again,
+                                tamis_error *err) {
+    const tamis__redis_filter *at = *(const tamis__redis_filter *const *)context;
+    (void)i;
+    (void)again;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
+}
+
+static uint32_t slot_of_key(void *context, size_t i) {
+    const tamis__redis_filter *at = *(const tamis__redis_filter *const *)context;
+    return tamis__redis_key_slot(at, i);
+}
+
+typedef struct making {
+    const tamis__redis_filter *at; /* first: see take_number and slot_of_key */
+    const tamis_filter *filter;
+} making;
+
+static bool put_partition(void *context, size_t i, tamis__link *link) {
+    const making *make = context;
+    char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK];
+    size_t size = tamis__aside_name(make->at, (uint32_t)i, name);
+    write_footer(make->at, (uint32_t)i, footer);
+    tamis__link_command(link, 4);
+    tamis__link_text(link, "SETRANGE");
+    tamis__link_word(link, name, size);
+    tamis__link_number(link, (int64_t)(tamis__blocks_in(make->filter, (uint32_t)i) * TAMIS__REDIS_BLOCK));
+    tamis__link_word(link, footer, sizeof footer);
+    return true;
+}
+
+tamis_status tamis__partitions_make(tamis_filter *filter, tamis_error *err) {
+    making make = {tamis__redis_of(filter), filter};
+    const tamis__exchange exchange = {.count = make.at->keys,
+                                      .context = &make,
+                                      .ask = put_partition,
+                                      .take = take_number,
+                                      .what = make.at->uri->shown,
+                                      .slot = slot_of_key};
+    return tamis__redis_run(make.at->redis, &exchange, NULL, err);
+}
+
+static bool put_footer(void *context, size_t i, tamis__link *link) {
+    const making *make = context;
+    tamis__footer_ask(make->filter, (uint32_t)i, link);
+    return true;
+}
+
+static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool again,
+                                tamis_error *err) {
+    const making *make = context;
+    (void)again;
+    if (tamis__footer_is(make->at, (uint32_t)i, reply))
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_IO, 0,
+        "redis %s: %s: partition %zu was lost on the way (evicted, deleted, or a failover); see "
+        "to it that it has the memory, and do it again",
+        make->at->redis->to.shown, make->at->uri->shown, i);
+}
+
+tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) {
+    making make = {tamis__redis_of(filter), filter};
+    const tamis__exchange exchange = {.count = make.at->keys,
+                                      .context = &make,
+                                      .ask = put_footer,
+                                      .take = take_footer,
+                                      .what = make.at->uri->shown,
+                                      .slot = slot_of_key};
+    return tamis__redis_run(make.at->redis, &exchange, NULL, err);
+}
+
+void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]) {
+    snprintf(to, TAMIS__REDIS_STATE, "ready %016" PRIx64, at->generation);
+}
+
+/* ---- expiry ---- */
+
+typedef struct expiring {
+    const tamis__redis_filter *at; /* first: see take_number and slot_of_key */
+    const bool *of;
+    int64_t ms;
+} expiring;
+
+static bool put_expiry(void *context, size_t i, tamis__link *link) {
+    const expiring *all = context;
+    char name[TAMIS__REDIS_KEY];
+    if (all->of && !all->of[i])
+        return false;
+    const uint32_t key = (uint32_t)(i % all->at->keys);
+    size_t size = *all->at->aside ? tamis__aside_name(all->at, key, name)
+                                  : all->at->layout->key_name(all->at, key, name);
+    tamis__link_command(link, all->ms > 0 ? 3 : 2);
+    tamis__link_text(link, all->ms > 0 ? "PEXPIRE" : all->ms < 0 ? "UNLINK" : "PERSIST");
+    tamis__link_word(link, name, size);
+    if (all->ms > 0)
+        tamis__link_number(link, all->ms);
+    return true;
+}
+
+tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
+                                      tamis_error *err) {
+    expiring all = {at, of, ms};
+    const tamis__exchange exchange = {.count = tamis__redis_all_keys(at),
+                                      .context = &all,
+                                      .ask = put_expiry,
+                                      .take = take_number,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_key};
+    return tamis__redis_run(at->redis, &exchange, NULL, err);
+}
+
+tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
+                                tamis_error *err) {
+    tamis__redis_filter old = *at;
+    tamis__told plan;
+    if (tamis__told_read(at, text, &plan, NULL) != TAMIS_OK)
+        return TAMIS_OK;
+    old.generation = plan.generation;
+    old.keys = (uint32_t)((plan.bits / (8 * TAMIS__REDIS_BLOCK) - 1) / plan.partition + 1);
+    return tamis__partitions_expire(&old, NULL, ms, err);
+}

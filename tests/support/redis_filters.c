@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "redis_filters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+redis_server server;
+tamis_redis *redis;
+tamis_error err = TAMIS_ERROR_INIT;
+static uint64_t numbers[NUMBERS];
+tamis_key keys[NUMBERS];
+
+int redis_filters_set_up(void **state) {
+    (void)state;
+    uint64_t seed = 6;
+    scratch_make();
+    for (size_t i = 0; i < NUMBERS; i++) {
+        numbers[i] = test_random(&seed);
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    if (!redis_server_installed())
+        return 0;
+    redis_server_start(&server, NULL);
+    return tamis_redis_open(&redis, server.uri, NULL, &err) == TAMIS_OK ? 0 : -1;
+}
+
+int redis_filters_tear_down(void **state) {
+    (void)state;
+    tamis_redis_close(redis);
+    redis_server_stop(&server);
+    scratch_remove();
+    return 0;
+}
+
+void begin(void) {
+    if (!redis)
+        skip();
+    redis_server_ask(&server, "FLUSHALL");
+}
+
+tamis_filter *open_filter(const char *name) {
+    tamis_filter *filter = NULL;
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = true;
+    OK(tamis_redis_filter_open(&filter, redis, name, &options, &err));
+    return filter;
+}
+
+tamis_filter *make_filter(uint64_t expect, size_t from, size_t count) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    want.expect = expect;
+    want.fpr = 1e-3;
+    want.kind = TAMIS_KIND_BLOCKED;
+    OK(tamis_plan_make(&plan, &want, &err));
+    OK(tamis_filter_create(&filter, &plan, NULL, &err));
+    OK(tamis_filter_add_many(filter, keys + from, count, NULL, NULL, &err));
+    return filter;
+}
+
+size_t count_seen(const tamis_filter *filter, size_t from, size_t count) {
+    tamis_answer *answers = calloc(count, sizeof *answers);
+    size_t done = 0, seen = 0;
+    OK(tamis_filter_contains_many(filter, keys + from, count, answers, &done, &err));
+    assert_int_equal(done, count);
+    for (size_t i = 0; i < count; i++)
+        seen += answers[i] == TAMIS_SEEN;
+    free(answers);
+    return seen;
+}
+
+void assert_alike(const tamis_filter *one, const tamis_filter *other, size_t count) {
+    tamis_answer *first = calloc(count, sizeof *first), *second = calloc(count, sizeof *second);
+    OK(tamis_filter_contains_many(one, keys, count, first, NULL, &err));
+    OK(tamis_filter_contains_many(other, keys, count, second, NULL, &err));
+    assert_memory_equal(first, second, count * sizeof *first);
+    free(first);
+    free(second);
+}
+
+const char *partition_of(const char *name, int i) {
+    static char found[100];
+    char pattern[100];
+    snprintf(pattern, sizeof pattern, "tamis:{%s:*:%d}:bits", name, i);
+    const char *all = redis_server_ask(&server, "KEYS %s", pattern);
+    snprintf(found, sizeof found, "%s", all);
+    assert_true(*found && !strchr(found, ' '));
+    return found;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Aliases, drop, expiry and union of filters on a server. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/redis_filters.h"
+
+static void push(const char *name, uint64_t expect, size_t from, size_t count) {
+    tamis_filter *made = make_filter(expect, from, count);
+    OK(tamis_redis_push(made, redis, name, NULL, &err));
+    tamis_filter_free(made);
+}
+
+/* ---- alias ---- */
+
+static void an_alias_is_followed_by_open_handles(void **state) {
+    (void)state;
+    begin();
+    push("monday", 20000, 0, 10000);
+    push("tuesday?partition=4096", 40000, 10000, 10000);
+    OK(tamis_redis_alias(redis, "today", "monday", &err));
+    tamis_filter *handle = open_filter("today");
+    assert_int_equal(count_seen(handle, 0, 10000), 10000);
+    OK(tamis_redis_alias(redis, "today", "tuesday", &err));
+    assert_int_equal(count_seen(handle, 10000, 10000), 10000);
+    assert_in_range(count_seen(handle, 0, 10000), 0, 100);
+
+    /* What is added by the alias is in its target, which a push by the alias replaces. */
+    OK(tamis_filter_add_many(handle, keys + 50000, 100, NULL, NULL, &err));
+    tamis_filter *direct = open_filter("tuesday"), *monday = open_filter("monday");
+    assert_int_equal(count_seen(direct, 50000, 100), 100);
+    push("today", 40000, 60000, 1000);
+    assert_int_equal(count_seen(direct, 60000, 1000), 1000);
+    assert_int_equal(count_seen(handle, 60000, 1000), 1000);
+    assert_in_range(count_seen(direct, 50000, 100), 0, 5);
+
+    /* What it pointed at before stays: it was not replaced. */
+    OK(tamis_redis_alias(redis, "today", "monday", &err));
+    OK(tamis_filter_add_many(handle, keys + 70000, 10, NULL, NULL, &err));
+    assert_int_equal(count_seen(monday, 70000, 10), 10);
+    assert_int_equal(redis_server_number(&server, "PTTL %s", partition_of("monday", 0)), -1);
+    tamis_filter_free(monday);
+    tamis_filter_free(direct);
+    tamis_filter_free(handle);
+}
+
+static void an_alias_is_made_and_removed(void **state) {
+    (void)state;
+    begin();
+    tamis_filter *none = NULL;
+    push("f", 1000, 0, 500);
+    FAILS(tamis_redis_alias(redis, "a", "g", &err), TAMIS_E_ABSENT, "g: there is no such filter");
+    FAILS(tamis_redis_alias(redis, "f", "f", &err), TAMIS_E_INVALID, "alias of itself");
+    FAILS(tamis_redis_alias(redis, "a", NULL, &err), TAMIS_E_ABSENT, "a: there is no such filter");
+    FAILS(tamis_redis_alias(redis, "a?layout=java", "f", &err), TAMIS_E_UNSUPPORTED, "knows no alias");
+    FAILS(tamis_redis_alias(redis, "a?x=y", "f", &err), TAMIS_E_INVALID, "'x' is not known");
+    OK(tamis_redis_alias(redis, "a", "f", &err));
+    FAILS(tamis_redis_alias(redis, "b", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
+    FAILS(tamis_redis_alias(redis, "f", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
+    push("g", 1000, 0, 1);
+    FAILS(tamis_redis_alias(redis, "f", "g", &err), TAMIS_E_MISMATCH, "f: is a filter itself");
+
+    tamis_filter *handle = open_filter("a");
+    OK(tamis_redis_alias(redis, "a", NULL, &err));
+    tamis_answer answer = TAMIS_UNKNOWN;
+    FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_ABSENT, "was dropped");
+    FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_ABSENT, "there is no such filter");
+    /* Put there by hand: one level is followed. */
+    redis_server_ask(&server, "HSET tamis:{a} alias b");
+    redis_server_ask(&server, "HSET tamis:{b} alias f");
+    FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_MISMATCH,
+          "an alias of what is an alias");
+    tamis_filter_free(handle);
+}
+
+/* The keys of a handle's batch were asked under one filter: keys 0..999 are in both, others in one of them. */
+static atomic_bool over;
+static atomic_uint batches;
+
+static void *ask_always(void *context) {
+    tamis_filter *filter = context;
+    tamis_answer answers[3000];
+    tamis_error why = TAMIS_ERROR_INIT;
+    while (!atomic_load(&over)) {
+        unsigned seen[3] = {0, 0, 0};
+        if (tamis_filter_contains_many(filter, keys, 3000, answers, NULL, &why) != TAMIS_OK)
+            return strdup(why.text);
+        for (int i = 0; i < 3000; i++)
+            seen[i / 1000] += answers[i] == TAMIS_SEEN;
+        if (seen[0] != 1000)
+            return strdup("a key that is in both is called absent");
+        if (!(seen[1] == 1000 && seen[2] < 100) && !(seen[2] == 1000 && seen[1] < 100))
+            return strdup("a batch is not of one filter");
+        atomic_fetch_add(&batches, 1);
+    }
+    return NULL;
+}
+
+static void a_batch_is_of_one_filter_while_an_alias_switches(void **state) {
+    (void)state;
+    begin();
+    enum { THREADS = 2 };
+    pthread_t threads[THREADS];
+    tamis_filter *handles[THREADS], *other = make_filter(5000, 0, 1000);
+    push("one?partition=4096", 5000, 0, 2000);
+    OK(tamis_filter_add_many(other, keys + 2000, 1000, NULL, NULL, &err));
+    OK(tamis_redis_push(other, redis, "other", NULL, &err));
+    OK(tamis_redis_alias(redis, "a", "one", &err));
+    for (int i = 0; i < THREADS; i++) {
+        handles[i] = open_filter("a");
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_always, handles[i]), 0);
+    }
+    for (uint64_t i = 0; i < test_scale(200, 20, 50); i++) {
+        const unsigned before = atomic_load(&batches);
+        OK(tamis_redis_alias(redis, "a", i % 2 ? "one" : "other", &err));
+        while (atomic_load(&batches) < before + 1)
+            sched_yield();
+    }
+    atomic_store(&over, true);
+    for (int i = 0; i < THREADS; i++) {
+        void *fault = NULL;
+        pthread_join(threads[i], &fault);
+        if (fault)
+            fail_msg("%s", (char *)fault);
+        tamis_filter_free(handles[i]);
+    }
+    tamis_filter_free(other);
+}
+
+/* ---- drop ---- */
+
+static void drop_leaves_nothing(void **state) {
+    (void)state;
+    begin();
+    push("f?partition=4096", 30000, 0, 1000);
+    push("f?partition=8192", 30000, 0, 1000); /* and so before is there too */
+    tamis_filter *handle = open_filter("f"), *adder = open_filter("f");
+    tamis_answer answer = TAMIS_UNKNOWN;
+    OK(tamis_redis_alias(redis, "a", "f", &err));
+    OK(tamis_redis_drop(redis, "a", &err));
+    assert_int_equal(count_seen(handle, 0, 1000), 1000);
+    OK(tamis_redis_drop(redis, "f", &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_ABSENT, "was dropped");
+    assert_int_equal(answer, TAMIS_UNKNOWN);
+    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_ABSENT, "there is no such filter");
+
+    /* An add finds out too late, and leaves nothing for ever. */
+    FAILS(tamis_filter_add(adder, "x", 1, &answer, &err), TAMIS_E_ABSENT, "was dropped");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
+    const char *key = redis_server_ask(&server, "RANDOMKEY");
+    char name[100];
+    snprintf(name, sizeof name, "%s", key);
+    assert_in_range(redis_server_number(&server, "PTTL %s", name), 1, 60000);
+    tamis_filter_free(handle);
+    tamis_filter_free(adder);
+}
+
+static void drop_ends_what_a_drop_that_was_killed_began(void **state) {
+    (void)state;
+    begin();
+    push("f", 30000, 0, 1000);
+    char plan[500];
+    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+    redis_server_ask(&server, "HSET tamis:{f} before %s", plan);
+    redis_server_ask(&server, "HDEL tamis:{f} plan state");
+    OK(tamis_redis_drop(redis, "f", &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
+static void drop_and_expire_know_layout_java(void **state) {
+    (void)state;
+    begin();
+    const char *name = "topic?layout=java&expect=3000&fpr=0.03";
+    tamis_filter *handle = open_filter(name);
+    FAILS(tamis_redis_drop(redis, name, &err), TAMIS_E_ABSENT, "there is no such filter");
+    OK(tamis_filter_add_many(handle, keys, 10, NULL, NULL, &err));
+    OK(tamis_redis_expire(redis, name, 5000000, &err));
+    assert_in_range(redis_server_number(&server, "PTTL bf:topic"), 4900000, 5000000);
+    OK(tamis_redis_expire(redis, name, 0, &err));
+    assert_int_equal(redis_server_number(&server, "PTTL bf:topic"), -1);
+    OK(tamis_redis_drop(redis, name, &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    tamis_filter_free(handle);
+}
+
+/* ---- expire ---- */
+
+static void expire_is_of_all_keys(void **state) {
+    (void)state;
+    begin();
+    char key[100];
+    push("f?partition=4096", 30000, 0, 1000);
+    OK(tamis_redis_alias(redis, "a", "f", &err));
+    OK(tamis_redis_expire(redis, "a", 5000000, &err));
+    for (int i = 0; i < 3; i++)
+        assert_in_range(redis_server_number(&server, "PTTL %s", partition_of("f", i)), 4900000, 5000000);
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 4900000, 5000000);
+    OK(tamis_redis_expire(redis, "f", 0, &err));
+    assert_int_equal(redis_server_number(&server, "PTTL tamis:{f}"), -1);
+    assert_int_equal(redis_server_number(&server, "PTTL %s", partition_of("f", 1)), -1);
+    OK(tamis_redis_expire(redis, "f", 1, &err));
+    tamis_filter *none = NULL;
+    while (redis_server_number(&server, "EXISTS tamis:{f}"))
+        sched_yield();
+    FAILS(tamis_redis_filter_open(&none, redis, "f", NULL, &err), TAMIS_E_ABSENT, "there is no such filter");
+    FAILS(tamis_redis_expire(redis, "f", 1, &err), TAMIS_E_ABSENT, "there is no such filter");
+    snprintf(key, sizeof key, "f");
+    FAILS(tamis_redis_expire(redis, key, UINT64_MAX, &err), TAMIS_E_RANGE, "too long");
+}
+
+/* ---- union ---- */
+
+static void *add_singly(void *context) {
+    tamis_filter *filter = context;
+    tamis_error why = TAMIS_ERROR_INIT;
+    for (size_t i = 0; i < 5000; i += 10)
+        if (tamis_filter_add_many(filter, keys + i, 10, NULL, NULL, &why) != TAMIS_OK)
+            return strdup(why.text);
+    return NULL;
+}
+
+static void unite_loses_no_add(void **state) {
+    (void)state;
+    begin();
+    pthread_t thread;
+    void *fault = NULL;
+    push("f?partition=16384", 200000, 50000, 1000);
+    OK(tamis_redis_expire(redis, "f", 5000000, &err));
+    tamis_filter *adder = open_filter("f"), *there = open_filter("f"), *pulled = NULL;
+    tamis_filter *mine = make_filter(200000, 100000, 100000);
+    assert_int_equal(pthread_create(&thread, NULL, add_singly, adder), 0);
+    OK(tamis_redis_unite(there, mine, &err));
+    pthread_join(thread, &fault);
+    if (fault)
+        fail_msg("%s", (char *)fault);
+    assert_int_equal(count_seen(there, 0, 5000), 5000);
+    assert_int_equal(count_seen(there, 50000, 1000), 1000);
+    assert_int_equal(count_seen(there, 100000, 100000), 100000);
+
+    /* Just these bits: a union in memory has the same. */
+    tamis_filter *second = make_filter(200000, 0, 5000), *third = make_filter(200000, 50000, 1000);
+    OK(tamis_filter_union(mine, second, &err));
+    OK(tamis_filter_union(mine, third, &err));
+    OK(tamis_redis_pull(there, &pulled, &err));
+    assert_true(tamis_filter_is_equal(mine, pulled));
+    tamis_filter_free(second);
+    tamis_filter_free(third);
+    assert_string_equal(redis_server_ask(&server, "KEYS *unite*"), "");
+    assert_in_range(redis_server_number(&server, "PTTL %s", partition_of("f", 1)), 4900000, 5000000);
+    tamis_filter_free(pulled);
+    tamis_filter_free(mine);
+    tamis_filter_free(adder);
+    tamis_filter_free(there);
+}
+
+/* A partition that is gone is not made anew of what is united into it. */
+static void unite_does_not_mend_what_is_lost(void **state) {
+    (void)state;
+    begin();
+    push("f", 1000, 0, 1000);
+    tamis_filter *there = open_filter("f"), *mine = make_filter(1000, 0, 10),
+                 *other = make_filter(2000, 0, 10);
+    FAILS(tamis_redis_unite(there, other, &err), TAMIS_E_MISMATCH, "build both alike");
+    FAILS(tamis_redis_unite(mine, other, &err), TAMIS_E_UNSUPPORTED, "not a filter of a server");
+    redis_server_ask(&server, "DEL %s", partition_of("f", 0));
+    FAILS(tamis_redis_unite(there, mine, &err), TAMIS_E_DAMAGED, "partition 0 is gone");
+    tamis_answer answer = TAMIS_UNKNOWN;
+    FAILS(tamis_filter_contains(there, "x", 1, &answer, &err), TAMIS_E_DAMAGED, "partition 0 is gone");
+    tamis_filter_free(mine);
+    tamis_filter_free(other);
+    tamis_filter_free(there);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_alias_is_followed_by_open_handles),
+        cmocka_unit_test(an_alias_is_made_and_removed),
+        cmocka_unit_test(a_batch_is_of_one_filter_while_an_alias_switches),
+        cmocka_unit_test(drop_leaves_nothing),
+        cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
+        cmocka_unit_test(drop_and_expire_know_layout_java),
+        cmocka_unit_test(expire_is_of_all_keys),
+        cmocka_unit_test(unite_loses_no_add),
+        cmocka_unit_test(unite_does_not_mend_what_is_lost),
+    };
+    return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);
+}

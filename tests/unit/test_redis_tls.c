@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* rediss:// to a real server, with certificates made here by openssl(1). */
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <tamis/redis.h>
+
+#include "support/fault.h"
+#include "support/redis_server.h"
+
+#define PLAN "layout=java&expect=100000&fpr=0.01"
+
+enum { KEYS = 20000 };
+
+static redis_server server;
+static int tls_port;
+static char port_text[8], folder[64];
+static tamis_error err;
+static size_t descriptors;
+static const char *connecting = "20s"; /* may take so long */
+static const char *options[] = {"--tls-port",
+                                port_text,
+                                "--tls-cert-file",
+                                NULL,
+                                "--tls-key-file",
+                                NULL,
+                                "--tls-ca-cert-file",
+                                NULL,
+                                "--tls-auth-clients",
+                                "no",
+                                NULL};
+
+static const char *file(const char *name) {
+    static char paths[8][100];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+/* Two authorities; of the first a server's certificate and a client's. */
+static bool make_certificates(void) {
+    char script[2000];
+    snprintf(
+        script, sizeof script,
+        "cd %s && exec > log 2>&1 && new='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3' && "
+        "for ca in ca other; do openssl req -x509 $new -subj /CN=$ca -keyout $ca.key -out $ca.pem || exit 1; "
+        "done && for who in server client; do "
+        "openssl req $new -subj /CN=$who -addext subjectAltName=IP:127.0.0.1,DNS:redis.test "
+        "-keyout $who.key -out $who.csr && openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca.key "
+        "-CAcreateserial -days 3 -copy_extensions copy -out $who.pem || exit 1; done && "
+        "openssl ec -in client.key -aes256 -passout pass:x -out locked.key",
+        folder);
+    return system(script) == 0;
+}
+
+static int free_port(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(door, (struct sockaddr *)&address, size) < 0 ||
+        getsockname(door, (struct sockaddr *)&address, &size) < 0)
+        abort();
+    close(door);
+    return ntohs(address.sin_port);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    descriptors = fault_open_descriptors();
+    if (!redis_server_installed() ||
+        system("command -v openssl > /dev/null && ldd $(command -v redis-server) | grep -q libssl") != 0)
+        return 0;
+    strcpy(folder, "/tmp/tamis-tls-XXXXXX");
+    if (!mkdtemp(folder) || !make_certificates())
+        return -1;
+    tls_port = free_port();
+    snprintf(port_text, sizeof port_text, "%d", tls_port);
+    options[3] = strdup(file("server.pem"));
+    options[5] = strdup(file("server.key"));
+    options[7] = strdup(file("ca.pem"));
+    redis_server_start(&server, options);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    char remove[100];
+    (void)state;
+    redis_server_stop(&server);
+    snprintf(remove, sizeof remove, "rm -r %s", folder);
+    if (*folder && system(remove) != 0)
+        return -1;
+    for (int i = 3; i <= 7; i += 2)
+        free((void *)(uintptr_t)options[i]);
+    return fault_open_descriptors() == descriptors ? 0 : -1;
+}
+
+static void need_server(void) {
+    if (!server.pid)
+        skip();
+    redis_server_ask(&server, "FLUSHALL");
+}
+
+static tamis_status try_open(tamis_redis **redis, int port, const char *parameters,
+                             const tamis_allocator *allocator) {
+    char uri[600];
+    snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d?timeout=%s&read_timeout=20s&retry_interval=1ms&%s", port,
+             connecting, parameters);
+    snprintf(err.text, sizeof err.text, "-");
+    return tamis_redis_open(redis, uri, allocator, &err);
+}
+
+static const char *trusting(const char *more) {
+    static char text[300];
+    snprintf(text, sizeof text, "cacert=%s%s", file("ca.pem"), more);
+    return text;
+}
+
+static void refuses(int port, const char *parameters, tamis_status want, const char *said) {
+    tamis_redis *redis = NULL;
+    tamis_status status = try_open(&redis, port, parameters, NULL);
+    if (status != want || !strstr(err.text, said) || !strstr(err.text, "; "))
+        fail_msg("%s: %s: %s", parameters, tamis_status_name(status), err.text);
+    assert_null(redis);
+}
+
+static tamis_redis *open_it(const char *parameters) {
+    tamis_redis *redis = NULL;
+    if (try_open(&redis, tls_port, parameters, NULL) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return redis;
+}
+
+/* Adds and asks many keys. */
+static tamis_status use(tamis_redis *redis, uint64_t count) {
+    static uint64_t values[KEYS];
+    static tamis_key keys[KEYS];
+    static tamis_answer answers[KEYS];
+    tamis_filter *filter = NULL;
+    tamis_status status = tamis_redis_filter_open(&filter, redis, "n?" PLAN, NULL, &err);
+    if (status != TAMIS_OK)
+        return status;
+    for (uint64_t i = 0; i < count; i++) {
+        values[i] = i;
+        keys[i] = (tamis_key){&values[i], sizeof values[i]};
+    }
+    status = tamis_filter_add_many(filter, keys, count, answers, NULL, &err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_contains_many(filter, keys, count, answers, NULL, &err);
+    for (uint64_t i = 0; i < count && status == TAMIS_OK; i++)
+        assert_int_equal(answers[i], TAMIS_SEEN);
+    tamis_filter_free(filter);
+    return status;
+}
+
+static long long connections(void) {
+    const char *info = redis_server_ask(&server, "INFO stats");
+    return strtoll(strstr(info, "total_connections_received:") + 27, NULL, 10);
+}
+
+static void a_server_that_is_trusted_is_spoken_to(void **state) {
+    (void)state;
+    need_server();
+    tamis_redis *redis = open_it(trusting(""));
+    long long before = connections();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(use(redis, KEYS), TAMIS_OK);
+    assert_int_equal(connections(), before + 1); /* that of the question itself: ours was kept */
+    assert_true(redis_server_number(&server, "BITCOUNT bf:n") > KEYS);
+    tamis_redis_close(redis);
+    redis = open_it(trusting("&sni=redis.test"));
+    assert_int_equal(use(redis, 10), TAMIS_OK);
+    tamis_redis_close(redis);
+    redis = open_it("verify=no");
+    assert_int_equal(use(redis, 10), TAMIS_OK);
+    tamis_redis_close(redis);
+}
+
+static void one_that_is_not_is_refused(void **state) {
+    char other[200];
+    (void)state;
+    need_server();
+    refuses(tls_port, "verify=yes", TAMIS_E_REFUSED, "certificate");
+    snprintf(other, sizeof other, "cacert=%s", file("other.pem"));
+    refuses(tls_port, other, TAMIS_E_REFUSED, "certificate");
+    refuses(tls_port, trusting("&sni=else.test"), TAMIS_E_REFUSED, "hostname mismatch");
+    connecting = "20ms"; /* a Redis without TLS waits for the end of a line */
+    refuses(server.port, trusting(""), TAMIS_E_TIMEOUT, "has it that at this port?");
+    connecting = "20s";
+}
+
+static void files_that_are_none_are_named(void **state) {
+    char text[300];
+    (void)state;
+    need_server();
+    refuses(tls_port, "cacert=/nowhere.pem", TAMIS_E_IO, "cacert=/nowhere.pem");
+    snprintf(text, sizeof text, "cacert=%s", file("log"));
+    refuses(tls_port, text, TAMIS_E_IO, "cacert=");
+    snprintf(text, sizeof text, "cert=%s", file("client.pem"));
+    refuses(tls_port, text, TAMIS_E_INVALID, "give both");
+    snprintf(text, sizeof text, "cert=%s&key=%s", file("client.pem"), file("server.key"));
+    refuses(tls_port, text, TAMIS_E_IO, "key=");
+    snprintf(text, sizeof text, "cert=%s&key=%s", file("client.pem"), file("locked.key"));
+    refuses(tls_port, text, TAMIS_E_IO, "passphrase"); /* and no question at the terminal */
+    refuses(tls_port, "verify=maybe", TAMIS_E_INVALID, "verify");
+    char uri[100];
+    tamis_redis *redis = NULL;
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?cacert=x", server.port);
+    assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_E_INVALID); /* without TLS */
+}
+
+static void a_server_may_want_a_certificate(void **state) {
+    char text[400], more[250];
+    (void)state;
+    need_server();
+    redis_server_ask(&server, "CONFIG SET tls-auth-clients yes");
+    refuses(tls_port, trusting(""), TAMIS_E_REFUSED, "certificate required");
+    snprintf(more, sizeof more, "&cert=%s&key=%s", file("client.pem"), file("client.key"));
+    snprintf(text, sizeof text, "%s", trusting(more));
+    tamis_redis *redis = open_it(text);
+    assert_int_equal(use(redis, 100), TAMIS_OK);
+    tamis_redis_close(redis);
+    snprintf(more, sizeof more, "&cert=%s&key=%s", file("other.pem"), file("other.key"));
+    snprintf(text, sizeof text, "%s", trusting(more));
+    refuses(tls_port, text, TAMIS_E_REFUSED, "TLS: ");
+    redis_server_ask(&server, "CONFIG SET tls-auth-clients no");
+}
+
+static void each_byte_may_come_alone_and_each_call_fail(void **state) {
+    static const struct {
+        fault_call call;
+        int error_number;
+        bool onwards;
+    } ways[] = {{FAULT_SEND, FAULT_SHORT, true},    {FAULT_RECEIVE, FAULT_SHORT, true},
+                {FAULT_SEND, EAGAIN, false},        {FAULT_RECEIVE, EAGAIN, false},
+                {FAULT_SEND, EINTR, false},         {FAULT_RECEIVE, EINTR, false},
+                {FAULT_RECEIVE, ECONNRESET, false}, {FAULT_SEND, EPIPE, false}};
+    (void)state;
+    need_server();
+    size_t before = fault_open_descriptors();
+    fault_install();
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        bool reached = true;
+        for (uint64_t n = 1; reached; n++) {
+            fault_memory memory = {0};
+            tamis_allocator allocator = fault_memory_allocator(&memory);
+            tamis_redis *redis = NULL;
+            bool mended = ways[w].error_number != ECONNRESET && ways[w].error_number != EPIPE;
+            fault_arm(ways[w].call, n, ways[w].error_number, ways[w].onwards);
+            tamis_status status = try_open(&redis, tls_port, trusting(""), &allocator);
+            bool opened = status == TAMIS_OK;
+            if (opened)
+                status = use(redis, 10);
+            reached = fault_fired() > 0;
+            fault_disarm();
+            assert_true(reached || n > 1);
+            /* What fails while it is opened is told at once; later it is ridden out. */
+            if (status != TAMIS_OK && (mended || opened || status != TAMIS_E_IO))
+                fail_msg("%s %" PRIu64 ": %s", fault_call_name(ways[w].call), n, err.text);
+            tamis_redis_close(redis);
+            assert_int_equal(memory.live_blocks, 0);
+            assert_int_equal(fault_open_descriptors(), before);
+        }
+    }
+    fault_remove();
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    need_server();
+    bool failed = true;
+    for (uint64_t n = 1; failed; n++) {
+        fault_memory memory = {.fail_at = n};
+        tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_redis *redis = NULL;
+        tamis_status status = try_open(&redis, tls_port, trusting(""), &allocator);
+        failed = memory.refused > 0;
+        assert_int_equal(status, failed ? TAMIS_E_NOMEM : TAMIS_OK);
+        tamis_redis_close(redis);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_is_trusted_is_spoken_to),
+        cmocka_unit_test(one_that_is_not_is_refused),
+        cmocka_unit_test(files_that_are_none_are_named),
+        cmocka_unit_test(a_server_may_want_a_certificate),
+        cmocka_unit_test(each_byte_may_come_alone_and_each_call_fail),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
