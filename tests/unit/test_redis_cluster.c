@@ -19,6 +19,7 @@
 
 #include "store/redis/redis_int.h"
 #include "support/redis_cluster.h"
+#include "support/redis_whole.h"
 
 enum { MOST = 100000, BATCH = 500 };
 
@@ -172,6 +173,15 @@ static void spreads_over_the_masters(void **state) {
     assert_all_in(filter, 500);
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
     tamis_filter_free(filter);
+    tamis_redis_close(redis);
+}
+
+static void moves_whole_filters(void **state) {
+    (void)state;
+    tamis_redis *redis = open_cluster("");
+    redis_whole_filters(redis);
+    for (unsigned i = 0; i < CLUSTER_MASTERS; i++)
+        redis_whole_expires(cluster_master(i * 5461 + 100), 1);
     tamis_redis_close(redis);
 }
 
@@ -374,6 +384,7 @@ int main(void) {
         cmocka_unit_test(has_one_database),
         cmocka_unit_test(agrees_on_slots),
         cmocka_unit_test(spreads_over_the_masters),
+        cmocka_unit_test(moves_whole_filters),
         cmocka_unit_test(tells_clusters_from_others),
         cmocka_unit_test(adds_while_slots_move),
         cmocka_unit_test(adds_while_masters_change),

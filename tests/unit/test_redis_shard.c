@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "store/redis/redis_int.h"
 #include "support/redis_server.h"
+#include "support/redis_whole.h"
 
 enum { SERVERS = 3, MOST = 100000 };
 
@@ -213,6 +214,15 @@ static bool find_bits(const redis_server *server, char to[200]) {
 }
 
 /* On each server, so that the footer's answer comes before that of the plan, and after it. */
+static void moves_whole_filters(void **state) {
+    (void)state;
+    begin("");
+    tamis_redis *redis = open_servers();
+    redis_whole_filters(redis);
+    redis_whole_expires(servers, SERVERS);
+    tamis_redis_close(redis);
+}
+
 static void tells_damage_from_absence(void **state) {
     (void)state;
     for (int i = 0; i < SERVERS; i++) {
@@ -409,6 +419,7 @@ int main(void) {
         cmocka_unit_test(spreads_partitions_by_checksum),
         cmocka_unit_test(keeps_a_filter_of_one_key_on_one_server),
         cmocka_unit_test(drops_the_keys_of_every_server),
+        cmocka_unit_test(moves_whole_filters),
         cmocka_unit_test(tells_damage_from_absence),
         cmocka_unit_test(every_key_expires),
         cmocka_unit_test(refuses_layouts_of_one_server),

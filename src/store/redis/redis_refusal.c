@@ -32,8 +32,8 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
         {"NOPERM",
          "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
-         "+bitfield +getrange +setrange +bitcount +hget +hset +hsetnx +eval +pexpire +pttl +persist +del "
-         "+unlink",
+         "+bitfield +getrange +setrange +bitcount +bitop +strlen +get +set +del +hget +hmget +hset +hsetnx "
+         "+hdel +eval +pexpire +pttl +persist +unlink",
          TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
          TAMIS_E_REFUSED},
