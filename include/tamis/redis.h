@@ -18,16 +18,26 @@ extern "C" {
 #endif
 
 /*
- * A server, named by a URI:
+ * A server or several, named by a URI:
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
  *     rediss://...                              with TLS
+ *     redis+shard://host:port,host:port,.../db  servers that know nothing of each other, 64 at most: a Redis key is on
+ *                                               server crc32(key) mod their number, in the order of the list (layouts
+ *                                               that have a rule of their own choose by that)
+ *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
+ *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER, while it is; user and
+ *                                               password are the server's, the sentinels' are parameters
  *
- * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind a ? and between &:
+ * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
+ * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
+ * as for every client. Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
+ * a ? and between &:
  *
  *     timeout=1s         for one connection to be made, the look-up of its name included
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
+ *     sentinel_user=, sentinel_password=
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *
  * and of rediss:// alone:

@@ -1,7 +1,7 @@
 <?php
 // SPDX-License-Identifier: BSD-2-Clause
-// redis.php SOCKET VERSION add|ask|clear|places BITS PROBES SERVERS: the filter "seen" in Redis bitmaps as a published PHP
-// class keeps it, in its versions 1, 2 and 3, by php-redis. Keys come from standard input, in hexadecimal; for each goes
+// redis.php SOCKET,... VERSION add|ask|clear|places BITS PROBES SERVERS: the filter "seen" in Redis bitmaps as a published
+// PHP class keeps it, in its versions 1, 2 and 3, by php-redis, on as many servers as there are sockets. Keys come from standard input, in hexadecimal; for each goes
 // out 1 (it was there) or 0, or for `places` "server key=offset ...", which asks no server.
 
 const NAME = 'seen';
@@ -133,16 +133,21 @@ class Version3 extends Version2
     }
 }
 
-[, $socket, $version, $verb, $bits, $probes, $servers] = $argv;
+[, $sockets, $version, $verb, $bits, $probes, $servers] = $argv;
 $class = "Version$version";
 $filter = new $class((int) $bits, (int) $probes, (int) $servers);
 if ($verb !== 'places') {
-    $redis = new Redis();
-    $redis->connect($socket);
+    $redis = array_map(function ($socket) {
+        $one = new Redis();
+        $one->connect($socket);
+        return $one;
+    }, explode(',', $sockets));
 }
 if ($verb === 'clear') {
     foreach ($filter->parts() as $name) {
-        $redis->del($name);
+        foreach ($redis as $one) {
+            $one->del($name);
+        }
     }
     exit;
 }
@@ -155,6 +160,6 @@ while (($line = fgets(STDIN)) !== false) {
         }
         echo "\n";
     } else {
-        echo $filter->$verb($redis, $key) ? 1 : 0, "\n";
+        echo $filter->$verb($redis[$filter->server($key)], $key) ? 1 : 0, "\n";
     }
 }

@@ -1,12 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Layouts php1, php2 and php3 beside PHP and php-redis, on random keys that come again: either answers what the other would,
-# sees what the other wrote, and removes it. Places in filters of more bits than a Redis here has room for are compared alone.
+# sees what the other wrote, and removes it, on one server and on three. Places in filters of more bits than a Redis here has room for are compared alone.
 set -u
 php -m 2>/dev/null | grep -qx redis || { echo "skipped: no php with its redis module (php-cli, php-redis)"; exit 77; }
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
-redis_start
+ports=() sockets=()
+for server in 1 2 3; do
+    redis_start
+    ports+=("127.0.0.1:$redis_port") sockets+=("$redis_socket")
+done
 here=$TAMIS_SOURCE_DIR/tests/interop
 ours=$TAMIS_INTEROP_DIR/redis_filter
 
@@ -18,42 +22,53 @@ keys() {
 }
 die() { echo "$*"; exit 1; }
 
-# both VERSION BITS PROBES
+# both VERSION BITS PROBES SERVERS
 both() {
-    local uri="$redis_uri/seen?layout=php$1&bits=$2&probes=$3" php=("$here/redis.php" "$redis_socket" "$1")
+    local IFS=,
+    local at="${ports[*]:0:$4}" on="${sockets[*]:0:$4}"
+    local uri="redis+shard://$at/seen?layout=php$1&bits=$2&probes=$3" php=("$here/redis.php" "$on" "$1")
+    [ "$4" -gt 1 ] || uri=redis://${uri#*://}
     tamis() { "$ours" "$1" "$uri" || exit 1; }
-    php() { command php "${php[@]}" "$1" "$bits" "$probes" 1 || exit 1; }
-    local bits=$2 probes=$3
+    php() { command php "${php[@]}" "$1" "$bits" "$probes" "$servers" || exit 1; }
+    local bits=$2 probes=$3 servers=$4
     # The same records to one and, after it was cleared by the other, to the other: the same answers, the same bits.
     php add <"$work/keys" >"$work/php"
     tamis ask <"$work/others" >"$work/tamis.asked"
-    php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$1 $2 $3: answers to questions differ"
-    sort -u "$work/tamis.asked" | tr -d '\n' | grep -qx 01 || die "php$1 $2 $3: no two answers"
+    php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$*: answers to questions differ"
+    sort -u "$work/tamis.asked" | tr -d '\n' | grep -qx 01 || die "php$*: no two answers"
     redis_dump >"$work/php.bits"
+    [ "$(cut -d " " -f 1 "$work/php.bits" | sort -u | wc -l)" -eq "$4" ] || die "php$1: not on $4 servers"
     tamis clear
     [ -z "$(redis_dump)" ] || die "php$1: tamis does not remove what php wrote"
-    tamis add <"$work/keys" | cmp - "$work/php" || die "php$1 $2 $3: answers to adds differ"
-    redis_dump | cmp - "$work/php.bits" || die "php$1 $2 $3: bits differ"
-    php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$1 $2 $3: php does not see what tamis wrote"
+    tamis add <"$work/keys" | cmp - "$work/php" || die "php$*: answers to adds differ"
+    redis_dump | cmp - "$work/php.bits" || die "php$*: bits differ"
+    php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$*: php does not see what tamis wrote"
     # And each on top of the other.
     php add <"$work/others" >"$work/php"
-    tamis add <"$work/others" | sort -u | grep -qx 1 || die "php$1 $2 $3: tamis does not see what php added"
+    tamis add <"$work/others" | sort -u | grep -qx 1 || die "php$*: tamis does not see what php added"
     php clear
     [ -z "$(redis_dump)" ] || die "php$1: php does not remove what tamis wrote"
 }
 
-# Names and bytes of all there is.
+# Names and bytes of all there is on each server.
 redis_dump() {
-    command php -r '$redis = new Redis(); $redis->connect($argv[1]); $keys = $redis->keys("*"); sort($keys);
-        foreach ($keys as $key) echo $key, " ", md5($redis->get($key)), " ", $redis->bitCount($key), "\n";' "$redis_socket"
+    command php -r 'foreach (array_slice($argv, 1) as $server => $socket) {
+        $redis = new Redis(); $redis->connect($socket); $keys = $redis->keys("*"); sort($keys);
+        foreach ($keys as $key) echo "$server $key ", md5($redis->get($key)), " ", $redis->bitCount($key), "\n"; }' \
+        "${sockets[@]}"
 }
 
 keys "$(scaled 1000 5000 50000)" 700 1 >"$work/keys"
 keys "$(scaled 500 2000 20000)" 2000 2 >"$work/others"
 for version in 1 2 3; do
-    both $version 21895 5
-    both $version 9001 12
-    both $version 20000003 24
+    both $version 21895 5 1
+    both $version 9001 12 1
+    both $version 20000003 24 1
+done
+for version in 2 3; do
+    both $version 21895 5 3
+    both $version 20000003 24 3
+    both $version 9001 12 2
 done
 
 # places VERSION BITS PROBES SERVERS

@@ -37,8 +37,8 @@ static void parse(const char *text) {
 static void every_part_is_found(void **state) {
     (void)state;
     parse("redis://ann:s3cret@cache.example.org:7000/5/seen?expect=10&fpr=0.01");
-    assert_string_equal(uri.address.host, "cache.example.org");
-    assert_int_equal(uri.address.port, 7000);
+    assert_string_equal(uri.addresses[0].host, "cache.example.org");
+    assert_int_equal(uri.addresses[0].port, 7000);
     assert_string_equal(uri.user, "ann");
     assert_string_equal(uri.password, "s3cret");
     assert_int_equal(uri.db, 5);
@@ -54,8 +54,8 @@ static void every_part_is_found(void **state) {
 static void what_is_left_out_has_a_value_of_its_own(void **state) {
     (void)state;
     parse("redis://");
-    assert_string_equal(uri.address.host, "127.0.0.1");
-    assert_int_equal(uri.address.port, 6379);
+    assert_string_equal(uri.addresses[0].host, "127.0.0.1");
+    assert_int_equal(uri.addresses[0].port, 6379);
     assert_null(uri.user);
     assert_null(uri.password);
     assert_null(uri.name);
@@ -79,13 +79,13 @@ static void parts_are_decoded_after_they_are_told_apart(void **state) {
     parse("redis://a%3Ab:p%40%2F%3F%25@%68ost/2/x%2fy%00z%40?ttl=%31d");
     assert_string_equal(uri.user, "a:b");
     assert_string_equal(uri.password, "p@/?%");
-    assert_string_equal(uri.address.host, "host");
+    assert_string_equal(uri.addresses[0].host, "host");
     assert_int_equal(uri.name_size, 6);
     assert_memory_equal(uri.name, "x/y\0z@", 6);
     assert_string_equal(tamis__redis_uri_take(&uri, "ttl"), "1d");
     parse("redis://u:a@b@h/n"); /* the last @ of the authority ends the password */
     assert_string_equal(uri.password, "a@b");
-    assert_string_equal(uri.address.host, "h");
+    assert_string_equal(uri.addresses[0].host, "h");
     parse("redis://u:a:b@h/n");
     assert_string_equal(uri.password, "a:b");
 }
@@ -93,18 +93,18 @@ static void parts_are_decoded_after_they_are_told_apart(void **state) {
 static void an_ipv6_host_stands_in_brackets(void **state) {
     (void)state;
     parse("redis://[::1]/n");
-    assert_string_equal(uri.address.host, "::1");
-    assert_int_equal(uri.address.port, 6379);
+    assert_string_equal(uri.addresses[0].host, "::1");
+    assert_int_equal(uri.addresses[0].port, 6379);
     parse("redis://u:p@[fe80::1%25eth0]:7/n");
-    assert_string_equal(uri.address.host, "fe80::1%eth0");
-    assert_int_equal(uri.address.port, 7);
+    assert_string_equal(uri.addresses[0].host, "fe80::1%eth0");
+    assert_int_equal(uri.addresses[0].port, 7);
 }
 
 static void a_socket_has_its_path_for_a_host(void **state) {
     (void)state;
     parse("redis+unix://u:p@%2Frun%2Fre%3Adis.sock/4/n");
-    assert_string_equal(uri.address.host, "/run/re:dis.sock");
-    assert_int_equal(uri.address.port, 0);
+    assert_string_equal(uri.addresses[0].host, "/run/re:dis.sock");
+    assert_int_equal(uri.addresses[0].port, 0);
     assert_string_equal(uri.password, "p");
     assert_int_equal(uri.db, 4);
 }

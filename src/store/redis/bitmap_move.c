@@ -76,11 +76,23 @@ static void put_name(const sending *all, uint32_t key, tamis__link *link) {
 }
 
 /* Every other command renews, where it is time to. */
+static bool renews(const tamis__upload *up, size_t i) {
+    return up->renewed && i / 2 % TAMIS__CHUNKS_AT_ONCE == 0;
+}
+
+static uint32_t slot_of_chunk(void *context, size_t i) {
+    const sending *all = context;
+    const tamis__upload *up = all->up;
+    if (i % 2 == 0)
+        return tamis__redis_key_slot(all->at, tamis__chunk_of(up->there, i / 2).key);
+    return renews(up, i) ? tamis__redis_slot(all->at->redis, up->renewed, up->renewed_size) : TAMIS__NO_SLOT;
+}
+
 static bool put_chunk(void *context, size_t i, tamis__link *link) {
     const sending *all = context;
     const tamis__upload *up = all->up;
     if (i % 2 == 1) {
-        if (!up->renewed || i / 2 % TAMIS__CHUNKS_AT_ONCE != 0)
+        if (!renews(up, i))
             return false;
         tamis__link_command(link, 3);
         tamis__link_text(link, "PEXPIRE");
@@ -122,6 +134,11 @@ static const uint64_t *mark_of(const tamis__upload *up, const tamis__chunk *chun
     return NULL;
 }
 
+static uint32_t slot_of_mark(void *context, size_t i) {
+    const sending *all = context;
+    return tamis__redis_key_slot(all->at, tamis__chunk_of(all->up->there, i).key);
+}
+
 static bool put_mark(void *context, size_t i, tamis__link *link) {
     const sending *all = context;
     const tamis__chunk chunk = tamis__chunk_of(all->up->there, i);
@@ -157,7 +174,12 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(up->there);
     const uint64_t chunks = tamis__chunk_count(up->there);
     sending all = {up, at, NULL, 0, up->there->plan.bits / 8};
-    tamis__exchange exchange = {2 * chunks, &all, put_chunk, take_chunk, at->uri->shown};
+    tamis__exchange exchange = {.count = 2 * chunks,
+                                .context = &all,
+                                .ask = put_chunk,
+                                .take = take_chunk,
+                                .what = at->uri->shown,
+                                .slot = slot_of_chunk};
     all.bytes = tamis__alloc(&up->there->allocator, TAMIS__CHUNK, 1);
     if (!all.bytes)
         return tamis__fail_nomem(err, "redis", TAMIS__CHUNK);
@@ -166,5 +188,6 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     exchange.count = chunks;
     exchange.ask = put_mark;
     exchange.take = take_mark;
+    exchange.slot = slot_of_mark;
     return status == TAMIS_OK ? tamis__redis_run(at->redis, &exchange, NULL, err) : status;
 }

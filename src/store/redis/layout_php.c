@@ -196,18 +196,21 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 const tamis__layout tamis__layout_php1 = {.name = "php1",
+                                          .has_servers = true,
                                           .open = open_php1,
                                           .place = place_by_key,
                                           .key_name = name_whole,
                                           .estimate = estimate_by_key,
                                           .clear = clear};
 const tamis__layout tamis__layout_php2 = {.name = "php2",
+                                          .has_servers = true,
                                           .open = open_php2,
                                           .place = place_by_key,
                                           .key_name = name_by_key,
                                           .estimate = estimate_by_key,
                                           .clear = clear};
 const tamis__layout tamis__layout_php3 = {.name = "php3",
+                                          .has_servers = true,
                                           .open = open_php3,
                                           .place = place_by_offset,
                                           .key_name = name_by_offset,

@@ -82,8 +82,20 @@ static tamis_status take_config(void *context, size_t i, const tamis__reply *rep
     return TAMIS_OK;
 }
 
+static uint32_t slot_of_config(void *context, size_t i) {
+    const config *there = context;
+    char name[TAMIS__REDIS_KEY];
+    (void)i;
+    return tamis__redis_slot(there->at->redis, name, config_name(there->at, name));
+}
+
 static tamis_status read_config(const tamis__redis_filter *at, config *there, tamis_error *err) {
-    const tamis__exchange exchange = {1, there, ask_config, take_config, at->uri->shown};
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = there,
+                                      .ask = ask_config,
+                                      .take = take_config,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_config};
     there->at = at;
     return tamis__redis_run(at->redis, &exchange, NULL, err);
 }
@@ -241,6 +253,12 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     asked_for wanted;
     config there;
     at->keys = 1;
+    if (at->servers > 1) /* its two Redis keys have to be on one: scripts have both */
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%s: layout redisson is not for servers that know nothing of each other; name one, "
+            "or a cluster",
+            at->uri->shown);
     tamis_status status = read_wanted(at, &wanted, err);
     const bool can_make = options->create && wanted.expect && wanted.fpr > 0;
     if (status == TAMIS_OK)
@@ -303,6 +321,12 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     return true;
 }
 
+static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *batch, size_t i) {
+    config there = {.at = tamis__redis_of(filter)};
+    (void)batch;
+    return slot_of_config(&there, i);
+}
+
 static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
@@ -351,11 +375,13 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 const tamis__layout tamis__layout_redisson = {.name = "redisson",
+                                              .has_servers = true,
                                               .open = open,
                                               .place = place,
                                               .key_name = key_name,
                                               .check_count = check_count,
                                               .check_ask = check_ask,
+                                              .check_slot = check_slot,
                                               .check_take = check_take,
                                               .estimate = estimate,
                                               .clear = clear};

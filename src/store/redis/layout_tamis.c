@@ -359,15 +359,36 @@ static tamis_status refresh(const tamis_filter *filter, tamis_error *err) {
     return follow(filter, err);
 }
 
+/* Whether a hash with this plan, empty where it has none, is no more of our generation. */
+static bool retires(const tamis__redis_filter *at, const char *plan) {
+    tamis__told now;
+    return !*plan || (tamis__told_read(at, plan, &now, NULL) == TAMIS_OK && now.generation != at->generation);
+}
+
+/* A footer was missing. Of several servers, which answer in no order, the plan may have been read before it was replaced
+ * and the footer after: only a plan that still stands says that the footer is to be there. */
+static tamis_status look_again(tamis__redis_filter *at, tamis_error *err) {
+    tamis__config config;
+    tamis_status status = tamis__config_find(at, &config, err);
+    if (status != TAMIS_OK || is_same(at, &config))
+        return status;
+    at->replaced = true;
+    at->retired = config.target_size == at->target_size &&
+                  memcmp(config.target, at->target, at->target_size) == 0 && retires(at, config.plan);
+    return TAMIS_OK;
+}
+
 static tamis_status settle(const tamis_filter *filter, const tamis__touched *batch, bool *again,
                            tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_status status = at->cut_from > 0 && !at->replaced ? look_again(at, err) : TAMIS_OK;
     const uint32_t cut_from = at->cut_from;
     const bool replaced = at->replaced, retired = at->retired;
-    tamis_status status = TAMIS_OK;
     at->replaced = at->retired = false;
     at->cut_from = 0;
     *again = replaced;
+    if (status != TAMIS_OK)
+        return status;
     if (!replaced && cut_from > 0)
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
@@ -440,17 +461,25 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     return true;
 }
 
+static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *batch, size_t i) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    char name[TAMIS__REDIS_KEY];
+    if (i < at->keys)
+        return batch->keys[i] ? tamis__redis_key_slot(at, i) : TAMIS__NO_SLOT;
+    const size_t size =
+        i - at->keys == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
+    return tamis__redis_slot(at->redis, name, size);
+}
+
 static tamis_status take_plan(tamis__redis_filter *at, const tamis__reply *reply, tamis_error *err) {
-    tamis__told now;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 2 ||
         (reply->items[0].type != TAMIS__REPLY_STRING && reply->items[0].type != TAMIS__REPLY_NIL))
         return tamis__redis_strange(at, err);
     const tamis__reply *plan = &reply->items[0];
-    bool stands = plan->type == TAMIS__REPLY_STRING && strcmp(plan->text, at->plan_text) == 0;
+    const char *text = plan->type == TAMIS__REPLY_STRING ? plan->text : "";
+    const bool stands = strcmp(text, at->plan_text) == 0;
     at->replaced = at->replaced || !stands || reply->items[1].type != TAMIS__REPLY_NIL;
-    at->retired = at->retired || plan->type == TAMIS__REPLY_NIL ||
-                  (!stands && tamis__told_read(at, plan->text, &now, NULL) == TAMIS_OK &&
-                   now.generation != at->generation);
+    at->retired = at->retired || (!stands && retires(at, text));
     return TAMIS_OK;
 }
 
@@ -480,6 +509,11 @@ typedef struct counting {
     uint64_t ones;
 } counting;
 
+static uint32_t slot_of_count(void *context, size_t i) {
+    const counting *all = context;
+    return tamis__redis_key_slot(tamis__redis_of(all->filter), i);
+}
+
 static bool put_count(void *context, size_t i, tamis__link *link) {
     const counting *all = context;
     char name[TAMIS__REDIS_KEY];
@@ -508,7 +542,12 @@ static tamis_status count_ones(const tamis_filter *filter, counting *all, tamis_
     const tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_status status = refresh(filter, err);
     for (bool again = true; again && status == TAMIS_OK;) {
-        const tamis__exchange exchange = {at->keys, all, put_count, take_count, at->uri->shown};
+        const tamis__exchange exchange = {.count = at->keys,
+                                          .context = all,
+                                          .ask = put_count,
+                                          .take = take_count,
+                                          .what = at->uri->shown,
+                                          .slot = slot_of_count};
         all->ones = 0;
         status = tamis__redis_run(at->redis, &exchange, NULL, err);
         if (status == TAMIS_OK)
@@ -556,6 +595,7 @@ const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .key_name = tamis__partition_name,
                                            .check_count = check_count,
                                            .check_ask = check_ask,
+                                           .check_slot = check_slot,
                                            .check_take = check_take,
                                            .settle = settle,
                                            .refresh = refresh,

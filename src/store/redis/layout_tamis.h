@@ -64,6 +64,8 @@ uint64_t tamis__blocks_of(const tamis_filter *filter);
 uint64_t tamis__blocks_in(const tamis_filter *filter, uint32_t key);
 void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each);
 size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to);
+/* Of the string beside it, where at is of those; the partition's slot is its slot too, whatever the servers go by. */
+size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to);
 /* GETRANGE of a footer, and whether the reply is that. */
 void tamis__footer_ask(const tamis_filter *filter, uint32_t key, tamis__link *link);
 bool tamis__footer_is(const tamis__redis_filter *at, uint32_t key, const tamis__reply *reply);

@@ -6,8 +6,10 @@
  * in one pipeline. An element has as many numbers as it may have parts: its bits in one Redis key each, in the order in
  * which the probes come to the keys. Adding one that has several is not one instant, but it is SEEN only where each of
  * its bits was set by somebody else, so of those who add it at once one at least finds it fresh.
- * The checks come last: what they find to be there was there while the elements were asked. If a command
- * had to be asked again, the order is not sure, and the checks are asked once more by themselves.
+ * The checks come behind: what they find to be there was there while the elements were asked. If a command had to be asked
+ * again, the order is not sure, and the checks are asked once more by themselves. Where the Redis keys are in several
+ * slots, there is no order between them: the checks wait until all elements are answered, and so does the expiry of the
+ * Redis keys for that of what the checks look at, which is not to be there any longer than they are.
  */
 #include <string.h>
 
@@ -15,8 +17,8 @@
 #include "base/system.h"
 #include "store/redis/redis_filter.h"
 
-/* Elements of one pipeline. */
-enum { AT_ONCE = 64 << 10 };
+/* Of a slot that was not asked for; elements of one pipeline. */
+enum { NOT_ASKED = 0xffff, AT_ONCE = 64 << 10 };
 
 typedef struct batch {
     const tamis_filter *filter;
@@ -25,8 +27,9 @@ typedef struct batch {
     bool adds;
     tamis_answer *answers; /* of the parts that were answered */
     uint8_t *left;         /* of each element: parts that were not */
-    bool *touched;         /* of each Redis key */
-    bool *endless;         /* of each Redis key: it was there, and does not expire */
+    bool *touched;         /* of each Redis key of each server */
+    bool *endless;         /* of each: it was there, and does not expire */
+    uint16_t *slots;       /* of each, where there are several */
     bool cut;              /* a block was not whole */
     bool again;            /* all of it is to be asked again: see settle */
     size_t elements;       /* commands of elements */
@@ -84,6 +87,31 @@ static bool find_part(batch *all, size_t element, uint32_t number, uint32_t *key
     return true;
 }
 
+static size_t number_of(const batch *all, uint32_t key) {
+    return (size_t)all->spot.server * all->at->keys + key;
+}
+
+/* A slot costs a name and a checksum, so it is asked for once a batch. */
+static uint32_t slot_of_key(const batch *all, size_t number) {
+    if (all->slots[number] == NOT_ASKED)
+        all->slots[number] = (uint16_t)tamis__redis_key_slot(all->at, number);
+    return all->slots[number];
+}
+
+static uint32_t slot(void *context, size_t i) {
+    batch *all = context;
+    i += all->first;
+    if (i < all->elements) {
+        uint32_t key, count; /* of a part that the element does not have, any slot: nothing will be put */
+        find_part(all, i / all->at->parts, (uint32_t)(i % all->at->parts), &key, &count);
+        return slot_of_key(all, number_of(all, key));
+    }
+    i -= all->elements;
+    if (i < all->checks)
+        return all->at->layout->check_slot(all->filter, &(tamis__touched){all->adds, all->touched}, i);
+    return slot_of_key(all, i - all->checks);
+}
+
 /* ---- putting ---- */
 
 static void put_key(const batch *all, uint32_t key, tamis__link *link) {
@@ -121,7 +149,7 @@ static bool put_element(batch *all, size_t element, uint32_t number, tamis__link
         all->left[element]--;
         return false;
     }
-    all->touched[key] = true;
+    all->touched[number_of(all, key)] = true;
     if (all->at->layout->has_blocks && !all->adds)
         put_block(all, &all->spot, link);
     else
@@ -129,10 +157,10 @@ static bool put_element(batch *all, size_t element, uint32_t number, tamis__link
     return true;
 }
 
-static void put_expiry(const batch *all, uint32_t key, bool sets, tamis__link *link) {
+static void put_expiry(const batch *all, size_t number, bool sets, tamis__link *link) {
     tamis__link_command(link, sets ? 3 : 2);
     tamis__link_text(link, sets ? "PEXPIRE" : "PTTL");
-    put_key(all, key, link);
+    put_key(all, (uint32_t)(number % all->at->keys), link);
     if (sets)
         tamis__link_number(link, (int64_t)all->at->ttl_ms);
 }
@@ -145,7 +173,7 @@ static bool put(void *context, size_t i, tamis__link *link) {
     i -= all->elements;
     if (i < all->checks)
         return all->at->layout->check_ask(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
-    put_expiry(all, (uint32_t)(i - all->checks), all->at->renewed, link);
+    put_expiry(all, i - all->checks, all->at->renewed, link);
     return true;
 }
 
@@ -219,11 +247,16 @@ static bool must_expire(const tamis__redis_filter *at, bool adds) {
     return adds && at->ttl_ms > 0;
 }
 
+static uint32_t slot_of_end(void *context, size_t i) {
+    const batch *all = context;
+    return all->endless[i] ? slot_of_key(all, i) : TAMIS__NO_SLOT;
+}
+
 static bool put_end(void *context, size_t i, tamis__link *link) {
     const batch *all = context;
     if (!all->endless[i])
         return false;
-    put_expiry(all, (uint32_t)i, true, link);
+    put_expiry(all, i, true, link);
     return true;
 }
 
@@ -237,14 +270,29 @@ static tamis_status take_end(void *context, size_t i, const tamis__reply *reply,
 
 /* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
 static tamis_status end_endless(batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {all->at->keys, all, put_end, take_end, all->at->uri->shown};
-    if (!must_expire(all->at, all->adds) || !memchr(all->endless, true, all->at->keys))
+    const tamis__exchange exchange = {.count = tamis__redis_all_keys(all->at),
+                                      .context = all,
+                                      .ask = put_end,
+                                      .take = take_end,
+                                      .what = all->at->uri->shown,
+                                      .slot = slot_of_end};
+    if (!must_expire(all->at, all->adds) || !memchr(all->endless, true, exchange.count))
         return TAMIS_OK;
     return tamis__redis_run(all->at->redis, &exchange, NULL, err);
 }
 
+static size_t count_checks(const batch *all) {
+    const tamis__layout *layout = all->at->layout;
+    return layout->check_count ? layout->check_count(all->filter) : 0;
+}
+
 static tamis_status run_checks(batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {all->checks, all, put, take, all->at->uri->shown};
+    const tamis__exchange exchange = {.count = count_checks(all),
+                                      .context = all,
+                                      .ask = put,
+                                      .take = take,
+                                      .what = all->at->uri->shown,
+                                      .slot = slot};
     all->first = all->elements;
     return tamis__redis_run(all->at->redis, &exchange, NULL, err);
 }
@@ -259,10 +307,13 @@ static tamis_status settle(batch *all, tamis_error *err) {
 static tamis_status run_batch(batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
-    tamis__exchange exchange = {0, all, put, take, at->uri->shown};
-    all->checks = at->layout->check_count ? at->layout->check_count(all->filter) : 0;
+    tamis__exchange exchange = {
+        .context = all, .ask = put, .take = take, .what = at->uri->shown, .slot = slot};
+    all->checks = count_checks(all);
     all->elements = all->asked.count * at->parts;
-    exchange.count = all->elements + all->checks + (must_expire(at, all->adds) ? at->keys : 0);
+    exchange.barriers[0] = all->elements;
+    exchange.barriers[1] = all->elements + all->checks;
+    exchange.count = exchange.barriers[1] + (must_expire(at, all->adds) ? tamis__redis_all_keys(at) : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
     if (status == TAMIS_OK && redone && all->checks > 0)
         status = run_checks(all, err);
@@ -294,21 +345,24 @@ static bool is_moot(batch *all, tamis_status status) {
         return true;
     if (status == TAMIS_OK || all->checks == 0)
         return all->again;
-    return status != TAMIS_E_REFUSED || all->cut || run_checks(all, NULL) != TAMIS_OK ||
+    return status != TAMIS_E_REFUSED || all->cut || all->again || run_checks(all, NULL) != TAMIS_OK ||
            settle(all, NULL) != TAMIS_OK || all->again;
 }
 
 /* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                              tamis_error *err) {
-    const size_t count = all->asked.count, keys = all->at->keys, size = 2 * (count + keys);
-    uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, 1);
+    const size_t count = all->asked.count, keys = tamis__redis_all_keys(all->at);
+    const size_t size = 2 * count + keys * (2 + sizeof *all->slots);
+    uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
-    all->answers = scratch;
-    all->left = scratch + count;
-    all->touched = (bool *)(scratch + 2 * count);
+    all->slots = (uint16_t *)scratch;
+    all->answers = scratch + keys * sizeof *all->slots;
+    all->left = all->answers + count;
+    all->touched = (bool *)(all->left + count);
     all->endless = all->touched + keys;
+    memset(all->slots, 0xff, keys * sizeof *all->slots); /* NOT_ASKED */
     memset(all->answers, TAMIS_SEEN, count);
     memset(all->left, (int)all->at->parts, count);
     memset(all->touched, count == 0, keys); /* the checks alone are of all keys */

@@ -18,6 +18,14 @@ typedef struct command {
     size_t room, size;
 } command;
 
+static uint32_t slot_of_command(void *context, size_t i) {
+    const command *one = context;
+    const bool is_script = one->words[0].size >= 4 && memcmp(one->words[0].data, "EVAL", 4) == 0;
+    const tamis_key *key = &one->words[is_script ? 3 : 1]; /* EVAL script 1 key */
+    (void)i;
+    return tamis__redis_slot(one->at->redis, key->data, key->size);
+}
+
 static bool put_command(void *context, size_t i, tamis__link *link) {
     const command *one = context;
     (void)i;
@@ -53,7 +61,12 @@ static tamis_status take_command(void *context, size_t i, const tamis__reply *re
 }
 
 static tamis_status run_command(command *one, tamis_error *err) {
-    const tamis__exchange exchange = {1, one, put_command, take_command, one->at->uri->shown};
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = one,
+                                      .ask = put_command,
+                                      .take = take_command,
+                                      .what = one->at->uri->shown,
+                                      .slot = slot_of_command};
     return tamis__redis_run(one->at->redis, &exchange, NULL, err);
 }
 
@@ -76,6 +89,13 @@ tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, s
 
 /* ---- the whole ---- */
 
+uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number) {
+    char name[TAMIS__REDIS_KEY];
+    if (at->servers > 1)
+        return (uint32_t)(number / at->keys);
+    return tamis__redis_slot(at->redis, name, at->layout->key_name(at, (uint32_t)number, name));
+}
+
 /* The same command on each Redis key. */
 typedef struct every_key {
     const tamis__redis_filter *at;
@@ -83,10 +103,15 @@ typedef struct every_key {
     uint64_t sum;
 } every_key;
 
+static uint32_t slot_of_key(void *context, size_t i) {
+    const every_key *all = context;
+    return tamis__redis_key_slot(all->at, i);
+}
+
 static bool put_key(void *context, size_t i, tamis__link *link) {
     const every_key *all = context;
     char name[TAMIS__REDIS_KEY];
-    size_t size = all->at->layout->key_name(all->at, (uint32_t)i, name);
+    size_t size = all->at->layout->key_name(all->at, (uint32_t)(i % all->at->keys), name);
     tamis__link_command(link, 2);
     tamis__link_text(link, all->command);
     tamis__link_word(link, name, size);
@@ -107,7 +132,12 @@ static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply,
 tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
                                     tamis_error *err) {
     every_key all = {at, name, 0};
-    const tamis__exchange exchange = {at->keys, &all, put_key, take_sum, at->uri->shown};
+    const tamis__exchange exchange = {.count = tamis__redis_all_keys(at),
+                                      .context = &all,
+                                      .ask = put_key,
+                                      .take = take_sum,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_key};
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     *sum = all.sum;
     return status;
@@ -191,6 +221,8 @@ static tamis_status take_name(tamis_filter *made, tamis_error *err) {
         status = choose_layout(at, err);
     if (status == TAMIS_OK)
         status = take_expiry(at, err);
+    if (status == TAMIS_OK && at->layout->has_servers)
+        at->servers = tamis__redis_servers(at->redis);
     return status;
 }
 

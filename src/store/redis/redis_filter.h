@@ -32,22 +32,25 @@ enum {
 /* What a batch did. */
 typedef struct tamis__touched {
     bool adds;
-    const bool *keys; /* of each Redis key: elements are in it */
+    const bool *keys; /* of each Redis key: elements are in it; those of server s from s * keys on */
 } tamis__touched;
 
 typedef struct tamis__layout {
     const char *name;
     bool has_blocks;
+    bool
+        has_servers; /* several that know nothing of each other: it chooses one for each element; else Redis keys do */
     /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks
      * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and at->seed. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
     void (*place)(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot);
     /* The name of a Redis key that holds bits: at most TAMIS__REDIS_KEY bytes into `to`. */
     size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
-    /* NULL, or after each batch: whether the filter is still what it was when it was opened. `touched` says of which
-     * Redis keys the batch had elements. Commands are numbered from 0, see tamis__exchange. */
+    /* NULL, or after each batch: whether the filter is still what it was when it was opened. check_count says in how
+     * many commands; they are numbered from 0, see tamis__exchange, and in several slots are in no order. */
     size_t (*check_count)(const tamis_filter *filter);
     bool (*check_ask)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
+    uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
     tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                tamis_error *err);
     /* NULL, or what comes of the checks. *again: another filter has the name now, which this is from now on, and the
@@ -70,8 +73,8 @@ struct tamis__redis_filter {
     const tamis__layout *layout;
     tamis__redis_uri *uri;  /* name and parameters: of the server, or */
     tamis__redis_uri named; /* of its own */
-    uint32_t servers;       /* that the layout spreads elements over */
-    uint32_t keys;          /* Redis keys that hold bits, of each server */
+    uint32_t servers;       /* of elements: all there are where the layout has_servers, else 1 */
+    uint32_t keys;          /* Redis keys that hold bits, of each of them */
     uint32_t parts;         /* most Redis keys that hold bits of one element */
     uint64_t seed;
     uint64_t ttl_ms;                   /* 0: none */
@@ -104,7 +107,16 @@ tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, t
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
                                    tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* One command with these words, which may be asked twice; *integer is its reply, or -1 where that is OK or nil. */
+/* Redis keys of all servers. */
+static inline size_t tamis__redis_all_keys(const tamis__redis_filter *at) {
+    return (size_t)at->servers * at->keys;
+}
+
+/* The slot of the Redis key of that number; those of server s are numbered from s * keys on. */
+uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number);
+
+/* One command with these words, which may be asked twice; the second is its Redis key (of EVAL the fourth). *integer is
+ * its reply, or -1 where that is OK or nil. */
 tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
 /* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */

@@ -8,22 +8,118 @@
 
 #include "store/redis/redis_link.h"
 
-enum { TAMIS__LINKS_IDLE = 8 };
+enum { TAMIS__LINKS_IDLE = 8, TAMIS__CLUSTER_SLOTS = 16384 };
 
-/* A server and what is needed to speak to it. Any number of threads. */
+/* A server or a sentinel. Its links hold on to it, so it stays as long as the tamis_redis; of an address there is one. */
+typedef struct tamis__node {
+    struct tamis__node *next;
+    size_t number;    /* from 0 on, in the order in which they became known */
+    bool is_sentinel; /* and no server */
+    tamis__link_to to;
+    tamis__link *idle[TAMIS__LINKS_IDLE]; /* guarded by the mutex, and so is the count */
+    size_t idle_count;
+    char host[];
+} tamis__node;
+
+/*
+ * What is spread over several servers is spread by slots: every Redis key has one, and every slot one server.
+ *
+ *     redis://           1 slot
+ *     redis+shard://     one a server
+ *     redis+cluster://   16384, and which server has them changes
+ *     redis+sentinel://  1, and which server has it changes
+ *
+ * A map is never changed, only replaced by another: whoever uses one holds it.
+ */
+typedef struct tamis__map {
+    size_t users; /* guarded by the mutex */
+    size_t slot_count;
+    tamis__node *of[]; /* NULL: no server has this slot */
+} tamis__map;
+
+/* Servers and what is needed to speak to them. Any number of threads. */
 struct tamis_redis {
     tamis_allocator allocator;
-    tamis__redis_uri uri; /* of tamis_redis_open: its parameters stay here */
-    tamis__link_to to;
-    tamis__tls_context *tls; /* NULL: none */
+    tamis__redis_uri uri;                          /* of tamis_redis_open: its parameters stay here */
+    tamis__link_to to;                             /* as whom the nodes are spoken to; shown: all of them */
+    tamis__tls_context *tls;                       /* NULL: none */
+    const char *sentinel_user, *sentinel_password; /* NULL: none */
+    uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
-    pthread_mutex_t mutex; /* guards the next two */
-    tamis__link *idle[TAMIS__LINKS_IDLE];
-    size_t idle_count;
+    pthread_mutex_t mutex; /* guards the rest */
+    tamis__node *nodes;
+    size_t node_count;
+    tamis__map *map; /* NULL: not known yet */
+    size_t turn;     /* of the node that is asked first who has what */
 };
 
 /* From a URI that was parsed, which becomes the server's, also on failure. */
 tamis_status tamis__redis_create(tamis_redis **redis, tamis__redis_uri *uri, tamis_error *err);
+
+/* ---- nodes and slots ---- */
+
+/* The server of that address, which is made if there is none. */
+tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
+                               tamis__node **node, tamis_error *err);
+tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
+                                   tamis__node **node, tamis_error *err);
+void tamis__redis_free_nodes(tamis_redis *redis);
+
+/* A new link, made within connect_ns; of a server that sentinels named TAMIS_E_IO where it is no master. */
+tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
+                                  tamis__link **link, tamis_error *err);
+/* A link that was idle, or where there is none a new one. */
+tamis_status tamis__redis_lease(tamis_redis *redis, tamis__node *node, uint64_t deadline, tamis__link **link,
+                                tamis_error *err);
+void tamis__redis_give_back(tamis_redis *redis, tamis__node *node, tamis__link *link);
+
+/* Without a server in any slot, and used by the caller. NULL: out of memory. */
+tamis__map *tamis__map_create(tamis_redis *redis);
+/* The map of now, which stays until it is dropped, or NULL. */
+tamis__map *tamis__map_hold(tamis_redis *redis);
+void tamis__map_drop(tamis_redis *redis, tamis__map *map); /* NULL is fine */
+/* Takes the caller's use of it. */
+void tamis__map_replace(tamis_redis *redis, tamis__map *map);
+
+/* Whether servers or sentinels can tell who has which slot: else the map stays what it is. */
+bool tamis__redis_can_learn(const tamis_redis *redis);
+/* Asks them, `first` (may be NULL) before the others, which come in turn, until one has told. */
+tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err);
+
+/* The slot of a Redis key. */
+uint32_t tamis__redis_slot(const tamis_redis *redis, const void *key, size_t size);
+/* Of servers that know nothing of each other: how many, and slot i is server i. Of others 1. */
+uint32_t tamis__redis_servers(const tamis_redis *redis);
+
+/* ---- clusters and sentinels ---- */
+
+uint32_t tamis__cluster_slot(const void *key, size_t size);
+
+/* MOVED, or for one command alone ASK. */
+typedef struct tamis__redirection {
+    bool asks;
+    uint32_t slot;
+    const char *host; /* host_size bytes, of the error's or the teller's */
+    size_t host_size;
+    uint16_t port;
+} tamis__redirection;
+
+/* False: the error is something else. */
+bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller, tamis__redirection *to);
+
+/* Who has which slot: the question, and a map made of its answer. */
+void tamis__cluster_ask(tamis__link *link);
+tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
+                                 tamis_error *err);
+
+/* The same of sentinels. TAMIS_E_ABSENT: it has no master of that name. */
+void tamis__sentinel_ask(const tamis_redis *redis, tamis__link *link);
+tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentinel, const tamis__reply *told,
+                                  tamis_error *err);
+
+/* ---- exchanges ---- */
+
+#define TAMIS__NO_SLOT UINT32_MAX
 
 /*
  * Commands in a pipeline, each with its reply. A connection that is lost, a server that loads its data or is no longer
@@ -39,18 +135,27 @@ typedef struct tamis__exchange {
      * TAMIS_E_IO for a reply that such a command does not have ends the exchange, as any failure does. */
     tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err);
     const char *what; /* the filter's name, for sentences */
+    /* The slot that command i is for, or TAMIS__NO_SLOT where there is no such command; see tamis__redis_slot. Not asked
+     * where all is one slot. */
+    uint32_t (*slot)(void *context, size_t i);
+    /* Rising: commands that, with those behind them, have to come after all before them (0: none). In one slot they are
+     * in the same pipeline, see `redone`; in several they are asked when all before them are answered. */
+    size_t barriers[2];
 } tamis__exchange;
 
-/* *redone (may be NULL): a command was asked twice, so that not all were carried out in the order of their numbers. */
+/* *redone (may be NULL): a command was asked twice, so that those from a barrier on may have been carried out before
+ * one that is to come before them. */
 tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
                               tamis_error *err);
 
-/* One command: `ask` puts it, and the reply, which may be an error, is valid until *link is given back. */
-tamis_status tamis__redis_lease(tamis_redis *redis, tamis__link **link, tamis_error *err);
-void tamis__redis_give_back(tamis_redis *redis, tamis__link *link);
+/* ---- error replies ---- */
 
+/* Its first word, or words. */
+bool tamis__reply_begins(const tamis__reply *error, const char *word);
+/* Whether the command was not carried out and may be at another time. */
+bool tamis__redis_is_passing(const tamis__reply *error);
 /* The sentence of an error reply: what the server refused, and what its operator can do. */
-tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, const tamis__reply *reply,
+tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err);
 
 #endif

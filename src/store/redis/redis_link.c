@@ -335,6 +335,14 @@ static tamis_status greet(tamis__link *link, uint64_t deadline, tamis_error *err
     return status;
 }
 
+void tamis__link_to_show(tamis__link_to *to) {
+    const tamis__shown host = tamis__show(to->address.host);
+    if (to->address.port)
+        snprintf(to->shown, sizeof to->shown, "%.100s:%u", host.text, (unsigned)to->address.port);
+    else
+        snprintf(to->shown, sizeof to->shown, "%.110s", host.text);
+}
+
 tamis_status tamis__link_open(tamis__link **made, const tamis__link_to *to, uint64_t deadline,
                               tamis_error *err) {
     tamis__link *link = tamis__alloc(to->allocator, sizeof *link, _Alignof(tamis__link));

@@ -24,6 +24,9 @@ typedef struct tamis__link_to {
     const tamis__tls_context *tls; /* NULL: none */
 } tamis__link_to;
 
+/* Fills `shown` of an address. */
+void tamis__link_to_show(tamis__link_to *to);
+
 /* Connects, says who we are, chooses the database. TAMIS_E_IO: not reached; TAMIS_E_TIMEOUT; TAMIS_E_REFUSED: the
  * server will not have us. */
 tamis_status tamis__link_open(tamis__link **link, const tamis__link_to *to, uint64_t deadline,

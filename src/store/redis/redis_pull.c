@@ -20,6 +20,11 @@ typedef struct fetching {
     uint8_t *bytes;  /* of the chunks of a run */
 } fetching;
 
+static uint32_t slot_of_get(void *context, size_t i) {
+    const fetching *all = context;
+    return tamis__redis_key_slot(all->at, tamis__chunk_of(all->there, all->first + i).key);
+}
+
 static bool put_get(void *context, size_t i, tamis__link *link) {
     const fetching *all = context;
     const tamis__chunk chunk = tamis__chunk_of(all->there, all->first + i);
@@ -55,7 +60,12 @@ static tamis_status fetch(fetching *all, tamis_redis_sink sink, void *context, t
     for (all->first = 0; all->first < chunks && status == TAMIS_OK; all->first += TAMIS__CHUNKS_AT_ONCE) {
         const uint64_t left = chunks - all->first;
         const size_t some = left < TAMIS__CHUNKS_AT_ONCE ? (size_t)left : TAMIS__CHUNKS_AT_ONCE;
-        const tamis__exchange exchange = {some, all, put_get, take_get, all->at->uri->shown};
+        const tamis__exchange exchange = {.count = some,
+                                          .context = all,
+                                          .ask = put_get,
+                                          .take = take_get,
+                                          .what = all->at->uri->shown,
+                                          .slot = slot_of_get};
         if (all->bytes)
             memset(all->bytes, 0, some * TAMIS__CHUNK);
         status = tamis__redis_run(all->at->redis, &exchange, NULL, err);

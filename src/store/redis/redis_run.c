@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A pipeline: commands are put while earlier ones are on their way, so that neither side waits for the other.
+ * Pipelines, one a server, that run at once: a lane. Commands are put while earlier ones are on their way, so that
+ * neither side waits for the other.
  *
- *      redo | next ... count        asked       pending (oldest first)        answered
- *      -----+---------------- ask ---------->  | i | j | k | ...  | ---- take ------>
- *        ^                                         |
- *        +-------- connection lost, server not ready-+
+ *                                        lane of node 0
+ *      redo | next ... barrier ... count      pending (oldest first)        answered
+ *      -----+---------------- ask ----+--->  | i | k | ...      | ---- take ------>
+ *        ^                            |   lane of node 1             |
+ *        |                            +-->  | j | l | m | ...    | ---- take ------>
+ *        |                                           |
+ *        +---- connection lost, server not ready ----+
+ *
+ * Which lane an index goes to is asked (its slot, and the node of that in the map) whenever it is put, so that one from
+ * redo goes where its slot is by then. A server that says it has a slot no more (MOVED, ASK) is taken at its word for the
+ * index it said it of; the map is learned anew after MOVED, and after whatever else a failover may be behind. An index
+ * whose lane cannot take it holds up those behind it: as the batch has to wait for all of them, nothing would be gained by
+ * going on.
  *
  * Invariants: every index is in just one of these places; replies come in the order of `pending`; an index that went
- * back after it was sent is marked in `sent`, because nobody knows whether its command was carried out.
+ * back after it was sent is marked in `sent`, because nobody knows whether its command was carried out; indices of redo
+ * are asked before those of next; with several slots, none from a barrier on is asked before all below it are answered.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,80 +30,52 @@
 #include "store/redis/redis_int.h"
 #include "store/trouble.h"
 
+#define ASKING UINT32_MAX /* in `pending`, where no command has this number */
+
 enum {
-    WINDOW = 4096,      /* commands on their way */
+    WINDOW = 4096,      /* commands on their way to a server */
     AT_ONCE = 16 << 10, /* bytes put before the next look at the socket */
 };
+
+typedef struct lane {
+    tamis__node *node;
+    tamis__link *link;   /* NULL: to be opened */
+    size_t first, count; /* of pending, a ring */
+    uint64_t tries;      /* since the last answer */
+    uint64_t pause_till; /* nothing is asked before */
+    uint64_t heard; /* time of the last bytes, or when something was asked after there was nothing to hear */
+    uint32_t pending[WINDOW];
+} lane;
+
+/* What was pending once. */
+typedef struct again {
+    uint32_t i;
+    bool asks; /* for ASKING before it */
+    lane *at;  /* where it was sent to; NULL: where its slot is */
+} again;
 
 typedef struct flight {
     tamis_redis *redis;
     const tamis__exchange *exchange;
-    tamis__link *link; /* NULL: to be opened */
+    tamis__map *map;
+    lane **lanes; /* by the node's number; NULL: nothing was asked of it yet */
+    struct pollfd *fds;
+    size_t room; /* of both */
     size_t next, answered;
-    size_t *pending; /* WINDOW of them, a ring */
-    size_t first, pending_count;
-    size_t *redo; /* room for WINDOW: what was pending once, falling; the last is the next */
-    size_t redo_count;
-    bool redone;    /* anything was ever there */
-    uint8_t *sent;  /* a bit an index; NULL: none was lost yet */
-    uint64_t tries; /* since the last answer */
-    uint64_t last;  /* time of the last answer, or when it began */
-    uint64_t heard; /* time of the last bytes, or when something was asked after there was nothing to hear */
-    uint64_t pause_till; /* nothing is asked before */
+    again *redo; /* rising */
+    size_t redo_count, redo_room;
+    bool redone;         /* anything was ever there */
+    uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
+    lane *full;          /* took all it can for now, the last of such */
+    bool paused;         /* something waits for a lane's pause to end, or for a lane */
+    bool is_stale;       /* the map may be of yesterday */
+    tamis__node *teller; /* who may know better; NULL: anyone */
+    uint64_t renewals;   /* in a row that told nothing new */
+    uint64_t renew_at;   /* not before */
+    uint64_t now;        /* as of this turn */
+    uint64_t last;       /* time of the last answer, or when it began */
     tamis_error trouble; /* why it was last asked again */
 } flight;
-
-/* ---- what can be ridden out ---- */
-
-static bool begins(const tamis__reply *reply, const char *word) {
-    size_t size = strlen(word);
-    return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
-}
-
-static bool is_passing(const tamis__reply *error) {
-    static const char *const passing[] = {
-        "LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "ERR max number of clients"};
-    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-        if (begins(error, passing[i]))
-            return true;
-    return false;
-}
-
-tamis_status tamis__redis_refused(const tamis_redis *redis, const char *what, const tamis__reply *reply,
-                                  tamis_error *err) {
-    static const struct {
-        const char *word, *remedy;
-        tamis_status status;
-    } known[] = {
-        {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
-        /* Said to who is not known yet and sends a command of more than 10 words. */
-        {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
-        {"NOPERM",
-         "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
-         "+bitfield +getrange +setrange +bitcount +hget +hset +hsetnx +eval +pexpire +pttl +persist +del "
-         "+unlink",
-         TAMIS_E_REFUSED},
-        {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
-         TAMIS_E_REFUSED},
-        {"WRONGTYPE", "another program keeps something else under this name: choose another",
-         TAMIS_E_MISMATCH},
-        {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
-        {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
-        {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
-        {"ERR max number of clients", "raise its maxclients, or have others close connections",
-         TAMIS_E_REFUSED},
-    };
-    const char *remedy = "see the server's log and its version (6.2 or later is needed)";
-    tamis_status status = TAMIS_E_REFUSED;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (begins(reply, known[i].word)) {
-            remedy = known[i].remedy;
-            status = known[i].status;
-        }
-    }
-    return tamis__fail(err, status, 0, "redis %s: %s: %.200s; %s", redis->to.shown, tamis__show(what).text,
-                       tamis__show(reply->text).text, remedy);
-}
 
 /* ---- indices ---- */
 
@@ -110,61 +93,43 @@ static tamis_status mark_sent(flight *run, size_t i, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static bool is_asked_out(const flight *run) {
-    return run->redo_count == 0 && run->next == run->exchange->count;
-}
-
-static void put_some(flight *run) {
-    if (run->pending_count == 0)
-        run->heard = tamis__now_ns();
-    while (run->pending_count < WINDOW && !is_asked_out(run) && tamis__link_unsent(run->link) < AT_ONCE) {
-        size_t i = run->redo_count > 0 ? run->redo[--run->redo_count] : run->next++;
-        if (run->exchange->ask(run->exchange->context, i, run->link))
-            run->pending[(run->first + run->pending_count++) % WINDOW] = i;
-        else
-            run->answered++;
+/* Once more later, the least number first. */
+static tamis_status put_back(flight *run, again one, tamis_error *err) {
+    if (run->redo_count == run->redo_room) {
+        const tamis_allocator *allocator = &run->redis->allocator;
+        const size_t room = run->redo_room ? 2 * run->redo_room : WINDOW / 4, size = room * sizeof *run->redo;
+        again *redo = tamis__alloc(allocator, size, _Alignof(again));
+        if (!redo)
+            return tamis__fail_nomem(err, "redis", size);
+        if (run->redo_count > 0)
+            memcpy(redo, run->redo, run->redo_count * sizeof *redo);
+        tamis__free(allocator, run->redo, run->redo_room * sizeof *redo);
+        run->redo = redo;
+        run->redo_room = room;
     }
-}
-
-/* Once more later, the least number first. WINDOW bounds how many are in pending and redo together, since put_some takes
- * of redo first. */
-static void put_back(flight *run, size_t i) {
     size_t at = run->redo_count++;
-    for (; at > 0 && run->redo[at - 1] < i; at--)
+    for (; at > 0 && run->redo[at - 1].i > one.i; at--)
         run->redo[at] = run->redo[at - 1];
-    run->redo[at] = i;
-    run->redone = true;
+    run->redo[at] = one;
+    run->redone = run->redone || run->redis->slot_count == 1;
+    return TAMIS_OK;
 }
 
-static tamis_status lose_link(flight *run, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    tamis__link_close(run->link);
-    run->link = NULL;
-    while (run->pending_count > 0 && status == TAMIS_OK) {
-        size_t i = run->pending[(run->first + --run->pending_count) % WINDOW];
-        status = mark_sent(run, i, err);
-        put_back(run, i);
-    }
-    return status;
+static void push(lane *on, uint32_t i) {
+    on->pending[(on->first + on->count++) % WINDOW] = i;
 }
 
-/* ---- waiting ---- */
+static uint32_t shift(lane *on) {
+    uint32_t i = on->pending[on->first];
+    on->first = (on->first + 1) % WINDOW;
+    on->count--;
+    return i;
+}
+
+/* ---- failures of a lane ---- */
 
 static uint64_t deadline_of(const flight *run) {
     return run->last + run->redis->patience_ns;
-}
-
-static uint64_t earlier(uint64_t one, uint64_t other) {
-    return one < other ? one : other;
-}
-
-/* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
- * back together. */
-static void pause_for_a_while(flight *run) {
-    uint64_t wait = run->redis->retry_ns << (run->tries < 5 ? run->tries : 5);
-    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
-    run->tries++;
-    run->pause_till = tamis__now_ns() + wait / 2 + (wait / 2 * chance >> 32);
 }
 
 static tamis_status fail_with_trouble(const flight *run, tamis_error *err) {
@@ -173,153 +138,417 @@ static tamis_status fail_with_trouble(const flight *run, tamis_error *err) {
     return run->trouble.status;
 }
 
-static tamis_status wait_out_pause(flight *run, tamis_error *err) {
-    int ready;
-    if (run->pause_till >= deadline_of(run))
-        return fail_with_trouble(run, err);
-    return tamis__link_wait(NULL, 0, run->pause_till, &ready, err);
+/* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
+ * back together. */
+static uint64_t pause_of(const tamis_redis *redis, uint64_t tries) {
+    uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
+    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
+    return wait / 2 + (wait / 2 * chance >> 32);
 }
 
-/* A failure of the connection is kept in mind and mended later; others end the run. */
-static tamis_status ride_out(flight *run, tamis_status status, tamis_error *err) {
-    if (status != TAMIS_E_IO && status != TAMIS_E_TIMEOUT) {
-        if (err)
-            *err = run->trouble;
-        return status;
+static void pause_for_a_while(flight *run, lane *on) {
+    if (on->pause_till <= run->now)
+        on->pause_till = tamis__now_ns() + pause_of(run->redis, on->tries++);
+    run->paused = true; /* this turn has put already what it can */
+}
+
+static tamis_status lose_link(flight *run, lane *on, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    tamis__link_close(on->link);
+    on->link = NULL;
+    while (on->count > 0 && status == TAMIS_OK) {
+        uint32_t i = shift(on);
+        if (i == ASKING)
+            continue;
+        status = mark_sent(run, i, err);
+        if (status == TAMIS_OK)
+            status = put_back(run, (again){.i = i}, err);
     }
-    status = lose_link(run, err);
-    pause_for_a_while(run);
     return status;
 }
 
-static tamis_status reach(flight *run, tamis_error *err) {
-    tamis_status status = run->tries > 0 ? wait_out_pause(run, err) : TAMIS_OK;
+static bool is_lost(tamis_status status) {
+    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
+}
+
+/* A failure of the connection is kept in mind and mended later; others end the run. */
+static tamis_status ride_out(flight *run, lane *on, tamis_status status, tamis_error *err) {
+    if (!is_lost(status))
+        return fail_with_trouble(run, err);
+    pause_for_a_while(run, on);
+    run->is_stale = tamis__redis_can_learn(run->redis);
+    return lose_link(run, on, err);
+}
+
+/* ---- lanes ---- */
+
+static tamis_status make_room(flight *run, size_t number, tamis_error *err) {
+    const tamis_allocator *allocator = &run->redis->allocator;
+    const size_t room = number + 4;
+    lane **lanes = tamis__alloc(allocator, room * sizeof *lanes, _Alignof(lane *));
+    struct pollfd *fds = tamis__alloc(allocator, room * sizeof *fds, _Alignof(struct pollfd));
+    if (!lanes || !fds) {
+        tamis__free(allocator, lanes, room * sizeof *lanes);
+        tamis__free(allocator, fds, room * sizeof *fds);
+        return tamis__fail_nomem(err, "redis", room * (sizeof *lanes + sizeof *fds));
+    }
+    if (run->room > 0)
+        memcpy(lanes, run->lanes, run->room * sizeof *lanes);
+    tamis__free(allocator, run->lanes, run->room * sizeof *lanes);
+    tamis__free(allocator, run->fds, run->room * sizeof *fds);
+    run->lanes = lanes;
+    run->fds = fds;
+    run->room = room;
+    return TAMIS_OK;
+}
+
+static tamis_status find_lane(flight *run, tamis__node *node, lane **found, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (node->number >= run->room)
+        status = make_room(run, node->number, err);
     if (status != TAMIS_OK)
         return status;
-    uint64_t deadline = earlier(tamis__now_ns() + run->redis->connect_ns, deadline_of(run));
-    if (run->tries == 0)
-        status = tamis__redis_lease(run->redis, &run->link, &run->trouble);
+    lane **at = &run->lanes[node->number];
+    if (!*at) {
+        *at = tamis__alloc(&run->redis->allocator, sizeof **at, _Alignof(lane));
+        if (!*at)
+            return tamis__fail_nomem(err, "redis", sizeof **at);
+        (*at)->node = node;
+    }
+    *found = *at;
+    return TAMIS_OK;
+}
+
+static bool has_room(const lane *on) {
+    return on->count + 2 <= WINDOW && tamis__link_unsent(on->link) < AT_ONCE;
+}
+
+static tamis_status reach(flight *run, lane *on, tamis_error *err) {
+    const uint64_t deadline = deadline_of(run);
+    /* Idle links may be as lost as the last one was. */
+    tamis_status status =
+        on->tries == 0 ? tamis__redis_lease(run->redis, on->node, deadline, &on->link, &run->trouble)
+                       : tamis__redis_connect(run->redis, on->node, deadline, &on->link, &run->trouble);
+    run->now = tamis__now_ns();
+    return status == TAMIS_OK ? TAMIS_OK : ride_out(run, on, status, err);
+}
+
+/* ---- the map ---- */
+
+static tamis_status renew_map(flight *run, tamis_error *err) {
+    if (!run->is_stale || run->now < run->renew_at)
+        return TAMIS_OK;
+    tamis_status status = tamis__redis_learn(run->redis, run->teller, deadline_of(run), &run->trouble);
+    if (status != TAMIS_OK && !is_lost(status))
+        return fail_with_trouble(run, err);
+    tamis__map *before = run->map;
+    run->map = tamis__map_hold(run->redis);
+    run->is_stale = status != TAMIS_OK;
+    run->teller = NULL;
+    if (status == TAMIS_OK &&
+        (!before || memcmp(before->of, run->map->of, before->slot_count * sizeof *before->of) != 0))
+        run->renewals = 0;
     else
-        status = tamis__link_open(&run->link, &run->redis->to, deadline, &run->trouble);
-    return status == TAMIS_OK ? TAMIS_OK : ride_out(run, status, err);
+        run->renewals++;
+    tamis__map_drop(run->redis, before);
+    run->now = tamis__now_ns();
+    run->renew_at = run->now + pause_of(run->redis, run->renewals);
+    return TAMIS_OK;
+}
+
+static tamis_status has_no_server(flight *run, uint32_t slot) {
+    if (run->trouble.status == TAMIS_OK)
+        tamis__fail(&run->trouble, TAMIS_E_IO, 0,
+                    "redis %s: slot %u of the cluster has no server; see CLUSTER INFO there",
+                    run->redis->to.shown, (unsigned)slot);
+    run->is_stale = run->paused = true;
+    return TAMIS_OK;
+}
+
+/* ---- asking ---- */
+
+static void put_on(flight *run, lane *on, const again *one) {
+    if (on->count == 0)
+        on->heard = run->now;
+    if (one->asks) {
+        tamis__link_command(on->link, 1);
+        tamis__link_text(on->link, "ASKING");
+        push(on, ASKING);
+    }
+    if (run->exchange->ask(run->exchange->context, one->i, on->link))
+        push(on, one->i);
+    else
+        run->answered++;
+}
+
+/* Puts the command, unless its lane cannot take it now. */
+static tamis_status put(flight *run, const again *one, bool *taken, tamis_error *err) {
+    const tamis__exchange *exchange = run->exchange;
+    const uint32_t slot = run->redis->slot_count == 1 ? 0 : exchange->slot(exchange->context, one->i);
+    lane *on = one->at;
+    tamis_status status = TAMIS_OK;
+    *taken = slot == TAMIS__NO_SLOT;
+    run->answered += *taken;
+    if (*taken)
+        return TAMIS_OK;
+    if (!on && !run->map->of[slot])
+        return has_no_server(run, slot);
+    if (!on)
+        status = find_lane(run, run->map->of[slot], &on, err);
+    if (status == TAMIS_OK && !on->link && on->pause_till <= run->now)
+        status = reach(run, on, err);
+    if (status != TAMIS_OK)
+        return status;
+    *taken = on->link && on->pause_till <= run->now && has_room(on);
+    if (*taken)
+        put_on(run, on, one);
+    else if (on->link && on->pause_till <= run->now)
+        run->full = on;
+    else
+        run->paused = true;
+    return TAMIS_OK;
+}
+
+/* Where another server was named, and that cannot be reached, the map is asked anew. */
+static again left_over(const flight *run, again one) {
+    return one.at && one.at->pause_till > run->now ? (again){.i = one.i} : one;
+}
+
+/* Whether the next index has a barrier before it, and something before that has no answer. */
+static bool is_held_up(const flight *run) {
+    const size_t *barriers = run->exchange->barriers;
+    for (int i = 0; i < 2 && run->redis->slot_count > 1; i++)
+        if (run->next >= barriers[i] && run->answered < barriers[i])
+            return true;
+    return false;
+}
+
+static tamis_status put_some(flight *run, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    bool taken = true;
+    size_t kept = 0;
+    for (size_t k = 0; k < run->redo_count && status == TAMIS_OK; k++) {
+        status = put(run, &run->redo[k], &taken, err);
+        if (!taken)
+            run->redo[kept++] = left_over(run, run->redo[k]);
+    }
+    if (status != TAMIS_OK)
+        return status;
+    run->redo_count = kept;
+    taken = kept == 0;
+    while (taken && status == TAMIS_OK && run->next < run->exchange->count && !is_held_up(run)) {
+        status = put(run, &(again){.i = (uint32_t)run->next}, &taken, err);
+        run->next += taken;
+    }
+    return status;
 }
 
 /* ---- replies ---- */
 
-static tamis_status take_one(flight *run, const tamis__reply *reply, tamis_error *err) {
-    const tamis__exchange *exchange = run->exchange;
-    size_t i = run->pending[run->first];
-    run->first = (run->first + 1) % WINDOW;
-    run->pending_count--;
-    if (reply->type == TAMIS__REPLY_ERROR) {
-        tamis__redis_refused(run->redis, exchange->what, reply, &run->trouble);
-        if (!is_passing(reply))
-            return fail_with_trouble(run, err);
-        put_back(run, i);
-        if (run->pause_till <= tamis__now_ns())
-            pause_for_a_while(run);
-        return run->pause_till >= deadline_of(run) ? fail_with_trouble(run, err) : TAMIS_OK;
+static tamis_status follow(flight *run, uint32_t i, const tamis__redirection *to, tamis_error *err) {
+    tamis__node *node;
+    lane *at = NULL;
+    tamis_status status = tamis__redis_node(run->redis, to->host, to->host_size, to->port, &node, err);
+    if (status == TAMIS_OK)
+        status = find_lane(run, node, &at, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!to->asks && run->map->of[to->slot] != node) {
+        run->is_stale = true;
+        run->teller = node;
     }
+    return put_back(run, (again){i, to->asks, at}, err);
+}
+
+static tamis_status take_error(flight *run, lane *on, uint32_t i, const tamis__reply *reply,
+                               tamis_error *err) {
+    tamis__redirection to;
+    tamis__redis_refused(&on->node->to, run->exchange->what, reply, &run->trouble);
+    if (run->redis->uri.kind == TAMIS__REDIS_CLUSTER && tamis__cluster_redirection(reply, on->node, &to))
+        return follow(run, i, &to, err);
+    if (!tamis__redis_is_passing(reply))
+        return fail_with_trouble(run, err);
+    tamis_status status = put_back(run, (again){.i = i}, err);
+    if (status == TAMIS_OK &&
+        tamis__reply_begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */
+        return ride_out(run, on, TAMIS_E_IO, err);
+    pause_for_a_while(run, on);
+    run->is_stale = tamis__redis_can_learn(run->redis);
+    return status;
+}
+
+static tamis_status take_one(flight *run, lane *on, const tamis__reply *reply, tamis_error *err) {
+    const tamis__exchange *exchange = run->exchange;
+    const uint32_t i = shift(on);
+    if (i == ASKING)
+        return TAMIS_OK;
+    if (reply->type == TAMIS__REPLY_ERROR)
+        return take_error(run, on, i, reply, err);
     run->answered++;
-    run->tries = 0;
-    run->last = tamis__now_ns();
+    on->tries = 0;
+    run->last = run->now;
+    run->trouble.status = TAMIS_OK;
     return exchange->take(exchange->context, i, reply, was_sent(run, i), err);
 }
 
-static tamis_status take_all(flight *run, tamis_error *err) {
+static tamis_status take_all(flight *run, lane *on, tamis_error *err) {
     for (;;) {
         const tamis__reply *reply;
-        tamis_status status = tamis__link_reply(run->link, &reply, &run->trouble);
+        tamis_status status = tamis__link_reply(on->link, &reply, &run->trouble);
         if (status != TAMIS_OK)
-            return ride_out(run, status, err);
+            return ride_out(run, on, status, err);
         if (!reply)
             return TAMIS_OK;
-        if (run->pending_count == 0) {
+        if (on->count == 0) {
             tamis__fail(&run->trouble, TAMIS_E_IO, 0,
                         "redis %s: sent a reply that nobody asked for; is it a Redis at that port?",
-                        run->redis->to.shown);
-            return ride_out(run, TAMIS_E_IO, err);
+                        on->node->to.shown);
+            return ride_out(run, on, TAMIS_E_IO, err);
         }
-        status = take_one(run, reply, err);
-        if (status != TAMIS_OK)
+        status = take_one(run, on, reply, err);
+        if (status != TAMIS_OK || !on->link)
             return status;
     }
 }
 
-static tamis_status receive(flight *run, tamis_error *err) {
-    bool some;
-    tamis_status status = tamis__link_receive(run->link, &some, &run->trouble);
-    if (status != TAMIS_OK)
-        return ride_out(run, status, err);
-    if (some)
-        run->heard = tamis__now_ns();
-    return take_all(run, err);
+/* ---- moving bytes ---- */
+
+static bool is_waited_for(const lane *on) {
+    return on->link && on->count > 0;
 }
 
-/* A server that says nothing is lost; one that says much and answers nothing is not waited for either. */
-static tamis_status check_silence(flight *run, tamis_error *err) {
-    const uint64_t now = tamis__now_ns();
-    const bool is_late = now >= deadline_of(run);
-    if (!is_late && (run->pending_count == 0 || now < run->heard + run->redis->read_ns))
-        return TAMIS_OK;
-    if (run->pending_count == 0 && run->trouble.status != TAMIS_OK)
-        return fail_with_trouble(run, err); /* all it had was refused for now */
-    tamis_status status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
-                                      "redis %s: did not answer in time; check server and network, or give "
-                                      "more time (%s=)",
-                                      run->redis->to.shown, is_late ? "patience" : "read_timeout");
-    return is_late ? fail_with_trouble(run, err) : ride_out(run, status, err);
+static tamis_status send_all(flight *run, tamis_error *err) {
+    for (size_t n = 0; n < run->room; n++) {
+        lane *on = run->lanes[n];
+        if (!on || !on->link)
+            continue;
+        tamis_status status = tamis__link_send(on->link, &run->trouble);
+        if (status != TAMIS_OK)
+            status = ride_out(run, on, status, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
 }
 
-/* Moves bytes both ways; waits only where there is nothing else to do. */
-static tamis_status move(flight *run, tamis_error *err) {
-    const bool pausing = run->pause_till > tamis__now_ns();
-    int ready;
-    if (!pausing)
-        put_some(run);
-    if (run->answered == run->exchange->count)
-        return TAMIS_OK; /* what was left was no command */
-    tamis_status status = tamis__link_send(run->link, &run->trouble);
-    if (status != TAMIS_OK)
-        return ride_out(run, status, err);
-    struct pollfd fd = tamis__link_poll(run->link);
-    bool can_ask =
-        !is_asked_out(run) && run->pending_count < WINDOW && tamis__link_unsent(run->link) < AT_ONCE;
+/* Until when there is nothing to do but to wait for bytes. */
+static uint64_t wait_until(const flight *run) {
     uint64_t until = deadline_of(run);
-    if (run->pending_count > 0)
-        until = earlier(until, run->heard + run->redis->read_ns);
-    if (can_ask)
-        until = pausing ? earlier(until, run->pause_till) : 0;
-    status = tamis__link_wait(&fd, 1, until, &ready, err);
-    if (status == TAMIS_OK && ready > 0 && (fd.revents & ~POLLOUT))
-        status = receive(run, err);
-    return status == TAMIS_OK && run->link ? check_silence(run, err) : status;
+    if (run->full && run->full->link && has_room(run->full))
+        return run->now;
+    if (run->is_stale && run->renew_at < until)
+        until = run->renew_at;
+    for (size_t n = 0; n < run->room; n++) {
+        const lane *on = run->lanes[n];
+        if (on && is_waited_for(on) && on->heard + run->redis->read_ns < until)
+            until = on->heard + run->redis->read_ns;
+        if (on && run->paused && on->pause_till > run->now && on->pause_till < until)
+            until = on->pause_till;
+    }
+    return until;
 }
 
-static tamis_status run_all(flight *run, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    while (run->answered < run->exchange->count && status == TAMIS_OK)
-        status = run->link ? move(run, err) : reach(run, err);
-    /* After a failure replies are on their way that nobody waits for. */
-    if (status == TAMIS_OK && run->link)
-        tamis__redis_give_back(run->redis, run->link);
-    else
-        tamis__link_close(run->link);
+static tamis_status wait_for_some(flight *run, tamis_error *err) {
+    int ready;
+    for (size_t n = 0; n < run->room; n++) {
+        const lane *on = run->lanes[n];
+        run->fds[n] = on && on->link ? tamis__link_poll(on->link) : (struct pollfd){-1, 0, 0};
+    }
+    tamis_status status = tamis__link_wait(run->fds, run->room, wait_until(run), &ready, err);
+    run->now = tamis__now_ns();
     return status;
+}
+
+static tamis_status receive(flight *run, lane *on, short ready, tamis_error *err) {
+    bool some;
+    tamis_status status;
+    if (ready & ~POLLOUT) {
+        status = tamis__link_receive(on->link, &some, &run->trouble);
+        if (status != TAMIS_OK)
+            return ride_out(run, on, status, err);
+        if (some)
+            on->heard = run->now;
+        status = take_all(run, on, err);
+        if (status != TAMIS_OK || !on->link)
+            return status;
+    }
+    if (!is_waited_for(on) || run->now < on->heard + run->redis->read_ns)
+        return TAMIS_OK;
+    status = tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                         "redis %s: did not answer in time; check server and network, or give more time "
+                         "(read_timeout=)",
+                         on->node->to.shown);
+    return ride_out(run, on, status, err);
+}
+
+/* Servers that say much and answer nothing are not waited for either. */
+static tamis_status check_patience(flight *run, tamis_error *err) {
+    if (run->now < deadline_of(run))
+        return TAMIS_OK;
+    if (run->trouble.status == TAMIS_OK)
+        tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                    "redis %s: did not answer in time; check server and network, or give more time "
+                    "(patience=)",
+                    run->redis->to.shown);
+    return fail_with_trouble(run, err);
+}
+
+/* One turn: puts what can be put, moves bytes both ways, and waits only where there is nothing else to do. */
+static tamis_status turn(flight *run, tamis_error *err) {
+    run->full = NULL;
+    run->paused = false;
+    tamis_status status = renew_map(run, err);
+    if (status == TAMIS_OK && run->map)
+        status = put_some(run, err);
+    if (status == TAMIS_OK)
+        status = send_all(run, err);
+    if (status != TAMIS_OK || run->answered == run->exchange->count)
+        return status;
+    status = wait_for_some(run, err);
+    for (size_t n = 0; n < run->room && status == TAMIS_OK; n++)
+        if (run->lanes[n] && run->lanes[n]->link)
+            status = receive(run, run->lanes[n], run->fds[n].revents, err);
+    return status == TAMIS_OK ? check_patience(run, err) : status;
+}
+
+/* ---- the whole ---- */
+
+/* After a failure replies are on their way that nobody waits for. */
+static void leave_lanes(flight *run, bool is_done) {
+    for (size_t n = 0; n < run->room; n++) {
+        lane *on = run->lanes[n];
+        if (!on)
+            continue;
+        if (on->link && is_done)
+            tamis__redis_give_back(run->redis, on->node, on->link);
+        else
+            tamis__link_close(on->link);
+        tamis__free(&run->redis->allocator, on, sizeof *on);
+    }
 }
 
 tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
                               tamis_error *err) {
-    flight run = {.redis = redis, .exchange = exchange, .last = tamis__now_ns(), .trouble = TAMIS_ERROR_INIT};
-    const size_t size = 2 * WINDOW * sizeof(size_t);
-    run.pending = tamis__alloc(&redis->allocator, size, _Alignof(size_t));
-    if (!run.pending)
-        return tamis__fail_nomem(err, "redis", size);
-    run.redo = run.pending + WINDOW;
-    tamis_status status = run_all(&run, err);
-    tamis__free(&redis->allocator, run.pending, size);
-    if (run.sent)
-        tamis__free(&redis->allocator, run.sent, (exchange->count + 7) / 8);
+    const tamis_allocator *allocator = &redis->allocator;
+    flight run = {.redis = redis, .exchange = exchange, .trouble = TAMIS_ERROR_INIT};
+    if (exchange->count >= UINT32_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "redis %s: %s: too many commands at once; give fewer",
+                           redis->to.shown, exchange->what);
+    if (redis->slot_count > 1 && !exchange->slot)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "redis %s: %s: not on several servers; name one",
+                           redis->to.shown, exchange->what);
+    run.now = run.last = tamis__now_ns();
+    run.map = tamis__map_hold(redis);
+    run.is_stale = !run.map;
+    tamis_status status = TAMIS_OK;
+    while (run.answered < exchange->count && status == TAMIS_OK)
+        status = turn(&run, err);
+    leave_lanes(&run, status == TAMIS_OK);
+    tamis__map_drop(redis, run.map);
+    tamis__free(allocator, run.lanes, run.room * sizeof *run.lanes);
+    tamis__free(allocator, run.fds, run.room * sizeof *run.fds);
+    tamis__free(allocator, run.redo, run.redo_room * sizeof *run.redo);
+    tamis__free(allocator, run.sent, (exchange->count + 7) / 8);
     if (redone)
         *redone = run.redone;
     return status;

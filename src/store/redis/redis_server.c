@@ -32,6 +32,52 @@ static tamis_status take_times(tamis_redis *redis, tamis_error *err) {
     return status;
 }
 
+/* "host:port", or of several "host:port,host:port,..." */
+static void show_all(tamis_redis *redis) {
+    const tamis__redis_uri *uri = &redis->uri;
+    tamis__link_to *all = &redis->to, one = *all;
+    all->address = uri->addresses[0];
+    tamis__link_to_show(all);
+    for (size_t i = 1; i < uri->address_count; i++) {
+        size_t used = strlen(all->shown);
+        one.address = uri->addresses[i];
+        tamis__link_to_show(&one);
+        if (used + strlen(one.shown) + 6 > sizeof all->shown) {
+            strcpy(all->shown + (used < sizeof all->shown - 5 ? used : sizeof all->shown - 5), ",...");
+            return;
+        }
+        snprintf(all->shown + used, sizeof all->shown - used, ",%.100s", one.shown);
+    }
+}
+
+/* The nodes that the URI names, and the map where that is all there is to know. */
+static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
+    const tamis__redis_uri *uri = &redis->uri;
+    tamis__node *nodes[TAMIS__REDIS_ADDRESSES];
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < uri->address_count && status == TAMIS_OK; i++) {
+        const tamis__redis_address *address = &uri->addresses[i];
+        const size_t size = strlen(address->host);
+        if (uri->kind == TAMIS__REDIS_SENTINEL)
+            status = tamis__redis_sentinel(redis, address->host, size, address->port, &nodes[i], err);
+        else
+            status = tamis__redis_node(redis, address->host, size, address->port, &nodes[i], err);
+    }
+    if (status != TAMIS_OK || tamis__redis_can_learn(redis))
+        return status;
+    redis->map = tamis__map_create(redis);
+    if (!redis->map)
+        return tamis__fail_nomem(err, "redis", sizeof *redis->map);
+    memcpy(redis->map->of, nodes, redis->slot_count * sizeof *nodes);
+    return TAMIS_OK;
+}
+
+static uint32_t count_slots(const tamis__redis_uri *uri) {
+    if (uri->kind == TAMIS__REDIS_CLUSTER)
+        return TAMIS__CLUSTER_SLOTS;
+    return uri->kind == TAMIS__REDIS_SHARD ? (uint32_t)uri->address_count : 1;
+}
+
 tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tamis_error *err) {
     tamis_redis *redis = tamis__alloc(uri->allocator, sizeof *redis, _Alignof(tamis_redis));
     if (!redis) {
@@ -41,19 +87,23 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->allocator = *uri->allocator;
     redis->uri = *uri;
     redis->uri.allocator = &redis->allocator;
-    redis->to =
-        (tamis__link_to){uri->address, uri->user, uri->password, uri->db, &redis->allocator, {0}, NULL};
-    const tamis__shown host = tamis__show(uri->address.host);
-    if (uri->address.port)
-        snprintf(redis->to.shown, sizeof redis->to.shown, "%.100s:%u", host.text,
-                 (unsigned)uri->address.port);
-    else
-        snprintf(redis->to.shown, sizeof redis->to.shown, "%.110s", host.text);
+    redis->to.user = uri->user;
+    redis->to.password = uri->password;
+    redis->to.db = uri->db;
+    redis->to.allocator = &redis->allocator;
+    if (uri->kind == TAMIS__REDIS_SENTINEL) {
+        redis->sentinel_user = tamis__redis_uri_take(&redis->uri, "sentinel_user");
+        redis->sentinel_password = tamis__redis_uri_take(&redis->uri, "sentinel_password");
+    }
+    redis->slot_count = count_slots(uri);
+    show_all(redis);
     pthread_mutex_init(&redis->mutex, NULL);
     tamis_status status = take_times(redis, err);
     if (status == TAMIS_OK && uri->has_tls)
         status = tamis__tls_context_create(&redis->tls, &redis->uri, err);
-    redis->to.tls = redis->tls;
+    redis->to.tls = redis->tls; /* before there are nodes, which take it over */
+    if (status == TAMIS_OK)
+        status = add_nodes(redis, err);
     if (status != TAMIS_OK) {
         tamis_redis_close(redis);
         return status;
@@ -65,8 +115,8 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
 void tamis_redis_close(tamis_redis *redis) {
     if (!redis)
         return;
-    while (redis->idle_count > 0)
-        tamis__link_close(redis->idle[--redis->idle_count]);
+    tamis__redis_free_nodes(redis);
+    tamis__map_drop(redis, redis->map);
     tamis__tls_context_free(redis->tls);
     pthread_mutex_destroy(&redis->mutex);
     tamis_allocator allocator = redis->allocator;
@@ -75,40 +125,22 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__free(&allocator, redis, sizeof *redis);
 }
 
-/* Whether the server has said nothing: what nobody asked for is the end of the connection, or will be. */
-static bool is_quiet(const tamis__link *link) {
-    struct pollfd fd = tamis__link_poll(link);
-    return tamis__sys.poll(&fd, 1, 0) == 0;
-}
-
-static tamis__link *take_idle(tamis_redis *redis) {
-    tamis__link *link = NULL;
-    pthread_mutex_lock(&redis->mutex);
-    if (redis->idle_count > 0)
-        link = redis->idle[--redis->idle_count];
-    pthread_mutex_unlock(&redis->mutex);
-    return link;
-}
-
-tamis_status tamis__redis_lease(tamis_redis *redis, tamis__link **link, tamis_error *err) {
-    for (tamis__link *one; (one = take_idle(redis));) {
-        if (is_quiet(one)) {
-            *link = one;
-            return TAMIS_OK;
-        }
-        tamis__link_close(one);
+/* A connection to each node that has a slot; of those that tell one another's, to one. */
+static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
+    if (tamis__redis_can_learn(redis))
+        return tamis__redis_learn(redis, NULL, UINT64_MAX, err);
+    tamis__map *map = tamis__map_hold(redis);
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < map->slot_count && status == TAMIS_OK; i++) {
+        tamis__link *link;
+        if (i > 0 && map->of[i] == map->of[i - 1])
+            continue;
+        status = tamis__redis_lease(redis, map->of[i], UINT64_MAX, &link, err);
+        if (status == TAMIS_OK)
+            tamis__redis_give_back(redis, map->of[i], link);
     }
-    return tamis__link_open(link, &redis->to, tamis__now_ns() + redis->connect_ns, err);
-}
-
-void tamis__redis_give_back(tamis_redis *redis, tamis__link *link) {
-    pthread_mutex_lock(&redis->mutex);
-    if (redis->idle_count < TAMIS__LINKS_IDLE && tamis__link_at_rest(link)) {
-        redis->idle[redis->idle_count++] = link;
-        link = NULL;
-    }
-    pthread_mutex_unlock(&redis->mutex);
-    tamis__link_close(link);
+    tamis__map_drop(redis, map);
+    return status;
 }
 
 tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis_allocator *given,
@@ -116,7 +148,6 @@ tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis
     const tamis_allocator allocator = tamis__allocator_resolve(given);
     tamis__redis_uri uri;
     tamis_redis *made;
-    tamis__link *link;
     tamis_status status = tamis__redis_uri_parse(&uri, text, &allocator, err);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_server(&uri, err);
@@ -129,12 +160,11 @@ tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis
         return status;
     status = tamis__redis_uri_check_used(&made->uri, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_lease(made, &link, err);
+        status = reach_all(made, err);
     if (status != TAMIS_OK) {
         tamis_redis_close(made);
         return status;
     }
-    tamis__redis_give_back(made, link);
     *redis = made;
     return TAMIS_OK;
 }

@@ -25,11 +25,16 @@ typedef struct uniting {
     const tamis__redis_filter *aside;
 } uniting;
 
+static uint32_t slot_of_partition(void *context, size_t i) {
+    const uniting *both = context;
+    return tamis__redis_key_slot(both->at, i);
+}
+
 static bool put_or(void *context, size_t i, tamis__link *link) {
     const uniting *both = context;
     char name[TAMIS__REDIS_KEY], aside[TAMIS__REDIS_KEY];
     const size_t size = tamis__partition_name(both->at, (uint32_t)i, name);
-    const size_t aside_size = tamis__partition_name(both->aside, (uint32_t)i, aside);
+    const size_t aside_size = tamis__aside_name(both->aside, (uint32_t)i, aside);
     tamis__link_command(link, 5);
     tamis__link_text(link, "BITOP");
     tamis__link_text(link, "OR");
@@ -77,8 +82,13 @@ static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tam
     size_t count;
     uniting both = {tamis__redis_of(there), tamis__redis_of(aside)};
     const tamis__upload upload = {
-        .there = aside, .words = tamis__bloom_words(from, &count), .key_name = tamis__partition_name};
-    const tamis__exchange or = {both.at->keys, &both, put_or, take_or, both.at->uri->shown};
+        .there = aside, .words = tamis__bloom_words(from, &count), .key_name = tamis__aside_name};
+    const tamis__exchange or = {.count = both.at->keys,
+                                .context = &both,
+                                .ask = put_or,
+                                .take = take_or,
+                                .what = both.at->uri->shown,
+                                .slot = slot_of_partition};
     tamis_status status = tamis__partitions_make(aside, err);
     if (status == TAMIS_OK)
         status = tamis__partitions_expire(both.aside, NULL, LIFETIME_MS, err);

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "store/redis/redis_decimal.h"
 
-enum { PORT = 6379, DB_MAX = 65535 };
+enum { PORT = 6379, SENTINEL_PORT = 26379, DB_MAX = 65535 };
 
 static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const char *remedy,
                            tamis_error *err) {
@@ -32,6 +32,15 @@ static void show(tamis__redis_uri *uri, const char *text, bool is_name) {
         uri->shown[used++] = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
     }
     uri->shown[used] = '\0';
+}
+
+/* The one that is a parameter. */
+static void hide_password(char *shown) {
+    char *value = strstr(shown, "sentinel_password=");
+    if (!value)
+        return;
+    value += strlen("sentinel_password=");
+    memmove(value, value + strcspn(value, "&"), strlen(value + strcspn(value, "&")) + 1);
 }
 
 static int digit_of(char c) {
@@ -70,6 +79,14 @@ static tamis_status decode_text(const tamis__redis_uri *uri, char *text, tamis_e
     return status;
 }
 
+/* Cuts the text at its first `mark` and gives what stands behind it, or NULL. */
+static char *cut(char *text, char mark) {
+    char *at = strchr(text, mark);
+    if (at)
+        *at++ = '\0';
+    return at;
+}
+
 /* Decimal digits alone. */
 static bool read_number(const char *text, uint64_t most, uint64_t *out) {
     uint64_t value = 0;
@@ -105,15 +122,16 @@ static tamis_status take_user(tamis__redis_uri *uri, char **authority, tamis_err
     return status;
 }
 
-static tamis_status take_address(tamis__redis_uri *uri, char *text, bool is_socket, tamis_error *err) {
+static tamis_status take_socket(tamis__redis_uri *uri, char *text, tamis_error *err) {
+    uri->addresses[uri->address_count++] = (tamis__redis_address){text, 0};
+    if (!*text)
+        return refuse(uri, "names no socket", "write redis+unix://%2Frun%2Fredis.sock/NAME", err);
+    return decode_text(uri, text, err);
+}
+
+static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
     char *port = NULL;
-    uint64_t number = PORT;
-    if (is_socket) {
-        uri->address = (tamis__redis_address){text, 0};
-        if (!*text)
-            return refuse(uri, "names no socket", "write redis+unix://%2Frun%2Fredis.sock/NAME", err);
-        return decode_text(uri, text, err);
-    }
+    uint64_t number = uri->kind == TAMIS__REDIS_SENTINEL ? SENTINEL_PORT : PORT;
     if (*text == '[') { /* IPv6 */
         char *end = strchr(text, ']');
         if (!end || (end[1] && end[1] != ':'))
@@ -128,8 +146,38 @@ static tamis_status take_address(tamis__redis_uri *uri, char *text, bool is_sock
     }
     if (port && (!read_number(port, 65535, &number) || number == 0))
         return refuse(uri, "has a port that is no number from 1 to 65535", "write host:6379", err);
-    uri->address = (tamis__redis_address){*text ? text : "127.0.0.1", (uint16_t)number};
+    uri->addresses[uri->address_count++] =
+        (tamis__redis_address){*text ? text : "127.0.0.1", (uint16_t)number};
     return decode_text(uri, text, err);
+}
+
+static tamis_status take_addresses(tamis__redis_uri *uri, char *text, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (uri->kind == TAMIS__REDIS_ONE)
+        return strchr(text, ',')
+                   ? refuse(uri, "names several servers",
+                            "say how they belong together: redis+shard:// or redis+cluster://", err)
+                   : take_address(uri, text, err);
+    while (text && status == TAMIS_OK) {
+        char *next = cut(text, ',');
+        if (!*text)
+            return refuse(uri, "has an empty place in its list of hosts", "write h1:6379,h2:6379", err);
+        if (uri->address_count == TAMIS__REDIS_ADDRESSES)
+            return refuse(uri, "names more than 64 hosts", "leave some out", err);
+        status = take_address(uri, text, err);
+        text = next;
+    }
+    return status;
+}
+
+/* What stands before the rest of the path. */
+static tamis_status take_master(tamis__redis_uri *uri, char **path, tamis_error *err) {
+    char *master = *path;
+    if (!master || !*master || *master == '/')
+        return refuse(uri, "names no master", "write redis+sentinel://host:26379/MASTER/db/NAME", err);
+    *path = cut(master, '/');
+    uri->master = master;
+    return decode_text(uri, master, err);
 }
 
 static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *err) {
@@ -140,6 +188,8 @@ static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *er
         if (!read_number(path, DB_MAX, &db))
             return refuse(uri, "has a slash in its path, and what stands before it is no database number",
                           "write a slash within the filter's name as %2F", err);
+        if (db != 0 && uri->kind == TAMIS__REDIS_CLUSTER)
+            return refuse(uri, "names a database, and a cluster has none but 0", "leave it out", err);
         uri->db = (uint32_t)db;
         name = slash + 1;
         if (strchr(name, '/'))
@@ -177,6 +227,7 @@ static tamis_status begin(tamis__redis_uri *uri, const char *text, bool is_name,
                           const tamis_allocator *allocator, tamis_error *err) {
     *uri = (tamis__redis_uri){.allocator = allocator, .block_size = strlen(text) + 1};
     show(uri, text, is_name);
+    hide_password(uri->shown);
     uri->block = tamis__alloc(allocator, uri->block_size, 1);
     if (!uri->block)
         return tamis__fail_nomem(err, "URI", uri->block_size);
@@ -184,20 +235,18 @@ static tamis_status begin(tamis__redis_uri *uri, const char *text, bool is_name,
     return TAMIS_OK;
 }
 
-/* Cuts the text at its first `mark` and gives what stands behind it, or NULL. */
-static char *cut(char *text, char mark) {
-    char *at = strchr(text, mark);
-    if (at)
-        *at++ = '\0';
-    return at;
-}
-
 tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
                                     tamis_error *err) {
     static const struct {
         const char *scheme;
+        tamis__redis_kind kind;
         bool is_socket, has_tls;
-    } schemes[] = {{"redis://", false, false}, {"rediss://", false, true}, {"redis+unix://", true, false}};
+    } schemes[] = {{"redis://", TAMIS__REDIS_ONE, false, false},
+                   {"rediss://", TAMIS__REDIS_ONE, false, true},
+                   {"redis+unix://", TAMIS__REDIS_ONE, true, false},
+                   {"redis+shard://", TAMIS__REDIS_SHARD, false, false},
+                   {"redis+cluster://", TAMIS__REDIS_CLUSTER, false, false},
+                   {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, false, allocator, err);
@@ -207,6 +256,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
         size_t size = strlen(schemes[i].scheme);
         if (strncmp(text, schemes[i].scheme, size) == 0) {
             authority = uri->block + size;
+            uri->kind = schemes[i].kind;
             is_socket = schemes[i].is_socket;
             uri->has_tls = schemes[i].has_tls;
         }
@@ -222,7 +272,9 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
                       err);
     status = take_user(uri, &authority, err);
     if (status == TAMIS_OK)
-        status = take_address(uri, authority, is_socket, err);
+        status = is_socket ? take_socket(uri, authority, err) : take_addresses(uri, authority, err);
+    if (status == TAMIS_OK && uri->kind == TAMIS__REDIS_SENTINEL)
+        status = take_master(uri, &path, err);
     if (status == TAMIS_OK && path)
         status = take_path(uri, path, err);
     if (status == TAMIS_OK)

@@ -16,16 +16,26 @@
  *     redis://user:password@host:port/db/NAME?parameter=value&...
  *     rediss://...                                          the same with TLS
  *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the socket's path
+ *     redis+shard://h1:p1,h2:p2,.../db/NAME                 servers that know nothing of each other
+ *     redis+cluster://h1:p1,h2:p2,.../NAME                  some nodes of a cluster, which has one database
+ *     redis+sentinel://s1:p1,s2:p2,.../MASTER/db/NAME       the master that sentinels name
  *
  * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
  * a name holds any byte; one with a slash has it as %2F, one with an @ as %40.
  */
+typedef enum tamis__redis_kind {
+    TAMIS__REDIS_ONE,
+    TAMIS__REDIS_SHARD,
+    TAMIS__REDIS_CLUSTER,
+    TAMIS__REDIS_SENTINEL
+} tamis__redis_kind;
+
 typedef struct tamis__redis_address {
     const char *host; /* of a socket: its path, and port is 0 */
     uint16_t port;
 } tamis__redis_address;
 
-enum { TAMIS__REDIS_PARAMETERS = 24 };
+enum { TAMIS__REDIS_PARAMETERS = 24, TAMIS__REDIS_ADDRESSES = 64 };
 
 typedef struct tamis__redis_parameter {
     const char *name, *value;
@@ -33,9 +43,12 @@ typedef struct tamis__redis_parameter {
 } tamis__redis_parameter;
 
 typedef struct tamis__redis_uri {
-    tamis__redis_address address;
+    tamis__redis_kind kind;
+    tamis__redis_address addresses[TAMIS__REDIS_ADDRESSES];
+    size_t address_count;        /* 0 of a name alone */
     bool has_tls;                /* rediss:// */
     const char *user, *password; /* NULL: none */
+    const char *master;          /* of sentinels */
     uint32_t db;
     const char *name; /* NULL: none */
     size_t name_size;

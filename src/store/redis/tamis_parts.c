@@ -27,10 +27,18 @@ size_t tamis__alias_name(const tamis__redis_filter *at, char *to) {
     return hash_name(at->uri->name, at->uri->name_size, to);
 }
 
-size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+static size_t string_name(const tamis__redis_filter *at, uint32_t key, const char *what, char *to) {
     size_t used = tamis__config_name(at, to) - 1;
     return used + (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, ":%016" PRIx64 ":%" PRIu32 "}:%s",
-                                   at->generation, key, *at->aside ? at->aside : "bits");
+                                   at->generation, key, what);
+}
+
+size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+    return string_name(at, key, "bits", to);
+}
+
+size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+    return string_name(at, key, *at->aside ? at->aside : "bits", to);
 }
 
 /* ---- the config hash ---- */
@@ -43,6 +51,12 @@ typedef struct looking {
 } looking;
 
 static const char *const fields[] = {"plan", "state", "before", "pushing", "alias"};
+
+static uint32_t slot_of_look(void *context, size_t i) {
+    const looking *look = context;
+    (void)i;
+    return tamis__redis_slot(look->at->redis, look->name, look->size);
+}
 
 static bool put_look(void *context, size_t i, tamis__link *link) {
     const looking *look = context;
@@ -91,7 +105,12 @@ static tamis_status read_config(const tamis__redis_filter *at, const char *filte
                                 tamis__config *config, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     looking look = {at, name, hash_name(filter, size, name), config};
-    const tamis__exchange exchange = {1, &look, put_look, take_look, at->uri->shown};
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = &look,
+                                      .ask = put_look,
+                                      .take = take_look,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_look};
     return tamis__redis_run(at->redis, &exchange, NULL, err);
 }
 
@@ -146,7 +165,7 @@ static void write_footer(const tamis__redis_filter *at, uint32_t key, char to[TA
 void tamis__footer_ask(const tamis_filter *filter, uint32_t key, tamis__link *link) {
     char name[TAMIS__REDIS_KEY];
     const int64_t end = (int64_t)(tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK);
-    size_t size = tamis__partition_name(tamis__redis_of(filter), key, name);
+    size_t size = tamis__aside_name(tamis__redis_of(filter), key, name);
     tamis__link_command(link, 4);
     tamis__link_text(link, "GETRANGE");
     tamis__link_word(link, name, size);
@@ -176,15 +195,20 @@ static tamis_status take_number(void *context, size_t i, const tamis__reply *rep
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
 }
 
+static uint32_t slot_of_key(void *context, size_t i) {
+    const tamis__redis_filter *at = *(const tamis__redis_filter *const *)context;
+    return tamis__redis_key_slot(at, i);
+}
+
 typedef struct making {
-    const tamis__redis_filter *at; /* first: see take_number */
+    const tamis__redis_filter *at; /* first: see take_number and slot_of_key */
     const tamis_filter *filter;
 } making;
 
 static bool put_partition(void *context, size_t i, tamis__link *link) {
     const making *make = context;
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK];
-    size_t size = tamis__partition_name(make->at, (uint32_t)i, name);
+    size_t size = tamis__aside_name(make->at, (uint32_t)i, name);
     write_footer(make->at, (uint32_t)i, footer);
     tamis__link_command(link, 4);
     tamis__link_text(link, "SETRANGE");
@@ -196,7 +220,12 @@ static bool put_partition(void *context, size_t i, tamis__link *link) {
 
 tamis_status tamis__partitions_make(tamis_filter *filter, tamis_error *err) {
     making make = {tamis__redis_of(filter), filter};
-    const tamis__exchange exchange = {make.at->keys, &make, put_partition, take_number, make.at->uri->shown};
+    const tamis__exchange exchange = {.count = make.at->keys,
+                                      .context = &make,
+                                      .ask = put_partition,
+                                      .take = take_number,
+                                      .what = make.at->uri->shown,
+                                      .slot = slot_of_key};
     return tamis__redis_run(make.at->redis, &exchange, NULL, err);
 }
 
@@ -221,7 +250,12 @@ static tamis_status take_footer(void *context, size_t i, const tamis__reply *rep
 
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) {
     making make = {tamis__redis_of(filter), filter};
-    const tamis__exchange exchange = {make.at->keys, &make, put_footer, take_footer, make.at->uri->shown};
+    const tamis__exchange exchange = {.count = make.at->keys,
+                                      .context = &make,
+                                      .ask = put_footer,
+                                      .take = take_footer,
+                                      .what = make.at->uri->shown,
+                                      .slot = slot_of_key};
     return tamis__redis_run(make.at->redis, &exchange, NULL, err);
 }
 
@@ -232,7 +266,7 @@ void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STAT
 /* ---- expiry ---- */
 
 typedef struct expiring {
-    const tamis__redis_filter *at; /* first: see take_number */
+    const tamis__redis_filter *at; /* first: see take_number and slot_of_key */
     const bool *of;
     int64_t ms;
 } expiring;
@@ -242,7 +276,9 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
     char name[TAMIS__REDIS_KEY];
     if (all->of && !all->of[i])
         return false;
-    size_t size = all->at->layout->key_name(all->at, (uint32_t)i, name);
+    const uint32_t key = (uint32_t)(i % all->at->keys);
+    size_t size = *all->at->aside ? tamis__aside_name(all->at, key, name)
+                                  : all->at->layout->key_name(all->at, key, name);
     tamis__link_command(link, all->ms > 0 ? 3 : 2);
     tamis__link_text(link, all->ms > 0 ? "PEXPIRE" : all->ms < 0 ? "UNLINK" : "PERSIST");
     tamis__link_word(link, name, size);
@@ -254,7 +290,12 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
 tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
                                       tamis_error *err) {
     expiring all = {at, of, ms};
-    const tamis__exchange exchange = {at->keys, &all, put_expiry, take_number, at->uri->shown};
+    const tamis__exchange exchange = {.count = tamis__redis_all_keys(at),
+                                      .context = &all,
+                                      .ask = put_expiry,
+                                      .take = take_number,
+                                      .what = at->uri->shown,
+                                      .slot = slot_of_key};
     return tamis__redis_run(at->redis, &exchange, NULL, err);
 }
 

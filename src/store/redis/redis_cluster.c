@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What a Redis Cluster says of itself: the slot of a key, who has which slot, and where a slot went. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/redis_int.h"
+#include "store/trouble.h"
+
+/* ---- slots ---- */
+
+/* CRC-16/XMODEM, four bits a step. */
+static uint32_t crc16(const unsigned char *bytes, size_t size) {
+    static const uint16_t of_nibble[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+                                           0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef};
+    uint32_t crc = 0;
+    for (size_t i = 0; i < size; i++) {
+        crc = (crc << 4 & 0xffff) ^ of_nibble[crc >> 12 ^ bytes[i] >> 4];
+        crc = (crc << 4 & 0xffff) ^ of_nibble[crc >> 12 ^ (bytes[i] & 15)];
+    }
+    return crc;
+}
+
+uint32_t tamis__cluster_slot(const void *key, size_t size) {
+    const char *open = memchr(key, '{', size), *end = (const char *)key + size;
+    const char *close = open ? memchr(open + 1, '}', (size_t)(end - open - 1)) : NULL;
+    if (close && close > open + 1)
+        return crc16((const unsigned char *)open + 1, (size_t)(close - open - 1)) % TAMIS__CLUSTER_SLOTS;
+    return crc16(key, size) % TAMIS__CLUSTER_SLOTS;
+}
+
+/* ---- redirections ---- */
+
+bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller,
+                                tamis__redirection *to) {
+    const char *rest = error->text, *colon = strrchr(error->text, ':');
+    char *end;
+    to->asks = strncmp(rest, "ASK ", 4) == 0;
+    if (!to->asks && strncmp(rest, "MOVED ", 6) != 0)
+        return false;
+    const unsigned long slot = strtoul(strchr(rest, ' ') + 1, &end, 10);
+    if (!colon || *end != ' ' || slot >= TAMIS__CLUSTER_SLOTS || colon < end + 1)
+        return false;
+    to->slot = (uint32_t)slot;
+    to->host = end + 1;
+    to->host_size = (size_t)(colon - to->host);
+    if (to->host_size == 0 || (to->host_size == 1 && *to->host == '?')) { /* the same as the teller's */
+        to->host = teller->host;
+        to->host_size = strlen(teller->host);
+    }
+    const unsigned long port = strtoul(colon + 1, &end, 10);
+    to->port = (uint16_t)port;
+    return *end == '\0' && port > 0 && port <= UINT16_MAX;
+}
+
+/* ---- the map: [[first slot, last slot, [host, port, ...] of the master, [host, port, ...] of a replica, ...], ...] ---- */
+
+static tamis_status strange(const tamis__node *teller, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_IO, 0,
+        "redis %s: told nothing of use of its cluster; see CLUSTER SLOTS and CLUSTER INFO there",
+        teller->to.shown);
+}
+
+static tamis_status read_node(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
+                              tamis__node **node, tamis_error *err) {
+    if (told->type != TAMIS__REPLY_ARRAY || told->size < 2 || told->items[1].type != TAMIS__REPLY_INTEGER ||
+        told->items[1].integer < 1 || told->items[1].integer > UINT16_MAX)
+        return strange(teller, err);
+    const tamis__reply *host = &told->items[0];
+    const uint16_t port = (uint16_t)told->items[1].integer;
+    const bool known = host->type == TAMIS__REPLY_STRING && host->size > 0 && strcmp(host->text, "?") != 0;
+    return tamis__redis_node(redis, known ? host->text : teller->host,
+                             known ? host->size : strlen(teller->host), port, node, err);
+}
+
+static tamis_status read_range(tamis_redis *redis, const tamis__node *teller, const tamis__reply *range,
+                               tamis__map *map, tamis_error *err) {
+    const tamis__reply *items = range->items;
+    tamis__node *master, *replica;
+    if (range->type != TAMIS__REPLY_ARRAY || range->size < 3 || items[0].type != TAMIS__REPLY_INTEGER ||
+        items[1].type != TAMIS__REPLY_INTEGER || items[0].integer < 0 ||
+        items[1].integer >= TAMIS__CLUSTER_SLOTS)
+        return strange(teller, err);
+    tamis_status status = read_node(redis, teller, &items[2], &master, err);
+    for (int64_t i = items[0].integer; i <= items[1].integer && status == TAMIS_OK; i++)
+        map->of[i] = master;
+    for (size_t i = 3; i < range->size && status == TAMIS_OK; i++)
+        status = read_node(redis, teller, &items[i], &replica, err); /* to be asked when masters are gone */
+    return status;
+}
+
+tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
+                                 tamis_error *err) {
+    if (told->type == TAMIS__REPLY_ERROR && strstr(told->text, "cluster support disabled"))
+        return tamis__fail(err, TAMIS_E_REFUSED, 0,
+                           "redis %s: is no node of a cluster; write redis:// or redis+shard://",
+                           teller->to.shown);
+    if (told->type == TAMIS__REPLY_ERROR &&
+        (tamis__reply_begins(told, "NOPERM") || tamis__reply_begins(told, "NOAUTH")))
+        return tamis__redis_refused(&teller->to, "CLUSTER SLOTS", told, err);
+    if (told->type != TAMIS__REPLY_ARRAY || told->size == 0)
+        return strange(teller, err);
+    tamis__map *map = tamis__map_create(redis);
+    tamis_status status = map ? TAMIS_OK : tamis__fail_nomem(err, "redis", sizeof *map);
+    for (size_t i = 0; i < told->size && status == TAMIS_OK; i++)
+        status = read_range(redis, teller, &told->items[i], map, err);
+    if (status == TAMIS_OK)
+        tamis__map_replace(redis, map);
+    else
+        tamis__map_drop(redis, map);
+    return status;
+}
+
+void tamis__cluster_ask(tamis__link *link) {
+    tamis__link_command(link, 2);
+    tamis__link_text(link, "CLUSTER");
+    tamis__link_text(link, "SLOTS");
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Error replies: which of them pass, and what the others mean. */
+#include <string.h>
+
+#include "store/redis/redis_int.h"
+#include "store/trouble.h"
+
+bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
+    size_t size = strlen(word);
+    return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
+}
+
+bool tamis__redis_is_passing(const tamis__reply *error) {
+    static const char *const passing[] = {
+        "LOADING",     "BUSY",     "MASTERDOWN", "READONLY",
+        "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "ERR max number of clients"};
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (tamis__reply_begins(error, passing[i]))
+            return true;
+    return false;
+}
+
+tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
+                                  tamis_error *err) {
+    static const struct {
+        const char *word, *remedy;
+        tamis_status status;
+    } known[] = {
+        {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
+        /* Said to who is not known yet and sends a command of more than 10 words. */
+        {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
+        {"NOPERM",
+         "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
+         "+bitfield +getrange +setrange +bitcount +bitop +strlen +get +set +del +hget +hmget +hset +hsetnx "
+         "+hdel +eval +pexpire +pttl +persist +unlink",
+         TAMIS_E_REFUSED},
+        {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
+         TAMIS_E_REFUSED},
+        {"WRONGTYPE", "another program keeps something else under this name: choose another",
+         TAMIS_E_MISMATCH},
+        {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
+        {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
+        {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
+        {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},
+        {"ERR max number of clients", "raise its maxclients, or have others close connections",
+         TAMIS_E_REFUSED},
+    };
+    const char *remedy = "see the server's log and its version (6.2 or later is needed)";
+    tamis_status status = TAMIS_E_REFUSED;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (tamis__reply_begins(reply, known[i].word)) {
+            remedy = known[i].remedy;
+            status = known[i].status;
+        }
+    }
+    return tamis__fail(err, status, 0, "redis %s: %s: %.200s; %s", to->shown, tamis__show(what).text,
+                       tamis__show(reply->text).text, remedy);
+}

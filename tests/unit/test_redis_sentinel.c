@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A master that a sentinel names, and its replica, which takes its place.
+ * ctest: timeout=120 */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <tamis/redis.h>
+#include <tamis/tamis.h>
+
+#include "base/memory.h"
+#include "store/redis/redis_int.h"
+#include "support/redis_server.h"
+
+enum { MOST = 100000, BATCH = 500 };
+
+static redis_server servers[2], sentinel;
+static char replica_of[32];
+static const char *const replica_options[] = {
+    "--replicaof", replica_of, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", NULL};
+static tamis_error err;
+static uint64_t numbers[MOST];
+static tamis_key keys[MOST];
+static tamis_answer answers[MOST];
+
+static void pause_ms(long ms) {
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* ---- the three of them ---- */
+
+/* Sentinels want a file of their own, so this one is not started as servers are; else it is like them. False: it ended,
+ * its port being taken perhaps. */
+static bool start_sentinel(int port) {
+    const char *words[] = {"redis-server", scratch("sentinel.conf"), "--sentinel", NULL};
+    const char *folder = servers[1].folder;
+    char settings[600];
+    sentinel = (redis_server){.port = port};
+    snprintf(sentinel.socket, sizeof sentinel.socket, "%s/sentinel", folder);
+    int size = snprintf(settings, sizeof settings,
+                        "port %d\nbind 127.0.0.1\nunixsocket %s\ndir %s\nlogfile %s/sentinel.log\n"
+                        "requirepass sesame\nsentinel monitor mine 127.0.0.1 %d 1\n"
+                        "sentinel down-after-milliseconds mine 500\nsentinel failover-timeout mine 3000\n",
+                        port, sentinel.socket, folder, folder, servers[0].port);
+    file_write(words[1], settings, (size_t)size);
+    sentinel.pid = fork();
+    if (sentinel.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(open("/dev/null", O_RDWR), 1);
+        execvp(words[0], (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
+    for (int tries = 0; tries < 6000 && !file_exists(sentinel.socket); tries++) {
+        if (waitpid(sentinel.pid, NULL, WNOHANG) == sentinel.pid)
+            return false;
+        pause_ms(10);
+    }
+    return true;
+}
+
+static bool is_linked(const redis_server *replica) {
+    return strstr(redis_server_ask(replica, "INFO replication"), "master_link_status:up") != NULL;
+}
+
+static int set_up_all(void **state) {
+    (void)state;
+    scratch_make();
+    for (uint64_t i = 0; i < MOST; i++) {
+        numbers[i] = i;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    if (!redis_server_installed())
+        return 0;
+    redis_server_start(&servers[0], NULL);
+    sprintf(replica_of, "127.0.0.1 %d", servers[0].port);
+    redis_server_start(&servers[1], replica_options);
+    while (!is_linked(&servers[1]))
+        pause_ms(10);
+    int port = servers[0].port + 1;
+    while (!start_sentinel(port++))
+        ;
+    return 0;
+}
+
+static int tear_down_all(void **state) {
+    (void)state;
+    redis_server_kill(&sentinel);
+    for (int i = 0; i < 2; i++)
+        redis_server_stop(&servers[i]);
+    scratch_remove();
+    return 0;
+}
+
+static const char *uri_of(const char *password, const char *rest) {
+    static char uri[300];
+    if (!sentinel.pid)
+        skip();
+    err = (tamis_error)TAMIS_ERROR_INIT;
+    /* The first is nobody, so the second is asked. */
+    snprintf(uri, sizeof uri, "redis+sentinel://127.0.0.1:1,127.0.0.1:%d/%s%s", sentinel.port, rest,
+             password);
+    return uri;
+}
+
+static tamis_filter *open_filter(tamis_redis *redis, const char *name) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter;
+    options.create = true;
+    if (tamis_redis_filter_open(&filter, redis, name, &options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+static void add(tamis_filter *filter, size_t from, size_t count) {
+    size_t done;
+    if (tamis_filter_add_many(filter, keys + from, count, answers, &done, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(done, count);
+}
+
+static void assert_all_in(tamis_filter *filter, size_t count) {
+    size_t done;
+    if (tamis_filter_contains_many(filter, keys, count, answers, &done, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < count; i++)
+        if (answers[i] != TAMIS_SEEN)
+            fail_msg("key %zu is answered and not in", i);
+}
+
+/* ---- tests ---- */
+
+static void refuses(const char *uri, tamis_status status, const char *says) {
+    tamis_redis *redis;
+    assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), status);
+    if (!strstr(err.text, says) || strstr(err.text, "sesam"))
+        fail_msg("%s", err.text);
+}
+
+static void reads_what_is_named(void **state) {
+    const tamis_allocator allocator = tamis__allocator_resolve(NULL);
+    tamis__redis_uri parsed;
+    (void)state;
+    assert_int_equal(tamis__redis_uri_parse(&parsed,
+                                            "redis+sentinel://u:p@s1,s2:7/my%2Fmaster/3/n%2Fm"
+                                            "?sentinel_password=sesame&ttl=1d",
+                                            &allocator, &err),
+                     TAMIS_OK);
+    assert_int_equal(parsed.kind, TAMIS__REDIS_SENTINEL);
+    assert_int_equal(parsed.addresses[0].port, 26379);
+    assert_int_equal(parsed.addresses[1].port, 7);
+    assert_string_equal(parsed.master, "my/master");
+    assert_string_equal(parsed.name, "n/m");
+    assert_int_equal(parsed.db, 3);
+    assert_null(strstr(parsed.shown, "sesame"));
+    assert_non_null(strstr(parsed.shown, "ttl=1d"));
+    tamis__redis_uri_release(&parsed);
+    refuses("redis+sentinel://s1,s2", TAMIS_E_INVALID, "names no master");
+    refuses("redis+sentinel://s1,s2//n", TAMIS_E_INVALID, "names no master");
+    refuses("redis+sentinel://s1,s2/m?sentinel_passwort=x", TAMIS_E_INVALID, "sentinel_passwort");
+    refuses("redis://s1/?sentinel_password=x", TAMIS_E_INVALID, "sentinel_password");
+}
+
+static void says_what_keeps_it_out(void **state) {
+    char plain[100];
+    (void)state;
+    refuses(uri_of("", "mine"), TAMIS_E_REFUSED, "sentinel_password=");
+    refuses(uri_of("?sentinel_password=sesam", "mine"), TAMIS_E_REFUSED, "password");
+    refuses(uri_of("?sentinel_password=sesame", "yours"), TAMIS_E_ABSENT, "knows no master 'yours'");
+    snprintf(plain, sizeof plain, "redis+sentinel://127.0.0.1:%d/mine", servers[0].port);
+    refuses(plain, TAMIS_E_REFUSED, "name a sentinel");
+}
+
+static void refuses_a_replica_that_is_named(void **state) {
+    (void)state;
+    const char *uri = uri_of("?sentinel_password=sesame", "mine");
+    tamis_redis *redis;
+    tamis__node *node;
+    tamis__link *link;
+    assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_OK);
+    assert_int_equal(tamis__redis_node(redis, "127.0.0.1", 9, (uint16_t)servers[1].port, &node, &err),
+                     TAMIS_OK);
+    assert_int_equal(tamis__redis_lease(redis, node, UINT64_MAX, &link, &err), TAMIS_E_IO);
+    assert_non_null(strstr(err.text, "is a slave"));
+    tamis_redis_close(redis);
+}
+
+static redis_server *victim;
+static bool is_dead;
+
+static void *kill_soon(void *random) {
+    nanosleep(&(struct timespec){0, (long)test_below(random, 3000000)}, NULL);
+    redis_server_kill(victim);
+    __atomic_store_n(&is_dead, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static long long offset(const redis_server *server, const char *name) {
+    const char *at = strstr(redis_server_ask(server, "INFO replication"), name);
+    return at ? atoll(at + strlen(name)) : -1;
+}
+
+/* Until the replica has what the master had when this began. */
+static void wait_for_replica(const redis_server *master, const redis_server *replica) {
+    const long long had = offset(master, "master_repl_offset:");
+    while (!is_linked(replica) || offset(replica, "slave_repl_offset:") < had)
+        pause_ms(10);
+}
+
+/* What a master that dies had not given to its replica is gone, so the replica is waited for before; what was added from
+ * then until it was dead, nobody knows of, and it is added once more. All else has to be there. */
+static void follows_a_failover(void **state) {
+    const size_t count = test_scale(MOST, 10000, 10000);
+    uint64_t random = test_seed(18);
+    size_t done = 0;
+    pthread_t thread;
+    tamis_redis *redis;
+    (void)state;
+    const char *uri = uri_of("?sentinel_password=sesame&patience=60s&retry_interval=20ms", "mine");
+    if (tamis_redis_open(&redis, uri, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    tamis_filter *filter = open_filter(redis, "over?expect=100000&fpr=0.001&partition=8192");
+    for (; done < count / 3; done += BATCH)
+        add(filter, done, BATCH);
+    wait_for_replica(&servers[0], &servers[1]);
+    const size_t before = done;
+    victim = &servers[0];
+    pthread_create(&thread, NULL, kill_soon, &random);
+    do {
+        add(filter, done, BATCH);
+        done += BATCH;
+    } while (!__atomic_load_n(&is_dead, __ATOMIC_ACQUIRE) && done + BATCH <= count);
+    pthread_join(thread, NULL);
+    add(filter, before, done - before);
+    for (; done < count; done += BATCH)
+        add(filter, done, BATCH);
+    assert_all_in(filter, done);
+    assert_int_equal(strncmp(redis_server_ask(&servers[1], "ROLE"), "master", 6), 0);
+    tamis_filter_free(filter);
+    tamis_redis_close(redis);
+}
+
+/* ---- a server that is a replica for a while ---- */
+
+typedef struct adding {
+    tamis_filter *filter;
+    size_t done;
+    tamis_error failure;
+    bool stop;
+} adding;
+
+static void *add_all(void *context) {
+    adding *all = context;
+    tamis_status status = TAMIS_OK;
+    while (status == TAMIS_OK && !__atomic_load_n(&all->stop, __ATOMIC_ACQUIRE) && all->done < MOST) {
+        size_t some;
+        status = tamis_filter_add_many(all->filter, keys + all->done, BATCH, NULL, &some, &all->failure);
+        all->done += some;
+    }
+    return NULL;
+}
+
+static void rides_out_being_a_replica(void **state) {
+    redis_server alone;
+    tamis_redis *redis;
+    char uri[120];
+    pthread_t thread;
+    (void)state;
+    uri_of("", "");
+    redis_server_start(&alone, NULL);
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?patience=60s&retry_interval=5ms", alone.port);
+    assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_OK);
+    adding all = {.filter = open_filter(redis, "alone?expect=100000&fpr=0.001"), .failure = TAMIS_ERROR_INIT};
+    pthread_create(&thread, NULL, add_all, &all);
+    for (int i = 0; i < 5; i++) {
+        redis_server_ask(&alone, "REPLICAOF 127.0.0.1 1");
+        pause_ms(30);
+        redis_server_ask(&alone, "REPLICAOF NO ONE");
+        pause_ms(30);
+    }
+    __atomic_store_n(&all.stop, true, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    assert_string_equal(all.failure.text, "");
+    assert_true(strstr(redis_server_ask(&alone, "INFO errorstats"), "READONLY") != NULL);
+    assert_all_in(all.filter, all.done);
+    tamis_filter_free(all.filter);
+    tamis_redis_close(redis);
+    redis_server_stop(&alone);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_what_is_named),
+        cmocka_unit_test(says_what_keeps_it_out),
+        cmocka_unit_test(refuses_a_replica_that_is_named),
+        cmocka_unit_test(follows_a_failover),
+        cmocka_unit_test(rides_out_being_a_replica),
+    };
+    return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Several servers that know nothing of each other: which has what, and all of them at once.
+ * ctest: timeout=120 */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+#include <tamis/redis.h>
+#include <tamis/tamis.h>
+
+#include "base/memory.h"
+#include "store/redis/redis_int.h"
+#include "support/redis_server.h"
+#include "support/redis_whole.h"
+
+enum { SERVERS = 3, MOST = 100000 };
+
+static redis_server servers[SERVERS];
+static char uri[200];
+static tamis_error err;
+static uint64_t numbers[MOST];
+static tamis_key keys[MOST];
+static tamis_answer answers[MOST];
+
+static const char *const kept[] = {"--appendonly", "yes", NULL};
+
+static int set_up_all(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < MOST; i++) {
+        numbers[i] = i;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    if (!redis_server_installed())
+        return 0;
+    for (int i = 0; i < SERVERS; i++)
+        redis_server_start(&servers[i], kept);
+    return 0;
+}
+
+static int tear_down_all(void **state) {
+    (void)state;
+    for (int i = 0; i < SERVERS; i++)
+        redis_server_stop(&servers[i]);
+    return 0;
+}
+
+/* ctest skips a test by its name where there is nothing to ask. */
+static void begin(const char *more) {
+    if (!servers[0].pid)
+        skip();
+    err = (tamis_error)TAMIS_ERROR_INIT;
+    for (int i = 0; i < SERVERS; i++)
+        redis_server_ask(&servers[i], "FLUSHALL");
+    snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/%s", servers[0].port,
+             servers[1].port, servers[2].port, more);
+}
+
+static tamis_redis *open_servers(void) {
+    tamis_redis *redis;
+    if (tamis_redis_open(&redis, uri, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return redis;
+}
+
+static tamis_filter *open_filter(tamis_redis *redis, const char *name) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter;
+    options.create = true;
+    if (tamis_redis_filter_open(&filter, redis, name, &options, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    return filter;
+}
+
+static void add(tamis_filter *filter, size_t from, size_t count) {
+    size_t done;
+    if (tamis_filter_add_many(filter, keys + from, count, answers + from, &done, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(done, count);
+}
+
+static void assert_all_in(tamis_filter *filter, size_t count) {
+    size_t done;
+    if (tamis_filter_contains_many(filter, keys, count, answers, &done, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(done, count);
+    for (size_t i = 0; i < count; i++)
+        if (answers[i] != TAMIS_SEEN)
+            fail_msg("key %zu is answered and not in", i);
+}
+
+/* ---- the URI ---- */
+
+static void refuses_lists_that_say_nothing_certain(void **state) {
+    static const char *const wrong[][2] = {
+        {"redis://a,b/x", "several servers"},  {"redis+shard://a,,b/x", "empty place"},
+        {"redis+shard:///x", "empty place"},   {"redis+shard://a:0,b/x", "port"},
+        {"redis+shard://a,b:70000/x", "port"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tamis_redis *redis;
+        assert_int_equal(tamis_redis_open(&redis, wrong[i][0], NULL, &err), TAMIS_E_INVALID);
+        if (!strstr(err.text, wrong[i][1]))
+            fail_msg("%s", err.text);
+    }
+}
+
+static void reads_lists(void **state) {
+    static const struct {
+        const char *text, *hosts[3];
+        uint16_t ports[3];
+        size_t count;
+    } right[] = {{"redis+shard://a:1,[::1]:2,c/7/n", {"a", "::1", "c"}, {1, 2, 6379}, 3},
+                 {"redis+shard://u:p@:5,b/n", {"127.0.0.1", "b"}, {5, 6379}, 2},
+                 {"redis+shard://one/n", {"one"}, {6379}, 1}};
+    const tamis_allocator allocator = tamis__allocator_resolve(NULL);
+    (void)state;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        tamis__redis_uri parsed;
+        assert_int_equal(tamis__redis_uri_parse(&parsed, right[i].text, &allocator, &err), TAMIS_OK);
+        assert_int_equal(parsed.kind, TAMIS__REDIS_SHARD);
+        assert_int_equal(parsed.address_count, right[i].count);
+        for (size_t j = 0; j < right[i].count; j++) {
+            assert_string_equal(parsed.addresses[j].host, right[i].hosts[j]);
+            assert_int_equal(parsed.addresses[j].port, right[i].ports[j]);
+        }
+        assert_string_equal(parsed.name, "n");
+        tamis__redis_uri_release(&parsed);
+    }
+}
+
+/* ---- who has what ---- */
+
+/* Redis keys that are there, all of them on the server of their checksum. */
+static size_t count_placed(void) {
+    size_t total = 0;
+    for (unsigned server = 0; server < SERVERS; server++) {
+        char names[20000], *rest = NULL;
+        snprintf(names, sizeof names, "%s", redis_server_ask(&servers[server], "KEYS *"));
+        for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest), total++)
+            if (crc32(0, (const Bytef *)name, (uInt)strlen(name)) % SERVERS != server)
+                fail_msg("%s is on server %u", name, server);
+    }
+    return total;
+}
+
+static void spreads_partitions_by_checksum(void **state) {
+    const size_t count = test_scale(100000, 20000, 20000);
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    (void)state;
+    begin("");
+    tamis_redis *redis = open_servers();
+    tamis_filter *filter = open_filter(redis, "spread?expect=100000&fpr=0.001&partition=8192&ttl=1h");
+    add(filter, 0, count);
+    assert_all_in(filter, count);
+    assert_true(count_placed() > 10);
+    for (int i = 0; i < SERVERS; i++)
+        assert_true(redis_server_number(&servers[i], "DBSIZE") > 1);
+    assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
+    assert_true(info.cardinality > 0.97 * (double)count && info.cardinality < 1.03 * (double)count);
+    tamis_filter_free(filter);
+    tamis_redis_close(redis);
+}
+
+static void keeps_a_filter_of_one_key_on_one_server(void **state) {
+    (void)state;
+    begin("");
+    tamis_redis *redis = open_servers();
+    for (int i = 0; i < 20; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "day:%d?layout=java&expect=100&fpr=0.01", i);
+        tamis_filter *filter = open_filter(redis, name);
+        add(filter, 0, 50);
+        assert_all_in(filter, 50);
+        tamis_filter_free(filter);
+    }
+    assert_int_equal(count_placed(), 20);
+    tamis_redis_close(redis);
+}
+
+static void drops_the_keys_of_every_server(void **state) {
+    (void)state;
+    begin("one?layout=java&expect=100&fpr=0.01");
+    tamis_filter *filter = NULL;
+    assert_int_equal(tamis_redis_filter_open(&filter, NULL, uri, NULL, &err), TAMIS_OK);
+    add(filter, 0, 50);
+    assert_int_equal(count_placed(), 1);
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+    assert_int_equal(count_placed(), 0);
+    tamis_filter_free(filter);
+}
+
+/* The server that has this Redis key. */
+static const redis_server *server_of(const char *key) {
+    return &servers[crc32(0, (const Bytef *)key, (uInt)strlen(key)) % SERVERS];
+}
+
+/* The first Redis key with bits on the server, in `to`; false where there is none. */
+static bool find_bits(const redis_server *server, char to[200]) {
+    char names[20000], *rest = NULL;
+    snprintf(names, sizeof names, "%s", redis_server_ask(server, "KEYS *:bits"));
+    const char *name = strtok_r(names, " ", &rest);
+    snprintf(to, 200, "%s", name ? name : "");
+    return name != NULL;
+}
+
+/* On each server, so that the footer's answer comes before that of the plan, and after it. */
+static void moves_whole_filters(void **state) {
+    (void)state;
+    begin("");
+    tamis_redis *redis = open_servers();
+    redis_whole_filters(redis);
+    redis_whole_expires(servers, SERVERS);
+    tamis_redis_close(redis);
+}
+
+static void tells_damage_from_absence(void **state) {
+    (void)state;
+    for (int i = 0; i < SERVERS; i++) {
+        char name[200];
+        size_t done = 1;
+        begin("");
+        tamis_redis *redis = open_servers();
+        tamis_filter *filter = open_filter(redis, "hurt?expect=100000&fpr=0.001&partition=8192");
+        add(filter, 0, 5000);
+        assert_true(find_bits(&servers[i], name));
+        assert_int_equal(redis_server_number(&servers[i], "DEL %s", name), 1);
+        assert_int_equal(tamis_filter_contains_many(filter, keys, 5000, answers, &done, &err),
+                         TAMIS_E_DAMAGED);
+        assert_int_equal(done, 0);
+        assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+        add(filter, 0, 5000);
+        assert_all_in(filter, 5000);
+        assert_true(find_bits(&servers[i], name));
+        assert_int_equal(redis_server_number(server_of("tamis:{hurt}"), "DEL tamis:{hurt}"), 1);
+        redis_server_ask(&servers[i], "DEL %s", name);
+        assert_int_equal(tamis_filter_contains_many(filter, keys, 5000, answers, &done, &err),
+                         TAMIS_E_ABSENT);
+        assert_int_equal(done, 0);
+        tamis_filter_free(filter);
+        tamis_redis_close(redis);
+    }
+}
+
+/* Whenever a Redis key is made, by any layout: none is left without its end. */
+static void every_key_expires(void **state) {
+    static const char *const names[] = {"a?layout=php2&bits=10000&probes=5&ttl=1h",
+                                        "a?layout=php3&bits=10000&probes=5&ttl=1h&renew=create",
+                                        "a?layout=java&expect=1000&fpr=0.01&ttl=1h&renew=create",
+                                        "a?expect=100000&fpr=0.001&partition=8192&ttl=1h&renew=create",
+                                        "a?expect=100000&fpr=0.001&partition=8192&ttl=1h"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        long long count = 0;
+        begin("");
+        tamis_redis *redis = open_servers();
+        tamis_filter *filter = open_filter(redis, names[i]);
+        add(filter, 0, 500);
+        for (int j = 0; j < SERVERS; j++) {
+            char there[20000], *rest = NULL;
+            snprintf(there, sizeof there, "%s", redis_server_ask(&servers[j], "KEYS *"));
+            for (char *name = strtok_r(there, " ", &rest); name; name = strtok_r(NULL, " ", &rest), count++)
+                if (redis_server_number(&servers[j], "PTTL %s", name) <= 0)
+                    fail_msg("%s: %s does not expire", names[i], name);
+        }
+        assert_true(count >= (i == 2 ? 1 : SERVERS));
+        tamis_filter_free(filter);
+        tamis_redis_close(redis);
+    }
+}
+
+static void refuses_layouts_of_one_server(void **state) {
+    static const char *const wrong[] = {"a?layout=php1&bits=1000&probes=3",
+                                        "a?layout=redisson&expect=100&fpr=0.01"};
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    (void)state;
+    begin("");
+    tamis_redis *redis = open_servers();
+    options.create = true;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tamis_filter *filter;
+        assert_int_equal(tamis_redis_filter_open(&filter, redis, wrong[i], &options, &err), TAMIS_E_INVALID);
+        assert_non_null(strstr(err.text, "name one"));
+    }
+    assert_int_equal(count_placed(), 0);
+    tamis_redis_close(redis);
+}
+
+/* ---- the exchange ---- */
+
+/* Command i is `INCR n` on server i % 3, and from the barrier on `GET n`. */
+typedef struct counted {
+    size_t barrier, answered, asked_early;
+    int64_t seen[SERVERS];
+} counted;
+
+static uint32_t slot_of(void *context, size_t i) {
+    (void)context;
+    return i % 7 == 6 ? TAMIS__NO_SLOT : (uint32_t)(i % SERVERS);
+}
+
+static bool put_counted(void *context, size_t i, tamis__link *link) {
+    counted *all = context;
+    all->asked_early += i >= all->barrier && all->answered < all->barrier - all->barrier / 7;
+    tamis__link_command(link, 2);
+    tamis__link_text(link, i < all->barrier ? "INCR" : "GET");
+    tamis__link_text(link, "n");
+    return true;
+}
+
+static tamis_status take_counted(void *context, size_t i, const tamis__reply *reply, bool again,
+                                 tamis_error *failure) {
+    counted *all = context;
+    (void)failure;
+    assert_false(again);
+    all->answered++;
+    if (i >= all->barrier) {
+        assert_int_equal(reply->type, TAMIS__REPLY_STRING);
+        sscanf(reply->text, "%ld", &all->seen[i % SERVERS]);
+    }
+    return TAMIS_OK;
+}
+
+static void asks_behind_a_barrier_when_all_is_answered(void **state) {
+    (void)state;
+    begin("");
+    tamis_redis *redis = open_servers();
+    counted all = {.barrier = 7 * 3 * 500};
+    const tamis__exchange exchange = {.count = all.barrier + SERVERS,
+                                      .context = &all,
+                                      .ask = put_counted,
+                                      .take = take_counted,
+                                      .what = "counted",
+                                      .slot = slot_of,
+                                      .barriers = {all.barrier}};
+    assert_int_equal(tamis__redis_run(redis, &exchange, NULL, &err), TAMIS_OK);
+    assert_int_equal(all.asked_early, 0);
+    for (int i = 0; i < SERVERS; i++)
+        assert_int_equal(all.seen[i], 3000);
+    const tamis__exchange unrouted = {.count = 1, .context = &all, .ask = put_counted, .what = "unrouted"};
+    assert_int_equal(tamis__redis_run(redis, &unrouted, NULL, &err), TAMIS_E_UNSUPPORTED);
+    tamis_redis_close(redis);
+}
+
+/* ---- loss of a server ---- */
+
+typedef struct adding {
+    tamis_filter *filter;
+    size_t count, done;
+    tamis_error failure;
+    bool is_over;
+} adding;
+
+static void *add_all(void *context) {
+    adding *all = context;
+    tamis_status status = TAMIS_OK;
+    while (all->done < all->count && status == TAMIS_OK) {
+        size_t some;
+        status = tamis_filter_add_many(all->filter, keys + all->done, 500, NULL, &some, &all->failure);
+        all->done += some;
+    }
+    __atomic_store_n(&all->is_over, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void rides_out_the_loss_of_each(void **state) {
+    pthread_t thread;
+    (void)state;
+    begin("?patience=60s&retry_interval=5ms");
+    tamis_redis *redis = open_servers();
+    adding all = {.count = test_scale(30000, 5000, 5000), .failure = TAMIS_ERROR_INIT};
+    all.filter = open_filter(redis, "lost?expect=100000&fpr=0.001&partition=8192");
+    pthread_create(&thread, NULL, add_all, &all);
+    for (int turn = 0; !__atomic_load_n(&all.is_over, __ATOMIC_ACQUIRE); turn++) {
+        redis_server *server = &servers[turn % SERVERS];
+        nanosleep(&(struct timespec){0, 60000000}, NULL);
+        redis_server_kill(server); /* what was answered is in its log: --appendfsync always */
+        redis_server_restart(server);
+    }
+    pthread_join(thread, NULL);
+    assert_string_equal(all.failure.text, "");
+    assert_all_in(all.filter, all.count);
+    tamis_filter_free(all.filter);
+    tamis_redis_close(redis);
+}
+
+static void says_which_server_is_away(void **state) {
+    char away[40];
+    size_t done;
+    (void)state;
+    begin("?patience=200ms&retry_interval=5ms");
+    tamis_redis *redis = open_servers();
+    tamis_filter *filter = open_filter(redis, "away?expect=100000&fpr=0.001&partition=8192");
+    redis_server_kill(&servers[1]);
+    snprintf(away, sizeof away, "redis 127.0.0.1:%d:", servers[1].port);
+    assert_int_equal(tamis_filter_add_many(filter, keys, 1000, answers, &done, &err), TAMIS_E_IO);
+    if (strncmp(err.text, away, strlen(away)) != 0)
+        fail_msg("%s", err.text);
+    redis_server_restart(&servers[1]);
+    add(filter, 0, 1000);
+    assert_all_in(filter, 1000);
+    tamis_filter_free(filter);
+    tamis_redis_close(redis);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses_lists_that_say_nothing_certain),
+        cmocka_unit_test(reads_lists),
+        cmocka_unit_test(spreads_partitions_by_checksum),
+        cmocka_unit_test(keeps_a_filter_of_one_key_on_one_server),
+        cmocka_unit_test(drops_the_keys_of_every_server),
+        cmocka_unit_test(moves_whole_filters),
+        cmocka_unit_test(tells_damage_from_absence),
+        cmocka_unit_test(every_key_expires),
+        cmocka_unit_test(refuses_layouts_of_one_server),
+        cmocka_unit_test(asks_behind_a_barrier_when_all_is_answered),
+        cmocka_unit_test(says_which_server_is_away),
+        cmocka_unit_test(rides_out_the_loss_of_each),
+    };
+    return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}
