@@ -73,10 +73,15 @@ typedef struct tamis_open_options {
                             can be described, verified, united and copied, but not asked by key (TAMIS_E_MISMATCH) */
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the default */
+    bool
+        overfill; /* classic, blocked (TAMIS_E_UNSUPPORTED for others): this handle takes keys past the capacity, as
+                     tamis_filter_options says, and its copies do; no file keeps that. Without it a fresh key there
+                     is TAMIS_E_FULL, from the first on if the file is past its capacity, whatever program made it;
+                     but for a .tamis file made with overfill, and a Guava file that tells no capacity */
 } tamis_open_options;
 
 /* clang-format off */
-#define TAMIS_OPEN_OPTIONS_INIT {sizeof(tamis_open_options), TAMIS_FORMAT_AUTO, false, NULL, 0, NULL}
+#define TAMIS_OPEN_OPTIONS_INIT {sizeof(tamis_open_options), TAMIS_FORMAT_AUTO, false, NULL, 0, NULL, false}
 /* clang-format on */
 
 /* Bytes that tamis_filter_encode writes. TAMIS_E_UNSUPPORTED where the format cannot say what the filter is. */

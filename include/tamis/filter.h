@@ -31,7 +31,8 @@ typedef struct tamis_filter_options {
     const tamis_allocator *allocator; /* NULL: the default */
     bool
         overfill; /* classic, blocked: take keys past the capacity too, while the rate rises and info.saturated
-                      says so, instead of TAMIS_E_FULL. No key is forgotten either way */
+                      says so, instead of TAMIS_E_FULL. No key is forgotten either way. A .tamis file keeps this;
+                      tamis_open_options has one for files made without it */
 } tamis_filter_options;
 
 /* clang-format off */
@@ -136,11 +137,15 @@ typedef enum tamis_full {
 } tamis_full;
 
 /*
- * Two limits of the estimates, both of classic under schemes of other programs (docs/MATH.md):
+ * Two limits of the estimates are of classic under schemes of other programs (docs/MATH.md):
  * (1) Positions are taken to be even. Those of guava32 and bkdr31 are not in filters of more than about 2^28 bits: the
  *     rate is up to a few times fpr_live near 2^31.
  * (2) Positions of guava64, guava32, redisbloom and redisson repeat. fpr_live counts that; false_fresh, and the number of keys at
  *     which the filter is full, leave it out.
+ * And one of classic and blocked under any scheme:
+ * (3) It follows from `added`, which for a Guava file follows from the bits: what other programs put in is counted as if
+ *     it had been added here. Far past the capacity nearly every key is taken for seen and `added` hardly rises: then it
+ *     is the least there were, and can be a small part of them.
  */
 typedef struct tamis_filter_info {
     uint32_t struct_size;
@@ -150,7 +155,8 @@ typedef struct tamis_filter_info {
     double cardinality; /* distinct keys added, estimated; (1) */
     double
         fpr_live; /* rate of a lookup now, from what is in the filter: about plan.fpr_predicted when full; (1) */
-    double false_fresh;   /* adds expected to have been answered TAMIS_SEEN though fresh; (1), (2) */
+    double
+        false_fresh; /* adds expected to have been answered TAMIS_SEEN though fresh, since it was made; (1), (2), (3) */
     uint64_t memory;      /* bytes held now */
     uint64_t memory_peak; /* the most held at any moment, growth included */
     uint64_t capacity;    /* as planned; 0: grows */

@@ -110,8 +110,8 @@ typedef struct tamis_stream_options {
  *   file aside. With durable, further, regular files are synced and the readers of pipes and sockets, which a stop
  *   often ends too, have taken all and are still there; a second is given to them for it. False after all else.
  * - With follow, a regular file that is the last input is read on as it grows, until the run is stopped (stop_fd) or
- *   the service has enough. A file that takes its name (a log that is rotated) is read from its start when the old one
- *   is at its end; so is the file itself when it was made shorter. A record that has not got its terminator waits for
+ *   the service has enough. A file that takes its name (a log that is rotated) is read from its start when something is
+ *   in it and the old one is at its end; so is the file itself when it was made shorter. A record that has not got its terminator waits for
  *   it, unless its file ends so. Inputs that are no regular file end as they do without follow.
  * - With durable, outputs that are regular files are on the disk before this returns TAMIS_OK, open descriptors too, and
  *   so is the folder of one that was written aside, which has to be readable for that: whoever then saves that these

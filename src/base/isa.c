@@ -5,10 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const isa_names[TAMIS__ISA_COUNT] = {[TAMIS__ISA_SCALAR] = "scalar"};
+static const char *const isa_names[TAMIS__ISA_COUNT] = {
+    [TAMIS__ISA_SCALAR] = "scalar", [TAMIS__ISA_AVX512] = "avx512"};
 
-/* What the machine can run of what is built; scalar is all there is so far. */
+/* What the machine can run of what is built. */
 static tamis__isa isa_best(void) {
+#ifdef TAMIS__HAVE_AVX512
+    /* The second came with machines on which wide vectors no longer slow down what runs beside them. */
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq"))
+        return TAMIS__ISA_AVX512;
+#endif
     return TAMIS__ISA_SCALAR;
 }
 
@@ -36,7 +42,7 @@ static atomic_int isa_decision;
 static int isa_decide(void) {
     int decision = atomic_load_explicit(&isa_decision, memory_order_acquire);
     if (decision == 0) {
-        tamis__isa isa;
+        tamis__isa isa = TAMIS__ISA_SCALAR;
         decision = tamis__isa_choose(getenv("TAMIS_KERNEL"), &isa, NULL) == TAMIS_OK ? 1 + (int)isa : -1;
         atomic_store_explicit(&isa_decision, decision, memory_order_release);
     }

@@ -6,7 +6,11 @@
 
 /* Sets of vector kernels, in rising order of preference. A kernels/ folder has a table per set that is
  * built; scalar is always there. */
-typedef enum tamis__isa { TAMIS__ISA_SCALAR = 0, TAMIS__ISA_COUNT } tamis__isa;
+typedef enum tamis__isa { TAMIS__ISA_SCALAR = 0, TAMIS__ISA_AVX512, TAMIS__ISA_COUNT } tamis__isa;
+
+#if defined __x86_64__ && !defined TAMIS_SCALAR_ONLY
+#define TAMIS__HAVE_AVX512 1 /* is built; the machine may still lack it */
+#endif
 
 /*
  * The set to use in this process, decided at the first call (thread-safe) by TAMIS_KERNEL or the

@@ -13,6 +13,14 @@ const cli_option add_options[ADD_OPTIONS] = {
                    .choices = prints,
                    .help = "Print the records that the filter did not have (fresh), or had (seen).",
                    .more = "They are printed as they are read, before the filter is saved."},
+    [ADD_OVERFILL] = {.name = "overfill",
+                      .type = CLI_FLAG,
+                      .help = "Add records past the number that the filter was made for, too.",
+                      .more =
+                          "Of kind classic or blocked, which the files of other programs are. No record is "
+                          "lost, but the rate of wrong answers rises with each: a remark at the end says to "
+                          "what. Without it the first new record past that number is an error, and the file "
+                          "stays as it was."},
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_ZERO] = CLI_ROW_ZERO,
     [ADD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
@@ -40,7 +48,8 @@ const char *const add_description[] = {
     "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
     "reads it is not kept off, and has the old content until the new one is there, whole. What another "
     "program "
-    "puts there without asking stays: then nothing is saved, and that is an error.",
+    "puts there without asking stays: then nothing is saved, and that is an error. A file that was deleted "
+    "meanwhile was not replaced: it is there again at the end, with the old keys and the new.",
     NULL};
 
 const char *const add_exits[] = {
@@ -61,6 +70,9 @@ const cli_example add_examples[] = {
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add seen.tamis b.log", "The lines of both files."},
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
      "The same, and the lines of b.log that are not in a.log, each once."},
+    {"seq 100 | tamis build -o few.bloom --format dcso --expect 100; seq 150 | tamis add --overfill "
+     "few.bloom",
+     "Half as many again as it was made for, at a higher rate: a remark tells it."},
     {"seq 1000 | tamis build -o ids.tamis --expect 1e5 --type int64; seq 2000 | tamis add --type int64 "
      "ids.tamis",
      "Numbers as the type that the filter was made with."},
@@ -84,7 +96,7 @@ const cli_entry add_json[] = {
     {"capacity", "Records that the filter was made for; 0 = no limit, it grows, or not known."},
     {"fpr", "Chance, 0 to 1, that was promised for a wrong answer; 1 = none was."},
     {"fpr_live", "The same chance with what is in the filter; 0 = it is empty."},
-    {"saturated", "true: a record found no room in the filter."},
+    {"saturated", "true: a record found no room in the filter, or more came than it was made for."},
     {"interrupted", "true: a signal ended the run; all numbers are of what was read until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
@@ -97,6 +109,7 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     config->filter = args->operands[0];
     config->secret_file = values[ADD_SECRET].text;
     config->print = (add_print)values[ADD_PRINT].number;
+    config->overfill = values[ADD_OVERFILL].given;
     if (cli_stream_configure(&config->stream, values + ADD_ZERO, values + ADD_STATS, args->operands + 1,
                              args->operand_count - 1, config->print != ADD_PRINT_NONE, err) != CLI_DONE ||
         cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != CLI_DONE)

@@ -8,6 +8,7 @@
 /* The options of add, in the order of the help. */
 enum {
     ADD_PRINT,
+    ADD_OVERFILL,
     ADD_SECRET,
     ADD_ZERO,
     ADD_MAX_RECORD,
@@ -38,6 +39,7 @@ typedef struct add_config {
     const char *filter;
     const char *secret_file; /* NULL: none */
     add_print print;
+    bool overfill;
 } add_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */

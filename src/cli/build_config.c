@@ -38,7 +38,9 @@ const cli_option build_options[BUILD_OPTIONS] = {
                       .min = 1,
                       .max = TAMIS_EXPECT_MAX,
                       .help = "Number of distinct records to make room for; without it they are counted.",
-                      .more = "Counting reads the FILEs twice, see NOTES."},
+                      .more =
+                          "Counting reads the FILEs twice, see NOTES; the filter takes hardly any more then. "
+                          "Give it where records are to be added later."},
     [BUILD_FPR] = {.name = "fpr",
                    .type = CLI_RATE,
                    .value = "RATE",

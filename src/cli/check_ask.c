@@ -35,6 +35,12 @@ struct check_ask {
     member members[];
 };
 
+static int fail_nomem(tamis_error *err) {
+    cli_fail(err, "check: out of memory; free some, or raise the limit (ulimit -v)");
+    err->status = TAMIS_E_NOMEM;
+    return CLI_FAILED;
+}
+
 /* ---- opening ---- */
 
 /* Whether the other filter takes hashes that this one's hasher makes. */
@@ -62,32 +68,60 @@ static void find_group(check_ask *ask, size_t i) {
         }
 }
 
-static int open_members(check_ask *ask, const cli_secret *secret, tamis_error *err) {
-    const check_config *config = ask->config;
-    bool used = false;
+/* Of the secrets the one that fits is marked as used; `secrets` is NULL where there are none. */
+static int open_member(member *added, const char *path, const check_config *config, const cli_secret *secrets,
+                       bool *used, tamis_error *err) {
+    size_t at = 0;
+    bool keyed;
 
-    for (size_t i = 0; i < config->filter_count; i++) {
-        member *added = &ask->members[i];
-        bool keyed;
-        added->name = config->filters[i];
-        if (cli_server_is_uri(added->name))
-            added->name = cli_server_show(added->name, added->shown);
-        if (cli_filter_open(&added->filter, config->filters[i], secret, &keyed, err) != CLI_DONE)
+    added->name = cli_server_is_uri(path) ? cli_server_show(path, added->shown) : path;
+
+    while (cli_filter_open(&added->filter, path, secrets != NULL ? &secrets[at] : NULL, &keyed, err) !=
+           CLI_DONE) {
+        if (err->status != TAMIS_E_MISMATCH || config->secret_count == 1)
             return CLI_FAILED;
-        ask->count++;
-        used = used || keyed;
-        find_group(ask, i);
+        if (++at == config->secret_count)
+            return cli_fail(err,
+                            "%.300s: was made with another secret than these %zu; give that one too by "
+                            "--secret-file",
+                            added->name, config->secret_count);
     }
-    return secret == NULL || used ? CLI_DONE : cli_filter_unkeyed(config->filters[0], err);
+    if (keyed)
+        used[at] = true;
+    return CLI_DONE;
 }
 
-static int fail_nomem(tamis_error *err) {
-    cli_fail(err, "check: out of memory; free some, or raise the limit (ulimit -v)");
-    err->status = TAMIS_E_NOMEM;
-    return CLI_FAILED;
+static int check_used(const check_config *config, const bool *used, tamis_error *err) {
+    for (size_t i = 0; i < config->secret_count; i++)
+        if (!used[i])
+            return config->secret_count == 1
+                       ? cli_filter_unkeyed(config->filters[0], err)
+                       : cli_fail(err,
+                                  "--secret-file '%.300s': is the secret of none of the filters, or given "
+                                  "twice; leave it out",
+                                  config->secret_files[i]);
+    return CLI_DONE;
 }
 
-int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secret, tamis_error *err) {
+static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *err) {
+    const check_config *config = ask->config;
+    bool *used = calloc(config->secret_count + 1, sizeof *used);
+    int code = used == NULL ? fail_nomem(err) : CLI_DONE;
+
+    for (size_t i = 0; i < config->filter_count && code == CLI_DONE; i++) {
+        code = open_member(&ask->members[i], config->filters[i], config, secrets, used, err);
+        if (code == CLI_DONE) {
+            ask->count++;
+            find_group(ask, i);
+        }
+    }
+    if (code == CLI_DONE)
+        code = check_used(config, used, err);
+    free(used);
+    return code;
+}
+
+int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secrets, tamis_error *err) {
     size_t names = 1;
     check_ask *made = calloc(1, sizeof *made + config->filter_count * sizeof made->members[0]);
     int code;
@@ -98,7 +132,7 @@ int check_ask_open(check_ask **ask, const check_config *config, const cli_secret
         return fail_nomem(err);
     made->config = config;
     made->mark = malloc(names);
-    code = made->mark == NULL ? fail_nomem(err) : open_members(made, secret, err);
+    code = made->mark == NULL ? fail_nomem(err) : open_members(made, secrets, err);
     if (code == CLI_DONE)
         *ask = made;
     else

@@ -10,8 +10,9 @@
 /* The filters of a check, asked together. */
 typedef struct check_ask check_ask;
 
-/* Opens the filters of the configuration, which must outlive it. *ask is the caller's until freed (NULL is fine). */
-int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secret, tamis_error *err);
+/* Opens the filters of the configuration, which must outlive it; `secrets` are those of its files, in their order, and are
+ * not needed afterwards. *ask is the caller's until freed (NULL is fine). */
+int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secrets, tamis_error *err);
 void check_ask_free(check_ask *ask);
 
 /* As the functions of a tamis_stream_service, with the check_ask as context. A record is answered TAMIS_SEEN if any

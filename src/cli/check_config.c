@@ -34,10 +34,24 @@ const cli_option check_options[CHECK_OPTIONS] = {
     [CHECK_FOLLOW] = {.name = "follow",
                       .type = CLI_FLAG,
                       .help = "Read on as the last FILE grows, as tail -F does, until a signal comes.",
-                      .more = "A file that takes its name, as when a log is rotated, and one that was made "
-                              "shorter are read from their start. A line is asked when its newline is "
-                              "there. Standard input is followed if it is a regular file."},
-    [CHECK_SECRET] = CLI_ROW_ITS_SECRET,
+                      .more =
+                          "A file that takes its name, as when a log is rotated, is read from its start as "
+                          "soon as something is in it; until then the old one is followed, and once more "
+                          "read to its end: what is appended to that later is not seen. A file that was "
+                          "made shorter is read from its start too; one that was refilled to its old "
+                          "length or more between two looks, 0.1 seconds apart, is taken for one that "
+                          "grew. A line is asked when its newline is there. Standard input is followed if "
+                          "it is a regular file."},
+    [CHECK_SECRET] = {.name = "secret-file",
+                      .type = CLI_FILE,
+                      .value = "FILE",
+                      .help = "The secret that a keyed filter was made with: the bytes of FILE; may be given "
+                              "again.",
+                      .more =
+                          "Every byte of the file counts, a newline at its end too. Standard input is "
+                          "/dev/stdin here, not -. Of several each keyed filter takes the one it was made "
+                          "with; one that none takes is an error.",
+                      .many = true},
     [CHECK_ZERO] = CLI_ROW_ZERO,
     [CHECK_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [CHECK_TYPE] = CLI_ROW_TYPE("record"),
@@ -79,7 +93,8 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     config->invert = values[CHECK_INVERT].given;
     config->count = values[CHECK_COUNT].given;
     config->follow = values[CHECK_FOLLOW].given;
-    config->secret_file = values[CHECK_SECRET].text;
+    config->secret_files = (const char *const *)values[CHECK_SECRET].list;
+    config->secret_count = values[CHECK_SECRET].count;
     config->marks = config->filter_count > 1 && !config->invert;
     if (config->key_count > 0 && input_count > 0)
         return cli_fail(err, "--key: contradicts '%.300s', which would be read; leave one of them out",
@@ -89,5 +104,8 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
         return CLI_FAILED;
     if (!config->stream.quiet && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_filter_check_secret(config->secret_file, err);
+    for (size_t i = 0; i < config->secret_count; i++)
+        if (cli_filter_check_secret(config->secret_files[i], err) != CLI_DONE)
+            return CLI_FAILED;
+    return CLI_DONE;
 }

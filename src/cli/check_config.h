@@ -41,7 +41,8 @@ typedef struct check_config {
     size_t filter_count;
     const char *const *keys;
     size_t key_count; /* 0: records are read */
-    const char *secret_file;
+    const char *const *secret_files;
+    size_t secret_count;
     bool invert;
     bool count;
     bool follow;

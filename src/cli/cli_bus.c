@@ -61,6 +61,15 @@ static const char *find_mapped(int fd, uintptr_t address, line *buffer) {
     return NULL;
 }
 
+static char folder[PATH_MAX]; /* the working folder; "": not known */
+
+/* As who is in the folder names it. */
+static const char *name_of(const char *path) {
+    size_t size = strlen(folder);
+
+    return size > 0 && strncmp(path, folder, size) == 0 && path[size] == '/' ? path + size + 1 : path;
+}
+
 static void on_bus(int number, siginfo_t *info, void *context) {
     static line maps, message; /* too large for a stack that may be small; nobody else gets here */
     if (info->si_code <= 0) {  /* sent by somebody */
@@ -78,7 +87,7 @@ static void on_bus(int number, siginfo_t *info, void *context) {
         return;
     }
     append(&message, "tamis: ");
-    append(&message, path != NULL ? path : "filter");
+    append(&message, path != NULL ? name_of(path) : "filter");
     append(&message, ": was cut short while it was in use, or cannot be read; put the whole file back");
     message.text[message.size < sizeof message.text ? message.size++ : message.size - 1] = '\n';
     if (write(STDERR_FILENO, message.text, message.size) < 0)
@@ -89,6 +98,8 @@ static void on_bus(int number, siginfo_t *info, void *context) {
 void cli_bus_begin(void) {
     struct sigaction action;
 
+    if (getcwd(folder, sizeof folder) == NULL)
+        folder[0] = '\0';
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_sigaction = on_bus;

@@ -18,7 +18,7 @@ const cli_entry cli_file_files[] = {
      "leaves is removed by the next one that writes NAME."},
     {NULL, NULL}};
 
-int cli_file_open(tamis_filter **filter, const char *path, bool writable, const cli_secret *secret,
+int cli_file_open(tamis_filter **filter, const char *path, cli_access access, const cli_secret *secret,
                   tamis_packing *packing, tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
 
@@ -28,7 +28,8 @@ int cli_file_open(tamis_filter **filter, const char *path, bool writable, const 
         return cli_server_open(filter, path, false, secret, err);
     }
     cli_bus_begin();
-    options.writable = writable;
+    options.writable = access != CLI_ASK;
+    options.overfill = access == CLI_OVERFILL;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;

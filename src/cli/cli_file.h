@@ -13,9 +13,12 @@
 
 /* What the commands that take filters in files have in common. */
 
+/* What an opened filter is for: to be asked, to be changed, or that with keys past its capacity too. */
+typedef enum cli_access { CLI_ASK, CLI_CHANGE, CLI_OVERFILL } cli_access;
+
 /* Opens the file, mapped, or whole where it is to be changed or packed; *packing (may be NULL) says in what. secret may
  * be NULL. CLI_DONE or CLI_FAILED. */
-int cli_file_open(tamis_filter **filter, const char *path, bool writable, const cli_secret *secret,
+int cli_file_open(tamis_filter **filter, const char *path, cli_access access, const cli_secret *secret,
                   tamis_packing *packing, tamis_error *err);
 
 /* The same, to be looked at whole: one on a server is fetched. */

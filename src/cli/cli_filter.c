@@ -87,14 +87,17 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
 int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
                     tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_about about = TAMIS_ABOUT_INIT;
     char number[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
 
-    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK)
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
+        tamis_filter_about_get(filter, &about, NULL) != TAMIS_OK)
         return CLI_FAILED; /* the library's own sentence stands in *err */
     cli_text_count(number, sizeof number, record);
     if (info.full == TAMIS_FULL_CAPACITY)
-        return cli_fail(err, "%.200s: full with the %s it was made for, and record %s is another; %s", path,
-                        cli_text_records(size, sizeof size, info.capacity), number, remedy);
+        return cli_fail(err, "%.200s: full with the %s it was made for%s, and record %s is another; %s", path,
+                        cli_text_records(size, sizeof size, info.capacity),
+                        about.format == TAMIS_FORMAT_GUAVA ? " at the most" : "", number, remedy);
     if (info.full == TAMIS_FULL_MEMORY)
         return cli_fail(err, "%.200s: full, record %s would make it grow beyond its %s; %s", path, number,
                         cli_text_bytes(size, sizeof size, tamis_filter_plan(filter)->memory_limit), remedy);
@@ -106,27 +109,32 @@ int cli_filter_unkeyed(const char *path, tamis_error *err) {
     return cli_fail(err, "%.300s: was made without a secret; leave --secret-file out", path);
 }
 
-static int open_filter(tamis_filter **filter, const char *path, const cli_secret *secret, bool writable,
-                       bool *keyed, tamis_packing *packing, tamis_error *err) {
+static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool *keyed,
+                       tamis_packing *packing, tamis_error *err) {
+    const char *path = file->path;
     tamis_filter *opened = NULL;
-    bool sip;
+    bool sip, whole, on_server = cli_server_is_uri(path);
 
     /* Whether it is keyed the header says: only then the library takes a secret. A server makes what is not there. */
-    if ((writable && cli_server_is_uri(path)
-             ? cli_server_open(&opened, path, true, secret, err)
-             : cli_file_open(&opened, path, false, NULL, packing, err)) != CLI_DONE)
+    if ((on_server && file->access != CLI_ASK
+             ? cli_server_open(&opened, path, true, file->secret, err)
+             : cli_file_open(&opened, path, CLI_ASK, NULL, packing, err)) != CLI_DONE)
         return CLI_FAILED;
     sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
-    if (sip && secret == NULL) {
+    if (sip && file->secret == NULL) {
         tamis_filter_free(opened);
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
     }
-    /* A packed one is whole in memory by now. */
-    if (sip || (writable && !cli_server_is_uri(path) && *packing == TAMIS_PACKING_NONE)) {
+    /* A packed one is whole in memory by now, to be changed. */
+    whole = on_server || file->access == CLI_ASK ||
+            (file->access == CLI_CHANGE && *packing != TAMIS_PACKING_NONE);
+    if (sip || !whole) {
         tamis_filter_free(opened);
-        if (cli_file_open(&opened, path, writable, sip ? secret : NULL, packing, err) != CLI_DONE) {
+        if (cli_file_open(&opened, path, file->access, sip ? file->secret : NULL, packing, err) != CLI_DONE) {
             if (err->status == TAMIS_E_MISMATCH)
                 cli_remedy(err, "give that one by --secret-file");
+            if (err->status == TAMIS_E_UNSUPPORTED && file->access == CLI_OVERFILL)
+                cli_remedy(err, "leave --overfill out");
             return CLI_FAILED;
         }
     }
@@ -140,30 +148,30 @@ int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *s
                     tamis_error *err) {
     tamis_packing packing;
 
-    return open_filter(filter, path, secret, false, keyed, &packing, err);
+    return open_filter(filter, &(cli_filter_file){path, secret, CLI_ASK}, keyed, &packing, err);
 }
 
-int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
                     tamis_packing *packing, tamis_error *err) {
     /* Of a file that is not there the lock would say nothing; opening says why. */
-    if (!cli_server_is_uri(path) && access(path, F_OK) != 0) {
-        if (cli_filter_held(filter, path, secret, packing, err) != CLI_DONE)
+    if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
+        if (cli_filter_held(filter, file, packing, err) != CLI_DONE)
             return CLI_FAILED;
         tamis_filter_free(*filter); /* it came meanwhile: once more, and held */
         *filter = NULL;
     }
-    if (cli_file_lock(lock, path, err) != CLI_DONE)
+    if (cli_file_lock(lock, file->path, err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_filter_held(filter, path, secret, packing, err);
+    return cli_filter_held(filter, file, packing, err);
 }
 
-int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_packing *packing,
+int cli_filter_held(tamis_filter **filter, const cli_filter_file *file, tamis_packing *packing,
                     tamis_error *err) {
-    bool keyed;
+    bool keyed = false;
 
-    if (open_filter(filter, path, secret, true, &keyed, packing, err) != CLI_DONE)
+    if (open_filter(filter, file, &keyed, packing, err) != CLI_DONE)
         return CLI_FAILED;
-    return secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(path, err);
+    return file->secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(file->path, err);
 }
 
 bool cli_filter_promises(const tamis_plan *plan) {
@@ -181,7 +189,7 @@ void cli_filter_tell_rate(const tamis_filter *filter) {
     snprintf(sentence, sizeof sentence, "scheme %s: %s", tamis_scheme_name(plan->scheme), caution + 2);
     if (strstr(caution, "predicted") != NULL) {
         size_t used = strlen(sentence);
-        snprintf(sentence + used, sizeof sentence - used, ": %s, not %s",
+        snprintf(sentence + used, sizeof sentence - used, ": %s, not %s; give scheme xxh3, or accept that",
                  cli_text_real(now, sizeof now, plan->fpr_predicted),
                  cli_text_real(asked, sizeof asked, plan->fpr));
     }

@@ -6,6 +6,7 @@
 #include <tamis/packed.h>
 
 #include "cli/cli.h"
+#include "cli/cli_file.h"
 #include "cli/cli_secret.h"
 
 /* What the commands that make or open a filter have in common. */
@@ -35,16 +36,25 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
 int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
                     tamis_error *err);
 
+/* A filter's file that is to be changed, and how. */
+typedef struct cli_filter_file {
+    const char *path;
+    const cli_secret *secret; /* NULL: none */
+    cli_access access;
+} cli_filter_file;
+/* What helps where a filter in a file is too small. */
+#define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"
+
 /* Says in *err that the filter in `path` has no room for record number `record`, and what helps. */
 int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
                     tamis_error *err);
 
 /* Holds the file (cli_file_lock) and opens its filter for changes; *lock is the caller's to unlock also on failure.
- * `secret` may be NULL; *packing is for cli_file_save. */
-int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const char *path, const cli_secret *secret,
+ * *packing is for cli_file_save. */
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
                     tamis_packing *packing, tamis_error *err);
 /* The same for a file that the caller holds. */
-int cli_filter_held(tamis_filter **filter, const char *path, const cli_secret *secret, tamis_packing *packing,
+int cli_filter_held(tamis_filter **filter, const cli_filter_file *file, tamis_packing *packing,
                     tamis_error *err);
 
 /* Whether a rate is promised: a file of another program may not tell. Its capacity says nothing then. */

@@ -125,8 +125,10 @@ enum { CLI_ABOUT_LABEL, CLI_ABOUT_VERSION, CLI_ABOUT };
 #define CLI_ROW_LABEL                                                                                        \
     {                                                                                                        \
         .name = "label", .type = CLI_TEXT, .value = "NAME=VALUE",                                            \
-        .help = "Put a label into the file; may be given again.",                                            \
-        .more = "It takes the place of one of that name. tamis info prints it.", .many = true                \
+        .help = "Put a label into the file; may be given again, with another NAME.",                         \
+        .more = "Where a FILTER that is read has one of that name, this takes its place. tamis info prints " \
+                "it.",                                                                                       \
+        .many = true                                                                                         \
     }
 #define CLI_ROW_FILTER_VERSION                                                                               \
     {                                                                                                        \
@@ -143,10 +145,11 @@ enum { CLI_ABOUT_LABEL, CLI_ABOUT_VERSION, CLI_ABOUT };
         .more = "It is written beside its name and renamed when it is whole, with the permissions of the "   \
                 "file it replaces."                                                                          \
     }
-#define CLI_ROW_WRITE_FORMAT                                                                                 \
+/* Of which of several, for a command that reads more than one: ", the first of several". */
+#define CLI_ROW_WRITE_FORMAT(several)                                                                        \
     {                                                                                                        \
         .name = "format", .type = CLI_CHOICE, .value = "FORMAT", .fallback = "auto", .choices = cli_formats, \
-        .help = "Write it as tamis, guava or dcso; auto: as the FILTER is, the first of several."            \
+        .help = "Write it as tamis, guava or dcso; auto: as the FILTER is" several "."                       \
     }
 #define CLI_ROW_WRITE_QUIET                                                                                  \
     { .name = "quiet", .letter = 'q', .type = CLI_FLAG, .help = "Print no remarks, only errors." }

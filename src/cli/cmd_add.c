@@ -4,6 +4,7 @@
 
 #include "cli/add_config.h"
 #include "cli/cli_file.h"
+#include "cli/cli_filter.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
@@ -39,6 +40,7 @@ static tamis_status stream(add_run *run, tamis_error *err) {
 /* Holds the file from before it is read until after it is saved: nobody's adds are lost. */
 static int open_held(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
+    cli_filter_file file;
     cli_secret secret;
     int code;
 
@@ -47,11 +49,25 @@ static int open_held(add_run *run, tamis_error *err) {
         if (code != CLI_DONE)
             return code;
     }
-    code = cli_filter_hold(&run->lock, &run->filter, config->filter,
-                           config->secret_file != NULL ? &secret : NULL, &run->packing, err);
+    file.path = config->filter;
+    file.secret = config->secret_file != NULL ? &secret : NULL;
+    file.access = config->overfill ? CLI_OVERFILL : CLI_CHANGE;
+    code = cli_filter_hold(&run->lock, &run->filter, &file, &run->packing, err);
     if (config->secret_file != NULL)
         cli_secret_forget(&secret);
     return code;
+}
+
+/* Says in *err what helps a filter that is full. */
+static void fail_full(const add_run *run, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(run->filter);
+    const char *remedy = "build a larger one";
+
+    if (tamis_kind_is_bloom(plan->kind))
+        remedy = CLI_FILTER_LARGER ", or give --overfill and let its rate rise";
+    else if (plan->capacity > 0)
+        remedy = CLI_FILTER_LARGER;
+    cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
 }
 
 static int add(add_run *run, tamis_error *err) {
@@ -63,13 +79,13 @@ static int add(add_run *run, tamis_error *err) {
         cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err) != CLI_DONE)
         status = err->status;
     else if (status == TAMIS_E_FULL)
-        cli_filter_full(run->filter, path, run->summary.stats.records + 1, "build a larger one", err);
+        fail_full(run, err);
     run->summary.seconds = cli_progress_now() - begun;
     if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->summary.stats.records > 0 &&
         !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
-        cli_filter_tell_overfull(run->filter, path, "build a larger one");
+        cli_filter_tell_overfull(run->filter, path, CLI_FILTER_LARGER);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 

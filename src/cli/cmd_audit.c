@@ -64,7 +64,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     int code;
 
     if (secret_file == NULL) {
-        code = cli_file_open(filter, path, false, NULL, NULL, err);
+        code = cli_file_open(filter, path, CLI_ASK, NULL, NULL, err);
         if (code != CLI_DONE || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
             return code;
         return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
@@ -76,7 +76,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     code = cli_secret_read(&secret, secret_file, -1, err);
     if (code != CLI_DONE)
         return code;
-    code = cli_file_open(filter, path, false, &secret, NULL, err);
+    code = cli_file_open(filter, path, CLI_ASK, &secret, NULL, err);
     cli_secret_forget(&secret);
     return code;
 }
@@ -165,12 +165,14 @@ static void tell_missing(const report *of) {
 
     if (run->missing == 0)
         return;
-    snprintf(sentence, sizeof sentence,
-             "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
-             " ('%s') the first; if they were added this is a false negative, which must never be",
-             of->path, cli_text_count(count, sizeof count, run->missing),
-             strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
-             run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
+    snprintf(
+        sentence, sizeof sentence,
+        "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
+        " ('%s') the first; if they were added, and as this --type or --hex, it is a false negative, which "
+        "must never be",
+        of->path, cli_text_count(count, sizeof count, run->missing),
+        strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
+        run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
     cli_report(sentence);
 }
 

@@ -97,22 +97,34 @@ static int check(check_ask *ask, const check_config *config, int stop_fd, tamis_
     return code == CLI_DONE && printed == 0 ? CLI_NEGATIVE : code;
 }
 
+/* With the secrets, which are read for that and forgotten. */
+static int open_filters(check_ask **ask, const check_config *config, int stop_fd, tamis_error *err) {
+    cli_secret *secrets = NULL;
+    int code = CLI_DONE;
+
+    if (config->secret_count > 0) {
+        secrets = calloc(config->secret_count, sizeof *secrets);
+        if (secrets == NULL)
+            return cli_fail(err, "--secret-file: out of memory; free some, or give it less often");
+    }
+    for (size_t i = 0; i < config->secret_count && code == CLI_DONE; i++)
+        code = cli_secret_read(&secrets[i], config->secret_files[i], stop_fd, err);
+    if (code == CLI_DONE)
+        code = check_ask_open(ask, config, secrets, err);
+    for (size_t i = 0; i < config->secret_count; i++)
+        cli_secret_forget(&secrets[i]);
+    free(secrets);
+    return code;
+}
+
 static int run_check(const cli_args *args, tamis_error *err) {
     check_config config;
     check_ask *ask = NULL;
-    cli_secret secret;
     int code, stop_fd = -1;
 
     if (check_configure(&config, args, err) != CLI_DONE || cli_signals_begin(&stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
-    if (config.secret_file != NULL) {
-        code = cli_secret_read(&secret, config.secret_file, stop_fd, err);
-        if (code != CLI_DONE)
-            return code;
-    }
-    code = check_ask_open(&ask, &config, config.secret_file != NULL ? &secret : NULL, err);
-    if (config.secret_file != NULL)
-        cli_secret_forget(&secret);
+    code = open_filters(&ask, &config, stop_fd, err);
     if (code == CLI_DONE)
         code = check(ask, &config, stop_fd, err);
     check_ask_free(ask);

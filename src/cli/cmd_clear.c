@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_rows.h"
+
+enum { OPT_QUIET, OPT_COUNT };
+
+/* There are no remarks; scripts that give it to all commands may. */
+static const cli_option options[OPT_COUNT] = {[OPT_QUIET] = CLI_ROW_WRITE_QUIET};
 
 static int clear(const char *path, tamis_error *err) {
     tamis_filter *filter = NULL;
     tamis_packing packing = TAMIS_PACKING_NONE;
-    int code = cli_file_open(&filter, path, true, NULL, &packing, err);
+    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, &packing, err);
 
     if (code == CLI_DONE && tamis_filter_clear(filter, err) != TAMIS_OK)
         code = CLI_FAILED;
@@ -19,7 +25,7 @@ static int each(const cli_args *args, const char *path, tamis_error *err) {
     tamis_lock *lock = NULL;
     int code = cli_file_lock(&lock, path, err);
 
-    (void)args; /* there are no options */
+    (void)args;
     if (code == CLI_DONE)
         code = clear(path, err);
     tamis_file_unlock(lock);
@@ -56,6 +62,8 @@ const cli_command cmd_clear = {
     .summary = "take all keys out of a filter",
     .operands = "FILTER...",
     .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
     .exits = exits,
     .examples = examples,
     .files = cli_file_files,

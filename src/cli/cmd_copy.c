@@ -8,7 +8,7 @@ enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
-    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT,
+    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(""),
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
     [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
@@ -70,8 +70,8 @@ static const char *const description[] = {
     "Labels, version and time are of format tamis alone: a remark says what the copy is without, and --label "
     "or "
     "--filter-version is refused for another. From Guava "
-    "nothing is lost, and in tamis the file has checksums. A copy in the same format has "
-    "the same bytes.",
+    "nothing is lost, and in tamis the file has checksums. A copy in the same format has the same bytes, but "
+    "for what --gzip, --label and --filter-version change.",
     "FILTER may be compressed with gzip. The copy is so with --gzip alone: without, a compressed filter is "
     "unpacked, "
     "and can then be mapped.",

@@ -57,7 +57,8 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
         return CLI_FAILED;
     run->opened = path != NULL && access(path, F_OK) == 0;
     if (run->opened) {
-        if (cli_filter_held(&run->filter, path, secret, &run->packing, err) != CLI_DONE)
+        const cli_filter_file file = {path, secret, CLI_CHANGE};
+        if (cli_filter_held(&run->filter, &file, &run->packing, err) != CLI_DONE)
             return CLI_FAILED;
         return cli_same_check(run->filter, path, &config->filter, remarks, err);
     }
@@ -153,15 +154,15 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
 /* What was passed on is no secret, but --json promises nothing but an object. */
 static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     uint64_t unknown = run->report.stats.unknown;
-    char count[CLI_TEXT_NUMBER], sentence[200];
+    char count[CLI_TEXT_NUMBER], sentence[500];
 
     if (unknown == 0 || config->stream.quiet || config->stream.json)
         return;
-    snprintf(sentence, sizeof sentence,
-             "filter: full, so %s %s passed on without being remembered%s; give a larger --expect or more "
-             "--memory",
+    snprintf(sentence, sizeof sentence, "%.200s: full, so %s %s passed on without being remembered%s; %s",
+             config->filter_file != NULL ? config->filter_file : "filter",
              cli_text_records(count, sizeof count, unknown), unknown == 1 ? "was" : "were",
-             config->count ? ", and counted each time" : "");
+             config->count ? ", and counted each time" : "",
+             run->opened ? CLI_FILTER_LARGER : "give a larger --expect or more --memory");
     cli_report(sentence);
 }
 
@@ -190,9 +191,12 @@ static void tell_removed(const char *path) {
 /* Says in *err what the library knows, with what helps here. */
 static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     if (status == TAMIS_E_FULL && run->opened)
-        return cli_filter_full(run->filter, config->filter_file, run->report.stats.records + 1,
-                               "build a larger one, or give --when-full pass to print what finds no room",
-                               err);
+        return cli_filter_full(
+            run->filter, config->filter_file, run->report.stats.records + 1,
+            tamis_filter_plan(run->filter)->capacity > 0
+                ? CLI_FILTER_LARGER ", or give --when-full pass to print what finds no room"
+                : "build a larger one, or give --when-full pass to print what finds no room",
+            err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
     if (status == TAMIS_E_TOO_LONG)
@@ -253,7 +257,7 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         tell_unknown(run, config);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
-            cli_filter_tell_overfull(run->filter, config->filter_file, "build a larger one");
+            cli_filter_tell_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
     }
     if (summarize(run, config, err) != CLI_DONE)
         code = CLI_FAILED;

@@ -168,8 +168,8 @@ static int run_diff(const cli_args *args, tamis_error *err) {
     int code;
 
     if (args->operand_count != 2)
-        return cli_fail(err, "diff: takes two filters, and %zu are named; give their files",
-                        args->operand_count);
+        return cli_fail(err, "diff: takes two filters, and %zu %s named; give their files",
+                        args->operand_count, args->operand_count == 1 ? "is" : "are");
     of.a.path = args->operands[0];
     of.b.path = args->operands[1];
     code = load(&of.a, err);

@@ -33,7 +33,7 @@ static int each(const cli_args *args, const char *path, tamis_error *err) {
     info_report report = {
         .path = cli_server_show(path, shown), .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, false, NULL, &report.packing, err);
+    int code = cli_file_open(&filter, path, CLI_ASK, NULL, &report.packing, err);
 
     report.filter = filter;
     if (code == CLI_DONE)

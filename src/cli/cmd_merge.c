@@ -9,7 +9,7 @@ enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
-    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT,
+    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(", the first of several"),
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
     [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
@@ -28,6 +28,8 @@ typedef struct merge_run {
 
 /* The library's sentence says what differs; which files is known here. What names its file already is left alone. */
 static int refuse(const char *path, const char *first, tamis_error *err) {
+    if (err->status == TAMIS_E_UNSUPPORTED)
+        cli_remedy(err, "build both with --kind blocked and the same --expect and --fpr");
     if (err->status == TAMIS_E_MISMATCH || err->status == TAMIS_E_UNSUPPORTED)
         cli_subject(err, "%.100s: not united with %.100s", path, first);
     return CLI_FAILED;
@@ -130,8 +132,8 @@ static int run_merge(const cli_args *args, tamis_error *err) {
 static const char *const description[] = {
     "Write one filter that holds the keys of every FILTER.",
     "They must be classic or blocked, of the same bits, probes, scheme, seed and secret: made by the same "
-    "plan, that is with the same --expect, --fpr and --kind. What differs is named, with the file, and "
-    "nothing is written.",
+    "plan, that is with the same --expect, --fpr and --kind, which must be given: by itself build makes kind "
+    "fingerprint, of a size of its own. What differs is named, with the file, and nothing is written.",
     "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
     "files of Guava or DCSO, or compressed). The union has the labels of all: where two say another of one "
     "name the first stands, which a remark says. Its time is now; its version and the user "

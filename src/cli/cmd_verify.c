@@ -78,7 +78,7 @@ static int each(const cli_args *args, const char *path, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     found file = {TAMIS_FORMAT_AUTO, TAMIS_PACKING_NONE};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, false, NULL, &file.packing, err);
+    int code = cli_file_open(&filter, path, CLI_ASK, NULL, &file.packing, err);
 
     if (code == CLI_DONE && tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
         code = CLI_FAILED;
@@ -98,10 +98,12 @@ static int run_verify(const cli_args *args, tamis_error *err) {
 }
 
 static const char *const description[] = {
-    "Read every block of each FILTER and say whether it is whole: as it was written.",
+    "Read every block of each FILTER and say whether it is whole: all that it answers from is as it was "
+    "written.",
     "A file of tamis has checksums, of the header and of each block of 64 KiB; the first damaged block, its "
     "bytes and how many are damaged are named. The commands that ask a filter verify a block before they "
-    "first use it, so damage is an error there and never an answer.",
+    "first use it, so damage is an error there and never an answer. The zeros between header and first block "
+    "mean nothing and have no checksum.",
     "A file of Guava or of DCSO's bloom has none: what can be checked there is that its parts agree, and "
     "a changed bit is not seen. Compressed with gzip it has one of the whole.",
     "No secret is needed.", NULL};
@@ -122,7 +124,7 @@ static const cli_entry json[] = {
     {NULL, NULL}};
 
 static const cli_example examples[] = {
-    {"tamis build -o seen.tamis a.log && tamis verify seen.tamis", "Whether a file is as it was written."},
+    {"tamis build -o seen.tamis a.log && tamis verify seen.tamis", "Whether a file is undamaged."},
     {"tamis build -o seen.tamis a.log && tamis verify -q seen.tamis && cp seen.tamis shipped.tamis",
      "Nothing damaged is shipped."},
     {NULL, NULL}};

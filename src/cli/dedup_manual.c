@@ -35,8 +35,7 @@ const char *const dedup_exits[] = {
     "written. The file of --filter stays as it was.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP). A remark says whether the file of --filter "
-    "was "
-    "saved.",
+    "was saved. The same signal once more ends the run at once, without a word: nothing is saved then.",
     "141",
     "The reader of an output has gone (a closed pipe): ended by SIGPIPE, without a word and without a "
     "summary.",
@@ -79,7 +78,7 @@ const cli_entry dedup_json[] = {
     {"fpr_live", "The same chance with what is in the filter at the end; 0 = it is empty."},
     {"false_drops", "New records estimated to have been taken for duplicates: an expected value, with a "
                     "fraction."},
-    {"saturated", "true: a new record found no room in the filter."},
+    {"saturated", "true: a new record found no room in the filter, or it had more than it was made for."},
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
@@ -87,10 +86,9 @@ const cli_entry dedup_json[] = {
 const cli_entry dedup_files[] = {
     {".NAME.tamis-PID-RANDOM",
      "What becomes the regular file NAME of --output, --duplicates or --filter: written in the same folder "
-     "and renamed "
-     "at the end. It is removed when the run fails or is interrupted, but SIGKILL and SIGQUIT (and a crash "
-     "of "
-     "the machine) can leave it behind; it may be removed when no process PID is there."},
+     "and renamed at the end. It is removed when the run fails or is interrupted, but SIGKILL and SIGQUIT "
+     "(and a crash of the machine) can leave it behind. That of --filter is removed by the next run that "
+     "writes NAME. Those of --output and --duplicates nobody removes: do so when no process PID is there."},
     {".NAME.tamis-lock", "Lies beside the file NAME of --filter while a process changes it."},
     {NULL, NULL}};
 

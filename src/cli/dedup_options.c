@@ -36,7 +36,8 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                  "saved when all records are written. On a signal too, if standard output, or whoever reads "
                  "it, has taken all that were answered and nothing was to become a file; else, and on an "
                  "error, it stays as it was. Meanwhile no other process can change it; what another program "
-                 "puts there without asking stays, and nothing is saved then."},
+                 "puts there without asking stays, and nothing is saved then. One that holds what it was "
+                 "made for, or more, is full, whatever program made it: see --when-full."},
     [DEDUP_ZERO] = CLI_ROW_ZERO,
     [DEDUP_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [DEDUP_TYPE] = CLI_ROW_TYPE("record"),

@@ -90,13 +90,16 @@ static void print_promise(FILE *out, const info_report *report) {
     if (plan->capacity == 0)
         row(out, "capacity", "grows with its keys");
     else
-        row(out, "capacity", "%s%s keys", guava ? "at most " : "",
-            cli_text_count(count, sizeof count, plan->capacity));
+        row(out, "capacity", "%s%s key%s", guava ? "at most " : "",
+            cli_text_count(count, sizeof count, plan->capacity), plan->capacity == 1 ? "" : "s");
     if (plan->kind == TAMIS_KIND_EXACT)
         row(out, "promised rate", "n/2^128 with n keys");
     else
-        row(out, "promised rate", "%s%s", rate,
-            guava ? " (the file has neither: both follow from bits and probes)" : "");
+        row(out, "promised rate", "%s%s%s", rate,
+            guava ? " (the file has neither: both follow from bits and probes)" : "",
+            tamis_scheme_is_uniform(plan->scheme)
+                ? ""
+                : " (claimed: the hashes are poor, and it is not the one got)");
 }
 
 static void print_body(FILE *out, const info_report *report) {
@@ -118,22 +121,20 @@ static void print_body(FILE *out, const info_report *report) {
 
 static void print_content(FILE *out, const info_report *report) {
     const tamis_filter_info *info = &report->info;
-    char text[CLI_TEXT_NUMBER], added[CLI_TEXT_NUMBER];
+    char text[CLI_TEXT_NUMBER], count[CLI_TEXT_NUMBER], added[80] = "";
 
     if (is_bloom(report))
         row(out, "fill", "%.1f %% of its bits are set", 100 * fill(report));
-    cli_text_count(added, sizeof added, info->added);
+    if (info->added > 0)
+        snprintf(added, sizeof added, "; %s %s new when added",
+                 cli_text_count(count, sizeof count, info->added), info->added == 1 ? "was" : "were");
     if (!isfinite(info->cardinality))
-        row(out, "keys", "cannot be told, all bits are set; %s were new when added", added);
-    else if (cli_server_format(report->filter) != NULL) /* it counts bits, not adds */
-        row(out, "keys", "about %s, %.1f %% of its capacity",
-            cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report));
+        row(out, "keys", "cannot be told, all bits are set%s", added);
     else if (has_capacity(report))
-        row(out, "keys", "about %s, %.1f %% of its capacity; %s were new when added",
+        row(out, "keys", "about %s, %.1f %% of its capacity%s",
             cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report), added);
     else
-        row(out, "keys", "about %s; %s were new when added",
-            cli_text_expected(text, sizeof text, info->cardinality), added);
+        row(out, "keys", "about %s%s", cli_text_expected(text, sizeof text, info->cardinality), added);
     row(out, "rate now", "%s", cli_text_real(text, sizeof text, info->fpr_live));
     row(out, "saturated", "%s", info->saturated ? "yes: more keys came than it was made for" : "no");
 }

@@ -58,11 +58,11 @@ static tamis_status check_label(const tamis_label *label, size_t i, tamis_error 
     if (name < 1 || name > NAME_MAX_BYTES)
         return refuse_name(label->name, i, err);
     if (value > VALUE_MAX_BYTES)
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "label '%.100s': its value is not UTF-8 without control characters, of at most 65535 "
-            "bytes; give it another",
-            label->name);
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "label '%.100s': its value has a control character, is no UTF-8 or is longer than "
+                           "65535 bytes; give it "
+                           "another",
+                           label->name);
     return TAMIS_OK;
 }
 

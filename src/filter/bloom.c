@@ -5,7 +5,7 @@
  * (as Guava keeps them). They differ only in where the k positions are:
  *
  *   classic: anywhere in the m bits, as the key's scheme says (hash/positions.h).
- *   blocked: in one block of 512, a cache line (kernels/filter_scalar.c). Blocks get unequal numbers of
+ *   blocked: in one block of 512, a cache line (kernels/filter_blocked.h). Blocks get unequal numbers of
  *            keys, Poisson distributed, which costs bits: the plan accounts for it (docs/MATH.md).
  */
 #include <inttypes.h>
@@ -21,9 +21,7 @@
 enum {
     BLOCK_WORDS = 8,
     BATCH = 64,
-    POSITIONS = 1024, /* that classic keeps at once: 8 KiB of stack */
-    UNITED = 2048,    /* words united at once: 16 KiB */
-    FIRST = 4         /* probes that classic looks at before it locates the others */
+    POSITIONS = 1024 /* that classic keeps at once: 8 KiB of stack */
 };
 
 typedef struct bloom {
@@ -31,6 +29,7 @@ typedef struct bloom {
     size_t bytes;  /* whole words */
     uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
     uint32_t probes;
+    tamis__span span;      /* of m */
     bool borrowed;         /* the words are those of an image, and only read */
     uint64_t most_fresh;   /* "fresh" answers after which it is full */
     uint64_t united_added; /* filter->added after the last union, */
@@ -97,6 +96,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error
         return tamis__fail_nomem(err, "filter", sizeof *b);
     filter->body = b;
     b->bits = plan->bits;
+    b->span = tamis__span_of(plan->bits);
     b->probes = plan->probes;
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
     b->most_fresh = most_fresh(b, plan->capacity);
@@ -220,7 +220,7 @@ void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
 /* "Fresh" answers that may still be given. */
 static uint64_t room_left(const tamis_filter *filter) {
     const bloom *b = filter->body;
-    if (filter->overfill)
+    if (filter->overfill || filter->overfill_here)
         return UINT64_MAX;
     return b->most_fresh > filter->added ? b->most_fresh - filter->added : 0;
 }
@@ -253,15 +253,15 @@ static size_t classic_batch(const bloom *b) {
     return most < BATCH ? most : BATCH;
 }
 
-/* The first `probes` positions of key i; their words are prefetched. */
-static void classic_locate_key(const tamis_filter *filter, asked what, size_t i, uint32_t probes,
-                               uint64_t *positions) {
+/* The first `probes` positions of key i; the words of those from number `seen` on are prefetched. */
+static void classic_locate_key(const tamis_filter *filter, asked what, size_t i, uint32_t seen,
+                               uint32_t probes, uint64_t *positions) {
     const bloom *b = filter->body;
     if (what.hashes)
-        tamis__positions(filter->hasher->scheme, what.hashes[i].word, b->bits, probes, positions);
+        tamis__positions_in(filter->hasher->scheme, what.hashes[i].word, b->span, probes, positions);
     else
         tamis__hasher_positions(filter->hasher, &what.keys[i], b->bits, probes, positions);
-    for (uint32_t k = 0; k < probes; k++)
+    for (uint32_t k = seen; k < probes; k++)
         tamis__prefetch(&b->words[positions[k] >> 6]);
 }
 
@@ -270,7 +270,7 @@ static void classic_locate(const tamis_filter *filter, asked what, size_t from, 
                            uint64_t positions[POSITIONS]) {
     const bloom *b = filter->body;
     for (size_t i = 0; i < count; i++)
-        classic_locate_key(filter, what, from + i, b->probes, positions + i * b->probes);
+        classic_locate_key(filter, what, from + i, 0, b->probes, positions + i * b->probes);
 }
 
 static tamis_status classic_touch_asked(const tamis_filter *filter, asked what, size_t count,
@@ -333,31 +333,45 @@ static tamis_status classic_add_asked(tamis_filter *filter, asked what, size_t c
     return full ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
-/* Of a full filter half of the bits are set, so that the first FIRST probes settle 15 in 16 of the absent keys, and
- * most of their lines are never fetched. The others are located anew with all of their probes. */
-static void classic_contains_asked(const tamis_filter *filter, asked what, size_t count,
-                                   tamis_answer *answers) {
+/* Keys of `left` whose positions from number `seen` on, up to `until`, are all set: they are moved to its front and
+ * counted. The others are answered. */
+static size_t classic_sieve(const tamis_filter *filter, asked what, size_t *left, size_t count, uint32_t seen,
+                            uint32_t until, tamis_answer *answers) {
     const bloom *b = filter->body;
     uint64_t positions[POSITIONS];
-    size_t batch = classic_batch(b), left[BATCH];
-    uint32_t probes = b->probes, first = probes > FIRST ? FIRST : probes;
-    for (size_t from = 0; from < count; from += batch) {
-        size_t some = count - from < batch ? count - from : batch, found = 0;
-        for (size_t i = 0; i < some; i++)
-            classic_locate_key(filter, what, from + i, first, positions + i * first);
-        for (size_t i = 0; i < some; i++) {
-            bool is_left = classic_find(b, positions + i * first, first);
-            answers[from + i] = is_left ? TAMIS_SEEN : TAMIS_FRESH;
-            left[found] = from + i;
-            found += is_left;
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++)
+        classic_locate_key(filter, what, left[i], seen, until, positions + i * until);
+    for (size_t i = 0; i < count; i++) {
+        size_t key = left[i];
+        uint64_t all = 1; /* without a branch, which would be guessed wrongly as often as not */
+        for (uint32_t k = seen; k < until; k++) {
+            uint64_t position = positions[i * until + k];
+            all &= b->words[position >> 6] >> (position & 63);
         }
-        if (first == probes)
-            continue;
+        bool is_left = all & 1;
+        answers[key] = is_left ? TAMIS_SEEN : TAMIS_FRESH;
+        left[found] = key;
+        found += is_left;
+    }
+    return found;
+}
+
+/* Of a full filter half of the bits are set, so that the first two probes settle three in four of the absent keys, and
+ * the next four nearly all: most of their lines are never fetched. Of keys that are left the positions are made again. */
+static void classic_contains_asked(const tamis_filter *filter, asked what, size_t count,
+                                   tamis_answer *answers) {
+    static const uint32_t stages[] = {2, 6, TAMIS_PROBES_MAX};
+    const bloom *b = filter->body;
+    size_t batch = classic_batch(b), left[BATCH];
+    for (size_t from = 0; from < count; from += batch) {
+        size_t found = count - from < batch ? count - from : batch;
         for (size_t i = 0; i < found; i++)
-            classic_locate_key(filter, what, left[i], probes, positions + i * probes);
-        for (size_t i = 0; i < found; i++)
-            if (!classic_find(b, positions + i * probes, probes))
-                answers[left[i]] = TAMIS_FRESH;
+            left[i] = from + i;
+        for (uint32_t stage = 0, seen = 0, until; seen < b->probes && found > 0; stage++, seen = until) {
+            until = b->probes < stages[stage] ? b->probes : stages[stage];
+            found = classic_sieve(filter, what, left, found, seen, until, answers);
+        }
     }
 }
 
@@ -410,6 +424,12 @@ static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashe
                              tamis_answer *answers) {
     tamis__blocks blocks = blocks_of(filter->body);
     filter->kernels->blocked_contains(&blocks, hashes, count, answers);
+}
+
+static void blocked_fetch(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
+    tamis__blocks blocks = blocks_of(filter->body);
+    for (size_t i = 0; i < count; i++)
+        tamis__prefetch(tamis__block_of(&blocks, &hashes[i]));
 }
 
 static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
@@ -468,13 +488,7 @@ static void unite(tamis_filter *into, const tamis_filter *from) {
     const bloom *other = from->body;
     double mistaken = false_fresh(into) + false_fresh(from);
     tamis__line_counts counts = {{0}};
-    /* Counted while they are in cache. */
-    for (uint64_t at = 0, all = to->bytes / 8; at < all; at += UNITED) {
-        uint64_t *words = to->words + at, some = all - at < UNITED ? all - at : UNITED;
-        for (uint64_t i = 0; i < some; i++)
-            words[i] |= other->words[at + i];
-        tamis__count_lines(words, some, &counts);
-    }
+    into->kernels->unite(to->words, other->words, to->bytes / 8, &counts);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     estimate_counted(into, &counts, &info);
     /* Keys in both are counted once: the bits say how many were offered, at most all; less those of them that one
@@ -510,6 +524,7 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .destroy = destroy,
     .add = blocked_add,
     .contains = blocked_contains,
+    .fetch = blocked_fetch,
     .touch = blocked_touch,
     .estimate = estimate,
     .clear = clear,

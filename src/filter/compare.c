@@ -93,9 +93,10 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
     if (status != TAMIS_OK)
         return status;
     if (!into->ops->unite || !from->ops->unite)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "union: kind %s cannot be united; use classic or blocked",
-                           tamis_kind_name(into->ops->unite ? from->plan.kind : into->plan.kind));
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "union: kind %s cannot be united; make both of kind blocked, or both classic, by one plan",
+            tamis_kind_name(into->ops->unite ? from->plan.kind : into->plan.kind));
     if (into->plan.kind != from->plan.kind)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "union: kinds %s and %s differ; unite filters of one plan",

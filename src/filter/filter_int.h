@@ -98,7 +98,10 @@ struct tamis__filter_ops {
                         size_t *done, tamis_error *err);
     void (*contains)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                      tamis_answer *answers);
-    /* The same from the keys themselves, for schemes without a digest; NULL where the kind needs one. */
+    /* Prefetches what contains() of these hashes reads: nothing need be verified yet. NULL where contains() had better
+     * see to it itself, and be asked many keys at once. */
+    void (*fetch)(const tamis_filter *filter, const tamis_hash *hashes, size_t count);
+    /* Adding and asking from the keys themselves, for schemes without a digest; NULL where the kind needs one. */
     tamis_status (*add_keys)(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
                              size_t *done, tamis_error *err);
     void (*contains_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
@@ -153,8 +156,9 @@ struct tamis_filter {
     tamis_hasher *hasher;
     uint64_t added; /* keys answered fresh */
     bool saturated;
-    tamis_full full; /* why the last fresh key was refused */
-    bool overfill;   /* as in tamis_filter_options */
+    tamis_full full;    /* why the last fresh key was refused */
+    bool overfill;      /* as in tamis_filter_options: its file says so too, */
+    bool overfill_here; /* and as in tamis_open_options: of this handle and its copies */
     tamis__tally tally;
     struct tamis__guard
         *guard; /* NULL: its memory is its own; else it stands in an image, and is only read */
@@ -176,7 +180,8 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter
                                                            tamis_error *err);
 
 /* TAMIS_E_UNSUPPORTED for what a filter that is elsewhere cannot do. */
-TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what,
+                                                         tamis_error *err);
 
 /* TAMIS_E_UNSUPPORTED where the filter stands in an image and is only read; `what` is asked of it. */
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);

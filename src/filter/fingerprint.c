@@ -430,6 +430,14 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
     }
 }
 
+static void fetch(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
+    const table *t = filter->body;
+    for (size_t i = 0; i < count; i++) {
+        place at = place_of(t, &hashes[i]);
+        tamis__prefetch(line_at(at.in, at.line));
+    }
+}
+
 static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const table *t = filter->body;
     info->fpr_live = t->covered;
@@ -541,6 +549,7 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .destroy = destroy,
     .add = add,
     .contains = contains,
+    .fetch = fetch,
     .estimate = estimate,
     .clear = clear,
     .copy = copy,

@@ -13,7 +13,7 @@ tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *p
                                       tamis__endian endian, uint64_t added, tamis_error *err) {
     tamis_filter_options inside = TAMIS_FILTER_OPTIONS_INIT;
     inside.allocator = options->allocator;
-    inside.overfill = true;
+    inside.overfill = plan->fpr >= 1; /* what promises nothing is never full */
     tamis_status status = tamis_filter_create(filter, plan, &inside, err);
     if (status != TAMIS_OK)
         return status;

@@ -75,9 +75,10 @@ static head take_head(const uint8_t *bytes) {
 
 static tamis_status check_start(const tamis__source *source, tamis_error *err) {
     if (is_gzip(source))
-        return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                           "%s: compressed with gzip; unwrap it first (gzip -d), if it is a DCSO file",
-                           source->name);
+        return tamis__fail(
+            err, TAMIS_E_FORMAT, 0,
+            "%s: compressed with gzip, once more than is undone here; unpack it first (gzip -d)",
+            source->name);
     if (source->size < HEAD)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: %" PRIu64

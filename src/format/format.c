@@ -61,15 +61,25 @@ tamis_status tamis__format_recognise(const tamis__source *source, const tamis_op
 tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
                                   const tamis_open_options *options, tamis_error *err) {
     const tamis__format *format = NULL;
+    tamis_filter *made = NULL;
     tamis_format number;
     tamis_status status = tamis__format_recognise(source, options, &number, err);
     if (status == TAMIS_OK)
         status = find_format(number, &format, err);
     if (status == TAMIS_OK)
-        status = format->decode(filter, source, options, err);
-    if (status == TAMIS_OK)
-        (*filter)->about.told.format = number;
-    return status;
+        status = format->decode(&made, source, options, err);
+    if (status == TAMIS_OK && options->overfill && !tamis_kind_is_bloom(made->plan.kind)) {
+        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                             "%s: kind %s keeps its rate and cannot be overfilled; open it without overfill",
+                             source->name, tamis_kind_name(made->plan.kind));
+        tamis_filter_free(made);
+    }
+    if (status != TAMIS_OK)
+        return status;
+    made->about.told.format = number;
+    made->overfill_here = options->overfill;
+    *filter = made;
+    return TAMIS_OK;
 }
 
 /* Of bytes at an odd address: a filter is read by words, in place. */

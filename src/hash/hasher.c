@@ -189,57 +189,114 @@ uint64_t tamis_hasher_seed(const tamis_hasher *hasher) {
     return hasher->seed;
 }
 
-__attribute__((flatten)) static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *key,
-                                               uint64_t word[2]) {
-    if (key->size > TAMIS__XXH3_INLINE_MAX) {
-        tamis__xxh3_long(key->data, key->size, hasher->seed, word);
-        return;
+/* One loop a scheme: what a key's scheme is is not asked for each. */
+__attribute__((flatten)) static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *keys,
+                                               size_t count, tamis_hash *hashes) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *word = hashes[i].word;
+        if (keys[i].size > TAMIS__XXH3_INLINE_MAX) {
+            tamis__xxh3_long(keys[i].data, keys[i].size, hasher->seed, word);
+            continue;
+        }
+        XXH128_hash_t digest = XXH3_128bits_withSeed(keys[i].data, keys[i].size, hasher->seed);
+        word[0] = digest.low64;
+        word[1] = digest.high64;
     }
-    XXH128_hash_t digest = XXH3_128bits_withSeed(key->data, key->size, hasher->seed);
-    word[0] = digest.low64;
-    word[1] = digest.high64;
 }
 
-static void hash_sip(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
-    uint8_t digest[16];
-    crypto_shorthash_siphashx24(digest, key->data, key->size, hasher->sip_key);
-    word[0] = tamis__load64le(digest);
-    word[1] = tamis__load64le(digest + 8);
+static void hash_sip(const tamis_hasher *hasher, const tamis_key *keys, size_t count, tamis_hash *hashes) {
+    for (size_t i = 0; i < count; i++) {
+        uint8_t digest[16];
+        crypto_shorthash_siphashx24(digest, keys[i].data, keys[i].size, hasher->sip_key);
+        hashes[i].word[0] = tamis__load64le(digest);
+        hashes[i].word[1] = tamis__load64le(digest + 8);
+    }
 }
 
-static void hash_redisbloom(const tamis_key *key, uint64_t word[2]) {
-    word[0] = tamis__murmur64a(key->data, key->size, TAMIS__REDISBLOOM_SEED);
-    word[1] = tamis__murmur64a(key->data, key->size, word[0]);
+static void hash_murmur3(const tamis_key *keys, size_t count, tamis_hash *hashes) {
+    for (size_t i = 0; i < count; i++)
+        tamis__murmur3_x64_128(keys[i].data, keys[i].size, 0, hashes[i].word);
 }
 
-static void hash_redisson(const tamis_key *key, uint64_t word[2]) {
+static void hash_redisbloom(const tamis_key *keys, size_t count, tamis_hash *hashes) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *word = hashes[i].word;
+        word[0] = tamis__murmur64a(keys[i].data, keys[i].size, TAMIS__REDISBLOOM_SEED);
+        word[1] = tamis__murmur64a(keys[i].data, keys[i].size, word[0]);
+    }
+}
+
+/*
+ * Every step of FNV waits for the multiplication before, so four keys go side by side. Their lengths differ, and a branch
+ * for each would be guessed wrongly as often as not: a key that is at its end goes on, and what it comes to is masked.
+ */
+static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
+    enum { MASKED = 32 }; /* steps; where one key is much longer the rest of it is done alone */
+    static const uint8_t none[1];
+    const uint8_t *data[4];
+    uint64_t h[4];
+    size_t least = keys[0].size, most = 0;
+    for (int j = 0; j < 4; j++) {
+        data[j] = keys[j].size ? keys[j].data : none;
+        h[j] = TAMIS__FNV_BASIS;
+        least = keys[j].size < least ? keys[j].size : least;
+        most = keys[j].size > most ? keys[j].size : most;
+    }
+    most = most - least > MASKED ? least + MASKED : most;
+    for (size_t i = 0; i < least; i++)
+        for (int j = 0; j < 4; j++)
+            h[j] = h[j] * TAMIS__FNV_PRIME ^ data[j][i];
+    for (size_t i = least; i < most; i++) {
+        for (int j = 0; j < 4; j++) {
+            uint64_t mask = -(uint64_t)(i < keys[j].size);
+            uint64_t next = h[j] * TAMIS__FNV_PRIME ^ data[j][i & mask];
+            h[j] ^= (next ^ h[j]) & mask;
+        }
+    }
+    for (int j = 0; j < 4; j++)
+        hashes[j].word[0] = tamis__fnv1_64_on(h[j], data[j], most, keys[j].size);
+}
+
+static void hash_fnv(const tamis_key *keys, size_t count, tamis_hash *hashes) {
+    size_t fours = count / 4 * 4;
+    for (size_t i = 0; i < fours; i += 4)
+        hash_fnv_four(keys + i, hashes + i);
+    for (size_t i = fours; i < count; i++)
+        hashes[i].word[0] = tamis__fnv1_64(keys[i].data, keys[i].size);
+    for (size_t i = 0; i < count; i++)
+        hashes[i].word[1] = 0;
+}
+
+static void hash_redisson(const tamis_key *keys, size_t count, tamis_hash *hashes) {
     static const uint64_t redisson[4] = TAMIS__REDISSON_KEY;
-    tamis__highwayhash_128(key->data, key->size, redisson, word);
+    for (size_t i = 0; i < count; i++)
+        tamis__highwayhash_128(keys[i].data, keys[i].size, redisson, hashes[i].word);
 }
 
 /* The scheme has a digest. */
-static void digest(const tamis_hasher *hasher, const tamis_key *key, uint64_t word[2]) {
+static void digest(const tamis_hasher *hasher, const tamis_key *keys, size_t count, tamis_hash *hashes) {
     switch (hasher->scheme) {
     case TAMIS_SCHEME_SIP:
-        hash_sip(hasher, key, word);
+        hash_sip(hasher, keys, count, hashes);
         break;
     case TAMIS_SCHEME_GUAVA64:
     case TAMIS_SCHEME_GUAVA32:
-        tamis__murmur3_x64_128(key->data, key->size, 0, word);
+        hash_murmur3(keys, count, hashes);
         break;
     case TAMIS_SCHEME_REDISBLOOM:
-        hash_redisbloom(key, word);
+        hash_redisbloom(keys, count, hashes);
         break;
     case TAMIS_SCHEME_FNV_DCSO:
-        word[0] = tamis__fnv1_64(key->data, key->size);
-        word[1] = 0;
+        hash_fnv(keys, count, hashes);
         break;
     case TAMIS_SCHEME_REDISSON:
-        hash_redisson(key, word);
+        hash_redisson(keys, count, hashes);
         break;
     default:
-        hash_xxh3(hasher, key, word);
+        hash_xxh3(hasher, keys, count, hashes);
     }
+    for (size_t i = 0; i < count; i++)
+        hashes[i].origin = hasher->origin;
 }
 
 tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
@@ -252,10 +309,7 @@ tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, 
     tamis_status status = check_locked(hasher, err);
     if (status != TAMIS_OK)
         return status;
-    for (size_t i = 0; i < count; i++) {
-        digest(hasher, &keys[i], hashes[i].word);
-        hashes[i].origin = hasher->origin;
-    }
+    digest(hasher, keys, count, hashes);
     return TAMIS_OK;
 }
 
@@ -289,9 +343,9 @@ tamis_status tamis_hash_series(const tamis_hasher *hasher, const tamis_key *keys
 void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, uint64_t bits, uint32_t probes,
                              uint64_t *positions) {
     if (scheme_rows[hasher->scheme].digest_bits) {
-        uint64_t word[2];
-        digest(hasher, key, word);
-        tamis__positions(hasher->scheme, word, bits, probes, positions);
+        tamis_hash hash;
+        digest(hasher, key, 1, &hash);
+        tamis__positions(hasher->scheme, hash.word, bits, probes, positions);
         return;
     }
     series(hasher, key, probes, positions);

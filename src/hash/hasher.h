@@ -25,8 +25,8 @@ tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_
                                          const tamis_allocator *allocator, tamis_error *err);
 
 /* Positions of one key, with bits and probes in their ranges; see tamis_hash_positions. */
-TAMIS_PRIVATE_API void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, uint64_t bits, uint32_t probes,
-                             uint64_t *positions);
+TAMIS_PRIVATE_API void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key,
+                                               uint64_t bits, uint32_t probes, uint64_t *positions);
 
 /* TAMIS_E_MISMATCH names the first hash that another scheme, seed or secret made. */
 tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hash/positions.h"
 
+#include <stdbool.h>
+
 #define DCSO_MODULUS   UINT64_C(18446744073709551557)
 #define DCSO_GENERATOR UINT64_C(18446744073709550147)
 
-/* What dividing by the same number many times takes: a division costs as much as fetching a line from a near cache. */
-typedef struct divisor {
-    uint64_t by, inverse;
-} divisor;
-
-static divisor divisor_of(uint64_t by) {
-    return (divisor){by, UINT64_MAX / by};
-}
-
-/* x mod by. x inverse / 2^64 is at most x / by, and above x / by - 1, so the quotient is right or one too small. */
-static inline uint64_t remainder_of(uint64_t x, divisor d) {
-    uint64_t rest = x - tamis__mulhi(x, d.inverse) * d.by;
-    return rest >= d.by ? rest - d.by : rest;
+/* x mod bits. x inverse / 2^64 is at most x / bits, and above x / bits - 1, so the quotient is right or one too small. */
+static inline uint64_t remainder_of(uint64_t x, tamis__span m) {
+    uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
+    return rest >= m.bits ? rest - m.bits : rest;
 }
 
 /* Twice the modulus is above 2^64. */
@@ -31,59 +24,90 @@ static void shift_positions(const uint64_t word[2], uint64_t bits, uint32_t prob
 }
 
 /* guava64 and redisbloom, which differ in what they keep of x. */
-static void modulo_positions(const uint64_t word[2], uint64_t mask, uint64_t bits, uint32_t probes,
+static void modulo_positions(const uint64_t word[2], uint64_t mask, tamis__span m, uint32_t probes,
                              uint64_t *positions) {
     uint64_t x = word[0];
-    divisor m = divisor_of(bits);
     for (uint32_t i = 0; i < probes; i++, x += word[1])
         positions[i] = remainder_of(x & mask, m);
 }
 
-static void guava32_positions(uint64_t x, uint64_t bits, uint32_t probes, uint64_t *positions) {
+static void guava32_positions(uint64_t x, tamis__span m, uint32_t probes, uint64_t *positions) {
     uint32_t c = (uint32_t)x, step = (uint32_t)(x >> 32);
-    divisor m = divisor_of(bits);
     for (uint32_t i = 0; i < probes; i++) {
         c += step;
         positions[i] = remainder_of(c >> 31 ? ~c : c, m);
     }
 }
 
-static void dcso_positions(uint64_t x, uint64_t bits, uint32_t probes, uint64_t *positions) {
-    divisor m = divisor_of(bits);
+/* As below, but for the reductions, so that no position waits for the one before it: x G^i. False where one of them would
+ * have changed something, which 59 in 2^64 do. */
+__attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__span m, uint32_t probes,
+                                                     uint64_t *positions) {
+    const uint64_t g = DCSO_GENERATOR;
+    uint64_t one = x * g, two = x * (g * g), three = x * (g * g * g), four = x * (g * g * g * g);
+    bool reduced = false;
+    uint32_t i = 0;
+    for (; i + 4 <= probes; i += 4) {
+        positions[i] = remainder_of(one, m);
+        positions[i + 1] = remainder_of(two, m);
+        positions[i + 2] = remainder_of(three, m);
+        positions[i + 3] = remainder_of(four, m);
+        reduced |=
+            one >= DCSO_MODULUS || two >= DCSO_MODULUS || three >= DCSO_MODULUS || four >= DCSO_MODULUS;
+        one *= g * g * g * g;
+        two *= g * g * g * g;
+        three *= g * g * g * g;
+        four *= g * g * g * g;
+    }
+    for (; i < probes; i++, one *= g) {
+        positions[i] = remainder_of(one, m);
+        reduced |= one >= DCSO_MODULUS;
+    }
+    return !reduced;
+}
+
+static void dcso_positions(uint64_t x, tamis__span m, uint32_t probes, uint64_t *positions) {
     x = dcso_reduce(x);
+    if (probes >= 4 && dcso_unreduced(x, m, probes, positions))
+        return;
     for (uint32_t i = 0; i < probes; i++) {
         x = dcso_reduce(x * DCSO_GENERATOR); /* the product wraps at 64 bits first: so does theirs */
         positions[i] = remainder_of(x, m);
     }
 }
 
-static void redisson_positions(const uint64_t word[2], uint64_t bits, uint32_t probes, uint64_t *positions) {
+static void redisson_positions(const uint64_t word[2], tamis__span m, uint32_t probes, uint64_t *positions) {
     uint64_t x = word[0];
     for (uint32_t i = 0; i < probes; i++) {
-        positions[i] = (x & INT64_MAX) % bits;
+        positions[i] = remainder_of(x & INT64_MAX, m);
         x += word[i % 2 == 0];
+    }
+}
+
+void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__span span, uint32_t probes,
+                         uint64_t *positions) {
+    switch (scheme) {
+    case TAMIS_SCHEME_GUAVA64:
+        modulo_positions(word, INT64_MAX, span, probes, positions);
+        break;
+    case TAMIS_SCHEME_GUAVA32:
+        guava32_positions(word[0], span, probes, positions);
+        break;
+    case TAMIS_SCHEME_REDISBLOOM:
+        modulo_positions(word, UINT64_MAX, span, probes, positions);
+        break;
+    case TAMIS_SCHEME_FNV_DCSO:
+        dcso_positions(word[0], span, probes, positions);
+        break;
+    case TAMIS_SCHEME_REDISSON:
+        redisson_positions(word, span, probes, positions);
+        break;
+    default:
+        shift_positions(word, span.bits, probes, positions);
     }
 }
 
 void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits, uint32_t probes,
                       uint64_t *positions) {
-    switch (scheme) {
-    case TAMIS_SCHEME_GUAVA64:
-        modulo_positions(word, INT64_MAX, bits, probes, positions);
-        break;
-    case TAMIS_SCHEME_GUAVA32:
-        guava32_positions(word[0], bits, probes, positions);
-        break;
-    case TAMIS_SCHEME_REDISBLOOM:
-        modulo_positions(word, UINT64_MAX, bits, probes, positions);
-        break;
-    case TAMIS_SCHEME_FNV_DCSO:
-        dcso_positions(word[0], bits, probes, positions);
-        break;
-    case TAMIS_SCHEME_REDISSON:
-        redisson_positions(word, bits, probes, positions);
-        break;
-    default:
-        shift_positions(word, bits, probes, positions);
-    }
+    tamis__positions_in(scheme, word, tamis__span_of(bits), probes, positions);
 }

@@ -29,8 +29,21 @@
 #define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio, odd */
 #define TAMIS__MIX    UINT64_C(0xff51afd7ed558ccd) /* a multiplier of murmur3's finish */
 
+/* Bits to find positions among, with what dividing by their number many times takes: a division costs as much as fetching
+ * a line from a near cache. */
+typedef struct tamis__span {
+    uint64_t bits, inverse;
+} tamis__span;
+
+static inline tamis__span tamis__span_of(uint64_t bits) {
+    return (tamis__span){bits, UINT64_MAX / bits};
+}
+
 /* Positions of one digest; `scheme` is one that has digests. */
-TAMIS_PRIVATE_API void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits, uint32_t probes,
-                      uint64_t *positions);
+void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__span span, uint32_t probes,
+                         uint64_t *positions);
+/* The same for who asks once. */
+TAMIS_PRIVATE_API void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits,
+                                        uint32_t probes, uint64_t *positions);
 
 #endif

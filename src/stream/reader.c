@@ -15,7 +15,7 @@
  *     blocking pipe and a FIFO whose writer has not come (opened without waiting for one: a read of it
  *     would look like its end) the same case.
  * R5  A file that is followed is left only after a read that found its end and came after another file
- *     was seen to have its name: what was appended before the change of names is not missed.
+ *     with something in it was seen to have its name: what was appended before that is not missed.
  */
 #include "stream/reader.h"
 
@@ -213,7 +213,9 @@ static tamis_status follow(tamis__reader *reader, tamis__batch *batch, tamis__re
     if (!shorter && !reader->replaced) {
         /* Without its name for a moment, or unreadable: the next look may find it. */
         bool named = !reader->borrowed && tamis__sys.stat(reader->name, &about) == 0;
-        reader->replaced = named && (about.st_dev != reader->device || about.st_ino != reader->inode);
+        bool other = named && (about.st_dev != reader->device || about.st_ino != reader->inode);
+        /* Whoever writes may not have noticed an empty one yet, and go on with the old. */
+        reader->replaced = other && (about.st_size > 0 || !S_ISREG(about.st_mode));
         reader->waiting = !reader->replaced;
         *event = TAMIS__READER_IDLE;
         *known = reader->waiting;

@@ -88,9 +88,15 @@ void command_fresh(void) {
     scratch_clear();
 }
 
-/* Beside the name that a file is to get; names that begin with a dot the user may give himself. */
+/* Whether the name begins with a dot, and nobody asked for it: no word of the last run ends so. */
 static bool is_aside(const char *name) {
-    return name[0] == '.' && strstr(name, ".tamis-") != NULL;
+    size_t size = strlen(name);
+    for (size_t i = 0; name[0] == '.' && i < running_count; i++) {
+        size_t of_word = strlen(running[i]);
+        if (of_word >= size && strcmp(running[i] + of_word - size, name) == 0)
+            return false;
+    }
+    return name[0] == '.';
 }
 
 /* A sum of all files, and whether one lies aside. */

@@ -55,6 +55,7 @@ static tamis_filter *read_filter(tamis_format format, const char *path) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_filter *filter = NULL;
     options.format = format;
+    options.overfill = true; /* as the other programs do */
     must(tamis_filter_decode(&filter, bytes, size, &options, &err));
     free(bytes);
     return filter;

@@ -20,7 +20,8 @@
 
 enum { BLOCKS = 37, KEYS = 3000 };
 
-static const char *const isa_names[TAMIS__ISA_COUNT] = {[TAMIS__ISA_SCALAR] = "scalar"};
+static const char *const isa_names[TAMIS__ISA_COUNT] = {
+    [TAMIS__ISA_SCALAR] = "scalar", [TAMIS__ISA_AVX512] = "avx512"};
 
 /* The set, or NULL where the machine lacks it. */
 static const struct tamis__filter_kernels *kernels_of(int i) {
@@ -133,10 +134,48 @@ static void blocked_is_the_same_in_every_set(void **state) {
     }
 }
 
+/* ---- unions ---- */
+
+/* Of any number of words, and no others; lines from empty to full. */
+static void unite_is_the_models(const struct tamis__filter_kernels *kernels, uint64_t *random,
+                                uint64_t count) {
+    enum { MOST = 5000 };
+    static uint64_t into[MOST + 1], from[MOST + 1], want[MOST + 1];
+    tamis__line_counts got = {{0}}, counts = {{0}};
+    for (uint64_t i = 0, dense = 0; i <= MOST; i++) {
+        dense = i % 8 ? dense : test_random(random) % 4;
+        into[i] = dense == 0 ? 0 : dense == 1 ? UINT64_MAX : test_random(random);
+        from[i] = dense == 0 ? 0 : test_random(random);
+        want[i] = i < count ? into[i] | from[i] : into[i];
+    }
+    for (uint64_t i = 0; i < count; i += 8) {
+        int ones = 0;
+        for (uint64_t j = i; j < count && j < i + 8; j++)
+            ones += __builtin_popcountll(want[j]);
+        counts.lines[ones]++;
+    }
+    kernels->unite(into, from, count, &got);
+    assert_memory_equal(into, want, sizeof want);
+    assert_memory_equal(&got, &counts, sizeof counts);
+}
+
+static void unite_is_the_same_in_every_set(void **state) {
+    (void)state;
+    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
+        const struct tamis__filter_kernels *kernels = kernels_of(i);
+        uint64_t random = test_seed(52);
+        for (uint64_t count = 0; kernels && count <= 20; count++)
+            unite_is_the_models(kernels, &random, count);
+        for (uint64_t count = 2040; kernels && count <= 5000; count += 493)
+            unite_is_the_models(kernels, &random, count);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_those_of_the_sets),
         cmocka_unit_test(blocked_is_the_same_in_every_set),
+        cmocka_unit_test(unite_is_the_same_in_every_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

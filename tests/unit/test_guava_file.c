@@ -151,21 +151,73 @@ static void one_probe_promises_nothing(void **state) {
     foreign_encode(filter, TAMIS_FORMAT_TAMIS, &bytes);
     tamis_filter *ours = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
     assert_true(tamis_filter_plan(ours)->fpr == 1);
+    for (uint32_t i = 0; i < 20000; i++)
+        assert_int_equal(tamis_filter_add(ours, &i, sizeof i, NULL, NULL), TAMIS_OK);
     assert_false(info_of(ours).saturated);
     bytes_clear(&bytes);
     tamis_filter_free(ours);
     tamis_filter_free(filter);
 }
 
-/* As Guava does, and says so. */
-static void goes_on_past_its_capacity(void **state) {
+static tamis_filter *overfillable(const uint8_t *bytes, size_t size) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    options.overfill = true;
+    assert_int_equal(tamis_filter_decode(&filter, bytes, size, &options, NULL), TAMIS_OK);
+    return filter;
+}
+
+/* Adds 0 to 999 and answers how many found a place; whether one is there afterwards is what its add said. */
+static uint32_t add_thousand(tamis_filter *filter) {
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        tamis_answer answer = TAMIS_UNKNOWN;
+        tamis_status status = tamis_filter_add(filter, &i, sizeof i, NULL, NULL);
+        assert_true(status == TAMIS_OK || status == TAMIS_E_FULL);
+        assert_int_equal(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL), TAMIS_OK);
+        assert_int_equal(answer, status == TAMIS_OK ? TAMIS_SEEN : TAMIS_FRESH);
+        taken += status == TAMIS_OK;
+    }
+    return taken;
+}
+
+static void full_at_its_capacity(void **state) {
     (void)state;
     tamis_filter *filter = foreign_filter(mitz_64, sizeof mitz_64, TAMIS_FORMAT_AUTO);
+    assert_in_range(add_thousand(filter), 1, 100);
+    tamis_filter_info info = info_of(filter);
+    assert_int_equal(info.full, TAMIS_FULL_CAPACITY);
+    assert_true(info.saturated && info.added <= info.capacity);
+    assert_true(info.fpr_live < 5 * tamis_filter_plan(filter)->fpr);
+    tamis_filter_free(filter);
+}
+
+/* Opened so it goes on as Guava does, and says so; who opens it otherwise adds nothing any more. */
+static void goes_on_past_its_capacity(void **state) {
+    (void)state;
+    tamis_filter *filter = overfillable(mitz_64, sizeof mitz_64), *copy = NULL;
     assert_false(info_of(filter).saturated);
-    for (uint32_t i = 0; i < 1000; i++)
-        assert_int_equal(tamis_filter_add(filter, &i, sizeof i, NULL, NULL), TAMIS_OK);
-    assert_true(info_of(filter).saturated);
+    assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
+    uint32_t fresh = 0;
+    for (; !info_of(copy).saturated; fresh++)
+        assert_int_equal(tamis_filter_add(copy, &fresh, sizeof fresh, NULL, NULL), TAMIS_OK);
+    assert_true(info_of(copy).added > info_of(copy).capacity);
     test_bytes bytes = {NULL, 0, 0};
+    const tamis_format formats[] = {TAMIS_FORMAT_TAMIS, TAMIS_FORMAT_GUAVA};
+    for (int i = 0; i < 2; i++) {
+        foreign_encode(copy, formats[i], &bytes);
+        tamis_filter *past = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+        uint64_t added = info_of(past).added;
+        assert_true(info_of(past).saturated);
+        assert_in_range(add_thousand(past), fresh, 999);
+        assert_int_equal(info_of(past).added, added);
+        assert_true(tamis_filter_is_equal(past, copy));
+        tamis_filter_free(past);
+    }
+    tamis_filter_free(copy);
+
+    assert_int_equal(add_thousand(filter), 1000);
+    assert_true(info_of(filter).saturated);
     foreign_encode(filter, TAMIS_FORMAT_GUAVA, &bytes);
     for (size_t i = 6; i < bytes.size; i++)
         assert_int_equal(bytes.data[i], 0xff);
@@ -291,6 +343,7 @@ int main(void) {
         cmocka_unit_test(what_guava_writes_is_written),
         cmocka_unit_test(capacity),
         cmocka_unit_test(one_probe_promises_nothing),
+        cmocka_unit_test(full_at_its_capacity),
         cmocka_unit_test(goes_on_past_its_capacity),
         cmocka_unit_test(fields_out_of_bounds),
         cmocka_unit_test(every_length),

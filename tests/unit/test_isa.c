@@ -81,6 +81,14 @@ static int works_as_scalar(void) {
     return strcmp(tamis_kernel_name(), "scalar") != 0 || create_filter(NULL) != TAMIS_OK;
 }
 
+/* Where the machine lacks it, it is refused: what is named is never another set. */
+static int works_as_avx512_or_is_refused(void) {
+    bool here = tamis__isa_choose("avx512", &(tamis__isa){TAMIS__ISA_SCALAR}, NULL) == TAMIS_OK;
+    if (strcmp(tamis_kernel_name(), here ? "avx512" : "unavailable") != 0)
+        return 1;
+    return create_filter(NULL) != (here ? TAMIS_OK : TAMIS_E_UNSUPPORTED);
+}
+
 static int works(void) {
     return strcmp(tamis_kernel_name(), "unavailable") == 0 || create_filter(NULL) != TAMIS_OK;
 }
@@ -103,6 +111,7 @@ static int decides_once(void) {
 static void the_environment_decides_once(void **state) {
     (void)state;
     in_a_process_with("scalar", works_as_scalar);
+    in_a_process_with("avx512", works_as_avx512_or_is_refused);
     in_a_process_with("nonsense", refuses_nonsense);
     in_a_process_with("scalar", decides_once);
     in_a_process_with("", works);

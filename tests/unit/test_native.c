@@ -211,6 +211,58 @@ static void a_secret_is_asked_for(void **state) {
     free(e.bytes);
 }
 
+/* Opened with overfill a filter goes on past its capacity, and its file does not say so; one that was made with it does,
+ * and keeps that. */
+static void overfill_is_of_the_handle_or_of_the_file(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        tamis_open_options options = options_for(c->scheme);
+        tamis_filter_options made_options = TAMIS_FILTER_OPTIONS_INIT;
+        tamis_filter *filter = case_filter(c, 100), *opened = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        encoded e = encode(filter);
+        options.overfill = true;
+        tamis_status status = tamis_filter_decode(&opened, e.bytes, e.size, &options, &err);
+        tamis_filter_free(filter);
+        if (!case_is_bloom(c)) {
+            assert_int_equal(status, TAMIS_E_UNSUPPORTED);
+            assert_null(opened);
+            assert_non_null(strstr(err.text, "keeps its rate"));
+        }
+        free(e.bytes);
+        if (!case_is_bloom(c) || !case_has_digest(c)) {
+            tamis_filter_free(opened);
+            continue;
+        }
+        assert_int_equal(status, TAMIS_OK);
+        model_add_range(opened, 0, 400, 1, NULL);
+        assert_true(filter_info(opened).saturated);
+        e = encode(opened);
+        tamis_filter_free(opened);
+        options.overfill = false;
+        assert_int_equal(tamis_filter_decode(&opened, e.bytes, e.size, &options, &err), TAMIS_OK);
+        for (uint64_t key = 1 << 20; status == TAMIS_OK && key < 1 << 21; key++)
+            status = tamis_filter_add(opened, &key, sizeof key, NULL, NULL);
+        assert_int_equal(status, TAMIS_E_FULL);
+        tamis_filter_free(opened);
+        free(e.bytes);
+        if (c->scheme == TAMIS_SCHEME_SIP)
+            continue;
+
+        tamis_plan plan = case_plan(c, 100, 0);
+        made_options.overfill = true;
+        assert_int_equal(tamis_filter_create(&filter, &plan, &made_options, NULL), TAMIS_OK);
+        e = encode(filter);
+        assert_int_equal(tamis_filter_decode(&opened, e.bytes, e.size, &options, &err), TAMIS_OK);
+        model_add_range(opened, 0, 400, 1, NULL);
+        assert_true(filter_info(opened).saturated);
+        tamis_filter_free(opened);
+        tamis_filter_free(filter);
+        free(e.bytes);
+    }
+}
+
 /* A changed or cut file is refused, or gives the same answers: never a wrong "absent". */
 static void asked_or_refused(const encoded *e, const filter_case *c, uint64_t n, bool must_fail,
                              uint64_t at) {
@@ -384,6 +436,7 @@ int main(void) {
         cmocka_unit_test(what_a_filter_says_comes_back),
         cmocka_unit_test(labels_are_checked),
         cmocka_unit_test(a_secret_is_asked_for),
+        cmocka_unit_test(overfill_is_of_the_handle_or_of_the_file),
         cmocka_unit_test(every_byte_changed_is_noticed),
         cmocka_unit_test(forged_fields_are_refused_or_harmless),
     };

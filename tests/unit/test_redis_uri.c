@@ -241,6 +241,24 @@ static void values_are_checked(void **state) {
     assert_int_equal(ms, 11);
 }
 
+static void counts_have_units(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t number;
+    } good[] = {{"a", 5000}, {"b", 64 << 20}, {"c", 10000000}, {"d", 2000000000000}, {"e", 1}};
+    uint64_t count = 0;
+    parse("redis://h/n?a=5k&b=64MiB&c=1e7&d=2T&e=1e0&f=1e20&g=20000000T&h=1kk&i=e5&j=5K");
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(tamis__redis_uri_count(&uri, good[i].name, 1, UINT64_MAX, &count, &err), TAMIS_OK);
+        assert_int_equal(count, good[i].number);
+    }
+    static const char *const bad[] = {"f", "g", "h", "i", "j"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(tamis__redis_uri_count(&uri, bad[i], 1, UINT64_MAX, &count, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis__redis_uri_count(&uri, "c", 1, 9999999, &count, &err), TAMIS_E_INVALID);
+}
+
 static void a_parameter_that_nobody_knows_is_named(void **state) {
     (void)state;
     parse("redis://u:hush@h/n?expect=1&exepct=2");
@@ -269,6 +287,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_password_is_in_no_sentence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_are_checked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(counts_have_units, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_parameter_that_nobody_knows_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_memory_it_says_so, set_up, tear_down),
     };

@@ -4,6 +4,9 @@
 const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa) {
     static const struct tamis__filter_kernels *const sets[TAMIS__ISA_COUNT] = {
         [TAMIS__ISA_SCALAR] = &tamis__filter_kernels_scalar,
+#ifdef TAMIS__HAVE_AVX512
+        [TAMIS__ISA_AVX512] = &tamis__filter_kernels_avx512,
+#endif
     };
     return sets[isa];
 }

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/failure.h"
 #include "base/isa.h"
+#include "filter/line_count.h"
 
 /* A blocked filter as the kernels see it: `blocks` lines of 8 words each, `probes` bits a key. */
 typedef struct tamis__blocks {
@@ -27,12 +28,15 @@ static inline uint64_t *tamis__block_of(const tamis__blocks *in, const tamis_has
  */
 struct tamis__filter_kernels {
     const char *name;
+    /* Their lines are prefetched. */
     void (*blocked_contains)(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers);
     /* Adds keys in order and lowers *room by one for each fresh one; stops before a fresh key when *room
      * is 0. Returns how many keys it answered. */
     size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
                           tamis_answer *answers);
+    /* Makes `into` hold what either holds, and counts it: `count` words, of which the last line may be short. */
+    void (*unite)(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts);
 };
 
 /* The positions of a key in its line, below 512, in the order in which they are made. For who keeps lines elsewhere. */
@@ -42,5 +46,8 @@ TAMIS_PRIVATE_API void tamis__block_positions(const tamis_hash *hash, uint32_t p
 const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa);
 
 extern const struct tamis__filter_kernels tamis__filter_kernels_scalar;
+#ifdef TAMIS__HAVE_AVX512
+extern const struct tamis__filter_kernels tamis__filter_kernels_avx512;
+#endif
 
 #endif

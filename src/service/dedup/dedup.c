@@ -5,6 +5,7 @@
  * no answer leaves the session before it is remembered. Today it counts.
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include <tamis/dedup.h>
 
@@ -18,10 +19,14 @@ struct tamis_dedup {
     tamis_allocator memory;
 };
 
-/* A record taken for another is lost, so what it is known by must be its own. */
-static tamis_status check_scheme(tamis_scheme scheme, tamis_error *err) {
+/* A record taken for another is lost, so the rate that was promised must be had: of n keys with digests of b bits no
+ * rate below n/2^b can be. */
+static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
     uint32_t bits = tamis_scheme_digest_bits(scheme);
-    if (bits >= 128)
+    if (bits >= 128 ||
+        (bits > 0 && plan->capacity > 0 && plan->fpr >= ldexp((double)plan->capacity, -(int)bits)))
         return TAMIS_OK;
     if (bits == 0)
         return tamis__fail(
@@ -31,7 +36,7 @@ static tamis_status check_scheme(tamis_scheme scheme, tamis_error *err) {
             tamis_scheme_name(scheme));
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                        "scheme %s: its digest has %" PRIu32
-                       " bits, and two of some billion records share one; use another scheme, such as xxh3",
+                       " bits, too few for the rate that is promised; use another scheme, such as xxh3",
                        tamis_scheme_name(scheme), bits);
 }
 
@@ -44,7 +49,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: no filter, or no place for the session; give both");
-    status = check_scheme(tamis_hasher_scheme(tamis_filter_hasher(filter)), err);
+    status = check_scheme(filter, err);
     if (status != TAMIS_OK)
         return status;
     if (asked.when_full != TAMIS_WHEN_FULL_FAIL && asked.when_full != TAMIS_WHEN_FULL_PASS)

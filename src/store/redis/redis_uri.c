@@ -337,13 +337,47 @@ tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_erro
     return TAMIS_OK;
 }
 
+/* As the command takes numbers: 5000000, 5M, 5e6, 64MiB. */
+static bool read_scaled(const char *text, uint64_t most, uint64_t *out) {
+    static const struct {
+        const char *name;
+        uint64_t by;
+    } units[] = {{"", 1},           {"k", 1000},          {"M", 1000000},
+                 {"G", 1000000000}, {"T", 1000000000000}, {"KiB", 1u << 10},
+                 {"MiB", 1u << 20}, {"GiB", 1u << 30}};
+    char digits[24];
+    uint64_t number, zeros = 0;
+    size_t size = strspn(text, "0123456789");
+    if (size == 0 || size >= sizeof digits)
+        return false;
+    memcpy(digits, text, size);
+    digits[size] = '\0';
+    if (!read_number(digits, most, &number))
+        return false;
+    if (text[size] == 'e') {
+        if (!read_number(text + size + 1, 19, &zeros))
+            return false;
+        for (; zeros > 0; zeros--, number *= 10)
+            if (number > most / 10)
+                return false;
+        *out = number;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(text + size, units[i].name) == 0 && number <= most / units[i].by) {
+            *out = number * units[i].by;
+            return true;
+        }
+    return false;
+}
+
 tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t least, uint64_t most,
                                     uint64_t *out, tamis_error *err) {
     const char *value = tamis__redis_uri_take(uri, name);
     if (!value)
         return TAMIS_OK;
     uint64_t number;
-    if (!read_number(value, most, &number) || number < least)
+    if (!read_scaled(value, most, &number) || number < least)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is '%.40s'; give a whole number from %" PRIu64 " to %" PRIu64,
                            uri->shown, name, value, least, most);
@@ -363,7 +397,7 @@ tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, doub
     }
     if (end == value || *end || !(rate > 0 && rate < 1) || *value < '.' || *value > '9')
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%s: parameter %s is '%.40s'; give a rate between 0 and 1, as 0.03 or 3%%",
+                           "%s: parameter %s is '%.40s'; give a rate between 0 and 1, as 0.03, or as 3%%25",
                            uri->shown, name, value);
     *out = rate;
     return TAMIS_OK;

@@ -1,20 +1,38 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Files of other programs take keys past what they were made for: a remark at the end, and what has become of the rate.
+# Keys past what a filter was made for: refused, or with --overfill taken, and told what has become of the rate.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
-guava_file a.guava
+guava_file b.guava
+tamis build -o c.tamis --kind classic --expect 10 --fpr 0.01 /dev/null
+tamis build -o d.tamis --kind blocked --expect 10 --fpr 0.01 /dev/null
 printf '%s\n' {1..8} > few
 printf '%s\n' {1..40} > many
-for file in a.bloom a.guava; do
+for file in a.bloom b.guava c.tamis d.tamis; do
     tamis add $file few
-    tamis add -q $file many
-    tamis add $file many
-    tamis info $file | grep -E 'keys|rate now|saturated'
+    cp $file before
+    for quiet in -q --no-progress; do
+        tamis add $quiet $file many
+        echo "$file: status $?"
+        cmp $file before
+    done
+    tamis add -q --overfill $file many
+    tamis add --overfill $file many
+    tamis check -c $file many
+    tamis info $file | grep -E 'saturated'
+    cp $file before
+    seq 100000 100999 | tamis add -q $file
+    echo "$file: status $?"
+    cmp $file before
+    tamis add -q $file many && echo 'those that it has are no matter'
 done
-printf '%s\n' {1..2000} | tamis add a.bloom --json 2> json
-grep -c . json
-echo new | tamis add a.bloom
-guava_file b.guava
-tamis dedup --filter b.guava few
-tamis dedup --filter b.guava many | tail -n 1
-echo x | tamis dedup -q --filter b.guava
+echo 'with gzip'
+guava_file e.guava
+gzip e.guava
+tamis add -q e.guava.gz many || echo 'full'
+tamis add -q --overfill e.guava.gz many && tamis check -c e.guava.gz many
+seq 2000 | tamis add --overfill a.bloom --json 2> json
+grep -c '"saturated": true' json
+seq 3000 | tamis add --overfill a.bloom
+echo 'a kind that keeps its rate'
+tamis build -o f.tamis --kind fingerprint --expect 1000 many
+tamis add --overfill f.tamis few || echo "status $?"

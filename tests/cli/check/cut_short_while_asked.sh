@@ -13,4 +13,4 @@ cat in >&3 2> /dev/null
 exec 3>&-
 wait $!
 echo "status $?"
-sed "s,$(pwd -P),FOLDER," err
+cat err

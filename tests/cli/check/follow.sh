@@ -18,6 +18,13 @@ printf 'x\na\n' > log
 next
 echo b > log
 next
+mv log log.2
+: > log
+sleep 0.5
+echo c >> log.2
+next
+echo a > log
+next
 kill -INT $!
 wait $!
 echo "status $?"

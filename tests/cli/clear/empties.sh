@@ -14,7 +14,7 @@ done
 dcso_file_with_data a.bloom
 guava_file a.guava
 chmod 640 a.bloom
-tamis clear a.bloom a.guava
+tamis clear -q a.bloom a.guava
 tamis info a.bloom a.guava | grep -E 'format|data|keys  '
 tail -c 21 a.bloom
 stat -c %a a.bloom

@@ -20,7 +20,7 @@ try --scheme xxh3 --secret-file x
 try --seed 1 --scheme guava64
 try --seed 0 --scheme redisbloom
 try --scheme bkdr63
-try --scheme fnv-dcso --kind classic --expect 5
+try --scheme fnv-dcso --kind classic --expect 1e12
 try --seed 1 --secret-file x
 try --progress --no-progress
 try --progress -q

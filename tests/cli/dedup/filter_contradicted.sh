@@ -41,6 +41,6 @@ tamis dedup --filter e.tamis --fpr 1e-3 in
 guava_file g
 tamis dedup --filter g --fpr 1e-3 --seed 1 in
 tamis dedup --filter g --fpr 1e-3 in
-dcso_file d.bloom
-tamis dedup --filter d.bloom in
+tamis build -q -o poor.tamis --kind classic --scheme bkdr31 in
+tamis dedup --filter poor.tamis in
 echo "$?"

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A line is one vector of 8 words: all 7 positions of a word are looked up in it at once. */
+#include "filter/kernels/filter_blocked.h"
+
+#ifdef TAMIS__HAVE_AVX512
+#include <immintrin.h>
+
+#define AVX512 __attribute__((target("avx512f,avx512vpopcntdq")))
+
+/* Clears the lowest bit of lane i where position i of the word, of the first `count`, is not set in the line. What
+ * stands above a position in its lane, permute and rotate leave unread. */
+AVX512 static inline __m512i find(__m512i found, __m512i line, uint64_t word, uint32_t count) {
+    const __m512i places = _mm512_set_epi64(64, 1, 10, 19, 28, 37, 46, 55);
+    __m512i positions = _mm512_srlv_epi64(_mm512_set1_epi64((long long)word), places);
+    __m512i words = _mm512_permutexvar_epi64(_mm512_srli_epi64(positions, 6), line);
+    __m512i bits = _mm512_rorv_epi64(words, positions);
+    return _mm512_mask_and_epi64(found, (__mmask8)((1u << count) - 1), found, bits);
+}
+
+AVX512 static inline bool has_all(const tamis__blocks *in, const uint64_t *line, const tamis_hash *hash) {
+    const __m512i ones = _mm512_set1_epi64(1);
+    __m512i words = _mm512_load_si512(line), found = ones;
+    uint32_t left = in->probes, j = 0;
+    for (; left > POSITIONS_A_WORD; left -= POSITIONS_A_WORD)
+        found = find(found, words, position_word(hash->word[0], j++), POSITIONS_A_WORD);
+    found = find(found, words, position_word(hash->word[0], j), left);
+    return _mm512_cmpeq_epi64_mask(found, ones) == 0xff;
+}
+
+AVX512 static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
+                                    tamis_answer *answers) {
+    for (size_t i = 0; i < count; i++)
+        answers[i] = has_all(in, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+}
+
+AVX512 static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
+                                 uint64_t *room, tamis_answer *answers) {
+    prefetch_first(in, hashes, count);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
+        uint64_t *line = tamis__block_of(in, &hashes[i]);
+        if (has_all(in, line, &hashes[i])) {
+            answers[i] = TAMIS_SEEN;
+            continue;
+        }
+        if (*room == 0)
+            return i; /* its answer stays untouched */
+        answers[i] = TAMIS_FRESH;
+        set_all(in, line, &hashes[i]);
+        --*room;
+    }
+    return count;
+}
+
+AVX512 static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+    for (uint64_t left = count; left > 0; into += 8, from += 8) {
+        uint64_t some = left < 8 ? left : 8;
+        __mmask8 there = (__mmask8)(0xff >> (8 - some)); /* words that are not there count as zeros */
+        __m512i line =
+            _mm512_or_si512(_mm512_maskz_loadu_epi64(there, into), _mm512_maskz_loadu_epi64(there, from));
+        _mm512_mask_storeu_epi64(into, there, line);
+        counts->lines[_mm512_reduce_add_epi64(_mm512_popcnt_epi64(line))]++;
+        left -= some;
+    }
+}
+
+const struct tamis__filter_kernels tamis__filter_kernels_avx512 = {
+    .name = "avx512",
+    .blocked_contains = blocked_contains,
+    .blocked_add = blocked_add,
+    .unite = unite,
+};
+#endif
