@@ -78,7 +78,7 @@ static int open_member(member *added, const char *path, const check_config *conf
 
     while (cli_filter_open(&added->filter, path, secrets != NULL ? &secrets[at] : NULL, &keyed, err) !=
            CLI_DONE) {
-        if (err->status != TAMIS_E_MISMATCH || config->secret_count == 1)
+        if (err->status != TAMIS_E_MISMATCH || config->secret_count <= 1)
             return CLI_FAILED;
         if (++at == config->secret_count)
             return cli_fail(err,
