@@ -213,7 +213,6 @@ static bool find_bits(const redis_server *server, char to[200]) {
     return name != NULL;
 }
 
-/* On each server, so that the footer's answer comes before that of the plan, and after it. */
 static void moves_whole_filters(void **state) {
     (void)state;
     begin("");
@@ -223,6 +222,7 @@ static void moves_whole_filters(void **state) {
     tamis_redis_close(redis);
 }
 
+/* On each server, so that the footer's answer comes before that of the plan, and after it. */
 static void tells_damage_from_absence(void **state) {
     (void)state;
     for (int i = 0; i < SERVERS; i++) {
