@@ -63,7 +63,8 @@ typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
     bool create; /* layouts tamis and redisson: make it if it is not there and its parameters are given; else
                            TAMIS_E_ABSENT */
-    const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH */
+    const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter
+                           can be described, fetched and united, but not asked by key (TAMIS_E_MISMATCH) */
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
 } tamis_redis_filter_options;
@@ -114,6 +115,9 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
  * on reading commands, and an add has a word for every probe.
  */
 TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+
+/* The URI as others may see it: without user and passwords, on one line, cut to `room` bytes with its NUL. How long it is. */
+TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t room);
 
 /* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
 TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);

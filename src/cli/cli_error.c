@@ -87,12 +87,37 @@ int cli_output_write(const char *data, size_t size, tamis_error *err) {
     return CLI_DONE;
 }
 
+/* User and passwords of URIs are nobody's business, whoever put them into the sentence. */
+static void hide_passwords(char *line) {
+    static const char parameter[] = "sentinel_password=";
+
+    for (char *uri = line; (uri = strstr(uri, "://")) != NULL;) {
+        char *end, *host = NULL;
+        uri += strlen("://");
+        end = uri + strcspn(uri, " '");
+        for (char *at = uri; at < end; at++)
+            if (*at == '@')
+                host = at + 1;
+        if (host != NULL)
+            memmove(uri, host, strlen(host) + 1);
+    }
+    for (char *value = line; (value = strstr(value, parameter)) != NULL;) {
+        char *rest;
+        value += sizeof parameter - 1;
+        rest = value + strcspn(value, "& '");
+        memmove(value, rest, strlen(rest) + 1);
+    }
+}
+
 void cli_report(const char *sentence) {
     char line[sizeof(((tamis_error *)NULL)->text) + 16];
     size_t length = (size_t)snprintf(line, sizeof line - 1, "tamis: %s", sentence);
 
     if (length > sizeof line - 2)
         length = sizeof line - 2;
+    line[length] = '\0';
+    hide_passwords(line);
+    length = strlen(line);
     /* A file name may hold a newline or an escape sequence: neither may reach the terminal. */
     for (size_t i = 0; i < length; i++)
         if (iscntrl((unsigned char)line[i]))

@@ -219,6 +219,8 @@ void cli_filter_tell_overfull(const tamis_filter *filter, const char *path, cons
 void cli_filter_tell_kept(const char *path) {
     char sentence[400];
 
+    if (cli_server_is_uri(path))
+        return; /* what was added is there */
     snprintf(sentence, sizeof sentence, "%.300s: stays as it was, nothing was saved", path);
     cli_report(sentence);
 }

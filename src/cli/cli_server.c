@@ -64,14 +64,9 @@ int cli_server_refuse(const char *name, const char *what, const char *remedy, ta
 }
 
 const char *cli_server_show(const char *name, char *to) {
-    const char *authority = cli_server_is_uri(name) ? strstr(name, "://") + 3 : NULL, *host = authority;
-
-    for (const char *at = authority; at != NULL && *at != '\0' && *at != '/' && *at != '?'; at++)
-        if (*at == '@')
-            host = at + 1;
-    if (authority == NULL)
-        snprintf(to, CLI_SERVER_SHOWN, "%s", name);
+    if (cli_server_is_uri(name))
+        tamis_redis_uri_show(name, to, CLI_SERVER_SHOWN);
     else
-        snprintf(to, CLI_SERVER_SHOWN, "%.*s%s", (int)(authority - name), name, host);
+        snprintf(to, CLI_SERVER_SHOWN, "%s", name);
     return to;
 }

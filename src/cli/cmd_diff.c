@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_server.h"
 #include "cli/cli_text.h"
 
 enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
@@ -22,10 +23,17 @@ static const cli_option options[OPT_COUNT] = {
 static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
 
 typedef struct side {
-    const char *path;
+    const char *name; /* as given */
+    const char *path; /* as it is printed: */
+    char shown[CLI_SERVER_SHOWN];
     tamis_filter *filter;
     tamis_filter_info info;
 } side;
+
+static void name_side(side *of, const char *name) {
+    of->name = name;
+    of->path = cli_server_is_uri(name) ? cli_server_show(name, of->shown) : name;
+}
 
 typedef struct comparison {
     side a, b;
@@ -150,7 +158,7 @@ static int print_json(const comparison *of, tamis_error *err) {
 }
 
 static int load(side *of, tamis_error *err) {
-    return cli_file_fetch(&of->filter, of->path, err);
+    return cli_file_fetch(&of->filter, of->name, err);
 }
 
 /* Compares first: that verifies both, and what is counted then is what was written. */
@@ -170,8 +178,8 @@ static int run_diff(const cli_args *args, tamis_error *err) {
     if (args->operand_count != 2)
         return cli_fail(err, "diff: takes two filters, and %zu %s named; give their files",
                         args->operand_count, args->operand_count == 1 ? "is" : "are");
-    of.a.path = args->operands[0];
-    of.b.path = args->operands[1];
+    name_side(&of.a, args->operands[0]);
+    name_side(&of.b, args->operands[1]);
     code = load(&of.a, err);
     if (code == CLI_DONE)
         code = load(&of.b, err);

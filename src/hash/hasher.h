@@ -21,8 +21,9 @@ TAMIS_PRIVATE_API tamis_status tamis__hasher_copy(tamis_hasher **copy, const tam
                                                   tamis_error *err);
 
 /* Of scheme sip and a secret of that fingerprint, which is not known. */
-tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
-                                         const tamis_allocator *allocator, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
+                                                           const tamis_allocator *allocator,
+                                                           tamis_error *err);
 
 /* Positions of one key, with bits and probes in their ranges; see tamis_hash_positions. */
 TAMIS_PRIVATE_API void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key,

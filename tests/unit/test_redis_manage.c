@@ -196,6 +196,26 @@ static void drop_and_expire_know_layout_java(void **state) {
 
 /* ---- expire ---- */
 
+static void drop_and_expire_know_layout_redisson(void **state) {
+    (void)state;
+    begin();
+    const char *name = "r?layout=redisson&expect=1000&fpr=0.01";
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    options.create = true;
+    OK(tamis_redis_filter_open(&filter, redis, name, &options, &err));
+    OK(tamis_filter_add(filter, "k", 1, NULL, &err));
+    tamis_filter_free(filter);
+    OK(tamis_redis_expire(redis, "r?layout=redisson", 600000, &err));
+    assert_in_range(redis_server_number(&server, "PTTL r"), 1, 600000);
+    assert_in_range(redis_server_number(&server, "PTTL {r}:config"), 1, 600000);
+    OK(tamis_redis_expire(redis, "r?layout=redisson", 0, &err));
+    assert_int_equal(redis_server_number(&server, "PTTL r"), -1);
+    assert_int_equal(redis_server_number(&server, "PTTL {r}:config"), -1);
+    OK(tamis_redis_drop(redis, "r?layout=redisson", &err));
+    assert_int_equal(redis_server_number(&server, "EXISTS r {r}:config"), 0);
+}
+
 static void expire_is_of_all_keys(void **state) {
     (void)state;
     begin();
@@ -290,6 +310,7 @@ int main(void) {
         cmocka_unit_test(drop_leaves_nothing),
         cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
         cmocka_unit_test(drop_and_expire_know_layout_java),
+        cmocka_unit_test(drop_and_expire_know_layout_redisson),
         cmocka_unit_test(expire_is_of_all_keys),
         cmocka_unit_test(unite_loses_no_add),
         cmocka_unit_test(unite_does_not_mend_what_is_lost),

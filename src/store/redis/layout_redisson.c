@@ -19,6 +19,7 @@
 #include "base/versioned.h"
 #include "hash/positions.h"
 #include "plan/plan_int.h"
+#include "store/redis/redis_decimal.h"
 #include "store/redis/redis_filter.h"
 #include "store/trouble.h"
 
@@ -140,8 +141,8 @@ static const char make_script[] = "if redis.call('exists', KEYS[1]) == 1 then re
 static int print_rate(char to[NUMBER], double rate) {
     int size = 0;
     for (int digits = 1; digits <= 17; digits++) {
-        size = snprintf(to, NUMBER, "%.*g", digits, rate);
-        if (strtod(to, NULL) == rate)
+        size = tamis__redis_write_digits(to, NUMBER, digits, rate);
+        if (tamis__redis_read_decimal(to, NULL) == rate)
             break;
     }
     return size;
@@ -222,7 +223,7 @@ static tamis_status read_plan(const tamis__redis_filter *at, const config *there
                               tamis_error *err) {
     uint64_t size = 0, probes = 0, expect = 0;
     char *end;
-    const double fpr = strtod(there->fpr, &end);
+    const double fpr = tamis__redis_read_decimal(there->fpr, &end);
     if (!read_number(there->size, SIZE_MOST, &size) ||
         !read_number(there->probes, TAMIS_PROBES_MAX, &probes) ||
         !read_number(there->expect, TAMIS_EXPECT_MAX, &expect) || end == there->fpr || *end ||
@@ -379,6 +380,7 @@ const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .open = open,
                                               .place = place,
                                               .key_name = key_name,
+                                              .config_name = config_name,
                                               .check_count = check_count,
                                               .check_ask = check_ask,
                                               .check_slot = check_slot,

@@ -174,6 +174,7 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
         return TAMIS_OK;
     filter->plan.scheme = scheme;
     at->seed = there->seed;
+    at->secret_print = there->has_secret ? there->secret : 0;
     status = tamis__redis_set_up(filter, options, err);
     if (status == TAMIS_OK && there->has_secret && filter->hasher->secret_print != there->secret)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,

@@ -30,6 +30,7 @@ typedef struct tamis__told {
     uint64_t layout, seed, secret, bits, probes, partition, expect, generation;
     double fpr;
     bool blocked, has_secret;
+    unsigned words; /* a bit for each of the numbers that were there */
 } tamis__told;
 
 void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]);

@@ -24,8 +24,13 @@ double tamis__redis_read_decimal(const char *text, char **end) {
     return value;
 }
 
-void tamis__redis_write_decimal(char *to, size_t room, double value) {
+int tamis__redis_write_digits(char *to, size_t room, int digits, double value) {
     locale_t c, before = enter_c(&c);
-    snprintf(to, room, "%.17g", value);
+    int size = snprintf(to, room, "%.*g", digits, value);
     leave_c(c, before);
+    return size;
+}
+
+void tamis__redis_write_decimal(char *to, size_t room, double value) {
+    (void)tamis__redis_write_digits(to, room, 17, value);
 }

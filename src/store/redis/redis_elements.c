@@ -380,7 +380,10 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ui
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
                         tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_hash hash;
     *done = 0;
+    if (filter->hasher->locked && asked->keys) /* its secret was not given: says so */
+        return tamis_hash_many(filter->hasher, asked->keys, 1, &hash, err);
     tamis_status status = at->layout->refresh ? at->layout->refresh(filter, err) : TAMIS_OK;
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;

@@ -204,6 +204,8 @@ tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_
     hashing.scheme = filter->plan.scheme;
     hashing.seed = at->seed;
     hashing.allocator = &filter->allocator;
+    if (hashing.scheme == TAMIS_SCHEME_SIP && options->secret_size == 0 && at->secret_print)
+        return tamis__hasher_create_locked(&filter->hasher, at->secret_print, &filter->allocator, err);
     if (hashing.scheme == TAMIS_SCHEME_SIP) {
         hashing.secret = options->secret;
         hashing.secret_size = options->secret_size;

@@ -46,6 +46,8 @@ typedef struct tamis__layout {
     void (*place)(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot);
     /* The name of a Redis key that holds bits: at most TAMIS__REDIS_KEY bytes into `to`. */
     size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
+    /* NULL, or the Redis key that keeps the parameters: at most TAMIS__REDIS_KEY bytes. (tamis has calls of its own.) */
+    size_t (*config_name)(const tamis__redis_filter *at, char *to);
     /* NULL, or after each batch: whether the filter is still what it was when it was opened. check_count says in how
      * many commands; they are numbered from 0, see tamis__exchange, and in several slots are in no order. */
     size_t (*check_count)(const tamis_filter *filter);
@@ -77,6 +79,7 @@ struct tamis__redis_filter {
     uint32_t keys;          /* Redis keys that hold bits, of each of them */
     uint32_t parts;         /* most Redis keys that hold bits of one element */
     uint64_t seed;
+    uint64_t secret_print;             /* of the secret that it was made with; 0: none, or to be made */
     uint64_t ttl_ms;                   /* 0: none */
     bool renewed;                      /* by each add */
     uint64_t generation;               /* layout tamis */

@@ -314,6 +314,9 @@ static tamis_status greet(tamis__link *link, uint64_t deadline, tamis_error *err
             tamis__link_text(link, to->user);
         tamis__link_text(link, to->password);
         status = tamis__link_ask(link, deadline, &reply, err);
+        if (status == TAMIS_OK && reply->type == TAMIS__REPLY_ERROR && strstr(reply->text, to->password))
+            return tamis__fail(err, TAMIS_E_REFUSED, 0, "redis %s: knows no AUTH; leave the password out",
+                               to->shown); /* servers quote what they do not know */
         if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
             return refused(link, "the password", reply, "check user and password", err);
     }

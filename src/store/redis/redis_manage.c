@@ -92,15 +92,32 @@ tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char 
 
 /* ---- drop ---- */
 
-/* A layout that keeps nothing but bits. */
+/* A command on the Redis key that keeps the parameters, where there is one: it goes before the bits, so that nobody finds it
+ * without them. */
+static tamis_status on_config(tamis__redis_filter *at, const char *command, int64_t ms, int64_t *answer,
+                              tamis_error *err) {
+    char name[TAMIS__REDIS_KEY], digits[24];
+    *answer = 0;
+    if (!at->layout->config_name)
+        return TAMIS_OK;
+    const size_t size = at->layout->config_name(at, name);
+    snprintf(digits, sizeof digits, "%" PRId64, ms);
+    const tamis_key words[] = {word(command), {name, size}, word(digits)};
+    return tamis__redis_command(at, words, ms > 0 ? 3 : 2, answer, err);
+}
+
+/* A layout that keeps bits, and perhaps parameters. */
 static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     uint64_t removed = 0;
+    int64_t config = 0;
     tamis_status status = at->layout->open(filter, &options, err);
     if (status == TAMIS_OK)
+        status = on_config(at, "UNLINK", 0, &config, err);
+    if (status == TAMIS_OK)
         status = tamis__redis_every_key(at, "UNLINK", &removed, err);
-    return status == TAMIS_OK && removed == 0 ? absent(at, err) : status;
+    return status == TAMIS_OK && removed == 0 && config <= 0 ? absent(at, err) : status;
 }
 
 static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
@@ -173,7 +190,7 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter;
     if (ms > INT64_MAX / 2000000) /* ten years for a server's clock in microseconds, and some */
-        return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: %" PRIu64 " ms is too long; give 0 to keep it", name,
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "expire: %" PRIu64 " ms is too long; give 0 to keep it",
                            ms);
     tamis_status status = tamis__redis_name(&filter, redis, name, NULL, err);
     if (status != TAMIS_OK)
@@ -184,7 +201,10 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
         if (status == TAMIS_OK)
             status = expire_tamis(at, ms, err);
     } else {
+        int64_t answer;
         status = at->layout->open(filter, &options, err);
+        if (status == TAMIS_OK)
+            status = on_config(at, ms > 0 ? "PEXPIRE" : "PERSIST", (int64_t)ms, &answer, err);
         if (status == TAMIS_OK)
             status = tamis__partitions_expire(at, NULL, (int64_t)ms, err);
     }

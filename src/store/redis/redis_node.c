@@ -19,6 +19,8 @@ typedef struct place {
     bool is_sentinel;
 } place;
 
+enum { HOST_MOST = 255 };
+
 static tamis__node *find_node(const tamis_redis *redis, const place *at) {
     for (tamis__node *one = redis->nodes; one; one = one->next)
         if (one->to.address.port == at->port && one->is_sentinel == at->is_sentinel &&
@@ -50,6 +52,12 @@ static tamis__node *make_node(tamis_redis *redis, const place *at) {
 }
 
 static tamis_status find_or_make(tamis_redis *redis, const place *at, tamis__node **node, tamis_error *err) {
+    if (at->host_size > HOST_MOST || memchr(at->host, '\0', at->host_size))
+        return tamis__fail(
+            err, TAMIS_E_IO, 0,
+            "redis: told of a server whose name has %zu bytes or a zero byte; is it a Redis at "
+            "that port?",
+            at->host_size);
     pthread_mutex_lock(&redis->mutex);
     *node = find_node(redis, at);
     if (!*node)

@@ -183,8 +183,8 @@ static tamis_status fill(const push *p, tamis_error *err) {
         status = tamis__partitions_expire(p->at, NULL, (int64_t)lifetime, err);
     if (status == TAMIS_OK && p->filter)
         status = upload(p, err);
-    if (status == TAMIS_OK)
-        status = tamis__partitions_expire(p->at, NULL, (int64_t)p->at->ttl_ms, err);
+    if (status == TAMIS_OK) /* until the hash expires: they are to outlive it */
+        status = tamis__partitions_expire(p->at, NULL, 0, err);
     return status == TAMIS_OK ? tamis__footers_check(p->made, err) : status;
 }
 
@@ -194,8 +194,6 @@ static tamis_status switch_over(push *p, tamis_error *err) {
     tamis_status status = check_lock(p, err);
     if (status == TAMIS_OK)
         status = tamis__config_find(p->at, &p->config, err);
-    if (status == TAMIS_OK)
-        status = expire_key(p, p->hash, p->hash_size, p->at->ttl_ms, err);
     if (status != TAMIS_OK)
         return status;
     p->is_switching = true;
@@ -207,9 +205,10 @@ static tamis_status switch_over(push *p, tamis_error *err) {
 }
 
 static tamis_status retire(const push *p, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    if (p->at->ttl_ms > 0)
-        status = expire_key(p, p->hash, p->hash_size, p->at->ttl_ms, err);
+    /* After the switch: what was there keeps its own time if that fails. */
+    tamis_status status = expire_key(p, p->hash, p->hash_size, p->at->ttl_ms, err);
+    if (status == TAMIS_OK && p->at->ttl_ms > 0)
+        status = tamis__partitions_expire(p->at, NULL, (int64_t)p->at->ttl_ms, err);
     if (status == TAMIS_OK && *p->config.plan)
         status = tamis__told_expire(p->at, p->config.plan, TAMIS__GRACE_MS, err);
     return status;

@@ -28,6 +28,7 @@ struct tamis__replies {
     tamis_allocator allocator;
     redisReader *reader;
     chunk *first, *at; /* those before `at` are full */
+    size_t held;       /* bytes of all */
     tamis__reply *root;
     bool out_of_memory;
     bool at_rest; /* every byte fed belongs to a reply that was given */
@@ -41,12 +42,15 @@ static void *take(tamis__replies *replies, size_t size) {
     }
     if (!replies->at || replies->at->room - replies->at->used < size) {
         size_t room = size > CHUNK ? size : CHUNK;
+        if (room > 2 * (size_t)REPLY_MAX - replies->held) /* of one reply, and of small chunks that stay */
+            return NULL;
         chunk *made = tamis__alloc(&replies->allocator, sizeof *made + room, _Alignof(chunk));
         if (!made) {
             replies->out_of_memory = true;
             return NULL;
         }
         made->room = room;
+        replies->held += room;
         if (replies->at)
             replies->at->next = made;
         else
@@ -65,6 +69,7 @@ static void take_back(tamis__replies *replies) {
         chunk *one = *link;
         if (one->room > CHUNK) {
             *link = one->next;
+            replies->held -= one->room;
             tamis__free(&replies->allocator, one, sizeof *one + one->room);
         } else {
             link = &one->next;
@@ -143,7 +148,23 @@ static void keep(void *reply) {
     (void)reply; /* all go at once */
 }
 
+#if HIREDIS_MAJOR >= 1
+/* Of RESP3, which nobody asks for: text will not do where a number is wanted, and so is refused. */
+static void *put_double(const redisReadTask *task, double value, char *text, size_t size) {
+    (void)value;
+    return put_string(task, text, size);
+}
+static void *put_bool(const redisReadTask *task, int value) {
+    (void)value;
+    return put_nil(task);
+}
+#endif
+
 static redisReplyObjectFunctions functions = {.createString = put_string,
+#if HIREDIS_MAJOR >= 1
+                                              .createDouble = put_double,
+                                              .createBool = put_bool,
+#endif
                                               .createArray = put_array,
                                               .createInteger = put_integer,
                                               .createNil = put_nil,

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <tamis/redis.h>
 
 #include "base/memory.h"
 #include "store/redis/redis_decimal.h"
@@ -19,28 +22,50 @@ static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const 
 
 /* ---- parts ---- */
 
-/* The URI as a sentence may hold it: what stands before the last @ is nobody's business. A name alone has no user. */
-static void show(tamis__redis_uri *uri, const char *text, bool is_name) {
-    const char *rest = strstr(text, "://"), *at = is_name && !rest ? NULL : strrchr(text, '@');
-    size_t used = 0, room = sizeof uri->shown - 1;
+/* Values of this parameter are nobody's business either. */
+static void hide_passwords(char *shown) {
+    static const char name[] = "sentinel_password=";
+    for (char *value = shown; (value = strstr(value, name));) {
+        value += sizeof name - 1;
+        const char *rest = value + strcspn(value, "&");
+        memmove(value, rest, strlen(rest) + 1);
+    }
+}
+
+/* What stands before the last @ is nobody's business. Where one stands behind a ?, nobody knows what is what. */
+size_t tamis_redis_uri_show(const char *text, char *to, size_t room) {
+    const char *rest = strstr(text, "://"), *at = strrchr(text, '@'),
+               *query = strchr(text, '?');
+    size_t used = 0;
     rest = rest ? rest + 3 : text;
-    for (const char *c = text; *c && used < room; c++) {
+    if (room == 0)
+        return 0;
+    if (at && query && at > query) {
+        snprintf(to, room, "%.*s...", (int)(rest - text), text);
+        return strlen(to);
+    }
+    for (const char *c = text; *c && used + 1 < room; c++) {
         if (at && c == rest)
             c = at + 1;
         if (!*c)
             break;
-        uri->shown[used++] = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+        to[used++] = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
     }
-    uri->shown[used] = '\0';
+    to[used] = '\0';
+    hide_passwords(to);
+    return strlen(to);
 }
 
-/* The one that is a parameter. */
-static void hide_password(char *shown) {
-    char *value = strstr(shown, "sentinel_password=");
-    if (!value)
+/* The URI as a sentence may hold it. A name alone has no user. */
+static void show(tamis__redis_uri *uri, const char *text, bool is_name) {
+    if (!is_name || strstr(text, "://")) {
+        tamis_redis_uri_show(text, uri->shown, sizeof uri->shown);
         return;
-    value += strlen("sentinel_password=");
-    memmove(value, value + strcspn(value, "&"), strlen(value + strcspn(value, "&")) + 1);
+    }
+    size_t used = 0;
+    for (; text[used] && used + 1 < sizeof uri->shown; used++)
+        uri->shown[used] = (unsigned char)text[used] < 0x20 || text[used] == 0x7f ? '?' : text[used];
+    uri->shown[used] = '\0';
 }
 
 static int digit_of(char c) {
@@ -227,7 +252,6 @@ static tamis_status begin(tamis__redis_uri *uri, const char *text, bool is_name,
                           const tamis_allocator *allocator, tamis_error *err) {
     *uri = (tamis__redis_uri){.allocator = allocator, .block_size = strlen(text) + 1};
     show(uri, text, is_name);
-    hide_password(uri->shown);
     uri->block = tamis__alloc(allocator, uri->block_size, 1);
     if (!uri->block)
         return tamis__fail_nomem(err, "URI", uri->block_size);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,13 +25,21 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
              plan->capacity, fpr, at->generation);
 }
 
+enum { HEX_DIGITS = 16, PARTITIONS_MOST = 1 << 20 };
+
+/* Decimal, or just 16 hexadecimal digits in lower case: what is spelled otherwise would name other Redis keys. */
 static bool read_number(const char *text, int base, uint64_t *out) {
-    char *end;
-    if (!((*text >= '0' && *text <= '9') || (base == 16 && *text >= 'a' && *text <= 'f')))
+    const char *digits = base == 16 ? "0123456789abcdef" : "0123456789";
+    const size_t size = strspn(text, digits);
+    if (size == 0 || text[size] || (base == 16 && size != HEX_DIGITS) || size > 20)
         return false;
-    *out = strtoull(text, &end, base);
-    return *end == '\0';
+    errno = 0;
+    *out = strtoull(text, NULL, base);
+    return errno == 0;
 }
+
+/* Numbers of the table below; secret alone may be missing. */
+enum { SECRET = 2, ALL_WORDS = (1 << 8) - 1 };
 
 static bool read_word(tamis__told *plan, char *name, char *value) {
     const struct {
@@ -43,8 +52,10 @@ static bool read_word(tamis__told *plan, char *name, char *value) {
                    {"expect", &plan->expect, 10}, {"generation", &plan->generation, 16}};
     char *end;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (strcmp(name, numbers[i].name) == 0)
+        if (strcmp(name, numbers[i].name) == 0) {
+            plan->words |= 1u << i;
             return read_number(value, numbers[i].base, numbers[i].to);
+        }
     if (strcmp(name, "fpr") == 0) {
         plan->fpr = tamis__redis_read_decimal(value, &end);
         return *end == '\0' && end != value;
@@ -60,8 +71,9 @@ static bool is_sound(const tamis__told *plan) {
     return plan->layout == 1 && plan->blocked && plan->bits >= BLOCK_BITS && plan->bits % BLOCK_BITS == 0 &&
            plan->bits <= TAMIS_BITS_MAX && plan->probes >= 1 && plan->probes <= TAMIS_PROBES_MAX &&
            plan->partition >= 1 && plan->partition < TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK &&
-           (plan->bits / BLOCK_BITS - 1) / plan->partition < UINT32_MAX && plan->expect >= 1 &&
-           plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 && plan->fpr < 1 &&
+           (plan->bits / BLOCK_BITS - 1) / plan->partition < PARTITIONS_MOST && plan->expect >= 1 &&
+           (plan->words | 1u << SECRET) == ALL_WORDS && plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 &&
+           plan->fpr < 1 &&
            plan->has_secret == (strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0);
 }
 
