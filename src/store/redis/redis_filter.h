@@ -2,6 +2,8 @@
 #ifndef TAMIS_STORE_REDIS_REDIS_FILTER_H
 #define TAMIS_STORE_REDIS_REDIS_FILTER_H
 
+#include <string.h>
+
 #include "filter/filter_int.h"
 #include "store/redis/redis_int.h"
 
@@ -117,6 +119,10 @@ static inline size_t tamis__redis_all_keys(const tamis__redis_filter *at) {
 
 /* The slot of the Redis key of that number; those of server s are numbered from s * keys on. */
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number);
+
+static inline tamis_key tamis__redis_word(const char *text) {
+    return (tamis_key){text, strlen(text)};
+}
 
 /* One command with these words, which may be asked twice; the second is its Redis key (of EVAL the fourth). *integer is
  * its reply, or -1 where that is OK or nil. */

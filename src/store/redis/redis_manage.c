@@ -13,10 +13,6 @@
 
 #include "store/redis/layout_tamis.h"
 
-static tamis_key word(const char *text) {
-    return (tamis_key){text, strlen(text)};
-}
-
 static tamis_status only_tamis(const tamis__redis_filter *at, tamis_error *err) {
     if (at->layout == &tamis__layout_tamis)
         return TAMIS_OK;
@@ -68,9 +64,9 @@ static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter
         return absent(at, err);
     if (status != TAMIS_OK)
         return status;
-    const tamis_key words[] = {word(target ? "HSET" : "HDEL"),
+    const tamis_key words[] = {tamis__redis_word(target ? "HSET" : "HDEL"),
                                {name, size},
-                               word("alias"),
+                               tamis__redis_word("alias"),
                                {target ? target->uri->name : "", target ? target->uri->name_size : 0}};
     return tamis__redis_command(at, words, target ? 4 : 3, NULL, err);
 }
@@ -102,7 +98,7 @@ static tamis_status on_config(tamis__redis_filter *at, const char *command, int6
         return TAMIS_OK;
     const size_t size = at->layout->config_name(at, name);
     snprintf(digits, sizeof digits, "%" PRId64, ms);
-    const tamis_key words[] = {word(command), {name, size}, word(digits)};
+    const tamis_key words[] = {tamis__redis_word(command), {name, size}, tamis__redis_word(digits)};
     return tamis__redis_command(at, words, ms > 0 ? 3 : 2, answer, err);
 }
 
@@ -128,22 +124,25 @@ static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
     const bool is_alias = config.target_size > 0;
     if (status == TAMIS_OK && !is_alias && !*config.plan && !*config.before && !*config.pushing)
         return absent(at, err);
-    const tamis_key alias[] = {word("HDEL"), {name, size}, word("alias")};
+    const tamis_key alias[] = {tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("alias")};
     if (status == TAMIS_OK && is_alias)
         return tamis__redis_command(at, alias, 3, NULL, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config.before, -1, err);
-    const tamis_key put[] = {word("HSET"), {name, size}, word("before"), word(config.plan)};
+    const tamis_key put[] = {
+        tamis__redis_word("HSET"), {name, size}, tamis__redis_word("before"), tamis__redis_word(config.plan)};
     if (status == TAMIS_OK && *config.plan)
         status = tamis__redis_command(at, put, 4, NULL, err);
-    const tamis_key hide[] = {word("HDEL"), {name, size}, word("plan"), word("state")};
+    const tamis_key hide[] = {
+        tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("plan"), tamis__redis_word("state")};
     if (status == TAMIS_OK)
         status = tamis__redis_command(at, hide, 4, NULL, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config.plan, -1, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config.pushing, -1, err);
-    const tamis_key end[] = {word("HDEL"), {name, size}, word("before"), word("pushing")};
+    const tamis_key end[] = {
+        tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("before"), tamis__redis_word("pushing")};
     return status == TAMIS_OK ? tamis__redis_command(at, end, 4, NULL, err) : status;
 }
 
@@ -177,8 +176,9 @@ static tamis_status expire_tamis(tamis__redis_filter *at, uint64_t ms, tamis_err
     memcpy(at->target, config.target, config.target_size);
     at->target_size = config.target_size;
     snprintf(digits, sizeof digits, "%" PRIu64, ms);
-    const tamis_key words[] = {
-        word(ms > 0 ? "PEXPIRE" : "PERSIST"), {name, tamis__config_name(at, name)}, word(digits)};
+    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"),
+                               {name, tamis__config_name(at, name)},
+                               tamis__redis_word(digits)};
     if (ms > 0)
         status = tamis__redis_command(at, words, 3, NULL, err);
     if (status == TAMIS_OK)

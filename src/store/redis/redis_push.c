@@ -41,14 +41,11 @@ typedef struct push {
 
 /* ---- single commands on the hash and the lock ---- */
 
-static tamis_key word(const char *text) {
-    return (tamis_key){text, strlen(text)};
-}
-
 static tamis_status expire_key(const push *p, const char *key, size_t size, uint64_t ms, tamis_error *err) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, ms);
-    const tamis_key words[] = {word(ms > 0 ? "PEXPIRE" : "PERSIST"), {key, size}, word(digits)};
+    const tamis_key words[] = {
+        tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), {key, size}, tamis__redis_word(digits)};
     return tamis__redis_command(p->at, words, ms > 0 ? 3 : 2, NULL, err);
 }
 
@@ -62,7 +59,7 @@ static tamis_status busy(const push *p, tamis_error *err) {
 static tamis_status check_lock(const push *p, tamis_error *err) {
     char holder[TAMIS__REDIS_PLAN];
     size_t size;
-    const tamis_key words[] = {word("GET"), {p->lock, p->lock_size}};
+    const tamis_key words[] = {tamis__redis_word("GET"), {p->lock, p->lock_size}};
     tamis_status status = tamis__redis_get(p->at, words, 2, holder, sizeof holder, &size, err);
     if (status != TAMIS_OK)
         return status;
@@ -73,8 +70,8 @@ static tamis_status check_lock(const push *p, tamis_error *err) {
 static tamis_status take_lock(const push *p, tamis_error *err) {
     char ms[24];
     snprintf(ms, sizeof ms, "%d", LOCK_MS);
-    const tamis_key words[] = {word("SET"), {p->lock, p->lock_size}, word(p->plan), word("NX"), word("PX"),
-                               word(ms)};
+    const tamis_key words[] = {tamis__redis_word("SET"), {p->lock, p->lock_size}, tamis__redis_word(p->plan),
+                               tamis__redis_word("NX"),  tamis__redis_word("PX"), tamis__redis_word(ms)};
     tamis_status status = tamis__redis_command(p->at, words, 6, NULL, err);
     return status == TAMIS_OK ? check_lock(p, err) : status;
 }
@@ -154,7 +151,10 @@ static tamis_status tidy(const push *p, tamis_error *err) {
 }
 
 static tamis_status announce(push *p, tamis_error *err) {
-    const tamis_key words[] = {word("HSET"), {p->hash, p->hash_size}, word("pushing"), word(p->plan)};
+    const tamis_key words[] = {tamis__redis_word("HSET"),
+                               {p->hash, p->hash_size},
+                               tamis__redis_word("pushing"),
+                               tamis__redis_word(p->plan)};
     tamis_status status = tamis__config_find(p->at, &p->config, err); /* as it is since the lock was taken */
     if (status == TAMIS_OK)
         status = tidy(p, err);
@@ -198,9 +198,10 @@ static tamis_status switch_over(push *p, tamis_error *err) {
         return status;
     p->is_switching = true;
     tamis__state_write(p->at, state);
-    const tamis_key words[] = {word("HSET"),   {p->hash, p->hash_size}, word("plan"),
-                               word(p->plan),  word("state"),           word(state),
-                               word("before"), word(p->config.plan)};
+    const tamis_key words[] = {tamis__redis_word("HSET"),   {p->hash, p->hash_size},
+                               tamis__redis_word("plan"),   tamis__redis_word(p->plan),
+                               tamis__redis_word("state"),  tamis__redis_word(state),
+                               tamis__redis_word("before"), tamis__redis_word(p->config.plan)};
     return tamis__redis_command(p->at, words, 8, NULL, err);
 }
 
@@ -217,8 +218,9 @@ static tamis_status retire(const push *p, tamis_error *err) {
 /* Where the switch was asked for and no answer came, it may be made yet: what is announced stays so, for the next who has
  * the lock to tidy up. */
 static void leave(const push *p, bool done) {
-    const tamis_key announced[] = {word("HDEL"), {p->hash, p->hash_size}, word("pushing")};
-    const tamis_key lock[] = {word("DEL"), {p->lock, p->lock_size}};
+    const tamis_key announced[] = {
+        tamis__redis_word("HDEL"), {p->hash, p->hash_size}, tamis__redis_word("pushing")};
+    const tamis_key lock[] = {tamis__redis_word("DEL"), {p->lock, p->lock_size}};
     if (!p->is_switching) /* nobody but us knows of these */
         (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
     if (check_lock(p, NULL) != TAMIS_OK)
@@ -276,7 +278,7 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     int64_t left = 0;
     copy.body = &at;
     tamis_status status = name_it(&p, err);
-    const tamis_key words[] = {word("PTTL"), {p.hash, p.hash_size}};
+    const tamis_key words[] = {tamis__redis_word("PTTL"), {p.hash, p.hash_size}};
     if (status == TAMIS_OK)
         status = tamis__redis_command(&at, words, 2, &left, err);
     at.ttl_ms = left > 0 ? (uint64_t)left : 0;
