@@ -11,7 +11,8 @@
 #include "base/memory.h"
 #include "base/system.h"
 
-enum { NAME_SHOWN = 200 };
+/* AHEAD: blocks asked of the disk while those before are summed. More than a MiB was slower. */
+enum { NAME_SHOWN = 200, AHEAD = 16 };
 
 struct tamis__guard {
     tamis__guarded what;
@@ -60,12 +61,18 @@ static uint64_t block_size(const tamis__guard *guard, uint64_t block) {
     return rest < TAMIS__BLOCK ? rest : TAMIS__BLOCK;
 }
 
+/* Mapped for random access, a cold block would come in page by page. A hint: what it answers is of no matter. */
+static void fetch(const tamis__guard *guard, uint64_t block, uint64_t count) {
+    uint64_t from = block * TAMIS__BLOCK, rest = guard->what.size > from ? guard->what.size - from : 0;
+    uint64_t size = rest < count * TAMIS__BLOCK ? rest : count * TAMIS__BLOCK;
+    if (size > 0)
+        (void)tamis__sys.advise((void *)(uintptr_t)(guard->what.body + from), (size_t)size, MADV_WILLNEED);
+}
+
 static bool verify(tamis__guard *guard, uint64_t block) {
     const tamis__guarded *what = &guard->what;
     const uint8_t *bytes = what->body + block * TAMIS__BLOCK;
     uint64_t size = block_size(guard, block);
-    /* Mapped for random access, a cold block would come in page by page. A hint: what it answers is of no matter. */
-    (void)tamis__sys.advise((void *)(uintptr_t)bytes, (size_t)size, MADV_WILLNEED);
     if (XXH3_64bits(bytes, (size_t)size) != tamis__load64le(what->sums + 8 * block))
         return false;
     if (what->valid && !what->valid(what->context, bytes, size))
@@ -89,14 +96,18 @@ static tamis_status fail_block(const tamis__guard *guard, uint64_t block, uint64
 
 tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_error *err) {
     uint64_t block = (uint64_t)((const uint8_t *)address - guard->what.body) / TAMIS__BLOCK;
-    if (is_verified(guard, block) || verify(guard, block))
+    if (is_verified(guard, block))
         return TAMIS_OK;
-    return fail_block(guard, block, 1, err);
+    fetch(guard, block, 1);
+    return verify(guard, block) ? TAMIS_OK : fail_block(guard, block, 1, err);
 }
 
 tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err) {
     uint64_t blocks = tamis__block_count(guard->what.size), bad = 0, first = 0;
+    fetch(guard, 0, AHEAD);
     for (uint64_t block = 0; block < blocks; block++) {
+        if (block % AHEAD == 0) /* so that the disk reads on while these are summed */
+            fetch(guard, block + AHEAD, AHEAD);
         if (is_verified(guard, block) || verify(guard, block))
             continue;
         if (bad++ == 0)
