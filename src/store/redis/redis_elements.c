@@ -4,8 +4,10 @@
  * A batch:   element 0 ... element n-1 | checks of the layout | expiry of every Redis key
  *
  * in one pipeline. An element has as many numbers as it may have parts: its bits in one Redis key each, in the order in
- * which the probes come to the keys. Adding one that has several is not one instant, but it is SEEN only where each of
- * its bits was set by somebody else, so of those who add it at once one at least finds it fresh.
+ * which the probes come to the keys. Adding one that has several is not one instant: the part with most bits decides. Of
+ * those who add it at once just one finds that this one was not all set, and for him it is FRESH; it is SEEN where each of
+ * its bits was set by somebody else; and where only other parts were not all set, either chance filled the one that
+ * decides, or somebody else is at it: UNKNOWN.
  * The checks come behind: what they find to be there was there while the elements were asked. If a command had to be asked
  * again, the order is not sure, and the checks are asked once more by themselves. Where the Redis keys are in several
  * slots, there is no order between them: the checks wait until all elements are answered, and so does the expiry of the
@@ -85,6 +87,22 @@ static bool find_part(batch *all, size_t element, uint32_t number, uint32_t *key
     for (uint32_t j = first; j < probes; j++)
         *count += is_in(all, j, *key);
     return true;
+}
+
+/* Whether no other part of the element has more bits, and none before it as many. */
+static bool is_deciding(batch *all, size_t element, uint32_t number) {
+    const uint32_t probes = all->filter->plan.probes;
+    uint32_t key, count, most = 0, deciding = 0;
+    if (all->at->parts == 1 || !find_part(all, element, number, &key, &count))
+        return true;
+    for (uint32_t i = 0; i < probes; i++) {
+        count = 0;
+        for (uint32_t j = 0; j < probes; j++)
+            count += is_in(all, j, all->spot.keys[i]);
+        deciding = count > most ? all->spot.keys[i] : deciding;
+        most = count > most ? count : most;
+    }
+    return key == deciding;
 }
 
 static size_t number_of(const batch *all, uint32_t key) {
@@ -221,10 +239,10 @@ static tamis_status take_element(batch *all, size_t element, uint32_t number, co
     if (status != TAMIS_OK)
         return status;
     all->left[element]--;
-    if (!has_all)
+    if (!has_all && (!all->adds || is_deciding(all, element, number)))
         *answer = TAMIS_FRESH;
-    else if (again && all->adds && *answer == TAMIS_SEEN)
-        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own */
+    else if (*answer == TAMIS_SEEN && (!has_all || (again && all->adds)))
+        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, or somebody else's now */
     return TAMIS_OK;
 }
 
