@@ -29,6 +29,7 @@ typedef struct batch {
     bool adds;
     tamis_answer *answers; /* of the parts that were answered */
     uint8_t *left;         /* of each element: parts that were not */
+    bool *sent;            /* of each: it may have been carried out, or part of it */
     bool *touched;         /* of each Redis key of each server */
     bool *endless;         /* of each: it was there, and does not expire */
     uint16_t *slots;       /* of each, where there are several */
@@ -167,7 +168,7 @@ static bool put_element(batch *all, size_t element, uint32_t number, tamis__link
         all->left[element]--;
         return false;
     }
-    all->touched[number_of(all, key)] = true;
+    all->touched[number_of(all, key)] = all->sent[element] = true;
     if (all->at->layout->has_blocks && !all->adds)
         put_block(all, &all->spot, link);
     else
@@ -367,26 +368,42 @@ static bool is_moot(batch *all, tamis_status status) {
            settle(all, NULL) != TAMIS_OK || all->again;
 }
 
+/* What was added by a call that failed and is not told, but for what somebody else had added. */
+static void keep_doubts(const batch *all, size_t done) {
+    tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
+    for (size_t i = done; i < all->asked.count; i++)
+        if (all->sent[i] && (all->left[i] > 0 || all->answers[i] != TAMIS_SEEN))
+            tamis__doubts_keep(doubts, all->filter, &all->asked, i);
+}
+
 /* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                              tamis_error *err) {
     const size_t count = all->asked.count, keys = tamis__redis_all_keys(all->at);
-    const size_t size = 2 * count + keys * (2 + sizeof *all->slots);
+    const size_t size = 3 * count + keys * (2 + sizeof *all->slots);
     uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
     all->slots = (uint16_t *)scratch;
     all->answers = scratch + keys * sizeof *all->slots;
     all->left = all->answers + count;
-    all->touched = (bool *)(all->left + count);
+    all->sent = (bool *)(all->left + count);
+    all->touched = all->sent + count;
     all->endless = all->touched + keys;
     memset(all->slots, 0xff, keys * sizeof *all->slots); /* NOT_ASKED */
     memset(all->answers, TAMIS_SEEN, count);
     memset(all->left, (int)all->at->parts, count);
+    memset(all->sent, false, count);
     memset(all->touched, count == 0, keys); /* the checks alone are of all keys */
     memset(all->endless, 0, keys);
     tamis_status status = run_batch(all, err);
     *done = is_moot(all, status) ? 0 : answered(all);
+    if (all->adds) {
+        tamis__doubts_settle(&tamis__redis_of(all->filter)->doubts, all->filter, &all->asked, all->answers,
+                             *done);
+        if (status != TAMIS_OK)
+            keep_doubts(all, *done);
+    }
     if (answers)
         memcpy(answers, all->answers, *done);
     for (size_t i = 0; i < *done; i++)
