@@ -35,6 +35,7 @@ typedef struct batch {
     uint16_t *slots;       /* of each, where there are several */
     bool cut;              /* a block was not whole */
     bool again;            /* all of it is to be asked again: see settle */
+    bool denied;           /* see tamis__exchange */
     size_t elements;       /* commands of elements */
     size_t checks;         /* and of the layout */
     size_t first;     /* number of the first command: past the elements where only the checks are asked */
@@ -149,7 +150,7 @@ static void put_block(const batch *all, const tamis__spot *spot, tamis__link *li
 
 static void put_bits(const batch *all, uint32_t key, uint32_t count, tamis__link *link) {
     tamis__link_command(link, 2 + (size_t)count * (all->adds ? 4 : 3));
-    tamis__link_word(link, "BITFIELD", 8);
+    tamis__link_text(link, all->at->only_reads && !all->adds ? "BITFIELD_RO" : "BITFIELD");
     put_key(all, key, link);
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         if (!is_in(all, j, key))
@@ -326,8 +327,12 @@ static tamis_status settle(batch *all, tamis_error *err) {
 static tamis_status run_batch(batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
-    tamis__exchange exchange = {
-        .context = all, .ask = put, .take = take, .what = at->uri->shown, .slot = slot};
+    tamis__exchange exchange = {.context = all,
+                                .ask = put,
+                                .take = take,
+                                .what = at->uri->shown,
+                                .slot = slot,
+                                .denied = &all->denied};
     all->checks = count_checks(all);
     all->elements = all->asked.count * at->parts;
     exchange.barriers[0] = all->elements;
@@ -412,6 +417,25 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ui
     return status;
 }
 
+/* BITFIELD counts as writing, whatever is in it, and is refused to who may only read, and where there is no memory left;
+ * what asks alone is not known to every proxy. */
+static tamis_status ask_otherwise(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
+                                  tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(all->filter);
+    const batch first = *all;
+    const tamis_status status = ask_some(all, answers, done, fresh, err);
+    const size_t before = *done;
+    if (!all->denied || all->adds || at->layout->has_blocks || at->only_reads)
+        return status;
+    *all = first;
+    at->only_reads = true;
+    if (ask_some(all, answers, done, fresh, NULL) == TAMIS_OK)
+        return TAMIS_OK;
+    at->only_reads = false;
+    *done = before;
+    return status;
+}
+
 static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
                         tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
@@ -427,7 +451,7 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
         all.asked =
             (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                            asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
-        status = ask_some(&all, answers ? answers + *done : NULL, &some, fresh, err);
+        status = ask_otherwise(&all, answers ? answers + *done : NULL, &some, fresh, err);
         *done += some;
     }
     return status;
