@@ -63,7 +63,8 @@ typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
     bool create; /* layouts tamis and redisson: make it if it is not there and its parameters are given; else
                            TAMIS_E_ABSENT */
-    const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter
+    const void *
+        secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter
                            can be described, fetched and united, but not asked by key (TAMIS_E_MISMATCH) */
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
@@ -98,7 +99,10 @@ typedef struct tamis_redis_filter_options {
  * asked again; an add that finds all its bits then does not know whether it set them itself, and answers TAMIS_UNKNOWN.
  * So of all answers for a key, by all clients, at most one is TAMIS_FRESH; and just one is, but for false positives, where
  * none was TAMIS_UNKNOWN and no call with it failed. Of equal keys in a batch that was disturbed any may be the fresh one.
- * Where a call fails, keys past *done may be in or not, and nobody will be told that they were fresh.
+ * Where a call fails, keys past *done may be in or not, and others are not told any more that they were fresh; added again
+ * by the same handle, those that are in are TAMIS_UNKNOWN once, not TAMIS_SEEN, so that who tries again drops nothing.
+ * With layout php3 an element may have bits in several Redis keys, which are not set at one instant: it is FRESH where it
+ * found some of the key that has most of them not set, and TAMIS_UNKNOWN where it found only others not set.
  *
  * It is as good as the server's memory: what that forgets (started again without appendonly and appendfsync=always, a
  * replica that lags made master, expiry, clear) is fresh once more. What is gone of layout tamis (evicted, deleted, cut)

@@ -185,6 +185,31 @@ static void moves_whole_filters(void **state) {
     tamis_redis_close(redis);
 }
 
+/* Redisson's script is of two Redis keys, which a cluster has to keep in one slot. */
+static void wants_redissons_keys_in_one_place(void **state) {
+    (void)state;
+    static const char *const apart[] = {"a%7B%7Db", "a%7Bb", "a%7Db", "%7B%7D%7Bb%7D"}, *const together[] = {
+                                                                                            "ab", "%7Bab%7D",
+                                                                                            "a%7Bb%7Dc",
+                                                                                            "%7Bb%7D%7B%7D"};
+    tamis_redis *redis = open_cluster("");
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = true;
+    for (size_t i = 0; i < 4; i++) {
+        tamis_filter *filter = NULL;
+        char name[80];
+        snprintf(name, sizeof name, "%s?layout=redisson&expect=100&fpr=0.01&ttl=1h", apart[i]);
+        assert_int_equal(tamis_redis_filter_open(&filter, redis, name, &options, &err), TAMIS_E_INVALID);
+        assert_non_null(strstr(err.text, "a brace and no tag; choose"));
+        snprintf(name, sizeof name, "%s?layout=redisson&expect=100&fpr=0.01&ttl=1h", together[i]);
+        filter = open_filter(redis, name);
+        add(filter, 0, 10);
+        assert_all_in(filter, 10);
+        tamis_filter_free(filter);
+    }
+    tamis_redis_close(redis);
+}
+
 static void tells_clusters_from_others(void **state) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     redis_server alone;
@@ -385,6 +410,7 @@ int main(void) {
         cmocka_unit_test(agrees_on_slots),
         cmocka_unit_test(spreads_over_the_masters),
         cmocka_unit_test(moves_whole_filters),
+        cmocka_unit_test(wants_redissons_keys_in_one_place),
         cmocka_unit_test(tells_clusters_from_others),
         cmocka_unit_test(adds_while_slots_move),
         cmocka_unit_test(adds_while_masters_change),

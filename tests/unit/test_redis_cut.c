@@ -238,6 +238,45 @@ static void a_bit_may_be_turned_over(void **state) {
     }
 }
 
+/* A call that failed and is repeated calls no key a duplicate that it alone added: a server falls silent at a byte of what
+ * is asked or answered, for longer than is waited for. */
+static void an_add_that_failed_may_be_repeated(void **state) {
+    (void)state;
+    need_server();
+    static const char *const rests[] = {"f?expect=1000000&fpr=1e-6&partition=262144",
+                                        "f?layout=java&expect=1000000&fpr=0.01"};
+    for (int layout = 0; layout < 2; layout++) {
+        int repeated = 0, unknown = 0;
+        both ends = open_both(rests[layout], "patience=40ms");
+        for (int way = 0; way < 2; way++)
+            for (uint64_t at = 0; at < 400; at += 3 * step()) {
+                tamis_key keys[KEYS];
+                uint64_t values[KEYS];
+                tamis_answer answers[KEYS];
+                size_t done = 0, more = 0;
+                make_keys(keys, values);
+                proxy_arm(between, (proxy_way)way, PROXY_HOLD, at);
+                while (done < KEYS) {
+                    if (tamis_filter_add_many(ends.harmed, keys + done, KEYS - done, answers + done, &more,
+                                              &err) != TAMIS_OK)
+                        repeated++;
+                    done += more;
+                    proxy_disarm(between);
+                }
+                check_answers(answers, "repeated");
+                for (int i = 0; i < KEYS; i++)
+                    unknown += answers[i] == TAMIS_UNKNOWN;
+                check_in(ends.direct, keys, KEYS, "repeated");
+                while (is_passing(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err)))
+                    ;
+                for (int i = 0; i < KEYS; i++) /* answered once, they are like any other */
+                    assert_int_equal(answers[i], TAMIS_SEEN);
+            }
+        assert_true(repeated > 0 && unknown > 0);
+        close_both(&ends);
+    }
+}
+
 /* The first reply of a batch comes from a partition that is gone; then the connection fails, before the footers are
  * looked at. Nothing is answered: least of all that a key is absent. */
 static void half_a_batch_of_a_damaged_filter_says_nothing(void **state) {
@@ -272,6 +311,7 @@ int main(void) {
         cmocka_unit_test(a_connection_may_fall_silent),
         cmocka_unit_test(a_connection_may_trickle),
         cmocka_unit_test(a_bit_may_be_turned_over),
+        cmocka_unit_test(an_add_that_failed_may_be_repeated),
         cmocka_unit_test(half_a_batch_of_a_damaged_filter_says_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

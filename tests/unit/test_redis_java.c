@@ -235,7 +235,13 @@ static void a_server_without_memory_is_told(void **state) {
     assert_int_equal(add(filter, "before"), TAMIS_FRESH);
     redis_server_ask(&server, "CONFIG SET maxmemory 1");
     fails_with(filter, TAMIS_E_REFUSED, "maxmemory");
+    assert_int_equal(ask(filter, "before"), TAMIS_SEEN); /* asking takes none */
+    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    tamis_filter *other = open_filter(NAME "?" PLAN);
+    assert_int_equal(ask(other, "before"), TAMIS_SEEN);
     redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    assert_int_equal(add(other, "other"), TAMIS_FRESH);
+    tamis_filter_free(other);
     assert_int_equal(ask(filter, "before"), TAMIS_SEEN);
     assert_int_equal(add(filter, "key"), TAMIS_FRESH);
     tamis_filter_free(filter);
@@ -280,6 +286,30 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     redis_server_start(&server, NULL);
 }
 
+static void who_may_only_read_may_ask(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter(NAME "?" PLAN);
+    tamis_answer answer = 77;
+    add(filter, "there");
+    tamis_filter_free(filter);
+    redis_server_ask(&server, "ACL SETUSER eve on >hush %s +@read", "~bf:*");
+    must(try_open(&filter, "eve:hush@", NAME "?" PLAN));
+    assert_int_equal(ask(filter, "there"), TAMIS_SEEN);
+    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    fails_with(filter, TAMIS_E_REFUSED, "+bitfield");
+    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    redis_server_ask(&server, "ACL SETUSER eve -bitfield_ro");
+    assert_int_equal(tamis_filter_contains(filter, "there", 5, &answer, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "+@read"));
+    assert_int_equal(answer, 77);
+    tamis_filter_free(filter);
+    must(try_open(&filter, "eve:hush@", NAME "?" PLAN)); /* what was refused first is told */
+    assert_int_equal(tamis_filter_contains(filter, "there", 5, &answer, &err), TAMIS_E_REFUSED);
+    assert_null(strstr(err.text, "'bitfield_ro'"));
+    tamis_filter_free(filter);
+}
+
 static void parameters_that_make_no_filter_are_named(void **state) {
     (void)state;
     need_server();
@@ -316,6 +346,7 @@ int main(void) {
         cmocka_unit_test(another_type_under_the_name_is_told),
         cmocka_unit_test(a_server_without_memory_is_told),
         cmocka_unit_test(who_may_not_is_told_what_to_grant),
+        cmocka_unit_test(who_may_only_read_may_ask),
         cmocka_unit_test(parameters_that_make_no_filter_are_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -260,6 +260,12 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
             "%s: layout redisson is not for servers that know nothing of each other; name one, "
             "or a cluster",
             at->uri->shown);
+    if (at->redis->slot_count > 1 && slot_of_config(&(config){.at = at}, 0) != tamis__redis_key_slot(at, 0))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%s: a cluster keeps its bits and its config in two places, since the name has a brace "
+            "and no tag; choose one without braces, or with a tag as in a{b}c",
+            at->uri->shown);
     tamis_status status = read_wanted(at, &wanted, err);
     const bool can_make = options->create && wanted.expect && wanted.fpr > 0;
     if (status == TAMIS_OK)

@@ -4,8 +4,10 @@
  * A batch:   element 0 ... element n-1 | checks of the layout | expiry of every Redis key
  *
  * in one pipeline. An element has as many numbers as it may have parts: its bits in one Redis key each, in the order in
- * which the probes come to the keys. Adding one that has several is not one instant, but it is SEEN only where each of
- * its bits was set by somebody else, so of those who add it at once one at least finds it fresh.
+ * which the probes come to the keys. Adding one that has several is not one instant: the part with most bits decides. Of
+ * those who add it at once just one finds that this one was not all set, and for him it is FRESH; it is SEEN where each of
+ * its bits was set by somebody else; and where only other parts were not all set, either chance filled the one that
+ * decides, or somebody else is at it: UNKNOWN.
  * The checks come behind: what they find to be there was there while the elements were asked. If a command had to be asked
  * again, the order is not sure, and the checks are asked once more by themselves. Where the Redis keys are in several
  * slots, there is no order between them: the checks wait until all elements are answered, and so does the expiry of the
@@ -27,11 +29,13 @@ typedef struct batch {
     bool adds;
     tamis_answer *answers; /* of the parts that were answered */
     uint8_t *left;         /* of each element: parts that were not */
+    bool *sent;            /* of each: it may have been carried out, or part of it */
     bool *touched;         /* of each Redis key of each server */
     bool *endless;         /* of each: it was there, and does not expire */
     uint16_t *slots;       /* of each, where there are several */
     bool cut;              /* a block was not whole */
     bool again;            /* all of it is to be asked again: see settle */
+    bool denied;           /* see tamis__exchange */
     size_t elements;       /* commands of elements */
     size_t checks;         /* and of the layout */
     size_t first;     /* number of the first command: past the elements where only the checks are asked */
@@ -87,6 +91,22 @@ static bool find_part(batch *all, size_t element, uint32_t number, uint32_t *key
     return true;
 }
 
+/* Whether no other part of the element has more bits, and none before it as many. */
+static bool is_deciding(batch *all, size_t element, uint32_t number) {
+    const uint32_t probes = all->filter->plan.probes;
+    uint32_t key, count, most = 0, deciding = 0;
+    if (all->at->parts == 1 || !find_part(all, element, number, &key, &count))
+        return true;
+    for (uint32_t i = 0; i < probes; i++) {
+        count = 0;
+        for (uint32_t j = 0; j < probes; j++)
+            count += is_in(all, j, all->spot.keys[i]);
+        deciding = count > most ? all->spot.keys[i] : deciding;
+        most = count > most ? count : most;
+    }
+    return key == deciding;
+}
+
 static size_t number_of(const batch *all, uint32_t key) {
     return (size_t)all->spot.server * all->at->keys + key;
 }
@@ -130,7 +150,7 @@ static void put_block(const batch *all, const tamis__spot *spot, tamis__link *li
 
 static void put_bits(const batch *all, uint32_t key, uint32_t count, tamis__link *link) {
     tamis__link_command(link, 2 + (size_t)count * (all->adds ? 4 : 3));
-    tamis__link_word(link, "BITFIELD", 8);
+    tamis__link_text(link, all->at->only_reads && !all->adds ? "BITFIELD_RO" : "BITFIELD");
     put_key(all, key, link);
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         if (!is_in(all, j, key))
@@ -149,7 +169,7 @@ static bool put_element(batch *all, size_t element, uint32_t number, tamis__link
         all->left[element]--;
         return false;
     }
-    all->touched[number_of(all, key)] = true;
+    all->touched[number_of(all, key)] = all->sent[element] = true;
     if (all->at->layout->has_blocks && !all->adds)
         put_block(all, &all->spot, link);
     else
@@ -221,10 +241,10 @@ static tamis_status take_element(batch *all, size_t element, uint32_t number, co
     if (status != TAMIS_OK)
         return status;
     all->left[element]--;
-    if (!has_all)
+    if (!has_all && (!all->adds || is_deciding(all, element, number)))
         *answer = TAMIS_FRESH;
-    else if (again && all->adds && *answer == TAMIS_SEEN)
-        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own */
+    else if (*answer == TAMIS_SEEN && (!has_all || (again && all->adds)))
+        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, or somebody else's now */
     return TAMIS_OK;
 }
 
@@ -307,8 +327,12 @@ static tamis_status settle(batch *all, tamis_error *err) {
 static tamis_status run_batch(batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
-    tamis__exchange exchange = {
-        .context = all, .ask = put, .take = take, .what = at->uri->shown, .slot = slot};
+    tamis__exchange exchange = {.context = all,
+                                .ask = put,
+                                .take = take,
+                                .what = at->uri->shown,
+                                .slot = slot,
+                                .denied = &all->denied};
     all->checks = count_checks(all);
     all->elements = all->asked.count * at->parts;
     exchange.barriers[0] = all->elements;
@@ -349,31 +373,66 @@ static bool is_moot(batch *all, tamis_status status) {
            settle(all, NULL) != TAMIS_OK || all->again;
 }
 
+/* What was added by a call that failed and is not told, but for what somebody else had added. */
+static void keep_doubts(const batch *all, size_t done) {
+    tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
+    for (size_t i = done; i < all->asked.count; i++)
+        if (all->sent[i] && (all->left[i] > 0 || all->answers[i] != TAMIS_SEEN))
+            tamis__doubts_keep(doubts, all->filter, &all->asked, i);
+}
+
 /* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                              tamis_error *err) {
     const size_t count = all->asked.count, keys = tamis__redis_all_keys(all->at);
-    const size_t size = 2 * count + keys * (2 + sizeof *all->slots);
+    const size_t size = 3 * count + keys * (2 + sizeof *all->slots);
     uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
     all->slots = (uint16_t *)scratch;
     all->answers = scratch + keys * sizeof *all->slots;
     all->left = all->answers + count;
-    all->touched = (bool *)(all->left + count);
+    all->sent = (bool *)(all->left + count);
+    all->touched = all->sent + count;
     all->endless = all->touched + keys;
     memset(all->slots, 0xff, keys * sizeof *all->slots); /* NOT_ASKED */
     memset(all->answers, TAMIS_SEEN, count);
     memset(all->left, (int)all->at->parts, count);
+    memset(all->sent, false, count);
     memset(all->touched, count == 0, keys); /* the checks alone are of all keys */
     memset(all->endless, 0, keys);
     tamis_status status = run_batch(all, err);
     *done = is_moot(all, status) ? 0 : answered(all);
+    if (all->adds) {
+        tamis__doubts_settle(&tamis__redis_of(all->filter)->doubts, all->filter, &all->asked, all->answers,
+                             *done);
+        if (status != TAMIS_OK)
+            keep_doubts(all, *done);
+    }
     if (answers)
         memcpy(answers, all->answers, *done);
     for (size_t i = 0; i < *done; i++)
         *fresh += all->answers[i] == TAMIS_FRESH;
     tamis__free(&all->filter->allocator, scratch, size);
+    return status;
+}
+
+/* BITFIELD counts as writing, whatever is in it, and is refused to who may only read, and where there is no memory left;
+ * what asks alone is not known to every proxy. */
+static tamis_status ask_otherwise(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
+                                  tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(all->filter);
+    const batch first = *all;
+    const tamis_status status = ask_some(all, answers, done, fresh, err);
+    const size_t before = *done;
+    if (!all->denied || all->adds || at->layout->has_blocks || at->only_reads)
+        return status;
+    *all = first;
+    at->only_reads = true;
+    if (ask_some(all, answers, done, fresh, NULL) == TAMIS_OK)
+        return TAMIS_OK;
+    at->only_reads = false;
+    *done = before;
     return status;
 }
 
@@ -392,7 +451,7 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
         all.asked =
             (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                            asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
-        status = ask_some(&all, answers ? answers + *done : NULL, &some, fresh, err);
+        status = ask_otherwise(&all, answers ? answers + *done : NULL, &some, fresh, err);
         *done += some;
     }
     return status;

@@ -157,6 +157,7 @@ static void destroy(tamis_filter *filter) {
     if (!at)
         return;
     tamis__redis_uri_release(&at->named);
+    tamis__doubts_release(&at->doubts, &filter->allocator);
     if (at->owns_redis)
         tamis_redis_close(at->redis);
     tamis__free(&filter->allocator, at, sizeof *at);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "filter/filter_int.h"
+#include "store/redis/redis_doubt.h"
 #include "store/redis/redis_int.h"
 
 /*
@@ -92,6 +93,8 @@ struct tamis__redis_filter {
     size_t target_size;                /* 0: it is none */
     char aside[16];                    /* its partitions are others, beside those: see redis_unite.c */
     uint64_t looked_at;                /* tamis__now_ns when the plan was last seen to stand */
+    tamis__doubts doubts;
+    bool only_reads; /* asks with BITFIELD_RO, since BITFIELD was denied */
     /* What the checks of a batch found. */
     bool replaced;     /* another plan, or another target */
     bool retired;      /* the generation is no more */

@@ -141,6 +141,8 @@ typedef struct tamis__exchange {
     /* Rising: commands that, with those behind them, have to come after all before them (0: none). In one slot they are
      * in the same pipeline, see `redone`; in several they are asked when all before them are answered. */
     size_t barriers[2];
+    bool *
+        denied; /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
 } tamis__exchange;
 
 /* *redone (may be NULL): a command was asked twice, so that those from a barrier on may have been carried out before
@@ -154,6 +156,8 @@ tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchang
 bool tamis__reply_begins(const tamis__reply *error, const char *word);
 /* Whether the command was not carried out and may be at another time. */
 bool tamis__redis_is_passing(const tamis__reply *error);
+/* Whether it was refused as one that writes, or to this user: another that does the same may be granted. */
+bool tamis__redis_is_denied(const tamis__reply *error);
 /* The sentence of an error reply: what the server refused, and what its operator can do. */
 tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err);

@@ -21,6 +21,11 @@ bool tamis__redis_is_passing(const tamis__reply *error) {
     return false;
 }
 
+bool tamis__redis_is_denied(const tamis__reply *error) {
+    return tamis__reply_begins(error, "OOM") || tamis__reply_begins(error, "NOPERM") ||
+           tamis__reply_begins(error, "MISCONF");
+}
+
 tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err) {
     static const struct {
@@ -33,7 +38,7 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"NOPERM",
          "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
          "+bitfield +getrange +setrange +bitcount +bitop +strlen +get +set +del +hget +hmget +hset +hsetnx "
-         "+hdel +eval +pexpire +pttl +persist +unlink",
+         "+hdel +eval +pexpire +pttl +persist +unlink, or +@read to be asked alone",
          TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
          TAMIS_E_REFUSED},

@@ -366,8 +366,11 @@ static tamis_status take_error(flight *run, lane *on, uint32_t i, const tamis__r
     tamis__redis_refused(&on->node->to, run->exchange->what, reply, &run->trouble);
     if (run->redis->uri.kind == TAMIS__REDIS_CLUSTER && tamis__cluster_redirection(reply, on->node, &to))
         return follow(run, i, &to, err);
-    if (!tamis__redis_is_passing(reply))
+    if (!tamis__redis_is_passing(reply)) {
+        if (run->exchange->denied)
+            *run->exchange->denied = tamis__redis_is_denied(reply);
         return fail_with_trouble(run, err);
+    }
     tamis_status status = put_back(run, (again){.i = i}, err);
     if (status == TAMIS_OK &&
         tamis__reply_begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */

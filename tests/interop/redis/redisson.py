@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """A filter in a Redis as Redisson keeps it, written from what its Java does and from the definition of HighwayHash
-(../format/tamis_hashes.py): the other side of redis_redisson.sh.
-
-Usage: redisson.py SOCKET NAME init N P | add | ask | dump | delete
-Keys come from standard input, in hexadecimal; for each goes out 1 (it was there) or 0.
+(../../format/tamis_hashes.py): redisson.py SOCKET, see redisson.bash.
 """
 import math
 import pathlib
@@ -12,7 +9,7 @@ import sys
 
 import redis
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "format"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "format"))
 import tamis_hashes as hashes  # noqa: E402
 
 INIT = """
@@ -48,24 +45,27 @@ def indexes(key, size, iterations):
     return found
 
 
-def main():
-    socket, name, verb = sys.argv[1:4]
-    server = redis.Redis(unix_socket_path=socket)
+def answer(server, script, name, verb, words):
+    """What goes out for one request."""
     config = name + ":config" if "{" in name else "{" + name + "}:config"
     if verb == "init":
-        n, p = int(sys.argv[4]), float(sys.argv[5])
+        n, p = int(words[0]), float(words[1])
         size = int(-n * math.log(p) / (math.log(2) * math.log(2)))
         iterations = max(1, math.floor(size / n * math.log(2) + 0.5))
-        print(server.eval(INIT, 1, config, size, iterations, n, repr(p)))
-    elif verb == "delete":
-        print(server.delete(name, config))
-    elif verb == "dump":
-        print(sorted(server.hgetall(config).items()), (server.get(name) or b"").rstrip(b"\0").hex())
-    else:
-        size, iterations = (int(server.hget(config, field)) for field in ("size", "hashIterations"))
-        script = server.register_script(ADD_OR_ASK.replace("VERB", repr(verb)))
-        for line in sys.stdin:
-            print(script([config, name], [size, iterations] + indexes(bytes.fromhex(line.strip()), size, iterations)))
+        return [server.eval(INIT, 1, config, size, iterations, n, repr(p))]
+    if verb == "delete":
+        return [int(server.delete(name, config) == 2)]
+    size, iterations = (int(server.hget(config, field)) for field in ("size", "hashIterations"))
+    keys = [bytes.fromhex(sys.stdin.readline().strip()) for _ in range(int(words[0]))]
+    return [script[verb]([config, name], [size, iterations] + indexes(key, size, iterations)) for key in keys]
+
+
+def main():
+    server = redis.Redis(unix_socket_path=sys.argv[1])
+    script = {verb: server.register_script(ADD_OR_ASK.replace("VERB", repr(verb))) for verb in ("add", "ask")}
+    while request := sys.stdin.readline():
+        name, verb, *words = request.split()
+        print("".join(f"{one}\n" for one in answer(server, script, name, verb, words)), end="", flush=True)
 
 
 main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Layout redisson beside another program, a command line PEER... that takes requests as lines (keys in hexadecimal), and
+# answers 1 or 0 for each, and for each key:
+#
+#     NAME init N P          makes the filter, or not, since it is there
+#     NAME add|ask COUNT     and so many keys: whether it was there
+#     NAME delete
+#
+# One makes the filter and the other reads it, the answers are the same, and so are config hash and bits. The script that
+# sources this has $peer, an array, and has sourced random.bash and redis.bash, and started the server.
+ours=$TAMIS_INTEROP_DIR/redis_filter
+die() { echo "$*"; exit 1; }
+coproc PEER { exec "${peer[@]}"; }
+exec 7<&"${PEER[0]}" 8>&"${PEER[1]}" # for the subshells of pipelines, too
+
+# peer NAME VERB [WORD...]: keys of standard input where the verb takes some
+peer() {
+    local count=1
+    case $2 in
+        add | ask)
+            cat >"$work/asked.keys"
+            count=$(wc -l <"$work/asked.keys")
+            { echo "$1 $2 $count" && cat "$work/asked.keys"; } >&8 ;;
+        *) echo "$*" >&8 ;;
+    esac
+    local line left
+    for ((left = count; left > 0; left--)); do
+        read -r line <&7 || kill $$
+        echo "$line"
+    done
+}
+
+# What there is of a filter: the config's fields, numbers written alike, and the bits.
+dump() {
+    local config="{$1}:config"
+    case $1 in *{*) config=$1:config ;; esac
+    redis_ask hmget "$config" size hashIterations expectedInsertions | tr '\n' ' '
+    redis_ask hget "$config" falseProbability | awk '{ printf "%.17g\n", $1 }'
+    redis_ask hlen "$config"
+    redis_ask get "$1" | od -An -v -tx1
+}
+
+# keys COUNT DIFFERENT RANDOM: text of 0 to 70 bytes, any, which come again
+keys() {
+    python3 -c '
+import random, sys
+count, different, extra, seed = map(int, sys.argv[1:])
+random.seed(seed)
+signs = [chr(c) for c in range(0x80)] + list("äßéЖ日本語😀" * 12)
+keys = ["".join(random.choices(signs, k=random.randrange(40))).encode()[:70] for _ in range(different)]
+keys = [key.decode(errors="ignore").encode().hex() for key in keys]
+random.seed(seed + extra)
+print("\n".join(random.choice(keys) for _ in range(count)))' "$@" "$seed"
+}
+keys "$(scaled 500 3000 30000)" 700 1 >"$work/keys"
+keys "$(scaled 300 1000 10000)" 900 2 >"$work/others" # the same 700 and others
+
+# both NAME N P: the name as a URI has it and as it is are the same but for braces
+both() {
+    local name=$1 uri shown="$1 $2 $3"
+    uri=${name//\{/%7B}
+    uri="$redis_uri/${uri//\}/%7D}?layout=redisson"
+    # Theirs first, and then ours in its place.
+    [ "$(peer "$name" init "$2" "$3")" = 1 ] || die "$shown: not made"
+    peer "$name" add <"$work/keys" >"$work/theirs"
+    "$ours" ask "$uri" <"$work/others" >"$work/asked" || exit 1
+    peer "$name" ask <"$work/others" | cmp - "$work/asked" || die "$shown: answers to questions differ"
+    [ "$(sort -u "$work/asked" | tr -d '\n')" = 01 ] || die "$shown: no two answers"
+    dump "$name" >"$work/dump"
+    "$ours" make "$uri&expect=$2&fpr=$3" </dev/null || die "$shown: does not take what agrees"
+    [ "$(peer "$name" delete)" = 1 ] || die "$shown: not deleted"
+    "$ours" ask "$uri" </dev/null 2>/dev/null && die "$shown: is still there"
+    "$ours" make "$uri&expect=$2&fpr=$3" <"$work/keys" | cmp - "$work/theirs" || die "$shown: answers to adds differ"
+    dump "$name" | cmp - "$work/dump" || die "$shown: config or bits differ"
+    peer "$name" ask <"$work/others" | cmp - "$work/asked" || die "$shown: they do not see what we wrote"
+    # Each on top of the other.
+    peer "$name" add <"$work/others" >"$work/theirs"
+    [ "$("$ours" add "$uri" <"$work/others" | sort -u)" = 1 ] || die "$shown: we do not see what they added"
+    [ "$(peer "$name" init 5 0.5)" = 0 ] || die "$shown: made anew"
+}
+both seen 1000 0.01
+both seen2 700 0.0001
+both 'seen{today}' 123457 1e-06
+both few 500 0.4
+# Bits of another filter must not pass.
+dump seen | cmp -s - "$work/dump" && die "a mistake is not noticed"
+exit 0

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Keys whose add failed, kept until they are answered. tests/unit/test_redis_cut.c has them at a server. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/redis/redis_doubt.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+
+enum { KEPT = 1000, COUNT = 2 * KEPT };
+
+static uint64_t numbers[COUNT];
+static tamis_key keys[COUNT];
+static tamis_hash hashes[COUNT];
+static const tamis__asked by_key = {keys, NULL, COUNT}, by_hash = {NULL, hashes, COUNT};
+static tamis_filter filter;
+
+static int set_up(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        numbers[i] = i * UINT64_C(0x9e3779b97f4a7c15);
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    return 0;
+}
+
+static void begin(tamis_scheme scheme) {
+    tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+    options.scheme = scheme;
+    memset(&filter, 0, sizeof filter);
+    filter.allocator = tamis__allocator_resolve(NULL);
+    filter.plan.scheme = scheme;
+    assert_int_equal(tamis_hasher_create(&filter.hasher, &options, NULL), TAMIS_OK);
+}
+
+static void keep(tamis__doubts *doubts, const tamis__asked *asked, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        tamis__doubts_keep(doubts, &filter, asked, i);
+}
+
+/* How many of all that are answered `was` are UNKNOWN instead: the first. */
+static size_t settle(tamis__doubts *doubts, const tamis__asked *asked, tamis_answer was) {
+    tamis_answer answers[COUNT];
+    size_t unknown = 0;
+    memset(answers, was, sizeof answers);
+    tamis__doubts_settle(doubts, &filter, asked, answers, COUNT);
+    while (unknown < COUNT && answers[unknown] == TAMIS_UNKNOWN)
+        unknown++;
+    for (size_t i = unknown; i < COUNT; i++)
+        assert_int_equal(answers[i], was);
+    return unknown;
+}
+
+static void what_was_kept_is_unknown_once(void **state) {
+    (void)state;
+    begin(TAMIS_SCHEME_XXH3);
+    tamis__doubts doubts = {0};
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), 0);
+    for (int round = 0; round < 2; round++) {
+        keep(&doubts, &by_key, KEPT);
+        keep(&doubts, &by_key, KEPT); /* failed twice */
+        assert_int_equal(doubts.count, KEPT);
+        assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), KEPT);
+        assert_int_equal(doubts.count, 0);
+        assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), 0);
+    }
+    /* What is fresh was not carried out. */
+    keep(&doubts, &by_key, KEPT);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_FRESH), 0);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), 0);
+    tamis__doubts_release(&doubts, &filter.allocator);
+    tamis_hasher_free(filter.hasher);
+}
+
+/* Taken out in any order, the others are found still. */
+static void the_others_are_found(void **state) {
+    (void)state;
+    begin(TAMIS_SCHEME_BKDR63);
+    uint64_t random = test_seed(11);
+    tamis__doubts doubts = {0};
+    bool is_kept[COUNT] = {false};
+    for (int turn = 0; turn < 40 * COUNT; turn++) {
+        const size_t i = test_below(&random, COUNT);
+        const tamis__asked one = {&keys[i], NULL, 1};
+        tamis_answer answer = TAMIS_SEEN;
+        if (test_below(&random, 2)) {
+            tamis__doubts_keep(&doubts, &filter, &one, 0);
+            is_kept[i] = true;
+            continue;
+        }
+        tamis__doubts_settle(&doubts, &filter, &one, &answer, 1);
+        assert_int_equal(answer, is_kept[i] ? TAMIS_UNKNOWN : TAMIS_SEEN);
+        is_kept[i] = false;
+    }
+    tamis__doubts_release(&doubts, &filter.allocator);
+    tamis_hasher_free(filter.hasher);
+}
+
+static void a_key_is_known_by_its_hash(void **state) {
+    (void)state;
+    static const tamis_scheme schemes[] = {TAMIS_SCHEME_XXH3, TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_REDISSON};
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        begin(schemes[i]);
+        tamis__doubts doubts = {0};
+        assert_int_equal(tamis_hash_many(filter.hasher, keys, COUNT, hashes, NULL), TAMIS_OK);
+        keep(&doubts, &by_key, KEPT);
+        assert_int_equal(settle(&doubts, &by_hash, TAMIS_SEEN), KEPT);
+        tamis__doubts_release(&doubts, &filter.allocator);
+        tamis_hasher_free(filter.hasher);
+    }
+}
+
+/* Too many, or no memory for them: nothing is SEEN any more. */
+static void what_cannot_be_kept_makes_all_unknown(void **state) {
+    (void)state;
+    begin(TAMIS_SCHEME_XXH3);
+    tamis__doubts doubts = {0};
+    for (uint64_t i = 0; i <= TAMIS__DOUBTS_MOST; i++) {
+        const tamis_key key = {&i, sizeof i};
+        assert_int_equal(doubts.count, i);
+        assert_false(doubts.every);
+        tamis__doubts_keep(&doubts, &filter, &(tamis__asked){&key, NULL, 1}, 0);
+    }
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), COUNT);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_FRESH), 0);
+    tamis__doubts_release(&doubts, &filter.allocator);
+
+    fault_memory memory = {.fail_at = 1};
+    const tamis_allocator own = filter.allocator;
+    filter.allocator = fault_memory_allocator(&memory);
+    tamis__doubts_keep(&doubts, &filter, &by_key, 0);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), COUNT);
+    tamis__doubts_release(&doubts, &filter.allocator);
+    filter.allocator = own;
+    tamis_hasher_free(filter.hasher);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_kept_is_unknown_once),
+        cmocka_unit_test(the_others_are_found),
+        cmocka_unit_test(a_key_is_known_by_its_hash),
+        cmocka_unit_test(what_cannot_be_kept_makes_all_unknown),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
