@@ -22,6 +22,8 @@
 /* Of a slot that was not asked for; elements of one pipeline. */
 enum { NOT_ASKED = 0xffff, AT_ONCE = 64 << 10 };
 
+#define PUT_MADE(link, words) tamis__link_made(link, words, sizeof(words) - 1)
+
 typedef struct batch {
     const tamis_filter *filter;
     const tamis__redis_filter *at;
@@ -141,8 +143,7 @@ static void put_key(const batch *all, uint32_t key, tamis__link *link) {
 }
 
 static void put_block(const batch *all, const tamis__spot *spot, tamis__link *link) {
-    tamis__link_command(link, 4);
-    tamis__link_word(link, "GETRANGE", 8);
+    PUT_MADE(link, "*4\r\n$8\r\nGETRANGE\r\n");
     put_key(all, spot->key, link);
     tamis__link_number(link, (int64_t)spot->block);
     tamis__link_number(link, (int64_t)spot->block + TAMIS__REDIS_BLOCK - 1);
@@ -155,11 +156,13 @@ static void put_bits(const batch *all, uint32_t key, uint32_t count, tamis__link
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         if (!is_in(all, j, key))
             continue;
-        tamis__link_word(link, all->adds ? "SET" : "GET", 3);
-        tamis__link_word(link, "u1", 2);
+        if (all->adds)
+            PUT_MADE(link, "$3\r\nSET\r\n$2\r\nu1\r\n");
+        else
+            PUT_MADE(link, "$3\r\nGET\r\n$2\r\nu1\r\n");
         tamis__link_number(link, (int64_t)all->spot.offsets[j]);
         if (all->adds)
-            tamis__link_word(link, "1", 1);
+            PUT_MADE(link, "$1\r\n1\r\n");
     }
 }
 

@@ -56,16 +56,22 @@ static char *make_room(tamis__link *link, size_t size) {
     return link->out + link->used;
 }
 
+/* How many digits they are. */
+static size_t put_digits(char *to, uint64_t number) {
+    char digits[20];
+    size_t left = sizeof digits;
+    do
+        digits[--left] = (char)('0' + number % 10);
+    while (number /= 10);
+    for (size_t i = left; i < sizeof digits; i++)
+        to[i - left] = digits[i];
+    return sizeof digits - left;
+}
+
 /* A mark, a number, CR and LF. */
 static size_t put_head(char *to, char mark, uint64_t number) {
-    char digits[20];
-    size_t count = 0, used = 0;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while (number /= 10);
-    to[used++] = mark;
-    while (count > 0)
-        to[used++] = digits[--count];
+    to[0] = mark;
+    size_t used = 1 + put_digits(to + 1, number);
     to[used++] = '\r';
     to[used++] = '\n';
     return used;
@@ -93,14 +99,18 @@ void tamis__link_text(tamis__link *link, const char *text) {
 }
 
 void tamis__link_number(tamis__link *link, int64_t number) {
-    char digits[WORD_HEAD], *at = digits + sizeof digits;
-    uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
-    do
-        *--at = (char)('0' + left % 10);
-    while (left /= 10);
-    if (number < 0)
-        *--at = '-';
-    tamis__link_word(link, at, (size_t)(digits + sizeof digits - at));
+    char digits[WORD_HEAD] = "-";
+    const bool below = number < 0;
+    tamis__link_word(link, digits,
+                     below + put_digits(digits + below, below ? -(uint64_t)number : (uint64_t)number));
+}
+
+void tamis__link_made(tamis__link *link, const char *words, size_t size) {
+    char *to = make_room(link, size);
+    if (!to)
+        return;
+    memcpy(to, words, size);
+    link->used += size;
 }
 
 size_t tamis__link_unsent(const tamis__link *link) {

@@ -40,6 +40,8 @@ void tamis__link_command(tamis__link *link, size_t words);
 void tamis__link_word(tamis__link *link, const void *bytes, size_t size);
 void tamis__link_text(tamis__link *link, const char *text);
 void tamis__link_number(tamis__link *link, int64_t number);
+/* Words with their lengths, as they go over the wire: "$2\r\nu1\r\n". */
+void tamis__link_made(tamis__link *link, const char *words, size_t size);
 
 /* Bytes put that have not left. */
 size_t tamis__link_unsent(const tamis__link *link);

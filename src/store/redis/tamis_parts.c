@@ -27,10 +27,24 @@ size_t tamis__alias_name(const tamis__redis_filter *at, char *to) {
     return hash_name(at->uri->name, at->uri->name_size, to);
 }
 
+/* ":GENERATION:KEY}:WHAT" behind it. By hand: every command of an element has it. */
 static size_t string_name(const tamis__redis_filter *at, uint32_t key, const char *what, char *to) {
-    size_t used = tamis__config_name(at, to) - 1;
-    return used + (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, ":%016" PRIx64 ":%" PRIu32 "}:%s",
-                                   at->generation, key, what);
+    char digits[10];
+    size_t used = tamis__config_name(at, to) - 1, left = sizeof digits;
+    to[used++] = ':';
+    for (int shift = 60; shift >= 0; shift -= 4)
+        to[used++] = "0123456789abcdef"[at->generation >> shift & 15];
+    to[used++] = ':';
+    do
+        digits[--left] = (char)('0' + key % 10);
+    while (key /= 10);
+    while (left < sizeof digits)
+        to[used++] = digits[left++];
+    to[used++] = '}';
+    to[used++] = ':';
+    while (*what)
+        to[used++] = *what++;
+    return used;
 }
 
 size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to) {
