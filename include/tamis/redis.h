@@ -21,13 +21,15 @@ extern "C" {
  * A server or several, named by a URI:
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
- *     rediss://...                              with TLS
  *     redis+shard://host:port,host:port,.../db  servers that know nothing of each other, 64 at most: a Redis key is on
  *                                               server crc32(key) mod their number, in the order of the list (layouts
  *                                               that have a rule of their own choose by that)
  *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
  *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER, while it is; user and
  *                                               password are the server's, the sentinels' are parameters
+ *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS, to all of them: to the nodes
+ *                                               too that a cluster names, to sentinels and to the master they name, at the
+ *                                               ports of TLS; each is to have a certificate of its own host, or of `sni`
  *
  * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
  * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
@@ -40,7 +42,7 @@ extern "C" {
  *     sentinel_user=, sentinel_password=
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *
- * and of rediss:// alone:
+ * and with TLS alone:
  *
  *     cacert=FILE        (PEM) whom to trust, instead of the system's
  *     cert=FILE, key=FILE  our certificate and its key, where the server wants one
