@@ -21,13 +21,15 @@ extern "C" {
  * A server or several, named by a URI:
  *
  *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
- *     rediss://...                              with TLS
  *     redis+shard://host:port,host:port,.../db  servers that know nothing of each other, 64 at most: a Redis key is on
  *                                               server crc32(key) mod their number, in the order of the list (layouts
  *                                               that have a rule of their own choose by that)
  *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
  *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER, while it is; user and
  *                                               password are the server's, the sentinels' are parameters
+ *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS, to all of them: to the nodes
+ *                                               too that a cluster names, to sentinels and to the master they name, at the
+ *                                               ports of TLS; each is to have a certificate of its own host, or of `sni`
  *
  * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
  * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
@@ -40,7 +42,7 @@ extern "C" {
  *     sentinel_user=, sentinel_password=
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *
- * and of rediss:// alone:
+ * and with TLS alone:
  *
  *     cacert=FILE        (PEM) whom to trust, instead of the system's
  *     cert=FILE, key=FILE  our certificate and its key, where the server wants one
@@ -125,6 +127,34 @@ TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t room);
 
 /* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
 TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);
+
+/* Bits of an element in one Redis key. */
+typedef struct tamis_redis_traced_part {
+    const char *instance; /* the server that answered: host:port, or the path of its socket */
+    const void *key;      /* key_size bytes */
+    size_t key_size;
+    const uint64_t *offsets; /* as SETBIT counts, in the layout's order: `count` of them; one may stand there twice */
+    const uint8_t *bits;     /* what each was before, 0 or 1, the second of two being what the first has made of it */
+    size_t count;
+    uint64_t ns; /* from the command's being put into the pipeline until its reply was read, which comes behind those of
+                    what was put before it */
+} tamis_redis_traced_part;
+
+typedef struct tamis_redis_traced {
+    uint32_t struct_size;
+    bool adds; /* else it was only asked for */
+    tamis_answer answer;
+    const tamis_redis_traced_part *parts; /* one for each Redis key that has bits of it */
+    size_t part_count;
+} tamis_redis_traced;
+
+/* *one is valid during the call, which may not use the filter. */
+typedef void (*tamis_redis_tracer)(void *context, const tamis_redis_traced *one);
+
+/* Has every element that is answered from now on told, in the order of its batch, when the batch is answered; tracer NULL:
+ * no more. TAMIS_E_UNSUPPORTED: the filter is not in a Redis. */
+TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer, void *context,
+                                                tamis_error *err);
 
 /*
  * Whole filters. With layout tamis what stands under a name may be replaced while it is used: every handle looks after

@@ -2,6 +2,7 @@
 #include "cli/add_config.h"
 
 #include "cli/cli_rows.h"
+#include "cli/cli_trace.h"
 
 static const char *const prints[] = {"none", "fresh", "seen", NULL};
 
@@ -22,6 +23,7 @@ const cli_option add_options[ADD_OPTIONS] = {
                           "what. Without it the first new record past that number is an error, and the file "
                           "stays as it was."},
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
+    [ADD_TRACE] = CLI_ROW_TRACE,
     [ADD_ZERO] = CLI_ROW_ZERO,
     [ADD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [ADD_TYPE] = CLI_ROW_TYPE("record"),
@@ -34,6 +36,7 @@ const cli_option add_options[ADD_OPTIONS] = {
 };
 
 const cli_conflict add_conflicts[ADD_CONFLICTS] = {
+    {ADD_TRACE, ADD_PROGRESS, "both write to standard error"},
     {ADD_PROGRESS, ADD_NO_PROGRESS, "one shows what the other hides"},
     {ADD_PROGRESS, ADD_QUIET, "one shows what the other hides"},
 };
@@ -116,5 +119,11 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
         return CLI_FAILED;
     if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
+    config->trace = values[ADD_TRACE].given;
+    if (config->trace) {
+        config->stream.progress = false;
+        if (cli_trace_check(config->filter, err) != CLI_DONE)
+            return CLI_FAILED;
+    }
     return cli_filter_check_secret(config->secret_file, err);
 }

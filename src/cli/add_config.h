@@ -10,6 +10,7 @@ enum {
     ADD_PRINT,
     ADD_OVERFILL,
     ADD_SECRET,
+    ADD_TRACE,
     ADD_ZERO,
     ADD_MAX_RECORD,
     ADD_TYPE,
@@ -22,7 +23,7 @@ enum {
     ADD_OPTIONS
 };
 
-enum { ADD_CONFLICTS = 2 };
+enum { ADD_CONFLICTS = 3 };
 
 /* What --print may say, in the order of its choices. */
 typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
@@ -40,6 +41,7 @@ typedef struct add_config {
     const char *secret_file; /* NULL: none */
     add_print print;
     bool overfill;
+    bool trace;
 } add_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */

@@ -15,6 +15,7 @@
 
 #include "cli/cli_filter.h"
 #include "cli/cli_server.h"
+#include "cli/cli_trace.h"
 
 typedef struct member {
     tamis_filter *filter;
@@ -113,6 +114,8 @@ static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *
         if (code == CLI_DONE) {
             ask->count++;
             find_group(ask, i);
+            if (config->trace)
+                code = cli_trace_begin(ask->members[i].filter, err);
         }
     }
     if (code == CLI_DONE)

@@ -5,6 +5,7 @@
 
 #include "cli/cli_filter.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_trace.h"
 
 const cli_option check_options[CHECK_OPTIONS] = {
     [CHECK_FILTER] = {.name = "filter",
@@ -52,6 +53,7 @@ const cli_option check_options[CHECK_OPTIONS] = {
                           "/dev/stdin here, not -. Of several each keyed filter takes the one it was made "
                           "with; one that none takes is an error.",
                       .many = true},
+    [CHECK_TRACE] = CLI_ROW_TRACE,
     [CHECK_ZERO] = CLI_ROW_ZERO,
     [CHECK_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [CHECK_TYPE] = CLI_ROW_TYPE("record"),
@@ -70,6 +72,7 @@ const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
     {CHECK_COUNT, CHECK_QUIET, "one prints what the other does not"},
     {CHECK_KEY, CHECK_FOLLOW, "no file is read"},
     {CHECK_KEY, CHECK_PROGRESS, "no file is read"},
+    {CHECK_TRACE, CHECK_PROGRESS, "both write to standard error"},
     {CHECK_PROGRESS, CHECK_NO_PROGRESS, "one shows what the other hides"},
     {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
 };
@@ -93,6 +96,7 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     config->invert = values[CHECK_INVERT].given;
     config->count = values[CHECK_COUNT].given;
     config->follow = values[CHECK_FOLLOW].given;
+    config->trace = values[CHECK_TRACE].given;
     config->secret_files = (const char *const *)values[CHECK_SECRET].list;
     config->secret_count = values[CHECK_SECRET].count;
     config->marks = config->filter_count > 1 && !config->invert;
@@ -102,6 +106,11 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     if (cli_stream_configure(&config->stream, values + CHECK_ZERO, values + CHECK_STATS, inputs, input_count,
                              !config->count, err) != CLI_DONE)
         return CLI_FAILED;
+    if (config->trace)
+        config->stream.progress = false;
+    for (size_t i = 0; config->trace && i < config->filter_count; i++)
+        if (cli_trace_check(config->filters[i], err) != CLI_DONE)
+            return CLI_FAILED;
     if (!config->stream.quiet && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
     for (size_t i = 0; i < config->secret_count; i++)

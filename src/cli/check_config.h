@@ -12,6 +12,7 @@ enum {
     CHECK_COUNT,
     CHECK_FOLLOW,
     CHECK_SECRET,
+    CHECK_TRACE,
     CHECK_ZERO,
     CHECK_MAX_RECORD,
     CHECK_TYPE,
@@ -24,7 +25,7 @@ enum {
     CHECK_OPTIONS
 };
 
-enum { CHECK_CONFLICTS = 5 };
+enum { CHECK_CONFLICTS = 6 };
 
 extern const cli_option check_options[CHECK_OPTIONS];
 extern const cli_conflict check_conflicts[CHECK_CONFLICTS];
@@ -46,6 +47,7 @@ typedef struct check_config {
     bool invert;
     bool count;
     bool follow;
+    bool trace;
     bool marks; /* records are printed with the names of the filters that have them */
 } check_config;
 

@@ -8,6 +8,7 @@
 #include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
+#include "cli/cli_trace.h"
 
 typedef struct add_run {
     add_config config;
@@ -98,6 +99,8 @@ static int run_add(const cli_args *args, tamis_error *err) {
     if (add_configure(&run.config, args, err) != CLI_DONE || cli_signals_begin(&run.stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
     code = open_held(&run, err);
+    if (code == CLI_DONE && run.config.trace)
+        code = cli_trace_begin(run.filter, err);
     if (code == CLI_DONE)
         code = add(&run, err);
     tamis_filter_free(run.filter);

@@ -2,20 +2,15 @@
 
 /* A master that a sentinel names, and its replica, which takes its place.
  * ctest: timeout=120 */
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -24,7 +19,7 @@
 
 #include "base/memory.h"
 #include "store/redis/redis_int.h"
-#include "support/redis_server.h"
+#include "support/redis_sentinel.h"
 
 enum { MOST = 100000, BATCH = 500 };
 
@@ -43,40 +38,12 @@ static void pause_ms(long ms) {
 
 /* ---- the three of them ---- */
 
-/* Sentinels want a file of their own, so this one is not started as servers are; else it is like them. False: it ended,
- * its port being taken perhaps. */
-static bool start_sentinel(int port) {
-    const char *words[] = {"redis-server", scratch("sentinel.conf"), "--sentinel", NULL};
-    const char *folder = servers[1].folder;
-    char settings[600];
-    sentinel = (redis_server){.port = port};
-    snprintf(sentinel.socket, sizeof sentinel.socket, "%s/sentinel", folder);
-    int size = snprintf(settings, sizeof settings,
-                        "port %d\nbind 127.0.0.1\nunixsocket %s\ndir %s\nlogfile %s/sentinel.log\n"
-                        "requirepass sesame\nsentinel monitor mine 127.0.0.1 %d 1\n"
-                        "sentinel down-after-milliseconds mine 500\nsentinel failover-timeout mine 3000\n",
-                        port, sentinel.socket, folder, folder, servers[0].port);
-    file_write(words[1], settings, (size_t)size);
-    sentinel.pid = fork();
-    if (sentinel.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(open("/dev/null", O_RDWR), 1);
-        execvp(words[0], (char *const *)(uintptr_t)words);
-        _exit(127);
-    }
-    for (int tries = 0; tries < 6000 && !file_exists(sentinel.socket); tries++) {
-        if (waitpid(sentinel.pid, NULL, WNOHANG) == sentinel.pid)
-            return false;
-        pause_ms(10);
-    }
-    return true;
-}
-
 static bool is_linked(const redis_server *replica) {
     return strstr(redis_server_ask(replica, "INFO replication"), "master_link_status:up") != NULL;
 }
 
 static int set_up_all(void **state) {
+    char settings[300];
     (void)state;
     scratch_make();
     for (uint64_t i = 0; i < MOST; i++) {
@@ -90,9 +57,11 @@ static int set_up_all(void **state) {
     redis_server_start(&servers[1], replica_options);
     while (!is_linked(&servers[1]))
         pause_ms(10);
-    int port = servers[0].port + 1;
-    while (!start_sentinel(port++))
-        ;
+    snprintf(settings, sizeof settings,
+             "requirepass sesame\nsentinel monitor mine 127.0.0.1 %d 1\n"
+             "sentinel down-after-milliseconds mine 500\nsentinel failover-timeout mine 3000\n",
+             servers[0].port);
+    redis_sentinel_start(&sentinel, servers[0].port + 1, &servers[1], settings);
     return 0;
 }
 

@@ -3,7 +3,6 @@
 /* rediss:// to a real server, with certificates made here by openssl(1). */
 #include <errno.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -20,6 +17,7 @@
 
 #include "support/fault.h"
 #include "support/redis_server.h"
+#include "support/redis_tls.h"
 
 #define PLAN "layout=java&expect=100000&fpr=0.01"
 
@@ -27,84 +25,29 @@ enum { KEYS = 20000 };
 
 static redis_server server;
 static int tls_port;
-static char port_text[8], folder[64];
 static tamis_error err;
 static size_t descriptors;
 static const char *connecting = "20s"; /* may take so long */
-static const char *options[] = {"--tls-port",
-                                port_text,
-                                "--tls-cert-file",
-                                NULL,
-                                "--tls-key-file",
-                                NULL,
-                                "--tls-ca-cert-file",
-                                NULL,
-                                "--tls-auth-clients",
-                                "no",
-                                NULL};
-
-static const char *file(const char *name) {
-    static char paths[8][100];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-/* Two authorities; of the first a server's certificate and a client's. */
-static bool make_certificates(void) {
-    char script[2000];
-    snprintf(
-        script, sizeof script,
-        "cd %s && exec > log 2>&1 && new='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3' && "
-        "for ca in ca other; do openssl req -x509 $new -subj /CN=$ca -keyout $ca.key -out $ca.pem || exit 1; "
-        "done && for who in server client; do "
-        "openssl req $new -subj /CN=$who -addext subjectAltName=IP:127.0.0.1,DNS:redis.test "
-        "-keyout $who.key -out $who.csr && openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca.key "
-        "-CAcreateserial -days 3 -copy_extensions copy -out $who.pem || exit 1; done && "
-        "openssl ec -in client.key -aes256 -passout pass:x -out locked.key",
-        folder);
-    return system(script) == 0;
-}
-
-static int free_port(void) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t size = sizeof address;
-    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(door, (struct sockaddr *)&address, size) < 0 ||
-        getsockname(door, (struct sockaddr *)&address, &size) < 0)
-        abort();
-    close(door);
-    return ntohs(address.sin_port);
-}
+static const char **options;
 
 static int set_up(void **state) {
     (void)state;
     descriptors = fault_open_descriptors();
-    if (!redis_server_installed() ||
-        system("command -v openssl > /dev/null && ldd $(command -v redis-server) | grep -q libssl") != 0)
+    if (!redis_tls_installed())
         return 0;
-    strcpy(folder, "/tmp/tamis-tls-XXXXXX");
-    if (!mkdtemp(folder) || !make_certificates())
+    if (!redis_tls_begin())
         return -1;
-    tls_port = free_port();
-    snprintf(port_text, sizeof port_text, "%d", tls_port);
-    options[3] = strdup(file("server.pem"));
-    options[5] = strdup(file("server.key"));
-    options[7] = strdup(file("ca.pem"));
+    tls_port = redis_tls_port();
+    options = redis_tls_options(tls_port, NULL);
     redis_server_start(&server, options);
     return 0;
 }
 
 static int tear_down(void **state) {
-    char remove[100];
     (void)state;
     redis_server_stop(&server);
-    snprintf(remove, sizeof remove, "rm -r %s", folder);
-    if (*folder && system(remove) != 0)
-        return -1;
-    for (int i = 3; i <= 7; i += 2)
-        free((void *)(uintptr_t)options[i]);
+    redis_tls_end();
+    free(options);
     return fault_open_descriptors() == descriptors ? 0 : -1;
 }
 
@@ -125,7 +68,7 @@ static tamis_status try_open(tamis_redis **redis, int port, const char *paramete
 
 static const char *trusting(const char *more) {
     static char text[300];
-    snprintf(text, sizeof text, "cacert=%s%s", file("ca.pem"), more);
+    snprintf(text, sizeof text, "cacert=%s%s", redis_tls_file("ca.pem"), more);
     return text;
 }
 
@@ -194,7 +137,7 @@ static void one_that_is_not_is_refused(void **state) {
     (void)state;
     need_server();
     refuses(tls_port, "verify=yes", TAMIS_E_REFUSED, "certificate");
-    snprintf(other, sizeof other, "cacert=%s", file("other.pem"));
+    snprintf(other, sizeof other, "cacert=%s", redis_tls_file("other.pem"));
     refuses(tls_port, other, TAMIS_E_REFUSED, "certificate");
     refuses(tls_port, trusting("&sni=else.test"), TAMIS_E_REFUSED, "hostname mismatch");
     connecting = "20ms"; /* a Redis without TLS waits for the end of a line */
@@ -207,13 +150,13 @@ static void files_that_are_none_are_named(void **state) {
     (void)state;
     need_server();
     refuses(tls_port, "cacert=/nowhere.pem", TAMIS_E_IO, "cacert=/nowhere.pem");
-    snprintf(text, sizeof text, "cacert=%s", file("log"));
+    snprintf(text, sizeof text, "cacert=%s", redis_tls_file("log"));
     refuses(tls_port, text, TAMIS_E_IO, "cacert=");
-    snprintf(text, sizeof text, "cert=%s", file("client.pem"));
+    snprintf(text, sizeof text, "cert=%s", redis_tls_file("client.pem"));
     refuses(tls_port, text, TAMIS_E_INVALID, "give both");
-    snprintf(text, sizeof text, "cert=%s&key=%s", file("client.pem"), file("server.key"));
+    snprintf(text, sizeof text, "cert=%s&key=%s", redis_tls_file("client.pem"), redis_tls_file("server.key"));
     refuses(tls_port, text, TAMIS_E_IO, "key=");
-    snprintf(text, sizeof text, "cert=%s&key=%s", file("client.pem"), file("locked.key"));
+    snprintf(text, sizeof text, "cert=%s&key=%s", redis_tls_file("client.pem"), redis_tls_file("locked.key"));
     refuses(tls_port, text, TAMIS_E_IO, "passphrase"); /* and no question at the terminal */
     refuses(tls_port, "verify=maybe", TAMIS_E_INVALID, "verify");
     char uri[100];
@@ -228,12 +171,13 @@ static void a_server_may_want_a_certificate(void **state) {
     need_server();
     redis_server_ask(&server, "CONFIG SET tls-auth-clients yes");
     refuses(tls_port, trusting(""), TAMIS_E_REFUSED, "certificate required");
-    snprintf(more, sizeof more, "&cert=%s&key=%s", file("client.pem"), file("client.key"));
+    snprintf(more, sizeof more, "&cert=%s&key=%s", redis_tls_file("client.pem"),
+             redis_tls_file("client.key"));
     snprintf(text, sizeof text, "%s", trusting(more));
     tamis_redis *redis = open_it(text);
     assert_int_equal(use(redis, 100), TAMIS_OK);
     tamis_redis_close(redis);
-    snprintf(more, sizeof more, "&cert=%s&key=%s", file("other.pem"), file("other.key"));
+    snprintf(more, sizeof more, "&cert=%s&key=%s", redis_tls_file("other.pem"), redis_tls_file("other.key"));
     snprintf(text, sizeof text, "%s", trusting(more));
     refuses(tls_port, text, TAMIS_E_REFUSED, "TLS: ");
     redis_server_ask(&server, "CONFIG SET tls-auth-clients no");

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/redis/redis_filter.h"
+#include "store/redis/redis_trace.h"
 
 /* Of a slot that was not asked for; elements of one pipeline. */
 enum { NOT_ASKED = 0xffff, AT_ONCE = 64 << 10 };
@@ -43,6 +44,7 @@ typedef struct batch {
     size_t first;     /* number of the first command: past the elements where only the checks are asked */
     tamis__spot spot; /* of element `placed`, the last that was looked for */
     size_t placed;
+    tamis__trace *trace; /* NULL: nobody wants it */
 } batch;
 
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
@@ -173,6 +175,8 @@ static bool put_element(batch *all, size_t element, uint32_t number, tamis__link
         return false;
     }
     all->touched[number_of(all, key)] = all->sent[element] = true;
+    if (all->trace)
+        tamis__trace_put(all->trace, element, number, link);
     if (all->at->layout->has_blocks && !all->adds)
         put_block(all, &all->spot, link);
     else
@@ -243,6 +247,8 @@ static tamis_status take_element(batch *all, size_t element, uint32_t number, co
                               : has_bits(all, element, number, reply, &has_all, err);
     if (status != TAMIS_OK)
         return status;
+    if (all->trace)
+        tamis__trace_take(all->trace, element, number, place(all, element), reply);
     all->left[element]--;
     if (!has_all && (!all->adds || is_deciding(all, element, number)))
         *answer = TAMIS_FRESH;
@@ -404,7 +410,9 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ui
     memset(all->sent, false, count);
     memset(all->touched, count == 0, keys); /* the checks alone are of all keys */
     memset(all->endless, 0, keys);
-    tamis_status status = run_batch(all, err);
+    tamis_status status = tamis__trace_begin(&all->trace, all->filter, count, err);
+    if (status == TAMIS_OK)
+        status = run_batch(all, err);
     *done = is_moot(all, status) ? 0 : answered(all);
     if (all->adds) {
         tamis__doubts_settle(&tamis__redis_of(all->filter)->doubts, all->filter, &all->asked, all->answers,
@@ -416,6 +424,10 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ui
         memcpy(answers, all->answers, *done);
     for (size_t i = 0; i < *done; i++)
         *fresh += all->answers[i] == TAMIS_FRESH;
+    if (all->trace)
+        tamis__trace_tell(all->trace, &all->asked, all->adds, all->answers, *done);
+    tamis__trace_free(all->trace);
+    all->trace = NULL;
     tamis__free(&all->filter->allocator, scratch, size);
     return status;
 }

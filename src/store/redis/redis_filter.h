@@ -95,6 +95,8 @@ struct tamis__redis_filter {
     uint64_t looked_at;                /* tamis__now_ns when the plan was last seen to stand */
     tamis__doubts doubts;
     bool only_reads; /* asks with BITFIELD_RO, since BITFIELD was denied */
+    tamis_redis_tracer tracer; /* NULL, or is told of every element */
+    void *tracer_context;
     /* What the checks of a batch found. */
     bool replaced;     /* another plan, or another target */
     bool retired;      /* the generation is no more */

@@ -381,6 +381,10 @@ tamis_status tamis__link_open(tamis__link **made, const tamis__link_to *to, uint
     return TAMIS_OK;
 }
 
+const char *tamis__link_shown(const tamis__link *link) {
+    return link->to->shown;
+}
+
 void tamis__link_close(tamis__link *link) {
     if (!link)
         return;

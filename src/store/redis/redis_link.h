@@ -32,6 +32,8 @@ void tamis__link_to_show(tamis__link_to *to);
 tamis_status tamis__link_open(tamis__link **link, const tamis__link_to *to, uint64_t deadline,
                               tamis_error *err);
 void tamis__link_close(tamis__link *link);
+/* Its server's, "host:port": that of the tamis__link_to. */
+const char *tamis__link_shown(const tamis__link *link);
 
 /* ---- a command: its words are put one after the other ---- */
 

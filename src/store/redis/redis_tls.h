@@ -14,7 +14,7 @@ typedef struct tamis__tls_context tamis__tls_context;
 /* One session. */
 typedef struct tamis__tls tamis__tls;
 
-/* Takes the parameters of a rediss:// URI:
+/* Takes the parameters of a URI with TLS:
  *
  *     cacert=FILE          whom to trust, instead of the system's
  *     cert=FILE, key=FILE  our certificate and its key, where the server wants one

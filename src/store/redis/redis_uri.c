@@ -270,7 +270,10 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
                    {"redis+unix://", TAMIS__REDIS_ONE, true, false},
                    {"redis+shard://", TAMIS__REDIS_SHARD, false, false},
                    {"redis+cluster://", TAMIS__REDIS_CLUSTER, false, false},
-                   {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false, false}};
+                   {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false, false},
+                   {"rediss+shard://", TAMIS__REDIS_SHARD, false, true},
+                   {"rediss+cluster://", TAMIS__REDIS_CLUSTER, false, true},
+                   {"rediss+sentinel://", TAMIS__REDIS_SENTINEL, false, true}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, false, allocator, err);

@@ -14,11 +14,11 @@
  * A URI, taken apart:
  *
  *     redis://user:password@host:port/db/NAME?parameter=value&...
- *     rediss://...                                          the same with TLS
  *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the socket's path
  *     redis+shard://h1:p1,h2:p2,.../db/NAME                 servers that know nothing of each other
  *     redis+cluster://h1:p1,h2:p2,.../NAME                  some nodes of a cluster, which has one database
  *     redis+sentinel://s1:p1,s2:p2,.../MASTER/db/NAME       the master that sentinels name
+ *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS
  *
  * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
  * a name holds any byte; one with a slash has it as %2F, one with an @ as %40.
@@ -46,7 +46,7 @@ typedef struct tamis__redis_uri {
     tamis__redis_kind kind;
     tamis__redis_address addresses[TAMIS__REDIS_ADDRESSES];
     size_t address_count;        /* 0 of a name alone */
-    bool has_tls;                /* rediss:// */
+    bool has_tls;                /* rediss://, rediss+...:// */
     const char *user, *password; /* NULL: none */
     const char *master;          /* of sentinels */
     uint32_t db;

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <tamis/redis.h>
+
+#include "cli/cli_server.h"
+
+/* As in a URI, so that no byte of it ends a word or a line. */
+static void print_key(FILE *line, const unsigned char *key, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        fprintf(line, key[i] > ' ' && key[i] < 0x7f && key[i] != '%' ? "%c" : "%%%02X", key[i]);
+}
+
+static void print_part(FILE *line, const tamis_redis_traced_part *part, bool adds) {
+    size_t changed = 0;
+
+    fprintf(line, "instance=%s\tkey=", part->instance);
+    print_key(line, part->key, part->key_size);
+    fputs("\toffsets=", line);
+    for (size_t i = 0; i < part->count; i++)
+        fprintf(line, "%s%" PRIu64, i > 0 ? "," : "", part->offsets[i]);
+    fputs("\tbits=", line);
+    for (size_t i = 0; i < part->count; i++) {
+        putc('0' + part->bits[i], line);
+        changed += part->bits[i] == 0;
+    }
+    if (adds)
+        fprintf(line, "\tchanged=%zu", changed);
+    fprintf(line, "\tms=%.3f\t", (double)part->ns / 1e6);
+}
+
+/* In one piece, so that it does not mix with what others write. Where there is no memory for it, it is left out. */
+static void print_line(void *context, const tamis_redis_traced *one) {
+    const char *answer = one->answer == TAMIS_SEEN    ? "seen"
+                         : one->answer == TAMIS_FRESH ? "fresh"
+                                                      : "unknown";
+    char *text = NULL;
+    size_t size = 0;
+    FILE *line = open_memstream(&text, &size);
+
+    (void)context;
+    if (line == NULL)
+        return;
+    for (size_t i = 0; i < one->part_count; i++)
+        print_part(line, &one->parts[i], one->adds);
+    fprintf(line, "answer=%s\n", answer);
+    if (fclose(line) == 0 && write(STDERR_FILENO, text, size) < 0)
+        clearerr(stderr); /* nobody is left to tell */
+    free(text);
+}
+
+int cli_trace_check(const char *name, tamis_error *err) {
+    if (cli_server_is_uri(name))
+        return CLI_DONE;
+    return cli_fail(err, "--trace: '%.300s' is a file, and only filters in a Redis are traced; leave it out",
+                    name);
+}
+
+int cli_trace_begin(tamis_filter *filter, tamis_error *err) {
+    return tamis_redis_filter_trace(filter, print_line, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_REDIS_TRACE_H
+#define TAMIS_STORE_REDIS_REDIS_TRACE_H
+
+#include "store/redis/redis_filter.h"
+
+/* What a batch's elements met, kept until their answers are sure, and then told in their order: see
+ * tamis_redis_filter_trace. Part `number` of an element is its bits in the Redis key that is the so many-th among those of
+ * its probes. */
+typedef struct tamis__trace tamis__trace;
+
+/* For so many elements; *trace is NULL where nobody listens, and the other functions are for one that is not. */
+tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter, size_t elements,
+                                tamis_error *err);
+/* The command of that part goes out on this link; maybe once more later, and then that counts. */
+void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__link *link);
+/* Its reply, which is one that such a command has. */
+void tamis__trace_take(tamis__trace *trace, size_t element, uint32_t number, const tamis__spot *spot,
+                       const tamis__reply *reply);
+/* Tells of the first `done` elements. */
+void tamis__trace_tell(tamis__trace *trace, const tamis__asked *asked, bool adds, const tamis_answer *answers,
+                       size_t done);
+void tamis__trace_free(tamis__trace *trace); /* NULL is fine */
+
+#endif

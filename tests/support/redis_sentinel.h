@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_TEST_REDIS_SENTINEL_H
+#define TAMIS_TEST_REDIS_SENTINEL_H
+
+#include "support/redis_server.h"
+
+/* Starts a private sentinel at the port, or one above it that is free: sentinel->pid, port and socket. Its files are in
+ * scratch() and in the folder of `beside`, which stays until it ends. `settings`: lines of its configuration. It ends with
+ * redis_server_kill. */
+void redis_sentinel_start(redis_server *sentinel, int port, const redis_server *beside, const char *settings);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What is told of elements, beside a model of the bits and the servers themselves. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <tamis/tamis.h>
+
+#include "support/fault.h"
+#include "support/proxy.h"
+#include "support/redis_filters.h"
+
+enum { SHARDS = 2, TOLD = 4000, LINE = 4000, BITS = 1 << 16 };
+
+static redis_server shards[SHARDS];
+
+static int set_up(void **state) {
+    if (redis_filters_set_up(state) != 0)
+        return -1;
+    for (int i = 0; server.pid && i < SHARDS; i++)
+        redis_server_start(&shards[i], NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    for (int i = 0; i < SHARDS; i++)
+        redis_server_stop(&shards[i]);
+    return redis_filters_tear_down(state);
+}
+
+/* ---- what was told ---- */
+
+typedef struct told {
+    size_t count;
+    bool adds;
+    tamis_answer answers[TOLD];
+    size_t parts[TOLD], zeros[TOLD];
+    char *lines[TOLD]; /* where the bits are */
+    size_t model_count;
+    char *model[BITS]; /* that were set, as "instance key offset" */
+} told;
+
+static void forget(told *all) {
+    for (size_t i = 0; i < all->count; i++)
+        free(all->lines[i]);
+    all->count = 0;
+}
+
+static void end(told *all) {
+    forget(all);
+    while (all->model_count > 0)
+        free(all->model[--all->model_count]);
+}
+
+static bool knows(const told *all, const char *bit) {
+    for (size_t i = all->model_count; i > 0; i--)
+        if (strcmp(all->model[i - 1], bit) == 0)
+            return true;
+    return false;
+}
+
+static const redis_server *server_of(const char *instance) {
+    char shown[40];
+    for (int i = 0; i <= SHARDS; i++) {
+        const redis_server *one = i < SHARDS ? &shards[i] : &server;
+        snprintf(shown, sizeof shown, "127.0.0.1:%d", one->port);
+        if (strcmp(instance, shown) == 0 || strcmp(instance, one->socket) == 0)
+            return one;
+    }
+    fail_msg("nobody is %s", instance);
+    return NULL;
+}
+
+/* The bits that the part says are those of the model, and at the server they are set when it was an add. */
+static void check_part(told *all, const tamis_redis_traced_part *part) {
+    const redis_server *there = server_of(part->instance);
+    char bit[900], text[LINE];
+    int used = snprintf(text, sizeof text, "%s%.*s", all->lines[all->count] ? all->lines[all->count] : "",
+                        (int)part->key_size, (const char *)part->key);
+    assert_true(part->count > 0 && part->ns > 0 && part->ns < UINT64_C(600000000000));
+    for (size_t i = 0; i < part->count; i++) {
+        snprintf(bit, sizeof bit, "%s %.*s %" PRIu64, part->instance, (int)part->key_size,
+                 (const char *)part->key, part->offsets[i]);
+        if (part->bits[i] != knows(all, bit))
+            fail_msg("element %zu: %s was %u", all->count, bit, part->bits[i]);
+        if (!part->bits[i]) {
+            all->zeros[all->count]++;
+            if (all->adds)
+                all->model[all->model_count++] = strdup(bit);
+        }
+        if (all->adds && all->count % 16 == 0)
+            assert_int_equal(redis_server_number(there, "GETBIT %b %llu", part->key, part->key_size,
+                                                 (unsigned long long)part->offsets[i]),
+                             1);
+        used += snprintf(text + used, sizeof text - (size_t)used, " %" PRIu64, part->offsets[i]);
+    }
+    free(all->lines[all->count]);
+    all->lines[all->count] = strdup(text);
+}
+
+static void take(void *context, const tamis_redis_traced *one) {
+    told *all = context;
+    assert_true(all->count < TOLD);
+    assert_int_equal(one->adds, all->adds);
+    all->answers[all->count] = one->answer;
+    all->parts[all->count] = one->part_count;
+    all->zeros[all->count] = 0;
+    all->lines[all->count] = NULL;
+    for (size_t i = 0; i < one->part_count; i++)
+        check_part(all, &one->parts[i]);
+    all->count++;
+}
+
+/* ---- tests ---- */
+
+/* Added, added again, and asked: told as they are answered, with the same bits in the same order each time. */
+static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) {
+    static told all, before;
+    static tamis_answer answers[TOLD];
+    size_t probes = tamis_filter_plan(filter)->probes, several = 0;
+    for (int round = 0; round < 3; round++) {
+        all.adds = round < 2;
+        OK(tamis_redis_filter_trace(filter, take, &all, &err));
+        if (all.adds)
+            OK(tamis_filter_add_many(filter, keys, count, answers, NULL, &err));
+        else
+            OK(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
+        assert_int_equal(all.count, count);
+        for (size_t i = 0; i < count; i++) {
+            assert_int_equal(all.answers[i], answers[i]);
+            assert_true(answers[i] == (all.zeros[i] > 0 ? TAMIS_FRESH : TAMIS_SEEN));
+            assert_true(all.zeros[i] <= probes && all.parts[i] >= 1 && all.parts[i] <= most_parts);
+            several += all.parts[i] > 1;
+            if (round > 0) {
+                assert_int_equal(answers[i], TAMIS_SEEN);
+                assert_string_equal(all.lines[i], before.lines[i]);
+            }
+        }
+        forget(&before);
+        memcpy(before.lines, all.lines, count * sizeof *all.lines);
+        before.count = all.count;
+        all.count = 0;
+    }
+    assert_true((several > 0) == (most_parts > 1));
+    OK(tamis_redis_filter_trace(filter, NULL, NULL, &err));
+    OK(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
+    assert_int_equal(all.count, 0);
+    forget(&before);
+    end(&all);
+    tamis_filter_free(filter);
+}
+
+static void bits_are_told_as_they_were(void **state) {
+    (void)state;
+    begin();
+    check_filter(open_filter("t?expect=1000&fpr=0.01&partition=8192"), 300, 1);
+    check_filter(open_filter("j?layout=java&expect=1000&fpr=0.01"), 300, 1);
+    check_filter(open_filter("r?layout=redisson&expect=1000&fpr=0.01"), 300, 1);
+    check_filter(open_filter("p?layout=php2&bits=6000000000&probes=5"), 300, 1);
+    check_filter(open_filter("q?layout=php3&bits=6000000000&probes=5"), 300, 2);
+}
+
+/* Replies come from two servers, in any order. */
+static void elements_are_told_in_order(void **state) {
+    char uri[100];
+    tamis_redis *both;
+    tamis_filter *filter;
+    (void)state;
+    begin();
+    snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d", shards[0].port, shards[1].port);
+    OK(tamis_redis_open(&both, uri, NULL, &err));
+    OK(tamis_redis_filter_open(&filter, both, "q?layout=php2&bits=100000&probes=5", NULL, &err));
+    check_filter(filter, 300, 1);
+    tamis_redis_close(both);
+}
+
+/* The published run: an id of the Java class, its five bits. */
+static void take_published(void *context, const tamis_redis_traced *one) {
+    static const uint64_t offsets[] = {17799, 14920, 12041, 12190, 9311};
+    int *count = context;
+    ++*count;
+    assert_int_equal(one->struct_size, sizeof *one);
+    assert_int_equal(one->part_count, 1);
+    assert_int_equal(one->parts->count, 5);
+    assert_int_equal(one->parts->key_size, 4);
+    assert_memory_equal(one->parts->key, "bf:x", 4);
+    for (int i = 0; i < 5; i++) {
+        assert_true(one->parts->offsets[i] == offsets[i]);
+        assert_int_equal(one->parts->bits[i], *count > 1);
+    }
+}
+
+static void offsets_are_the_published_ones(void **state) {
+    int count = 0;
+    (void)state;
+    begin();
+    tamis_filter *filter = open_filter("x?layout=java&expect=3000&fpr=0.03");
+    OK(tamis_redis_filter_trace(filter, take_published, &count, &err));
+    OK(tamis_filter_add(filter, "76930242", 8, NULL, &err));
+    OK(tamis_filter_add(filter, "76930242", 8, NULL, &err));
+    OK(tamis_filter_contains(filter, "76930242", 8, &(tamis_answer){0}, &err));
+    assert_int_equal(count, 3);
+    tamis_filter_free(filter);
+}
+
+/* An add that was sent twice finds its own bits: each is told once, with the answer that was given. */
+static void count_unknown(void *context, const tamis_redis_traced *one) {
+    size_t *counts = context;
+    counts[0]++;
+    counts[1] += one->answer == TAMIS_UNKNOWN;
+}
+
+static void what_was_sent_twice_is_told_once(void **state) {
+    char uri[120];
+    size_t counts[2] = {0, 0}, unknown = 0;
+    tamis_filter *filter;
+    tamis_answer answers[100];
+    (void)state;
+    begin();
+    proxy *between = proxy_start(server.socket);
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/w?layout=java&expect=1000&fpr=0.01&retry_interval=1ms",
+             proxy_port(between));
+    OK(tamis_redis_filter_open(&filter, NULL, uri, NULL, &err));
+    OK(tamis_redis_filter_trace(filter, count_unknown, counts, &err));
+    proxy_arm(between, PROXY_REPLIES, PROXY_CUT, 100);
+    OK(tamis_filter_add_many(filter, keys, 100, answers, NULL, &err));
+    for (int i = 0; i < 100; i++)
+        unknown += answers[i] == TAMIS_UNKNOWN;
+    assert_true(unknown > 0);
+    assert_int_equal(counts[0], 100);
+    assert_int_equal(counts[1], unknown);
+    tamis_filter_free(filter);
+    proxy_stop(between);
+}
+
+static void memory_may_run_out(void **state) {
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    size_t counts[2] = {0, 0}, done = 1;
+    tamis_filter *filter;
+    (void)state;
+    begin();
+    options.allocator = &allocator;
+    OK(tamis_redis_filter_open(&filter, redis, "m?layout=java&expect=1000&fpr=0.01", &options, &err));
+    OK(tamis_redis_filter_trace(filter, count_unknown, counts, &err));
+    memory.fail_at = memory.requests + 2; /* the batch's own comes first */
+    FAILS(tamis_filter_add_many(filter, keys, 10, NULL, &done, &err), TAMIS_E_NOMEM, "out of memory");
+    assert_int_equal(done, 0);
+    assert_int_equal(counts[0], 0);
+    memory.fail_at = 0;
+    OK(tamis_filter_add_many(filter, keys, 10, NULL, &done, &err));
+    assert_int_equal(counts[0], 10);
+    tamis_filter_free(filter);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+static void other_filters_are_refused(void **state) {
+    (void)state;
+    tamis_filter *filter = make_filter(100, 0, 10);
+    FAILS(tamis_redis_filter_trace(filter, take, NULL, &err), TAMIS_E_UNSUPPORTED, "not in a Redis");
+    tamis_filter_free(filter);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_are_told_as_they_were),
+        cmocka_unit_test(elements_are_told_in_order),
+        cmocka_unit_test(offsets_are_the_published_ones),
+        cmocka_unit_test(what_was_sent_twice_is_told_once),
+        cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(other_filters_are_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
