@@ -22,8 +22,10 @@ enum { NOT_ASKED = 0xffff, AT_ONCE = 64 << 10 };
 
 typedef struct batch {
     const tamis_filter *filter;
-    const tamis__redis_filter *at;
+    tamis__redis_filter *at; /* its name is that of the member at hand */
     tamis__asked asked;
+    const tamis__members *members; /* NULL: of one filter alone */
+    const uint32_t *member_of;     /* of each element */
     bool adds;
     tamis_answer *answers; /* of the parts that were answered */
     uint8_t *left;         /* of each element: parts that were not */
@@ -48,6 +50,18 @@ tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *er
 }
 
 /* ---- places ---- */
+
+static size_t count_keys(const batch *all) {
+    return tamis__redis_all_keys(all->at) * (all->members ? all->members->count : 1);
+}
+
+/* Names the member that the Redis key of that number, among those of all members, is of; which of its own it is. */
+static size_t turn_to(const batch *all, size_t number) {
+    const size_t each = tamis__redis_all_keys(all->at);
+    if (all->members)
+        all->at->name = all->members->names[number / each];
+    return number % each;
+}
 
 static const tamis__spot *place(batch *all, size_t element) {
     if (all->placed != element)
@@ -87,14 +101,16 @@ static bool find_part(batch *all, size_t element, uint32_t number, uint32_t *key
     return true;
 }
 
+/* Of a Redis key of the element that was placed last. */
 static size_t number_of(const batch *all, uint32_t key) {
-    return (size_t)all->spot.server * all->at->keys + key;
+    const size_t member = all->members ? all->member_of[all->placed] : 0;
+    return (member * all->at->servers + all->spot.server) * all->at->keys + key;
 }
 
 /* A slot costs a name and a checksum, so it is asked for once a batch. */
 static uint32_t slot_of_key(const batch *all, size_t number) {
     if (all->slots[number] == NOT_ASKED)
-        all->slots[number] = (uint16_t)tamis__redis_key_slot(all->at, number);
+        all->slots[number] = (uint16_t)tamis__redis_key_slot(all->at, turn_to(all, number));
     return all->slots[number];
 }
 
@@ -114,8 +130,9 @@ static uint32_t slot(void *context, size_t i) {
 
 /* ---- putting ---- */
 
-static void put_key(const batch *all, uint32_t key, tamis__link *link) {
+static void put_key(const batch *all, size_t number, tamis__link *link) {
     char name[TAMIS__REDIS_KEY];
+    const uint32_t key = (uint32_t)(turn_to(all, number) % all->at->keys);
     size_t size = all->at->layout->key_name(all->at, key, name);
     tamis__link_word(link, name, size);
 }
@@ -123,7 +140,7 @@ static void put_key(const batch *all, uint32_t key, tamis__link *link) {
 static void put_block(const batch *all, const tamis__spot *spot, tamis__link *link) {
     tamis__link_command(link, 4);
     tamis__link_word(link, "GETRANGE", 8);
-    put_key(all, spot->key, link);
+    put_key(all, number_of(all, spot->key), link);
     tamis__link_number(link, (int64_t)spot->block);
     tamis__link_number(link, (int64_t)spot->block + TAMIS__REDIS_BLOCK - 1);
 }
@@ -131,7 +148,7 @@ static void put_block(const batch *all, const tamis__spot *spot, tamis__link *li
 static void put_bits(const batch *all, uint32_t key, uint32_t count, tamis__link *link) {
     tamis__link_command(link, 2 + (size_t)count * (all->adds ? 4 : 3));
     tamis__link_word(link, "BITFIELD", 8);
-    put_key(all, key, link);
+    put_key(all, number_of(all, key), link);
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         if (!is_in(all, j, key))
             continue;
@@ -160,7 +177,7 @@ static bool put_element(batch *all, size_t element, uint32_t number, tamis__link
 static void put_expiry(const batch *all, size_t number, bool sets, tamis__link *link) {
     tamis__link_command(link, sets ? 3 : 2);
     tamis__link_text(link, sets ? "PEXPIRE" : "PTTL");
-    put_key(all, (uint32_t)(number % all->at->keys), link);
+    put_key(all, number, link);
     if (sets)
         tamis__link_number(link, (int64_t)all->at->ttl_ms);
 }
@@ -195,13 +212,14 @@ static tamis_status has_bits(batch *all, size_t element, uint32_t number, const 
     return TAMIS_OK;
 }
 
-/* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. */
+/* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. Those of a
+ * family's member come into being with the adds. */
 static tamis_status has_in_block(batch *all, size_t element, const tamis__reply *reply, bool *has_all,
                                  tamis_error *err) {
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_strange(all->at, err);
     const tamis__spot *spot = place(all, element);
-    all->cut = all->cut || reply->size < TAMIS__REDIS_BLOCK;
+    all->cut = all->cut || (reply->size < TAMIS__REDIS_BLOCK && !all->at->is_family);
     *has_all = true;
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         uint64_t offset = spot->offsets[j] - spot->block * 8;
@@ -270,7 +288,7 @@ static tamis_status take_end(void *context, size_t i, const tamis__reply *reply,
 
 /* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
 static tamis_status end_endless(batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {.count = tamis__redis_all_keys(all->at),
+    const tamis__exchange exchange = {.count = count_keys(all),
                                       .context = all,
                                       .ask = put_end,
                                       .take = take_end,
@@ -313,7 +331,7 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     all->elements = all->asked.count * at->parts;
     exchange.barriers[0] = all->elements;
     exchange.barriers[1] = all->elements + all->checks;
-    exchange.count = exchange.barriers[1] + (must_expire(at, all->adds) ? tamis__redis_all_keys(at) : 0);
+    exchange.count = exchange.barriers[1] + (must_expire(at, all->adds) ? count_keys(all) : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
     if (status == TAMIS_OK && redone && all->checks > 0)
         status = run_checks(all, err);
@@ -352,7 +370,7 @@ static bool is_moot(batch *all, tamis_status status) {
 /* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                              tamis_error *err) {
-    const size_t count = all->asked.count, keys = tamis__redis_all_keys(all->at);
+    const size_t count = all->asked.count, keys = count_keys(all);
     const size_t size = 2 * count + keys * (2 + sizeof *all->slots);
     uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
@@ -377,9 +395,9 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ui
     return status;
 }
 
-static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
-                        tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, const tamis__members *members,
+                        bool adds, tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_hash hash;
     *done = 0;
     if (filter->hasher->locked && asked->keys) /* its secret was not given: says so */
@@ -388,7 +406,8 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;
         size_t some = 0;
-        batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
+        batch all = {.filter = filter, .at = at, .members = members, .adds = adds, .placed = SIZE_MAX};
+        all.member_of = members ? members->of + *done : NULL;
         all.asked =
             (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                            asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
@@ -399,7 +418,7 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
 }
 
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__redis_filter *at = tamis__redis_of(filter);
     batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
     size_t none = 0;
     uint64_t fresh = 0;
@@ -411,7 +430,7 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
 tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
-    tamis_status status = ask(filter, asked, true, answers, done, &fresh, err);
+    tamis_status status = ask(filter, asked, NULL, true, answers, done, &fresh, err);
     filter->added += fresh;
     return status;
 }
@@ -419,5 +438,16 @@ tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, t
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
-    return ask(filter, asked, false, answers, done, &fresh, err);
+    return ask(filter, asked, NULL, false, answers, done, &fresh, err);
+}
+
+tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__asked *asked,
+                                      const tamis__members *members, bool adds, tamis_answer *answers,
+                                      size_t *done, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(family);
+    const tamis_key own = at->name;
+    uint64_t fresh = 0;
+    tamis_status status = ask(family, asked, members, adds, answers, done, &fresh, err);
+    at->name = own;
+    return status;
 }
