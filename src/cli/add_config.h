@@ -10,6 +10,7 @@ enum {
     ADD_PRINT,
     ADD_OVERFILL,
     ADD_SECRET,
+    ADD_DELIMITER,
     ADD_ZERO,
     ADD_MAX_RECORD,
     ADD_TYPE,
@@ -40,6 +41,8 @@ typedef struct add_config {
     const char *secret_file; /* NULL: none */
     add_print print;
     bool overfill;
+    bool is_family; /* `filter` is one of many: cli_family.h */
+    char delimiter;
 } add_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */

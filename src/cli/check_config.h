@@ -12,6 +12,7 @@ enum {
     CHECK_COUNT,
     CHECK_FOLLOW,
     CHECK_SECRET,
+    CHECK_DELIMITER,
     CHECK_ZERO,
     CHECK_MAX_RECORD,
     CHECK_TYPE,
@@ -46,6 +47,8 @@ typedef struct check_config {
     bool invert;
     bool count;
     bool follow;
+    bool is_family; /* the one filter is one of many: cli_family.h */
+    char delimiter;
     bool marks; /* records are printed with the names of the filters that have them */
 } check_config;
 

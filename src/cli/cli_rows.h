@@ -51,6 +51,13 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI
         .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
     }
 
+#define CLI_ROW_DELIMITER                                                                                    \
+    {                                                                                                        \
+        .name = "delimiter", .type = CLI_TEXT, .value = "BYTE", .fallback = "tab",                           \
+        .help = "What stands between the fields that {N} in FILTER takes from a record.",                    \
+        .more = "One byte, and none is quoted by another. See Families below."                               \
+    }
+
 /* ---- how a filter is written ---- */
 
 #define CLI_ROW_GZIP                                                                                         \
