@@ -134,6 +134,7 @@ const cli_command cmd_add = {
     .examples = add_examples,
     .json_about = "The summary of --json is one object on a line of standard error:",
     .json = add_json,
+    .notes = add_notes,
     .files = cli_file_files,
     .run = run_add,
 };

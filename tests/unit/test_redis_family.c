@@ -299,6 +299,24 @@ static void one_hash_has_the_plan_of_all(void **state) {
     tamis_redis_family_free(other);
 }
 
+static void a_family_outlives_its_members(void **state) {
+    (void)state;
+    begin();
+    tamis_redis_family *family = open_family("f?expect=100&fpr=0.001&ttl=1h&renew=create");
+    pairs[0] = pair_of("a", "k");
+    pairs[1] = pair_of("b", "k");
+    add(family, 1);
+    redis_server_ask(&server, "PEXPIRE tamis:{f} 100000");
+    char name[100];
+    snprintf(name, sizeof name, "%s", redis_server_ask(&server, "KEYS tamis:{a:*"));
+    redis_server_ask(&server, "PEXPIRE %s 50000", name);
+    add(family, 2);
+    assert_true(redis_server_number(&server, "PTTL tamis:{f}") > 3500000);
+    assert_true(redis_server_number(&server, "PTTL %s", name) <= 50000);
+    assert_int_equal(figure("keyspace", "expires="), 3);
+    tamis_redis_family_free(family);
+}
+
 static void a_family_is_no_filter_and_a_filter_no_family(void **state) {
     tamis_filter *filter = NULL;
     tamis_redis_family *family = NULL;
@@ -336,6 +354,11 @@ static void a_family_may_be_dropped_and_made_anew(void **state) {
     assert_true(count_answers(1000, TAMIS_FRESH) > 990);
     ask(next, 1000);
     assert_int_equal(count_answers(1000, TAMIS_SEEN), 1000);
+    OK(tamis_redis_alias(redis, "alias", "f", &err));
+    tamis_redis_family *alias = open_family("alias");
+    ask(alias, 1000);
+    assert_int_equal(count_answers(1000, TAMIS_SEEN), 1000);
+    tamis_redis_family_free(alias);
     tamis_redis_family_free(family);
     tamis_redis_family_free(next);
 }
@@ -461,6 +484,7 @@ int main(void) {
         cmocka_unit_test(what_is_no_family_is_refused),
         cmocka_unit_test(each_member_expires_by_itself),
         cmocka_unit_test(one_hash_has_the_plan_of_all),
+        cmocka_unit_test(a_family_outlives_its_members),
         cmocka_unit_test(a_family_is_no_filter_and_a_filter_no_family),
         cmocka_unit_test(a_family_may_be_dropped_and_made_anew),
         cmocka_unit_test(keys_are_hashed_under_the_secret),

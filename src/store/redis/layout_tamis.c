@@ -461,8 +461,8 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     }
     i -= footers;
     if ((i == CHECK_ALIAS && at->target_size == 0) ||
-        (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !at->renewed)))
-        return false;
+        (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !(at->renewed || at->is_family))))
+        return false; /* a family's members are made one after the other, and it outlives them all */
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
     tamis__link_command(link, i == CHECK_PLAN ? 4 : 3);
     tamis__link_text(link, i == CHECK_PLAN ? "HMGET" : i == CHECK_ALIAS ? "HGET" : "PEXPIRE");
