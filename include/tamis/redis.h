@@ -2,7 +2,7 @@
 #ifndef TAMIS_REDIS_H
 #define TAMIS_REDIS_H
 
-/* Filters in bitmaps of a Redis: library libtamis-redis. Not part of tamis/tamis.h, so that who embeds a filter
+/* Filters in bitmaps of a Redis: library libtamis-redis; many small ones at once: tamis/redis_family.h. Not part of tamis/tamis.h, so that who embeds a filter
  * inherits nothing else. */
 
 #include <stdbool.h>

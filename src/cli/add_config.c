@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/add_config.h"
 
+#include "cli/cli_family.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 #include "cli/cli_trace.h"
 
 static const char *const prints[] = {"none", "fresh", "seen", NULL};
@@ -24,6 +26,7 @@ const cli_option add_options[ADD_OPTIONS] = {
                           "stays as it was."},
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_TRACE] = CLI_ROW_TRACE,
+    [ADD_DELIMITER] = CLI_ROW_DELIMITER,
     [ADD_ZERO] = CLI_ROW_ZERO,
     [ADD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [ADD_TYPE] = CLI_ROW_TYPE("record"),
@@ -81,6 +84,8 @@ const cli_example add_examples[] = {
      "Numbers as the type that the filter was made with."},
     {NULL, NULL}};
 
+const char *const add_notes[] = {CLI_NOTE_FAMILY, NULL};
+
 /* In the order in which they are printed. */
 const cli_entry add_json[] = {
     {"records", "Records read."},
@@ -113,9 +118,12 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     config->secret_file = values[ADD_SECRET].text;
     config->print = (add_print)values[ADD_PRINT].number;
     config->overfill = values[ADD_OVERFILL].given;
+    config->is_family = cli_server_is_family(config->filter);
     if (cli_stream_configure(&config->stream, values + ADD_ZERO, values + ADD_STATS, args->operands + 1,
                              args->operand_count - 1, config->print != ADD_PRINT_NONE, err) != CLI_DONE ||
-        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != CLI_DONE)
+        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != CLI_DONE ||
+        cli_family_delimiter(&config->delimiter, &values[ADD_DELIMITER], config->is_family,
+                             config->stream.terminator, err) != CLI_DONE)
         return CLI_FAILED;
     if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;

@@ -11,6 +11,7 @@ enum {
     ADD_OVERFILL,
     ADD_SECRET,
     ADD_TRACE,
+    ADD_DELIMITER,
     ADD_ZERO,
     ADD_MAX_RECORD,
     ADD_TYPE,
@@ -30,7 +31,7 @@ typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_p
 
 extern const cli_option add_options[ADD_OPTIONS];
 extern const cli_conflict add_conflicts[ADD_CONFLICTS];
-extern const char *const add_description[], *const add_exits[];
+extern const char *const add_description[], *const add_exits[], *const add_notes[];
 extern const cli_example add_examples[];
 extern const cli_entry add_json[];
 
@@ -42,6 +43,8 @@ typedef struct add_config {
     add_print print;
     bool overfill;
     bool trace;
+    bool is_family; /* `filter` is one of many: cli_family.h */
+    char delimiter;
 } add_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */

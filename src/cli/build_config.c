@@ -115,6 +115,8 @@ static int check_server(build_config *config, tamis_error *err) {
 
     if (!cli_server_is_uri(config->output))
         return CLI_DONE;
+    if (cli_server_refuse_family(config->output, err) != CLI_DONE)
+        return CLI_FAILED;
     if (config->format != TAMIS_FORMAT_AUTO || config->packing != TAMIS_PACKING_NONE ||
         config->about.label_count > 0 || config->about.has_version)
         return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_family.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_server.h"
 #include "cli/cli_trace.h"
@@ -27,8 +28,9 @@ typedef struct member {
 
 struct check_ask {
     const check_config *config;
-    size_t count; /* of members that are open */
-    size_t room;  /* keys that the arrays have room for */
+    cli_family *family; /* NULL: members are asked */
+    size_t count;       /* of members that are open */
+    size_t room;        /* keys that the arrays have room for */
     tamis_hash *hashes;
     tamis_answer *rows; /* count rows of `room` */
     char *mark;         /* room for all names */
@@ -124,6 +126,14 @@ static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *
     return code;
 }
 
+static int open_family(check_ask *ask, const cli_secret *secrets, tamis_error *err) {
+    const check_config *config = ask->config;
+    const cli_family_want want = {config->filters[0], config->delimiter,   false,
+                                  config->trace,      config->stream.form, secrets};
+
+    return cli_family_open(&ask->family, &want, err);
+}
+
 int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secrets, tamis_error *err) {
     size_t names = 1;
     check_ask *made = calloc(1, sizeof *made + config->filter_count * sizeof made->members[0]);
@@ -135,7 +145,9 @@ int check_ask_open(check_ask **ask, const check_config *config, const cli_secret
         return fail_nomem(err);
     made->config = config;
     made->mark = malloc(names);
-    code = made->mark == NULL ? fail_nomem(err) : open_members(made, secrets, err);
+    code = made->mark == NULL  ? fail_nomem(err)
+           : config->is_family ? open_family(made, secrets, err)
+                               : open_members(made, secrets, err);
     if (code == CLI_DONE)
         *ask = made;
     else
@@ -148,6 +160,7 @@ void check_ask_free(check_ask *ask) {
         return;
     for (size_t i = 0; i < ask->count; i++)
         tamis_filter_free(ask->members[i].filter);
+    cli_family_free(ask->family);
     free(ask->hashes);
     free(ask->rows);
     free(ask->mark);
@@ -202,9 +215,10 @@ static tamis_status ask_all(check_ask *ask, const tamis_key *keys, size_t count,
                             size_t *done, tamis_error *err) {
     tamis_status status;
 
-    if (ask->count == 1) {
+    if (ask->family != NULL)
+        return cli_family_ask(ask->family, keys, count, answers, done, err);
+    if (ask->count == 1)
         return tamis_filter_contains_many(ask->members[0].filter, keys, count, answers, done, err);
-    }
     *done = 0;
     status = ask_members(ask, keys, count, err);
     if (status != TAMIS_OK)
@@ -230,6 +244,13 @@ tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, 
     if (!ask->found && *done > 0)
         ask->found = memchr(answers, wanted, *done) != NULL;
     return status;
+}
+
+void check_ask_place(void *context, const char *input, uint64_t record) {
+    const check_ask *ask = context;
+
+    if (ask->family != NULL)
+        cli_family_place(ask->family, input, record);
 }
 
 tamis_key check_ask_mark(void *context, size_t i) {

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "cli/cli_family.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 #include "cli/cli_trace.h"
 
 const cli_option check_options[CHECK_OPTIONS] = {
@@ -54,6 +56,7 @@ const cli_option check_options[CHECK_OPTIONS] = {
                           "with; one that none takes is an error.",
                       .many = true},
     [CHECK_TRACE] = CLI_ROW_TRACE,
+    [CHECK_DELIMITER] = CLI_ROW_DELIMITER,
     [CHECK_ZERO] = CLI_ROW_ZERO,
     [CHECK_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [CHECK_TYPE] = CLI_ROW_TYPE("record"),
@@ -76,6 +79,33 @@ const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
     {CHECK_PROGRESS, CHECK_NO_PROGRESS, "one shows what the other hides"},
     {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
 };
+
+/* A family takes names from records, so there have to be some; and it is asked alone. */
+static int check_family(check_config *config, const cli_value *delimiter, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
+
+    config->is_family = false;
+    for (size_t i = 0; i < config->filter_count; i++) {
+        if (!cli_server_is_family(config->filters[i]))
+            continue;
+        config->is_family = true;
+        if (config->filter_count > 1)
+            return cli_fail(err,
+                            "--filter '%.300s': names a family of filters; ask it alone, or name one of them",
+                            cli_server_show(config->filters[i], shown));
+        if (config->key_count > 0)
+            return cli_fail(
+                err,
+                "--key: contradicts '%.300s', which takes fields of a record; name one filter, or "
+                "give records",
+                cli_server_show(config->filters[i], shown));
+        if (config->secret_count > 1)
+            return cli_fail(err, "--secret-file '%.300s': a family has one secret; leave this one out",
+                            config->secret_files[1]);
+    }
+    return cli_family_delimiter(&config->delimiter, delimiter, config->is_family, config->stream.terminator,
+                                err);
+}
 
 int check_configure(check_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
@@ -111,6 +141,8 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     for (size_t i = 0; config->trace && i < config->filter_count; i++)
         if (cli_trace_check(config->filters[i], err) != CLI_DONE)
             return CLI_FAILED;
+    if (check_family(config, &values[CHECK_DELIMITER], err) != CLI_DONE)
+        return CLI_FAILED;
     if (!config->stream.quiet && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
     for (size_t i = 0; i < config->secret_count; i++)

@@ -13,6 +13,7 @@ enum {
     CHECK_FOLLOW,
     CHECK_SECRET,
     CHECK_TRACE,
+    CHECK_DELIMITER,
     CHECK_ZERO,
     CHECK_MAX_RECORD,
     CHECK_TYPE,
@@ -48,6 +49,8 @@ typedef struct check_config {
     bool count;
     bool follow;
     bool trace;
+    bool is_family; /* the one filter is one of many: cli_family.h */
+    char delimiter;
     bool marks; /* records are printed with the names of the filters that have them */
 } check_config;
 

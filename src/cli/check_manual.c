@@ -2,6 +2,8 @@
 /* What help and manual of check say besides its options. */
 #include "cli/check_config.h"
 
+#include "cli/cli_rows.h"
+
 const char *const check_description[] = {
     "Print the records that are in FILTER, a file that build, add or another program made.",
     "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given, as "
@@ -64,6 +66,7 @@ const char *const check_notes[] = {
     "they "
     "came. One that is no key ends the run, after those before it are answered; leave such out with grep, as "
     "by grep -E '^[+-]?[0-9]+$' for numbers.",
+    CLI_NOTE_FAMILY,
     "The names before a record are those of the command line: a name with a comma in it is better given by "
     "another one.",
     NULL};

@@ -37,7 +37,7 @@ bool cli_key_is_plain(cli_key_form form) {
 /* ---- errors ---- */
 
 /* "input: record 7 'text': reason; remedy" */
-static int fail_at(cli_key_place place, const tamis_key *text, const char *why, tamis_error *err) {
+int cli_key_fail(cli_key_place place, const tamis_key *text, const char *why, tamis_error *err) {
     const unsigned char *bytes = text->data;
     char shown[SHOWN + 1];
     size_t size = 0;
@@ -58,7 +58,7 @@ static int fail_text(cli_key_place place, const tamis_key *text, tamis_error *er
     const char *told = cli_why(err, &length);
 
     snprintf(why, sizeof why, "%.*s", length, told);
-    fail_at(place, text, why, err);
+    cli_key_fail(place, text, why, err);
     cli_remedy(err, "give UTF-8, or --type bytes");
     return CLI_FAILED;
 }
@@ -109,7 +109,7 @@ static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cl
                      "byte 0x%02X at offset %zu is no hexadecimal digit; give two digits for each byte, or "
                      "leave --hex out",
                      digits[i], i);
-            return fail_at(place, text, why, err);
+            return cli_key_fail(place, text, why, err);
         }
         if (i % 2 == 0 && i + 1 < text->size)
             maker->bytes[i / 2] = (unsigned char)(value << 4);
@@ -119,7 +119,7 @@ static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cl
     if (text->size % 2 == 0)
         return CLI_DONE;
     snprintf(why, sizeof why, "an odd number of hexadecimal digits, %zu; give two for each byte", text->size);
-    return fail_at(place, text, why, err);
+    return cli_key_fail(place, text, why, err);
 }
 
 /* Decimal with an optional sign, the whole of it. */
@@ -147,7 +147,7 @@ static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t
              : i == first   ? "not a whole number"
                             : "out of range",
              min, max);
-    return fail_at(place, text, why, err);
+    return cli_key_fail(place, text, why, err);
 }
 
 /* Puts one key and ends it. Text that is no UTF-8 the sink tells later. */

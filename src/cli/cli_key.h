@@ -30,6 +30,9 @@ typedef struct cli_key_place {
     uint64_t number;   /* from 1 */
 } cli_key_place;
 
+/* "input: record 7 'text': why", which ends in "; what to do". */
+int cli_key_fail(cli_key_place place, const tamis_key *text, const char *why, tamis_error *err);
+
 /* Makes keys of their texts, batch by batch, in memory that it keeps. */
 typedef struct cli_key_maker cli_key_maker;
 

@@ -51,6 +51,23 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI
         .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
     }
 
+#define CLI_ROW_DELIMITER                                                                                    \
+    {                                                                                                        \
+        .name = "delimiter", .type = CLI_TEXT, .value = "BYTE", .fallback = "tab",                           \
+        .help = "What stands between the fields that {N} in FILTER takes from a record.",                    \
+        .more = "One byte; nothing quotes one within a field. The notes say more of such filters."           \
+    }
+#define CLI_NOTE_FAMILY                                                                                      \
+    "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of its " \
+    "URI {1} stands for the first field of a record, {2} for the second, and so on; its other fields, with " \
+    "the delimiters between them, are the key. A record without such a field, or with no other, ends the "   \
+    "run when those before it are answered, and so does one that names a filter with no byte, or with more " \
+    "than 512. All names of a batch are asked in one round trip. Of layouts java and php1 to php3 each is "  \
+    "just the filter of its name, which other programs share and other commands take; of layout tamis the "  \
+    "family has one plan, under its name with * for each field, and is what tamis redis drops and expires. " \
+    "A filter of a family that is gone reads as one without keys: keep them from eviction. Braces that "     \
+    "stand for no field are bytes of the name; one that would is written %7B."
+
 /* ---- how a filter is written ---- */
 
 #define CLI_ROW_GZIP                                                                                         \

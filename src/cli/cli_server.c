@@ -2,6 +2,7 @@
 #include "cli/cli_server.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <tamis/redis.h>
@@ -12,10 +13,58 @@ bool cli_server_is_uri(const char *name) {
     return colon != NULL && colon != name && strcspn(name, "/") > (size_t)(colon - name);
 }
 
+const char *cli_server_name(const char *uri, size_t *size) {
+    const char *host = strstr(uri, "://"), *at = host != NULL ? host + 3 : uri, *end = at + strcspn(at, "?"),
+               *name = end;
+
+    at += strcspn(at, "/?");
+    for (; at < end; at++)
+        if (*at == '/')
+            name = at + 1;
+    *size = (size_t)(end - name);
+    return name;
+}
+
+size_t cli_server_field(const char *at, uint64_t *field) {
+    size_t digits = *at == '{' ? strspn(at + 1, "0123456789") : 0;
+
+    if (digits == 0 || at[1 + digits] != '}')
+        return 0;
+    *field = digits > 18 ? UINT64_MAX : strtoull(at + 1, NULL, 10);
+    return digits + 2;
+}
+
+bool cli_server_is_family(const char *uri) {
+    uint64_t field;
+    size_t size;
+    const char *at;
+
+    if (!cli_server_is_uri(uri))
+        return false;
+    at = cli_server_name(uri, &size);
+    for (const char *end = at + size; at < end; at++)
+        if (cli_server_field(at, &field) > 0)
+            return true;
+    return false;
+}
+
+int cli_server_refuse_family(const char *uri, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
+
+    if (!cli_server_is_family(uri))
+        return CLI_DONE;
+    return cli_fail(err,
+                    "%.300s: names a family of filters, which add and check alone take; name one of them, or "
+                    "write a brace that is meant as %%7B",
+                    cli_server_show(uri, shown));
+}
+
 int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
                     tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
 
+    if (cli_server_refuse_family(uri, err) != CLI_DONE)
+        return CLI_FAILED;
     options.create = create;
     if (secret != NULL) {
         options.secret = secret->bytes;
@@ -37,6 +86,8 @@ int cli_server_pull(tamis_filter **filter, tamis_error *err) {
 }
 
 int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *err) {
+    if (cli_server_refuse_family(uri, err) != CLI_DONE)
+        return CLI_FAILED;
     return tamis_redis_push(filter, NULL, uri, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 

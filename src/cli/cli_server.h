@@ -14,6 +14,15 @@
 /* Whether a name is a URI: what stands before "://" has no slash. */
 bool cli_server_is_uri(const char *name);
 
+/* What stands in a URI where a filter is named, not decoded; of no filter *size is 0. */
+const char *cli_server_name(const char *uri, size_t *size);
+/* The size of a {N} that stands at `at`, of field N, 0 where none does: other braces are bytes of the name. */
+size_t cli_server_field(const char *at, uint64_t *field);
+/* Whether a name is a URI whose name of a filter has such fields: see cli_family.h. */
+bool cli_server_is_family(const char *uri);
+/* CLI_FAILED where it is, for who wants one filter. */
+int cli_server_refuse_family(const char *uri, tamis_error *err);
+
 /* The filter of that URI. `create`: it is made if it is not there and the URI says how. secret may be NULL. */
 int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
                     tamis_error *err);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <tamis/redis.h>
-
 #include "cli/cli_server.h"
 
 /* As in a URI, so that no byte of it ends a word or a line. */
@@ -59,6 +57,10 @@ int cli_trace_check(const char *name, tamis_error *err) {
         return CLI_DONE;
     return cli_fail(err, "--trace: '%.300s' is a file, and only filters in a Redis are traced; leave it out",
                     name);
+}
+
+void cli_trace_family(tamis_redis_family *family) {
+    tamis_redis_family_trace(family, print_line, NULL);
 }
 
 int cli_trace_begin(tamis_filter *filter, tamis_error *err) {

@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_CLI_TRACE_H
 #define TAMIS_CLI_CLI_TRACE_H
 
-#include <tamis/filter.h>
+#include <tamis/redis_family.h>
 
 #include "cli/cli.h"
 
@@ -25,5 +25,6 @@
 int cli_trace_check(const char *name, tamis_error *err);
 /* Traces a filter that was opened. */
 int cli_trace_begin(tamis_filter *filter, tamis_error *err);
+void cli_trace_family(tamis_redis_family *family);
 
 #endif

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/add_config.h"
+#include "cli/cli_family.h"
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_progress.h"
@@ -15,6 +16,7 @@ typedef struct add_run {
     int stop_fd;
     tamis_lock *lock;
     tamis_filter *filter;
+    cli_family *family;    /* or this one, and no filter */
     tamis_packing packing; /* of its file */
     cli_summary summary;
 } add_run;
@@ -26,16 +28,23 @@ static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, 
 
 static tamis_status stream(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
+    cli_stream records = config->stream;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
 
     service.context = run->filter;
     service.ask = add_keys;
+    if (run->family != NULL) {
+        service.context = run->family;
+        service.ask = cli_family_ask;
+        service.place = cli_family_place;
+        records.form = (cli_key_form){CLI_KEY_BYTES, false}; /* it makes keys of parts of them */
+    }
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
     options.durable = true; /* a filter on the disk must not know records that are not there themselves */
     options.stop_fd = run->stop_fd;
-    return cli_stream_run(&config->stream, &service, &options, &run->summary.stats, err);
+    return cli_stream_run(&records, &service, &options, &run->summary.stats, err);
 }
 
 /* Holds the file from before it is read until after it is saved: nobody's adds are lost. */
@@ -43,6 +52,7 @@ static int open_held(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_filter_file file;
     cli_secret secret;
+    const cli_secret *given = config->secret_file != NULL ? &secret : NULL;
     int code;
 
     if (config->secret_file != NULL) {
@@ -51,9 +61,15 @@ static int open_held(add_run *run, tamis_error *err) {
             return code;
     }
     file.path = config->filter;
-    file.secret = config->secret_file != NULL ? &secret : NULL;
+    file.secret = given;
     file.access = config->overfill ? CLI_OVERFILL : CLI_CHANGE;
-    code = cli_filter_hold(&run->lock, &run->filter, &file, &run->packing, err);
+    if (config->is_family)
+        code = cli_family_open(&run->family,
+                               &(cli_family_want){config->filter, config->delimiter, true, config->trace,
+                                                  config->stream.form, given},
+                               err);
+    else
+        code = cli_filter_hold(&run->lock, &run->filter, &file, &run->packing, err);
     if (config->secret_file != NULL)
         cli_secret_forget(&secret);
     return code;
@@ -76,16 +92,16 @@ static int add(add_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
-    if (status == TAMIS_OK &&
+    if (status == TAMIS_OK && run->family == NULL &&
         cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err) != CLI_DONE)
         status = err->status;
-    else if (status == TAMIS_E_FULL)
+    else if (status == TAMIS_E_FULL && run->family == NULL)
         fail_full(run, err);
     run->summary.seconds = cli_progress_now() - begun;
     if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->summary.stats.records > 0 &&
         !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
-    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+    if (status == TAMIS_OK && run->family == NULL && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_overfull(run->filter, path, CLI_FILTER_LARGER);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
@@ -99,11 +115,12 @@ static int run_add(const cli_args *args, tamis_error *err) {
     if (add_configure(&run.config, args, err) != CLI_DONE || cli_signals_begin(&run.stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
     code = open_held(&run, err);
-    if (code == CLI_DONE && run.config.trace)
+    if (code == CLI_DONE && run.config.trace && run.family == NULL)
         code = cli_trace_begin(run.filter, err);
     if (code == CLI_DONE)
         code = add(&run, err);
     tamis_filter_free(run.filter);
+    cli_family_free(run.family);
     tamis_file_unlock(run.lock);
     return code;
 }
@@ -121,6 +138,7 @@ const cli_command cmd_add = {
     .examples = add_examples,
     .json_about = "The summary of --json is one object on a line of standard error:",
     .json = add_json,
+    .notes = add_notes,
     .files = cli_file_files,
     .run = run_add,
 };

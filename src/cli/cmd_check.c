@@ -16,17 +16,21 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
                            tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    cli_stream records = config->stream;
     const char *output = config->count || config->stream.quiet ? NULL : "-";
 
     service.context = ask;
     service.ask = check_ask_keys;
+    service.place = check_ask_place;
+    if (config->is_family) /* it makes keys of parts of them */
+        records.form = (cli_key_form){CLI_KEY_BYTES, false};
     service.mark = config->marks ? check_ask_mark : NULL;
     service.enough = config->stream.quiet ? check_ask_found : NULL;
     options.output = config->invert ? output : NULL;
     options.duplicates = config->invert ? NULL : output;
     options.follow = config->follow;
     options.stop_fd = stop_fd;
-    return cli_stream_run(&config->stream, &service, &options, stats, err);
+    return cli_stream_run(&records, &service, &options, stats, err);
 }
 
 /* Prints the keys that are to be, of those that were answered. */

@@ -82,6 +82,9 @@ static int run_redis(const cli_args *args, tamis_error *err) {
         if (!cli_server_is_uri(args->operands[1]))
             return cli_fail(err, "redis %s: '%.200s' is no URI; write redis://host:port/NAME", name,
                             args->operands[1]);
+        for (size_t j = 0; j < count; j++)
+            if (cli_server_refuse_family(args->operands[1 + j], err) != CLI_DONE)
+                return CLI_FAILED;
         return action->run(args->operands + 1, count, err);
     }
     return cli_fail(err, "redis: %s%.60s%s; give alias, drop, expire or unalias", name == NULL ? "" : "'",

@@ -7,6 +7,7 @@
  *     redis_filter make URI     the same, and makes the filter where it is not there
  *     redis_filter ask URI
  *     redis_filter clear URI
+ *     redis_filter family URI   adds each key to the filters `seen` and `unseen` of a family, a letter of it to the second
  *     redis_filter places SERVERS NAME?layout=php3&...   of no server: "server key:offset ..." for each key
  *
  * A key is a line of hexadecimal digits.
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include <tamis/redis_family.h>
 
 #include "store/redis/redis_filter.h"
 
@@ -63,6 +64,22 @@ static void ask_all(tamis_filter *filter, bool adds) {
     }
 }
 
+static void add_to_family(const char *uri) {
+    static uint8_t bytes[AT_ONCE][ROOM];
+    static tamis_key keys[AT_ONCE];
+    static tamis_redis_pair pairs[2 * AT_ONCE];
+    tamis_redis_family *family;
+    must(tamis_redis_family_open(&family, NULL, uri, NULL, &err));
+    for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
+        for (size_t i = 0; i < count; i++) {
+            pairs[2 * i] = (tamis_redis_pair){{"seen", 4}, keys[i]};
+            pairs[2 * i + 1] = (tamis_redis_pair){{"unseen", 6}, {keys[i].data, keys[i].size > 0}};
+        }
+        must(tamis_redis_family_add_many(family, pairs, 2 * count, NULL, NULL, &err));
+    }
+    tamis_redis_family_free(family);
+}
+
 static const tamis__layout *layout_of(tamis__redis_uri *uri) {
     static const tamis__layout *const known[] = {&tamis__layout_php1, &tamis__layout_php2,
                                                  &tamis__layout_php3};
@@ -83,6 +100,7 @@ static void show_places(uint32_t servers, const char *name) {
     at.uri = &at.named;
     must(tamis__redis_uri_parse_name(&at.named, name, &filter.allocator, &err));
     at.layout = layout_of(at.uri);
+    at.name = (tamis_key){at.uri->name, at.uri->name_size};
     must(at.layout->open(&filter, &options, &err));
     for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
         for (size_t i = 0; i < count; i++) {
@@ -108,8 +126,12 @@ int main(int argc, char **argv) {
         show_places((uint32_t)strtoul(argv[2], NULL, 10), argv[3]);
         return 0;
     }
+    if (argc == 3 && strcmp(argv[1], "family") == 0) {
+        add_to_family(argv[2]);
+        return 0;
+    }
     if (argc != 3) {
-        fprintf(stderr, "usage: redis_filter add|make|ask|clear URI, or places SERVERS NAME\n");
+        fprintf(stderr, "usage: redis_filter add|make|ask|clear|family URI, or places SERVERS NAME\n");
         return 2;
     }
     options.create = strcmp(argv[1], "make") == 0;

@@ -48,6 +48,10 @@ both() {
     tamis add <"$work/others" | sort -u | grep -qx 1 || die "php$*: tamis does not see what php added"
     php clear
     [ -z "$(redis_dump)" ] || die "php$1: php does not remove what tamis wrote"
+    # A family's filter of that name, beside another one.
+    tamis family <"$work/keys"
+    php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$*: php does not see what a family wrote"
+    for socket in "${sockets[@]}"; do redis-cli -s "$socket" flushall >/dev/null; done
 }
 
 # Names and bytes of all there is on each server.

@@ -19,6 +19,7 @@
 
 #include "store/redis/redis_int.h"
 #include "support/redis_cluster.h"
+#include "support/redis_families.h"
 #include "support/redis_whole.h"
 
 enum { MOST = 100000, BATCH = 500 };
@@ -206,6 +207,30 @@ static void wants_redissons_keys_in_one_place(void **state) {
         add(filter, 0, 10);
         assert_all_in(filter, 10);
         tamis_filter_free(filter);
+    }
+    tamis_redis_close(redis);
+}
+
+static void families_are_on_all_masters(void **state) {
+    static const char *const families[] = {"user:*?expect=100&fpr=0.001&ttl=1h",
+                                           "f?layout=java&expect=100&fpr=0.001&ttl=1h&renew=create"};
+    (void)state;
+    tamis_redis *redis = open_cluster("");
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        size_t made, there = 0;
+        for (unsigned j = 0; j < CLUSTER_MASTERS; j++)
+            redis_server_ask(cluster_master(j * 5461 + 100), "FLUSHALL");
+        made = redis_families_fill(redis, families[i]);
+        for (unsigned j = 0; j < CLUSTER_MASTERS; j++) {
+            const redis_server *master = cluster_master(j * 5461 + 100);
+            char expires[40];
+            const long long some = redis_server_number(master, "DBSIZE");
+            assert_true(some > 100);
+            snprintf(expires, sizeof expires, "keys=%lld,expires=%lld", some, some);
+            assert_non_null(strstr(redis_server_ask(master, "INFO keyspace"), expires));
+            there += (size_t)some;
+        }
+        assert_int_equal(there, made);
     }
     tamis_redis_close(redis);
 }
@@ -411,6 +436,7 @@ int main(void) {
         cmocka_unit_test(spreads_over_the_masters),
         cmocka_unit_test(moves_whole_filters),
         cmocka_unit_test(wants_redissons_keys_in_one_place),
+        cmocka_unit_test(families_are_on_all_masters),
         cmocka_unit_test(tells_clusters_from_others),
         cmocka_unit_test(adds_while_slots_move),
         cmocka_unit_test(adds_while_masters_change),

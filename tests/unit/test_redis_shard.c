@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,6 +20,7 @@
 
 #include "base/memory.h"
 #include "store/redis/redis_int.h"
+#include "support/redis_families.h"
 #include "support/redis_server.h"
 #include "support/redis_whole.h"
 
@@ -412,6 +414,32 @@ static void says_which_server_is_away(void **state) {
     tamis_redis_close(redis);
 }
 
+/* Every Redis key is where the filter of its name has it, and expires. */
+static void families_are_on_all_servers(void **state) {
+    static const char *const families[] = {
+        "user:*?expect=100&fpr=0.001&ttl=1h", "f?layout=java&expect=100&fpr=0.001&ttl=1h",
+        "f?layout=php2&bits=4000&probes=9&ttl=1h", "f?layout=php3&bits=4000&probes=9&ttl=1h"};
+    (void)state;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        begin("");
+        tamis_redis *redis = open_servers();
+        const size_t made = redis_families_fill(redis, families[i]);
+        size_t there = 0, expire = 0;
+        for (int j = 0; j < SERVERS; j++) {
+            const char *keyspace = redis_server_ask(&servers[j], "INFO keyspace");
+            assert_non_null(strstr(keyspace, "expires="));
+            expire += (size_t)atoll(strstr(keyspace, "expires=") + 8);
+            there += (size_t)redis_server_number(&servers[j], "DBSIZE");
+        }
+        assert_int_equal(expire, there);
+        if (i < 2) { /* the others choose by element */
+            assert_int_equal(there, made);
+            assert_int_equal(count_placed(), made);
+        }
+        tamis_redis_close(redis);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_lists_that_say_nothing_certain),
@@ -424,6 +452,7 @@ int main(void) {
         cmocka_unit_test(every_key_expires),
         cmocka_unit_test(refuses_layouts_of_one_server),
         cmocka_unit_test(asks_behind_a_barrier_when_all_is_answered),
+        cmocka_unit_test(families_are_on_all_servers),
         cmocka_unit_test(says_which_server_is_away),
         cmocka_unit_test(rides_out_the_loss_of_each),
     };

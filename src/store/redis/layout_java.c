@@ -72,8 +72,8 @@ static void place(const tamis_filter *filter, const tamis__asked *asked, size_t 
 static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
     (void)key;
     memcpy(to, "bf:", 3);
-    memcpy(to + 3, at->uri->name, at->uri->name_size);
-    return 3 + at->uri->name_size;
+    memcpy(to + 3, at->name.data, at->name.size);
+    return 3 + at->name.size;
 }
 
 static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {

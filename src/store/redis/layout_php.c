@@ -142,15 +142,15 @@ static void place_by_offset(const tamis_filter *filter, const tamis__asked *aske
 /* ---- names ---- */
 
 static size_t write_name(const tamis__redis_filter *at, char mark, uint32_t key, char *to) {
-    const size_t size = at->uri->name_size;
-    memcpy(to, at->uri->name, size);
+    const size_t size = at->name.size;
+    memcpy(to, at->name.data, size);
     return size + (size_t)snprintf(to + size, TAMIS__REDIS_KEY - size, "%c%" PRIu32, mark, key);
 }
 
 static size_t name_whole(const tamis__redis_filter *at, uint32_t key, char *to) {
     (void)key;
-    memcpy(to, at->uri->name, at->uri->name_size);
-    return at->uri->name_size;
+    memcpy(to, at->name.data, at->name.size);
+    return at->name.size;
 }
 
 static size_t name_by_key(const tamis__redis_filter *at, uint32_t key, char *to) {

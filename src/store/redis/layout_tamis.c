@@ -61,7 +61,7 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
         status = tamis__redis_uri_rate(uri, "fpr", &wanted->want.fpr, err);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_count(uri, "probes", 1, TAMIS_PROBES_MAX, &probes, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK && !at->is_family)
         status = tamis__redis_uri_count(uri, "partition", 2 * TAMIS__REDIS_BLOCK, TAMIS__PARTITION_MAX,
                                         &wanted->partition, err);
     wanted->want.probes = (uint32_t)probes;
@@ -212,9 +212,9 @@ static tamis_status finish(tamis_filter *filter, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     if (at->ttl_ms > 0) /* first: what expires is to be found absent, not damaged */
         status = tamis__redis_command(at, expire, 3, NULL, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK && !at->is_family) /* whose members come with their first adds */
         status = tamis__partitions_make(filter, err);
-    if (status == TAMIS_OK && at->ttl_ms > 0)
+    if (status == TAMIS_OK && !at->is_family && at->ttl_ms > 0)
         status = tamis__partitions_expire(at, NULL, (int64_t)at->ttl_ms, err);
     return status == TAMIS_OK ? tamis__redis_command(at, ready, 4, NULL, err) : status;
 }
@@ -252,6 +252,11 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     if (want.scheme == TAMIS_SCHEME_AUTO && options->secret_size > 0)
         want.scheme = TAMIS_SCHEME_SIP;
     tamis_status status = tamis_redis_plan_make(&filter->plan, &want, err);
+    if (status == TAMIS_OK && at->is_family && filter->plan.memory > TAMIS__MEMBER_MAX)
+        status = tamis__fail(err, TAMIS_E_RANGE, 0,
+                             "%s: a member of the family would take %" PRIu64
+                             " bytes, and may take %d; expect fewer, or ask for a larger rate",
+                             at->uri->shown, filter->plan.memory, TAMIS__MEMBER_MAX);
     if (status != TAMIS_OK)
         return status;
     filter->plan.scheme = want.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : want.scheme;
@@ -262,7 +267,10 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     if (status != TAMIS_OK)
         return status;
     tamis__partitions_set(
-        filter, (wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1);
+        filter,
+        at->is_family
+            ? tamis__blocks_of(filter)
+            : (wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1);
     tamis__told_write(filter, text);
     const tamis_key words[] = {
         {"HSETNX", 6}, {name, tamis__config_name(at, name)}, {"plan", 4}, {text, strlen(text)}};
@@ -401,8 +409,9 @@ static tamis_status settle(const tamis_filter *filter, const tamis__touched *bat
         at->looked_at = tamis__now_ns();
         return TAMIS_OK;
     }
-    /* An add makes a partition that had expired already, and renews the expiry of one that had not. */
-    if (retired && batch->adds)
+    /* An add makes a partition that had expired already, and renews the expiry of one that had not. (What it made of a
+     * family's members stays, as all do of a family that was dropped.) */
+    if (retired && batch->adds && !at->is_family)
         status = tamis__partitions_expire(at, at->ttl_ms > 0 ? NULL : batch->keys, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && ++at->followed > FOLLOW_MOST)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
@@ -433,22 +442,27 @@ static void place(const tamis_filter *filter, const tamis__asked *asked, size_t 
 
 enum { CHECK_PLAN, CHECK_ALIAS, CHECK_EXPIRY, CHECKS };
 
+static size_t count_footers(const tamis__redis_filter *at) {
+    return at->is_family ? 0 : at->keys;
+}
+
 static size_t check_count(const tamis_filter *filter) {
-    return (size_t)tamis__redis_of(filter)->keys + CHECKS;
+    return count_footers(tamis__redis_of(filter)) + CHECKS;
 }
 
 static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
+    const size_t footers = count_footers(at);
     char name[TAMIS__REDIS_KEY];
-    if (i < at->keys) {
+    if (i < footers) {
         if (batch->keys[i])
             tamis__footer_ask(filter, (uint32_t)i, link);
         return batch->keys[i];
     }
-    i -= at->keys;
+    i -= footers;
     if ((i == CHECK_ALIAS && at->target_size == 0) ||
-        (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !at->renewed)))
-        return false;
+        (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !(at->renewed || at->is_family))))
+        return false; /* a family's members are made one after the other, and it outlives them all */
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
     tamis__link_command(link, i == CHECK_PLAN ? 4 : 3);
     tamis__link_text(link, i == CHECK_PLAN ? "HMGET" : i == CHECK_ALIAS ? "HGET" : "PEXPIRE");
@@ -464,11 +478,12 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
 
 static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *batch, size_t i) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
+    const size_t footers = count_footers(at);
     char name[TAMIS__REDIS_KEY];
-    if (i < at->keys)
+    if (i < footers)
         return batch->keys[i] ? tamis__redis_key_slot(at, i) : TAMIS__NO_SLOT;
     const size_t size =
-        i - at->keys == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
+        i - footers == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
     return tamis__redis_slot(at->redis, name, size);
 }
 
@@ -487,11 +502,12 @@ static tamis_status take_plan(tamis__redis_filter *at, const tamis__reply *reply
 static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    if (i == at->keys + CHECK_PLAN)
+    const size_t footers = count_footers(at);
+    if (i == footers + CHECK_PLAN)
         return take_plan(at, reply, err);
-    if (i == at->keys + CHECK_EXPIRY)
+    if (i == footers + CHECK_EXPIRY)
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
-    if (i == at->keys + CHECK_ALIAS) {
+    if (i == footers + CHECK_ALIAS) {
         at->replaced = at->replaced || reply->type != TAMIS__REPLY_STRING || reply->size != at->target_size ||
                        memcmp(reply->text, at->target, at->target_size) != 0;
         return TAMIS_OK;

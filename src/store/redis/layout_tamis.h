@@ -9,6 +9,7 @@
 enum {
     TAMIS__PARTITION_MAX = 512 << 20,    /* bytes: no string of a Redis is longer */
     TAMIS__PARTITION_DEFAULT = 64 << 20, /* footer included */
+    TAMIS__MEMBER_MAX = 64 << 20,        /* of a family, which has one string each */
     /* How long partitions that were replaced stay, for clients that do not know yet; and how old what a client knows may
      * be before it looks again, so that it adds nothing to what is gone. */
     TAMIS__GRACE_MS = 60000,
@@ -29,7 +30,7 @@ typedef struct tamis__told {
     char scheme[16];
     uint64_t layout, seed, secret, bits, probes, partition, expect, generation;
     double fpr;
-    bool blocked, has_secret;
+    bool blocked, is_family, has_secret;
     unsigned words; /* a bit for each of the numbers that were there */
 } tamis__told;
 

@@ -6,9 +6,8 @@
 
 enum { ROOM_LEAST = 64 };
 
-/* The same for a key as for its digest, and whatever filter has the name by then: two probes among as many bits as there
- * can be. Two keys that have the same one only make UNKNOWN of a SEEN. */
-static uint64_t print_of(const tamis_filter *filter, const tamis__asked *asked, size_t i) {
+/* Two probes among as many bits as there can be. Two keys that have the same one only make UNKNOWN of a SEEN. */
+uint64_t tamis__doubts_print(const tamis_filter *filter, const tamis__asked *asked, size_t i) {
     uint64_t at[2];
     if (asked->hashes)
         tamis__positions(filter->plan.scheme, asked->hashes[i].word, TAMIS_BITS_MAX, 2, at);
@@ -43,14 +42,11 @@ static bool make_room(tamis__doubts *doubts, const tamis_allocator *allocator) {
     return true;
 }
 
-void tamis__doubts_keep(tamis__doubts *doubts, const tamis_filter *filter, const tamis__asked *asked,
-                        size_t i) {
-    const uint64_t print = doubts->every ? 0 : print_of(filter, asked, i);
+void tamis__doubts_keep(tamis__doubts *doubts, uint64_t print, const tamis_allocator *allocator) {
     if (doubts->every || (doubts->room > 0 && doubts->slots[find(doubts, print)]))
         return;
     const bool is_full = 2 * (doubts->count + 1) > doubts->room;
-    doubts->every =
-        doubts->count == TAMIS__DOUBTS_MOST || (is_full && !make_room(doubts, &filter->allocator));
+    doubts->every = doubts->count == TAMIS__DOUBTS_MOST || (is_full && !make_room(doubts, allocator));
     if (doubts->every)
         return;
     doubts->slots[find(doubts, print)] = print;
@@ -70,16 +66,12 @@ static void take_out(tamis__doubts *doubts, size_t hole) {
     doubts->count--;
 }
 
-void tamis__doubts_settle(tamis__doubts *doubts, const tamis_filter *filter, const tamis__asked *asked,
-                          tamis_answer *answers, size_t count) {
-    for (size_t i = 0; i < count && (doubts->count > 0 || doubts->every); i++) {
-        const size_t at = doubts->count > 0 ? find(doubts, print_of(filter, asked, i)) : 0;
-        const bool is_one = doubts->count > 0 && doubts->slots[at];
-        if ((is_one || doubts->every) && answers[i] == TAMIS_SEEN)
-            answers[i] = TAMIS_UNKNOWN;
-        if (is_one)
-            take_out(doubts, at);
-    }
+bool tamis__doubts_take(tamis__doubts *doubts, uint64_t print) {
+    const size_t at = doubts->count > 0 ? find(doubts, print) : 0;
+    const bool is_one = doubts->count > 0 && doubts->slots[at];
+    if (is_one)
+        take_out(doubts, at);
+    return is_one || doubts->every;
 }
 
 void tamis__doubts_release(tamis__doubts *doubts, const tamis_allocator *allocator) {

@@ -18,12 +18,15 @@ typedef struct tamis__doubts {
     bool every; /* key is one */
 } tamis__doubts;
 
-/* Element i of what was asked is one from now on. */
-void tamis__doubts_keep(tamis__doubts *doubts, const tamis_filter *filter, const tamis__asked *asked,
-                        size_t i);
-/* The first `count` are answered to the caller, who learns of each that was one, and was SEEN, that it is UNKNOWN. */
-void tamis__doubts_settle(tamis__doubts *doubts, const tamis_filter *filter, const tamis__asked *asked,
-                          tamis_answer *answers, size_t count);
+/* Of a key as of its digest, and whatever filter has the name by then. Never 0. */
+uint64_t tamis__doubts_print(const tamis_filter *filter, const tamis__asked *asked, size_t i);
+/* An element of that fingerprint is one from now on. */
+void tamis__doubts_keep(tamis__doubts *doubts, uint64_t print, const tamis_allocator *allocator);
+/* Whether it is one, or may be; it is no more. */
+bool tamis__doubts_take(tamis__doubts *doubts, uint64_t print);
+static inline bool tamis__doubts_any(const tamis__doubts *doubts) {
+    return doubts->count > 0 || doubts->every;
+}
 void tamis__doubts_release(tamis__doubts *doubts, const tamis_allocator *allocator);
 
 #endif

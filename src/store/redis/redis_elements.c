@@ -14,6 +14,7 @@
  * Redis keys for that of what the checks look at, which is not to be there any longer than they are.
  */
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -27,8 +28,10 @@ enum { NOT_ASKED = 0xffff, AT_ONCE = 64 << 10 };
 
 typedef struct batch {
     const tamis_filter *filter;
-    const tamis__redis_filter *at;
+    tamis__redis_filter *at; /* its name is that of the member at hand */
     tamis__asked asked;
+    const tamis__members *members; /* NULL: of one filter alone */
+    const uint32_t *member_of;     /* of each element */
     bool adds;
     tamis_answer *answers; /* of the parts that were answered */
     uint8_t *left;         /* of each element: parts that were not */
@@ -56,6 +59,18 @@ tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *er
 }
 
 /* ---- places ---- */
+
+static size_t count_keys(const batch *all) {
+    return tamis__redis_all_keys(all->at) * (all->members ? all->members->count : 1);
+}
+
+/* Names the member that the Redis key of that number, among those of all members, is of; which of its own it is. */
+static size_t turn_to(const batch *all, size_t number) {
+    const size_t each = tamis__redis_all_keys(all->at);
+    if (all->members)
+        all->at->name = all->members->names[number / each];
+    return number % each;
+}
 
 static const tamis__spot *place(batch *all, size_t element) {
     if (all->placed != element)
@@ -111,14 +126,16 @@ static bool is_deciding(batch *all, size_t element, uint32_t number) {
     return key == deciding;
 }
 
+/* Of a Redis key of the element that was placed last. */
 static size_t number_of(const batch *all, uint32_t key) {
-    return (size_t)all->spot.server * all->at->keys + key;
+    const size_t member = all->members ? all->member_of[all->placed] : 0;
+    return (member * all->at->servers + all->spot.server) * all->at->keys + key;
 }
 
 /* A slot costs a name and a checksum, so it is asked for once a batch. */
 static uint32_t slot_of_key(const batch *all, size_t number) {
     if (all->slots[number] == NOT_ASKED)
-        all->slots[number] = (uint16_t)tamis__redis_key_slot(all->at, number);
+        all->slots[number] = (uint16_t)tamis__redis_key_slot(all->at, turn_to(all, number));
     return all->slots[number];
 }
 
@@ -138,15 +155,16 @@ static uint32_t slot(void *context, size_t i) {
 
 /* ---- putting ---- */
 
-static void put_key(const batch *all, uint32_t key, tamis__link *link) {
+static void put_key(const batch *all, size_t number, tamis__link *link) {
     char name[TAMIS__REDIS_KEY];
+    const uint32_t key = (uint32_t)(turn_to(all, number) % all->at->keys);
     size_t size = all->at->layout->key_name(all->at, key, name);
     tamis__link_word(link, name, size);
 }
 
 static void put_block(const batch *all, const tamis__spot *spot, tamis__link *link) {
     PUT_MADE(link, "*4\r\n$8\r\nGETRANGE\r\n");
-    put_key(all, spot->key, link);
+    put_key(all, number_of(all, spot->key), link);
     tamis__link_number(link, (int64_t)spot->block);
     tamis__link_number(link, (int64_t)spot->block + TAMIS__REDIS_BLOCK - 1);
 }
@@ -154,7 +172,7 @@ static void put_block(const batch *all, const tamis__spot *spot, tamis__link *li
 static void put_bits(const batch *all, uint32_t key, uint32_t count, tamis__link *link) {
     tamis__link_command(link, 2 + (size_t)count * (all->adds ? 4 : 3));
     tamis__link_text(link, all->at->only_reads && !all->adds ? "BITFIELD_RO" : "BITFIELD");
-    put_key(all, key, link);
+    put_key(all, number_of(all, key), link);
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         if (!is_in(all, j, key))
             continue;
@@ -187,7 +205,7 @@ static bool put_element(batch *all, size_t element, uint32_t number, tamis__link
 static void put_expiry(const batch *all, size_t number, bool sets, tamis__link *link) {
     tamis__link_command(link, sets ? 3 : 2);
     tamis__link_text(link, sets ? "PEXPIRE" : "PTTL");
-    put_key(all, (uint32_t)(number % all->at->keys), link);
+    put_key(all, number, link);
     if (sets)
         tamis__link_number(link, (int64_t)all->at->ttl_ms);
 }
@@ -222,13 +240,14 @@ static tamis_status has_bits(batch *all, size_t element, uint32_t number, const 
     return TAMIS_OK;
 }
 
-/* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. */
+/* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. Those of a
+ * family's member come into being with the adds. */
 static tamis_status has_in_block(batch *all, size_t element, const tamis__reply *reply, bool *has_all,
                                  tamis_error *err) {
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_strange(all->at, err);
     const tamis__spot *spot = place(all, element);
-    all->cut = all->cut || reply->size < TAMIS__REDIS_BLOCK;
+    all->cut = all->cut || (reply->size < TAMIS__REDIS_BLOCK && !all->at->is_family);
     *has_all = true;
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
         uint64_t offset = spot->offsets[j] - spot->block * 8;
@@ -299,7 +318,7 @@ static tamis_status take_end(void *context, size_t i, const tamis__reply *reply,
 
 /* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
 static tamis_status end_endless(batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {.count = tamis__redis_all_keys(all->at),
+    const tamis__exchange exchange = {.count = count_keys(all),
                                       .context = all,
                                       .ask = put_end,
                                       .take = take_end,
@@ -346,7 +365,7 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     all->elements = all->asked.count * at->parts;
     exchange.barriers[0] = all->elements;
     exchange.barriers[1] = all->elements + all->checks;
-    exchange.count = exchange.barriers[1] + (must_expire(at, all->adds) ? tamis__redis_all_keys(at) : 0);
+    exchange.count = exchange.barriers[1] + (must_expire(at, all->adds) ? count_keys(all) : 0);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
     if (status == TAMIS_OK && redone && all->checks > 0)
         status = run_checks(all, err);
@@ -382,18 +401,43 @@ static bool is_moot(batch *all, tamis_status status) {
            settle(all, NULL) != TAMIS_OK || all->again;
 }
 
-/* What was added by a call that failed and is not told, but for what somebody else had added. */
+/* ---- what a call that failed has left, see redis_doubt.h ---- */
+
+static uint64_t print_of(const batch *all, size_t element) {
+    const uint64_t print = tamis__doubts_print(all->filter, &all->asked, element);
+    if (!all->members)
+        return print;
+    const tamis_key *name = &all->members->names[all->member_of[element]];
+    return XXH3_64bits_withSeed(name->data, name->size, print) | 1;
+}
+
+static void settle_doubts(const batch *all, size_t done) {
+    tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
+    for (size_t i = 0; i < done && tamis__doubts_any(doubts); i++)
+        if (tamis__doubts_take(doubts, print_of(all, i)) && all->answers[i] == TAMIS_SEEN)
+            all->answers[i] = TAMIS_UNKNOWN;
+}
+
+/* What was added and is not told, but for what somebody else had added. */
 static void keep_doubts(const batch *all, size_t done) {
     tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
     for (size_t i = done; i < all->asked.count; i++)
         if (all->sent[i] && (all->left[i] > 0 || all->answers[i] != TAMIS_SEEN))
-            tamis__doubts_keep(doubts, all->filter, &all->asked, i);
+            tamis__doubts_keep(doubts, print_of(all, i), &all->filter->allocator);
+}
+
+static void tell_trace(batch *all, size_t done) {
+    for (size_t i = 0; i < done; i++) {
+        if (all->members)
+            all->at->name = all->members->names[all->member_of[i]];
+        tamis__trace_tell(all->trace, place(all, i), all->adds, all->answers[i], i);
+    }
 }
 
 /* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
 static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                              tamis_error *err) {
-    const size_t count = all->asked.count, keys = tamis__redis_all_keys(all->at);
+    const size_t count = all->asked.count, keys = count_keys(all);
     const size_t size = 3 * count + keys * (2 + sizeof *all->slots);
     uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
@@ -415,8 +459,7 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ui
         status = run_batch(all, err);
     *done = is_moot(all, status) ? 0 : answered(all);
     if (all->adds) {
-        tamis__doubts_settle(&tamis__redis_of(all->filter)->doubts, all->filter, &all->asked, all->answers,
-                             *done);
+        settle_doubts(all, *done);
         if (status != TAMIS_OK)
             keep_doubts(all, *done);
     }
@@ -425,7 +468,7 @@ static tamis_status ask_some(batch *all, tamis_answer *answers, size_t *done, ui
     for (size_t i = 0; i < *done; i++)
         *fresh += all->answers[i] == TAMIS_FRESH;
     if (all->trace)
-        tamis__trace_tell(all->trace, &all->asked, all->adds, all->answers, *done);
+        tell_trace(all, *done);
     tamis__trace_free(all->trace);
     all->trace = NULL;
     tamis__free(&all->filter->allocator, scratch, size);
@@ -451,9 +494,9 @@ static tamis_status ask_otherwise(batch *all, tamis_answer *answers, size_t *don
     return status;
 }
 
-static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, bool adds,
-                        tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, const tamis__members *members,
+                        bool adds, tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_hash hash;
     *done = 0;
     if (filter->hasher->locked && asked->keys) /* its secret was not given: says so */
@@ -462,7 +505,8 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
     while (*done < asked->count && status == TAMIS_OK) {
         const size_t left = asked->count - *done;
         size_t some = 0;
-        batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
+        batch all = {.filter = filter, .at = at, .members = members, .adds = adds, .placed = SIZE_MAX};
+        all.member_of = members ? members->of + *done : NULL;
         all.asked =
             (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                            asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
@@ -473,7 +517,7 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
 }
 
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__redis_filter *at = tamis__redis_of(filter);
     batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
     size_t none = 0;
     uint64_t fresh = 0;
@@ -485,7 +529,7 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
 tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
-    tamis_status status = ask(filter, asked, true, answers, done, &fresh, err);
+    tamis_status status = ask(filter, asked, NULL, true, answers, done, &fresh, err);
     filter->added += fresh;
     return status;
 }
@@ -493,5 +537,16 @@ tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, t
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
-    return ask(filter, asked, false, answers, done, &fresh, err);
+    return ask(filter, asked, NULL, false, answers, done, &fresh, err);
+}
+
+tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__asked *asked,
+                                      const tamis__members *members, bool adds, tamis_answer *answers,
+                                      size_t *done, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(family);
+    const tamis_key own = at->name;
+    uint64_t fresh = 0;
+    tamis_status status = ask(family, asked, members, adds, answers, done, &fresh, err);
+    at->name = own;
+    return status;
 }

@@ -224,6 +224,7 @@ static tamis_status take_name(tamis_filter *made, tamis_error *err) {
         status = choose_layout(at, err);
     if (status == TAMIS_OK)
         status = take_expiry(at, err);
+    at->name = (tamis_key){at->uri->name, at->uri->name_size};
     if (status == TAMIS_OK && at->layout->has_servers)
         at->servers = tamis__redis_servers(at->redis);
     return status;

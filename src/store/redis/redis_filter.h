@@ -78,9 +78,11 @@ struct tamis__redis_filter {
     const tamis__layout *layout;
     tamis__redis_uri *uri;  /* name and parameters: of the server, or */
     tamis__redis_uri named; /* of its own */
-    uint32_t servers;       /* of elements: all there are where the layout has_servers, else 1 */
-    uint32_t keys;          /* Redis keys that hold bits, of each of them */
-    uint32_t parts;         /* most Redis keys that hold bits of one element */
+    tamis_key name;   /* that the layout makes Redis keys of: the URI's, or of the family's member at hand */
+    bool is_family;   /* many filters under names of their own: see redis_family.c */
+    uint32_t servers; /* of elements: all there are where the layout has_servers, else 1 */
+    uint32_t keys;    /* Redis keys that hold bits, of each of them */
+    uint32_t parts;   /* most Redis keys that hold bits of one element */
     uint64_t seed;
     uint64_t secret_print;             /* of the secret that it was made with; 0: none, or to be made */
     uint64_t ttl_ms;                   /* 0: none */
@@ -94,7 +96,7 @@ struct tamis__redis_filter {
     char aside[16];                    /* its partitions are others, beside those: see redis_unite.c */
     uint64_t looked_at;                /* tamis__now_ns when the plan was last seen to stand */
     tamis__doubts doubts;
-    bool only_reads; /* asks with BITFIELD_RO, since BITFIELD was denied */
+    bool only_reads;           /* asks with BITFIELD_RO, since BITFIELD was denied */
     tamis_redis_tracer tracer; /* NULL, or is told of every element */
     void *tracer_context;
     /* What the checks of a batch found. */
@@ -116,6 +118,18 @@ tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, t
                               size_t *done, tamis_error *err);
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
                                    tamis_answer *answers, size_t *done, tamis_error *err);
+
+/* Of a family, the names that a batch is of, each once, and the number of each element's. */
+typedef struct tamis__members {
+    const tamis_key *names;
+    size_t count;
+    const uint32_t *of;
+} tamis__members;
+
+/* The same of a family's members; answers may be NULL. */
+tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__asked *asked,
+                                      const tamis__members *members, bool adds, tamis_answer *answers,
+                                      size_t *done, tamis_error *err);
 
 /* Redis keys of all servers. */
 static inline size_t tamis__redis_all_keys(const tamis__redis_filter *at) {

@@ -141,17 +141,13 @@ static size_t gather(tamis__trace *trace, size_t element, const tamis__spot *spo
     return count;
 }
 
-void tamis__trace_tell(tamis__trace *trace, const tamis__asked *asked, bool adds, const tamis_answer *answers,
-                       size_t done) {
+void tamis__trace_tell(tamis__trace *trace, const tamis__spot *spot, bool adds, tamis_answer answer,
+                       size_t element) {
     const tamis__redis_filter *at = tamis__redis_of(trace->filter);
-    for (size_t i = 0; i < done; i++) {
-        tamis__spot spot = {.block = 0};
-        at->layout->place(trace->filter, asked, i, &spot);
-        const tamis_redis_traced one = {.struct_size = sizeof one,
-                                        .adds = adds,
-                                        .answer = answers[i],
-                                        .parts = trace->parts,
-                                        .part_count = gather(trace, i, &spot)};
-        at->tracer(at->tracer_context, &one);
-    }
+    const tamis_redis_traced one = {.struct_size = sizeof one,
+                                    .adds = adds,
+                                    .answer = answer,
+                                    .parts = trace->parts,
+                                    .part_count = gather(trace, element, spot)};
+    at->tracer(at->tracer_context, &one);
 }

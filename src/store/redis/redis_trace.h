@@ -17,9 +17,9 @@ void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, cons
 /* Its reply, which is one that such a command has. */
 void tamis__trace_take(tamis__trace *trace, size_t element, uint32_t number, const tamis__spot *spot,
                        const tamis__reply *reply);
-/* Tells of the first `done` elements. */
-void tamis__trace_tell(tamis__trace *trace, const tamis__asked *asked, bool adds, const tamis_answer *answers,
-                       size_t done);
+/* Tells of an element, which is there, in the member of a family that has at->name. */
+void tamis__trace_tell(tamis__trace *trace, const tamis__spot *spot, bool adds, tamis_answer answer,
+                       size_t element);
 void tamis__trace_free(tamis__trace *trace); /* NULL is fine */
 
 #endif

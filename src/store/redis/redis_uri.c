@@ -34,8 +34,7 @@ static void hide_passwords(char *shown) {
 
 /* What stands before the last @ is nobody's business. Where one stands behind a ?, nobody knows what is what. */
 size_t tamis_redis_uri_show(const char *text, char *to, size_t room) {
-    const char *rest = strstr(text, "://"), *at = strrchr(text, '@'),
-               *query = strchr(text, '?');
+    const char *rest = strstr(text, "://"), *at = strrchr(text, '@'), *query = strchr(text, '?');
     size_t used = 0;
     rest = rest ? rest + 3 : text;
     if (room == 0)

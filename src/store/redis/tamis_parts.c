@@ -47,8 +47,15 @@ static size_t string_name(const tamis__redis_filter *at, uint32_t key, const cha
     return used;
 }
 
+/* A member of a family has one, of the family's generation. */
+static size_t member_name(const tamis__redis_filter *at, char *to) {
+    size_t used = hash_name(at->name.data, at->name.size, to) - 1;
+    return used +
+           (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, ":%016" PRIx64 "}:bits", at->generation);
+}
+
 size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to) {
-    return string_name(at, key, "bits", to);
+    return at->is_family ? member_name(at, to) : string_name(at, key, "bits", to);
 }
 
 size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to) {

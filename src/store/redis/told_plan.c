@@ -11,6 +11,10 @@
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK };
 
+static const char *kind_of(const tamis__redis_filter *at) {
+    return at->is_family ? "family" : "blocked";
+}
+
 void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
@@ -19,10 +23,10 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
     snprintf(to, TAMIS__REDIS_PLAN,
-             "layout=1 kind=blocked scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
+             "layout=1 kind=%s scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
              " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64,
-             tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes, at->partition,
-             plan->capacity, fpr, at->generation);
+             kind_of(at), tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes,
+             at->partition, plan->capacity, fpr, at->generation);
 }
 
 enum { HEX_DIGITS = 16, PARTITIONS_MOST = 1 << 20 };
@@ -60,8 +64,10 @@ static bool read_word(tamis__told *plan, char *name, char *value) {
         plan->fpr = tamis__redis_read_decimal(value, &end);
         return *end == '\0' && end != value;
     }
-    if (strcmp(name, "kind") == 0)
-        plan->blocked = strcmp(value, "blocked") == 0;
+    if (strcmp(name, "kind") == 0) {
+        plan->is_family = strcmp(value, "family") == 0;
+        plan->blocked = plan->is_family || strcmp(value, "blocked") == 0;
+    }
     if (strcmp(name, "scheme") == 0)
         snprintf(plan->scheme, sizeof plan->scheme, "%s", value);
     return true; /* words of a later version are passed over */
@@ -73,7 +79,7 @@ static bool is_sound(const tamis__told *plan) {
            plan->partition >= 1 && plan->partition < TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK &&
            (plan->bits / BLOCK_BITS - 1) / plan->partition < PARTITIONS_MOST && plan->expect >= 1 &&
            (plan->words | 1u << SECRET) == ALL_WORDS && plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 &&
-           plan->fpr < 1 &&
+           plan->fpr < 1 && (!plan->is_family || plan->partition == plan->bits / BLOCK_BITS) &&
            plan->has_secret == (strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0);
 }
 
@@ -91,6 +97,11 @@ tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, t
         plan->has_secret = plan->has_secret || strcmp(word, "secret") == 0;
         sound = read_word(plan, word, value);
     }
+    if (sound && is_sound(plan) && plan->is_family != at->is_family)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
+                           at->uri->shown,
+                           at->is_family ? "one filter, and no family" : "a family of filters",
+                           at->is_family ? "choose another name" : "add to it and ask it with names");
     if (sound && is_sound(plan))
         return TAMIS_OK;
     return tamis__fail(

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ *     runner --records--> split --names------------------------+--> pairs --> server
+ *                           +-----texts--> cli_typed --keys----+
+ */
+#include "cli/cli_family.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/redis_family.h>
+
+#include "cli/cli_filter.h"
+#include "cli/cli_server.h"
+#include "cli/cli_trace.h"
+#include "cli/cli_typed.h"
+
+enum {
+    NAME_MAX_BYTES = 512, /* of a filter */
+    PARTS_MAX = 64,
+    FIELD_MAX = 1000000
+};
+
+/* The name is its parts one behind the other. */
+typedef struct part {
+    size_t field;    /* number of a field, from 1, */
+    const char *own; /* or 0, and these bytes */
+    size_t size;
+} part;
+
+struct cli_family {
+    tamis_redis_family *family;
+    bool adds;
+    char delimiter;
+    part parts[PARTS_MAX];
+    size_t part_count, last_field;
+    char *template; /* the name of the URI, decoded piece by piece */
+    cli_typed typed;
+    cli_key_place next; /* of the record that is asked next */
+    tamis_redis_pair *pairs;
+    tamis_key *texts; /* of the keys */
+    size_t room;      /* of both */
+    char *bytes;      /* that names and texts are made of */
+    size_t bytes_room;
+};
+
+static int fail_nomem(tamis_error *err) {
+    cli_fail(err, "records: out of memory; free some, or raise the limit (ulimit -v)");
+    err->status = TAMIS_E_NOMEM;
+    return CLI_FAILED;
+}
+
+int cli_family_delimiter(char *delimiter, const cli_value *given, bool is_family, uint8_t terminator,
+                         tamis_error *err) {
+    *delimiter = '\t';
+    if (!given->given)
+        return CLI_DONE;
+    if (!is_family)
+        return cli_fail(err,
+                        "--delimiter: nothing takes fields of a record; leave it out, or write {1} where "
+                        "field 1 belongs in the filter's name");
+    if (strlen(given->text) != 1 || (uint8_t)*given->text == terminator)
+        return cli_fail(err, "--delimiter '%.20s': give one byte, and none that ends a record", given->text);
+    *delimiter = *given->text;
+    return CLI_DONE;
+}
+
+/* ---- the name ---- */
+
+static int digit_of(char c) {
+    const char *digits = "0123456789abcdef", *at = strchr(digits, c >= 'A' && c <= 'F' ? c | 0x20 : c);
+
+    return c != '\0' && at != NULL ? (int)(at - digits) : -1;
+}
+
+/* Bytes as they are, or percent and two digits; what is none of these the library has refused. */
+static size_t decode(const char *from, size_t size, char *to) {
+    size_t used = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        int high = from[i] == '%' && i + 2 < size ? digit_of(from[i + 1]) : -1;
+        int low = high >= 0 ? digit_of(from[i + 2]) : -1;
+        to[used++] = low < 0 ? from[i] : (char)(high * 16 + low);
+        i += low < 0 ? 0 : 2;
+    }
+    return used;
+}
+
+static int add_part(cli_family *family, part added, tamis_error *err) {
+    if (added.field == 0 && added.size == 0)
+        return CLI_DONE;
+    if (family->part_count == PARTS_MAX)
+        return cli_fail(err, "filter: its name takes too many fields; give %d at the most", PARTS_MAX / 2);
+    family->parts[family->part_count++] = added;
+    if (added.field > family->last_field)
+        family->last_field = added.field;
+    return CLI_DONE;
+}
+
+/* Takes the name apart. `plain` becomes the URI with a * for each field. */
+static int read_template(cli_family *family, const char *uri, char *plain, tamis_error *err) {
+    size_t size, used = 0;
+    const char *name = cli_server_name(uri, &size), *end = name + size, *own = name;
+    char *to = family->template;
+
+    memcpy(plain, uri, (size_t)(name - uri));
+    plain += name - uri;
+    for (const char *at = name; at < end;) {
+        uint64_t field;
+        size_t length = cli_server_field(at, &field);
+        if (length == 0) {
+            *plain++ = *at++;
+            continue;
+        }
+        if (field == 0 || field > FIELD_MAX)
+            return cli_fail(err,
+                            "filter: its name takes field %.*s; fields are numbered from 1 to %d, and a "
+                            "brace that is meant is written %%7B",
+                            (int)(length < 20 ? length : 20), at, FIELD_MAX);
+        used = decode(own, (size_t)(at - own), to);
+        if (add_part(family, (part){0, to, used}, err) != CLI_DONE ||
+            add_part(family, (part){(size_t)field, NULL, 0}, err) != CLI_DONE)
+            return CLI_FAILED;
+        to += used;
+        *plain++ = '*';
+        own = at += length;
+    }
+    memcpy(plain, end, strlen(end) + 1);
+    used = decode(own, (size_t)(end - own), to);
+    return add_part(family, (part){0, to, used}, err);
+}
+
+/* ---- opening ---- */
+
+static tamis_status ask_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    cli_family *family = context;
+
+    for (size_t i = 0; i < count; i++)
+        family->pairs[i].key = keys[i];
+    return family->adds
+               ? tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err)
+               : tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
+}
+
+static int check_secret(const cli_family *family, const cli_family_want *want, tamis_error *err) {
+    bool keyed = tamis_redis_family_plan(family->family)->scheme == TAMIS_SCHEME_SIP;
+    char shown[CLI_SERVER_SHOWN];
+
+    if (keyed && want->secret == NULL)
+        return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file",
+                        cli_server_show(want->uri, shown));
+    if (!keyed && want->secret != NULL)
+        return cli_filter_unkeyed(cli_server_show(want->uri, shown), err);
+    return CLI_DONE;
+}
+
+static int open_family(cli_family *made, const cli_family_want *want, char *plain, tamis_error *err) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+
+    if (read_template(made, want->uri, plain, err) != CLI_DONE)
+        return CLI_FAILED;
+    options.create = want->adds;
+    if (want->secret != NULL) {
+        options.secret = want->secret->bytes;
+        options.secret_size = want->secret->size;
+    }
+    if (tamis_redis_family_open(&made->family, NULL, plain, &options, err) != TAMIS_OK) {
+        if (err->status == TAMIS_E_MISMATCH && want->secret != NULL && strstr(err->text, "secret") != NULL)
+            cli_remedy(err, "give that one by --secret-file");
+        return CLI_FAILED;
+    }
+    if (check_secret(made, want, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (want->trace)
+        cli_trace_family(made->family);
+    service.context = made;
+    service.ask = ask_pairs;
+    return cli_typed_begin(&made->typed, want->form, &service, err);
+}
+
+int cli_family_open(cli_family **family, const cli_family_want *want, tamis_error *err) {
+    size_t size = strlen(want->uri) + 1;
+    cli_family *made = calloc(1, sizeof *made);
+    char *plain = malloc(size);
+    int code = CLI_FAILED;
+
+    if (made != NULL)
+        made->template = malloc(size);
+    if (made == NULL || plain == NULL || made->template == NULL) {
+        fail_nomem(err);
+    } else {
+        made->adds = want->adds;
+        made->delimiter = want->delimiter;
+        made->next = (cli_key_place){NULL, "record", 1};
+        code = open_family(made, want, plain, err);
+    }
+    free(plain);
+    if (code == CLI_DONE)
+        *family = made;
+    else
+        cli_family_free(made);
+    return code;
+}
+
+void cli_family_free(cli_family *family) {
+    if (family == NULL)
+        return;
+    cli_typed_end(&family->typed);
+    tamis_redis_family_free(family->family);
+    free(family->template);
+    free(family->pairs);
+    free(family->texts);
+    free(family->bytes);
+    free(family);
+}
+
+/* ---- records ---- */
+
+static int make_room(cli_family *family, size_t count, tamis_error *err) {
+    if (count <= family->room)
+        return CLI_DONE;
+    family->room = 0;
+    free(family->pairs);
+    free(family->texts);
+    family->pairs = calloc(count, sizeof *family->pairs);
+    family->texts = calloc(count, sizeof *family->texts);
+    if (family->pairs == NULL || family->texts == NULL)
+        return fail_nomem(err);
+    family->room = count;
+    return CLI_DONE;
+}
+
+static int make_bytes(cli_family *family, size_t size, tamis_error *err) {
+    char *bytes;
+
+    if (size <= family->bytes_room)
+        return CLI_DONE;
+    bytes = realloc(family->bytes, 2 * size);
+    if (bytes == NULL)
+        return fail_nomem(err);
+    family->bytes = bytes;
+    family->bytes_room = 2 * size;
+    return CLI_DONE;
+}
+
+static int fail_record(const cli_family *family, size_t i, const tamis_key *record, const char *why,
+                       tamis_error *err) {
+    cli_key_place place = family->next;
+
+    place.number += i;
+    return cli_key_fail(place, record, why, err);
+}
+
+typedef struct fields {
+    tamis_key of[PARTS_MAX]; /* that parts of the name take */
+    size_t count;            /* of all: what is behind the last that is taken counts as one */
+    size_t left;             /* that no part takes */
+    size_t size;             /* of these with delimiters between, */
+} fields;
+
+/* which are written to `to`: the text of the key. */
+static void find_fields(const cli_family *family, const tamis_key *record, fields *found, char *to) {
+    const char *at = record->data, *end = at + record->size, *stop;
+
+    do {
+        size_t length;
+        bool taken = false;
+        found->count++;
+        stop = found->count > family->last_field || at == end
+                   ? NULL
+                   : memchr(at, family->delimiter, (size_t)(end - at));
+        length = (size_t)((stop != NULL ? stop : end) - at);
+        for (size_t i = 0; i < family->part_count; i++)
+            if (family->parts[i].field == found->count) {
+                found->of[i] = (tamis_key){at, length};
+                taken = true;
+            }
+        if (!taken && found->left++ > 0)
+            to[found->size++] = family->delimiter;
+        if (!taken)
+            memcpy(to + found->size, at, length);
+        found->size += taken ? 0 : length;
+        at = stop != NULL ? stop + 1 : NULL;
+    } while (stop != NULL);
+}
+
+/* What is wrong with a record of which not all fields are there. */
+static int fail_fields(const cli_family *family, size_t i, const tamis_key *record, const fields *found,
+                       tamis_error *err) {
+    char why[200];
+
+    if (found->count < family->last_field)
+        snprintf(why, sizeof why,
+                 "has no field %zu, which the filter's name takes, but %zu; check --delimiter, or leave such "
+                 "records out",
+                 family->last_field, found->count);
+    else
+        snprintf(why, sizeof why,
+                 "has no key: the filter's name takes all of its fields; check --delimiter, or leave such "
+                 "records out");
+    return fail_record(family, i, record, why, err);
+}
+
+/* The name and the key's text of a record, behind what stands in `bytes`; data of both are offsets still. */
+static int split_one(cli_family *family, const tamis_key *record, size_t i, size_t *used, tamis_error *err) {
+    fields found = {.count = 0};
+    size_t size = 0;
+    char *to;
+
+    if (make_bytes(family, *used + record->size + 1 + NAME_MAX_BYTES, err) != CLI_DONE)
+        return CLI_FAILED;
+    to = family->bytes + *used;
+    find_fields(family, record, &found, to + NAME_MAX_BYTES);
+    if (found.count < family->last_field || found.left == 0)
+        return fail_fields(family, i, record, &found, err);
+    for (size_t j = 0; j < family->part_count; j++) {
+        const part *own = &family->parts[j];
+        tamis_key text = own->field > 0 ? found.of[j] : (tamis_key){own->own, own->size};
+        if (text.size > NAME_MAX_BYTES - size)
+            return fail_record(family, i, record,
+                               "makes a filter's name of more than 512 bytes; take shorter fields", err);
+        memcpy(to + size, text.data, text.size);
+        size += text.size;
+    }
+    if (size == 0)
+        return fail_record(family, i, record, "makes an empty name of a filter; write more than fields in it",
+                           err);
+    family->pairs[i].name = (tamis_key){NULL, size};
+    family->texts[i] = (tamis_key){NULL, found.size};
+    memmove(to + size, to + NAME_MAX_BYTES, found.size);
+    *used += size + found.size;
+    return CLI_DONE;
+}
+
+/* Splits records up to one that cannot be, of which *err tells; how many. */
+static size_t split(cli_family *family, const tamis_key *records, size_t count, tamis_error *err) {
+    size_t used = 0, good = 0;
+    const char *at;
+
+    if (make_room(family, count, err) != CLI_DONE)
+        return 0;
+    while (good < count && split_one(family, &records[good], good, &used, err) == CLI_DONE)
+        good++;
+    at = family->bytes;
+    for (size_t i = 0; i < good; i++) {
+        family->pairs[i].name.data = at;
+        family->texts[i].data = at + family->pairs[i].name.size;
+        at += family->pairs[i].name.size + family->texts[i].size;
+    }
+    return good;
+}
+
+tamis_status cli_family_ask(void *context, const tamis_key *records, size_t count, tamis_answer *answers,
+                            size_t *done, tamis_error *err) {
+    cli_family *family = context;
+    const tamis_stream_service *typed = &family->typed.service;
+    tamis_error wrong = TAMIS_ERROR_INIT;
+    tamis_status status = TAMIS_OK;
+    size_t good = split(family, records, count, &wrong);
+
+    *done = 0;
+    if (good > 0)
+        status = typed->ask(typed->context, family->texts, good, answers, done, err);
+    family->next.number += *done;
+    if (status != TAMIS_OK || good == count)
+        return status;
+    *err = wrong;
+    return wrong.status;
+}
+
+void cli_family_place(void *context, const char *input, uint64_t record) {
+    cli_family *family = context;
+    const tamis_stream_service *typed = &family->typed.service;
+
+    family->next = (cli_key_place){input, "record", record};
+    if (typed->place != NULL)
+        typed->place(typed->context, input, record);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A family is a filter whose name changes from element to element:
+ *
+ *     pairs    (b, 1) (a, 1) (b, 2) (b, 1) ...        a piece: as many as go at once
+ *     names     b      a                              each once, in the order in which they come: members
+ *     of        0      1      0      0                of each element, the number of its member
+ *     hashes    h(1)   h(1)   h(2)   h(1)
+ *
+ * What is put, checked and taken is as for one filter: redis_elements.c. A piece's members are found by a table of open
+ * addressing, under a seed that nobody knows, so that names cannot be aimed at it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <tamis/redis_family.h>
+
+#include "base/memory.h"
+#include "base/versioned.h"
+#include "store/redis/redis_filter.h"
+
+enum { PAIRS_MOST = 64 << 10, KEYS_MOST = 1 << 20 /* Redis keys of a piece */, ROOM_LEAST = 64 };
+enum { NOBODY = UINT32_MAX };
+
+/* The arrays of a piece, for `room` pairs. */
+typedef struct piece {
+    size_t room;
+    tamis_key *names;   /* of members */
+    uint32_t *of;       /* of pairs */
+    uint32_t *table;    /* 2 * room: numbers of members, or NOBODY */
+    tamis_key *keys;    /* of pairs: for schemes that have no digest, */
+    tamis_hash *hashes; /* or these */
+} piece;
+
+struct tamis_redis_family {
+    tamis_filter *filter;
+    tamis_hasher *names; /* of the table */
+    piece piece;
+};
+
+/* ---- opening ---- */
+
+static tamis_status open(tamis_redis_family *family, tamis_redis *redis, const char *name,
+                         const tamis_redis_filter_options *options, tamis_error *err) {
+    tamis_status status = tamis__redis_name(&family->filter, redis, name, options->allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *at = tamis__redis_of(family->filter);
+    if (at->layout == &tamis__layout_redisson)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: layout redisson has no families: each filter has parameters of its own; open "
+                           "them one by one, or use layout java",
+                           at->uri->shown);
+    at->is_family = true;
+    status = at->layout->open(family->filter, options, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
+    hashing.scheme = TAMIS_SCHEME_XXH3;
+    hashing.allocator = &family->filter->allocator;
+    if (getrandom(&hashing.seed, sizeof hashing.seed, 0) != sizeof hashing.seed)
+        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
+                           at->uri->shown);
+    return tamis_hasher_create(&family->names, &hashing, err);
+}
+
+tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *redis, const char *name,
+                                     const tamis_redis_filter_options *given, tamis_error *err) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_redis_family made = {0};
+    status = open(&made, redis, name, &options, err);
+    tamis_redis_family *kept = NULL;
+    if (status == TAMIS_OK) {
+        kept = tamis__alloc(&made.filter->allocator, sizeof *kept, _Alignof(tamis_redis_family));
+        if (!kept)
+            status = tamis__fail_nomem(err, "redis", sizeof *kept);
+    }
+    if (status != TAMIS_OK) {
+        tamis_hasher_free(made.names);
+        tamis_filter_free(made.filter);
+        return status;
+    }
+    *kept = made;
+    *family = kept;
+    return TAMIS_OK;
+}
+
+static void release(const tamis_allocator *allocator, piece *some) {
+    tamis__free(allocator, some->names, some->room * sizeof *some->names);
+    tamis__free(allocator, some->of, some->room * sizeof *some->of);
+    tamis__free(allocator, some->table, 2 * some->room * sizeof *some->table);
+    tamis__free(allocator, some->keys, some->room * sizeof *some->keys);
+    tamis__free(allocator, some->hashes, some->room * sizeof *some->hashes);
+    *some = (piece){0};
+}
+
+void tamis_redis_family_free(tamis_redis_family *family) {
+    if (!family)
+        return;
+    const tamis_allocator allocator = family->filter->allocator;
+    release(&allocator, &family->piece);
+    tamis_hasher_free(family->names);
+    tamis_filter_free(family->filter);
+    tamis__free(&allocator, family, sizeof *family);
+}
+
+const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family) {
+    return tamis_filter_plan(family->filter);
+}
+
+/* ---- a piece ---- */
+
+static bool has_digest(const tamis_redis_family *family) {
+    return tamis_scheme_digest_bits(family->filter->hasher->scheme) != 0;
+}
+
+static tamis_status make_room(tamis_redis_family *family, size_t count, tamis_error *err) {
+    const tamis_allocator *allocator = &family->filter->allocator;
+    size_t room = ROOM_LEAST;
+    piece *made = &family->piece;
+    if (count <= made->room)
+        return TAMIS_OK;
+    while (room < count)
+        room *= 2;
+    release(allocator, made);
+    made->room = room;
+    made->names = tamis__alloc(allocator, room * sizeof *made->names, _Alignof(tamis_key));
+    made->of = tamis__alloc(allocator, room * sizeof *made->of, _Alignof(uint32_t));
+    made->table = tamis__alloc(allocator, 2 * room * sizeof *made->table, _Alignof(uint32_t));
+    if (has_digest(family))
+        made->hashes = tamis__alloc(allocator, room * sizeof *made->hashes, _Alignof(tamis_hash));
+    else
+        made->keys = tamis__alloc(allocator, room * sizeof *made->keys, _Alignof(tamis_key));
+    if (made->names && made->of && made->table && (made->hashes || made->keys))
+        return TAMIS_OK;
+    release(allocator, made);
+    return tamis__fail_nomem(err, "redis",
+                             room * (2 * sizeof *made->names + 3 * sizeof *made->of + sizeof *made->hashes));
+}
+
+static bool is_same(const tamis_key *one, const tamis_key *other) {
+    return one->size == other->size && memcmp(one->data, other->data, one->size) == 0;
+}
+
+/* The number of the member of that name, which is the next one where it is new. */
+static uint32_t find_member(const tamis_redis_family *family, const tamis_key *name, size_t *members) {
+    const piece *some = &family->piece;
+    const size_t mask = 2 * some->room - 1;
+    tamis_hash hash;
+    tamis_hash_many(family->names, name, 1, &hash, NULL); /* xxh3 has a digest */
+    size_t i = hash.word[0] & mask;
+    for (; some->table[i] != NOBODY; i = (i + 1) & mask)
+        if (is_same(&some->names[some->table[i]], name))
+            return some->table[i];
+    some->names[*members] = *name;
+    some->table[i] = (uint32_t)*members;
+    return (uint32_t)(*members)++;
+}
+
+static tamis_status check_name(const tamis__redis_filter *at, const tamis_key *name, tamis_error *err) {
+    if (name->size >= 1 && name->size <= TAMIS__REDIS_NAME)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the name of a member has %zu bytes; give 1 to %d",
+                       at->uri->shown, name->size, TAMIS__REDIS_NAME);
+}
+
+/* Those of a piece, in order, up to one that cannot be asked. */
+static tamis_status gather(const tamis_redis_family *family, const tamis_redis_pair *pairs, size_t *count,
+                           size_t *members, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(family->filter);
+    const piece *some = &family->piece;
+    tamis_status status = TAMIS_OK;
+    size_t i = 0;
+    *members = 0;
+    memset(some->table, 0xff, 2 * some->room * sizeof *some->table); /* NOBODY */
+    for (; i < *count; i++) {
+        status = check_name(at, &pairs[i].name, err);
+        if (status == TAMIS_OK && some->hashes)
+            status = tamis_hash_many(family->filter->hasher, &pairs[i].key, 1, &some->hashes[i], err);
+        if (status != TAMIS_OK)
+            break;
+        some->of[i] = find_member(family, &pairs[i].name, members);
+        if (some->keys)
+            some->keys[i] = pairs[i].key;
+    }
+    *count = i;
+    return status;
+}
+
+/* So many pairs at once that neither they nor the Redis keys of their members take much memory. */
+static size_t pairs_at_once(const tamis_redis_family *family, size_t left) {
+    const size_t each = tamis__redis_all_keys(tamis__redis_of(family->filter));
+    size_t most = each < KEYS_MOST ? KEYS_MOST / each : 1;
+    most = most < PAIRS_MOST ? most : PAIRS_MOST;
+    return left < most ? left : most;
+}
+
+static tamis_status ask(tamis_redis_family *family, const tamis_redis_pair *pairs, size_t count, bool adds,
+                        tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    *done = 0;
+    while (*done < count && status == TAMIS_OK) {
+        size_t some = pairs_at_once(family, count - *done), members, answered = 0;
+        tamis_error wrong = TAMIS_ERROR_INIT;
+        status = make_room(family, some, err);
+        if (status != TAMIS_OK)
+            return status;
+        const piece *asked = &family->piece;
+        const tamis_status gathered = gather(family, pairs + *done, &some, &members, &wrong);
+        if (some > 0)
+            status =
+                tamis__redis_ask_members(family->filter, &(tamis__asked){asked->keys, asked->hashes, some},
+                                         &(tamis__members){asked->names, members, asked->of}, adds,
+                                         answers ? answers + *done : NULL, &answered, err);
+        *done += answered;
+        if (status == TAMIS_OK && gathered != TAMIS_OK) {
+            if (err)
+                *err = wrong;
+            status = gathered;
+        }
+    }
+    return status;
+}
+
+tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
+                                         size_t count, tamis_answer *answers, size_t *done,
+                                         tamis_error *err) {
+    size_t in;
+    tamis_status status = ask(family, pairs, count, true, answers, &in, err);
+    if (done)
+        *done = in;
+    return status;
+}
+
+/* One thread at a time has the handle, so a question may use its room. */
+tamis_status tamis_redis_family_contains_many(const tamis_redis_family *family, const tamis_redis_pair *pairs,
+                                              size_t count, tamis_answer *answers, size_t *done,
+                                              tamis_error *err) {
+    size_t answered;
+    tamis_status status =
+        ask((tamis_redis_family *)(uintptr_t)family, pairs, count, false, answers, &answered, err);
+    if (done)
+        *done = answered;
+    return status;
+}
+
+tamis_status tamis_redis_family_info(const tamis_redis_family *family, const void *name, size_t name_size,
+                                     tamis_filter_info *info, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(family->filter);
+    const tamis_key own = at->name;
+    at->name = (tamis_key){name, name_size};
+    tamis_status status = check_name(at, &at->name, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_info_get(family->filter, info, err);
+    at->name = own;
+    return status;
+}
+
+void tamis_redis_family_trace(tamis_redis_family *family, tamis_redis_tracer tracer, void *context) {
+    tamis_redis_filter_trace(family->filter, tracer, context, NULL); /* which is in a Redis */
+}
