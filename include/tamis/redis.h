@@ -210,6 +210,48 @@ TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, ta
 TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t milliseconds,
                                           tamis_error *err);
 
+/* ---- what there is ---- */
+
+typedef enum tamis_redis_state {
+    TAMIS_REDIS_READY = 0,  /* to be used */
+    TAMIS_REDIS_MAKING = 1, /* layout tamis: being made, or its maker was stopped; who opens it finishes it */
+    TAMIS_REDIS_ALIAS = 2,  /* stands for `target` */
+    TAMIS_REDIS_LEFT =
+        3, /* layout tamis: no filter, but what a drop or push that was stopped left; drop it */
+    TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
+} tamis_redis_state;
+
+typedef struct tamis_redis_entry {
+    uint32_t struct_size;
+    tamis_redis_state state;
+    const char *layout; /* "tamis", "java", "redisson" */
+    const char *name;   /* name_size bytes, as they are: no NUL behind them */
+    size_t name_size;
+    const char *target; /* of an alias: target_size bytes; else NULL */
+    size_t target_size;
+    /* 0: nothing says it. */
+    uint64_t expect;
+    double fpr;
+    uint64_t bits; /* of layout java those that the bitmap has, which end with the last one set or written */
+    uint32_t probes;
+    uint64_t keys;      /* Redis keys that hold bits */
+    int64_t expires_ms; /* from now; -1: never */
+} tamis_redis_entry;
+
+/* Takes one, which is valid until it returns. Another status than TAMIS_OK ends the call, which returns it. */
+typedef tamis_status (*tamis_redis_entry_sink)(void *context, const tamis_redis_entry *entry,
+                                               tamis_error *err);
+
+/*
+ * Tells the filters there by name, in order of their bytes; of layouts php1 to php3 nobody can tell them from other keys.
+ * pattern: a glob (* ? [a-z]) of names, percent-encoded as they are, or NULL for all; with `redis` NULL the URI of the
+ * server and the pattern, which may be left out. Reads the names of all Redis keys of every server, which takes those a
+ * second for some million, in steps. What comes or goes meanwhile may be told or not. TAMIS_E_REFUSED: SCAN is not let (a
+ * Codis has none).
+ */
+TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
+                                        void *context, tamis_error *err);
+
 #ifdef __cplusplus
 }
 #endif

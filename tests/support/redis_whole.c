@@ -86,6 +86,20 @@ static void replace_by_rename(tamis_redis *redis) {
     }
 }
 
+static tamis_status take_entry(void *context, const tamis_redis_entry *entry, tamis_error *e) {
+    char *to = context;
+    (void)e;
+    snprintf(to + strlen(to), 200 - strlen(to), "%.*s %s %d %.*s;", (int)entry->name_size, entry->name,
+             entry->layout, entry->state, (int)entry->target_size, entry->target ? entry->target : "");
+    return TAMIS_OK;
+}
+
+static void check_list(tamis_redis *redis, const char *wanted) {
+    char told[200] = "";
+    must(tamis_redis_list(redis, "*whole", take_entry, told, &err));
+    assert_string_equal(told, wanted);
+}
+
 void redis_whole_filters(tamis_redis *redis) {
     size_t done;
     err = (tamis_error)TAMIS_ERROR_INIT;
@@ -105,6 +119,7 @@ void redis_whole_filters(tamis_redis *redis) {
     assert_int_equal(count_seen(there, HALF), HALF);
     pull_both_halves(there);
     must(tamis_redis_alias(redis, "other-whole", "whole", &err));
+    check_list(redis, "other-whole tamis 2 whole;whole tamis 0 ;");
     tamis_filter *other = open_there(redis, "other-whole");
     assert_int_equal(count_seen(other, HALF), HALF);
     must(tamis_redis_expire(redis, "whole", 3600000, &err));
@@ -120,6 +135,7 @@ void redis_whole_filters(tamis_redis *redis) {
     tamis_filter_free(there);
     tamis_filter_free(second);
     tamis_filter_free(first);
+    check_list(redis, "");
     replace_by_rename(redis);
 }
 

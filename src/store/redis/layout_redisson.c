@@ -50,18 +50,22 @@ typedef struct config {
     char size[NUMBER], probes[NUMBER], expect[NUMBER], fpr[NUMBER];
 } config;
 
-static bool ask_config(void *context, size_t i, tamis__link *link) {
+void tamis__redisson_ask(tamis__link *link, const char *name, size_t size) {
     static const char *const fields[FIELDS] = {"size", "hashIterations", "expectedInsertions",
                                                "falseProbability"};
-    const config *there = context;
-    char name[TAMIS__REDIS_KEY];
-    size_t size = config_name(there->at, name);
-    (void)i;
     tamis__link_command(link, 2 + FIELDS);
     tamis__link_text(link, "HMGET");
     tamis__link_word(link, name, size);
     for (int j = 0; j < FIELDS; j++)
         tamis__link_text(link, fields[j]);
+}
+
+static bool ask_config(void *context, size_t i, tamis__link *link) {
+    const config *there = context;
+    char name[TAMIS__REDIS_KEY];
+    size_t size = config_name(there->at, name);
+    (void)i;
+    tamis__redisson_ask(link, name, size);
     return true;
 }
 
@@ -254,6 +258,14 @@ static tamis_status read_plan(const tamis__redis_filter *at, const config *there
     plan->bits_per_key = 8 * (double)plan->memory / (double)expect;
     plan->lines_touched = (double)probes;
     return TAMIS_OK;
+}
+
+tamis_status tamis__redisson_told(const tamis__redis_filter *at, const tamis__reply *reply, tamis_plan *plan,
+                                  bool *is_here, tamis_error *err) {
+    config there = {.at = at};
+    tamis_status status = take_config(&there, 0, reply, false, err);
+    *is_here = is_there(&there);
+    return status == TAMIS_OK && *is_here ? read_plan(at, &there, plan, err) : status;
 }
 
 static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {

@@ -90,9 +90,9 @@ struct tamis__redis_filter {
     char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash, from here on as well */
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
-    char aside[16];                    /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
-    bool plans;                        /* layout redisson: what is not there is not made, but planned */
-    uint64_t looked_at;                /* tamis__now_ns when the plan was last seen to stand */
+    char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
+    bool plans;         /* layout redisson: what is not there is not made, but planned */
+    uint64_t looked_at; /* tamis__now_ns when the plan was last seen to stand */
     /* What the checks of a batch found. */
     bool replaced;     /* another plan, or another target */
     bool retired;      /* the generation is no more */
@@ -158,6 +158,12 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
 /* The handle of a filter by name, all but what its layout's open does; *made is the caller's to free. */
 tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
                                const tamis_allocator *allocator, tamis_error *err);
+
+/* What a hash of that name says of a filter of layout redisson: the question, and a plan made of its answer; or not is_there,
+ * or TAMIS_E_DAMAGED. */
+void tamis__redisson_ask(tamis__link *link, const char *name, size_t size);
+tamis_status tamis__redisson_told(const tamis__redis_filter *at, const tamis__reply *reply, tamis_plan *plan,
+                                  bool *is_there, tamis_error *err);
 
 /* Push, of a layout that keeps its bits in one Redis key; `made` is the handle that tamis__redis_name gave. */
 tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
