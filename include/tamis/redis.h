@@ -122,6 +122,14 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
  */
 TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
 
+/*
+ * The plan of a filter in memory that is to be pushed under this name (redis NULL: the URI of both): of layout tamis that
+ * of tamis_redis_plan_make, of the others, which have one Redis key, kind classic as what is there or the parameters say;
+ * `want` does not count then. Nothing is made.
+ */
+TAMIS_API tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *want, tamis_redis *redis,
+                                            const char *name, tamis_error *err);
+
 /* The URI as others may see it: without user and passwords, on one line, cut to `room` bytes with its NUL. How long it is. */
 TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t room);
 
@@ -166,10 +174,10 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
 
 /*
  * Fetches the filter `there` into memory: of layout tamis one of kind blocked with the same plan, scheme, seed and secret,
- * of layout java one of kind classic with guava64 and just as many bits. It answers as that does for every key, may be
+ * of the others, where they have one Redis key, one of kind classic with their scheme and just as many bits. It answers as that does for every key, may be
  * saved, asked and united, and is owned by the caller. Keys whose add was answered before are in it; those that are added
- * meanwhile may be. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions; TAMIS_E_MISMATCH: layout java, and the bitmap is
- * longer than expect and fpr make it; TAMIS_E_NOMEM.
+ * meanwhile may be. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions; TAMIS_E_MISMATCH: the bitmap of another layout is
+ * longer than its parameters make it; TAMIS_E_UNSUPPORTED: php2 and php3 over several keys or servers; TAMIS_E_NOMEM.
  */
 TAMIS_API tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err);
 
@@ -180,6 +188,11 @@ typedef tamis_status (*tamis_redis_sink)(void *context, const void *bytes, size_
  * partitions in order, without what stands behind their bits. TAMIS_E_MISMATCH: it was replaced meanwhile; try again. */
 TAMIS_API tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink,
                                                void *context, tamis_error *err);
+
+/* The other way: a filter in memory like `there`, holding these bits instead of what is there; owned by the caller, who may
+ * push it. TAMIS_E_MISMATCH: not as many bytes as those, or bits past the last. */
+TAMIS_API tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
+                                               tamis_filter **made, tamis_error *err);
 
 typedef struct tamis_redis_push_options {
     uint32_t struct_size;
@@ -192,17 +205,21 @@ typedef struct tamis_redis_push_options {
 /* clang-format on */
 
 /*
- * Puts a filter in memory, of kind blocked with scheme xxh3, sip or guava64, under the name (redis NULL: the URI of both;
- * layout tamis). It is written beside what is there, checked, and switched to at once: what was there is replaced, with all
+ * Puts a filter in memory under the name (redis NULL: the URI of both): into layout tamis one of kind blocked with scheme
+ * xxh3, sip or guava64, into the others one of kind classic as tamis_redis_plan_for says. It is written beside what is there, checked, and switched to at once: what was there is replaced, with all
  * keys that were added to it until then, however late. Who wants to keep those pulls, unites and pushes while nobody adds,
  * or unites in place (tamis_redis_unite). An add that is answered after the switch is in the new filter.
  *
  * Parameters: partition=, by default that of before; ttl; those of the plan, where they are given, have to agree with the
  * filter. A name that is an alias stands for its target. After a failure what was there is as it was.
  *
+ * The other layouts are switched by RENAME, and no handle can tell: what a batch adds meanwhile may go into what was there.
+ * Other parameters than before are fine where nothing keeps them (java, php), once every program is told. TAMIS_E_REFUSED:
+ * the server has no RENAME for us (a Codis has none).
+ *
  * TAMIS_E_UNSUPPORTED: kind, scheme or layout; TAMIS_E_MISMATCH: what is there has another scheme, seed or secret, and
- * handles that are open could not follow: drop it first; TAMIS_E_BUSY: another push of the name is under way, or ended
- * within this minute without saying so.
+ * handles that are open could not follow: drop it first, or it is not as the parameters say; TAMIS_E_BUSY: another push of
+ * the name is under way, or ended within this minute without saying so.
  */
 TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
                                         const tamis_redis_push_options *options, tamis_error *err);
@@ -225,6 +242,48 @@ TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, ta
  * target. */
 TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t milliseconds,
                                           tamis_error *err);
+
+/* ---- what there is ---- */
+
+typedef enum tamis_redis_state {
+    TAMIS_REDIS_READY = 0,  /* to be used */
+    TAMIS_REDIS_MAKING = 1, /* layout tamis: being made, or its maker was stopped; who opens it finishes it */
+    TAMIS_REDIS_ALIAS = 2,  /* stands for `target` */
+    TAMIS_REDIS_LEFT =
+        3, /* layout tamis: no filter, but what a drop or push that was stopped left; drop it */
+    TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
+} tamis_redis_state;
+
+typedef struct tamis_redis_entry {
+    uint32_t struct_size;
+    tamis_redis_state state;
+    const char *layout; /* "tamis", "java", "redisson" */
+    const char *name;   /* name_size bytes, as they are: no NUL behind them */
+    size_t name_size;
+    const char *target; /* of an alias: target_size bytes; else NULL */
+    size_t target_size;
+    /* 0: nothing says it. */
+    uint64_t expect;
+    double fpr;
+    uint64_t bits; /* of layout java those that the bitmap has, which end with the last one set or written */
+    uint32_t probes;
+    uint64_t keys;      /* Redis keys that hold bits */
+    int64_t expires_ms; /* from now; -1: never */
+} tamis_redis_entry;
+
+/* Takes one, which is valid until it returns. Another status than TAMIS_OK ends the call, which returns it. */
+typedef tamis_status (*tamis_redis_entry_sink)(void *context, const tamis_redis_entry *entry,
+                                               tamis_error *err);
+
+/*
+ * Tells the filters there by name, in order of their bytes; of layouts php1 to php3 nobody can tell them from other keys.
+ * pattern: a glob (* ? [a-z]) of names, percent-encoded as they are, or NULL for all; with `redis` NULL the URI of the
+ * server and the pattern, which may be left out. Reads the names of all Redis keys of every server, which takes those a
+ * second for some million, in steps. What comes or goes meanwhile may be told or not. TAMIS_E_REFUSED: SCAN is not let (a
+ * Codis has none).
+ */
+TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
+                                        void *context, tamis_error *err);
 
 #ifdef __cplusplus
 }

@@ -109,9 +109,26 @@ static int check_format(build_config *config, tamis_error *err) {
                     tamis_kind_name(want->kind), tamis_scheme_name(want->scheme));
 }
 
-/* One that is to be pushed is blocked, and a server has no place for the rest. */
-static int check_server(build_config *config, tamis_error *err) {
-    tamis_want *want = &config->filter.want;
+/* Of a layout of another program all is said by the URI. */
+static int take_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
+                       tamis_error *err) {
+    for (int i = BUILD_EXPECT; i <= BUILD_SECRET; i++)
+        if (given[i].given)
+            return cli_fail(
+                err,
+                "--%s: contradicts --output, whose URI says what the filter of that layout is; leave it "
+                "out",
+                build_options[i].name);
+    config->filter.server = config->output;
+    config->filter.want.expect = plan->capacity;
+    config->filter.want.kind = plan->kind;
+    return CLI_DONE;
+}
+
+/* Layout tamis is blocked, and a server has no place for the rest. */
+static int check_server(build_config *config, const cli_value *given, tamis_error *err) {
+    tamis_want *want = &config->filter.want, any = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
 
     if (!cli_server_is_uri(config->output))
         return CLI_DONE;
@@ -121,12 +138,19 @@ static int check_server(build_config *config, tamis_error *err) {
         config->about.label_count > 0 || config->about.has_version)
         return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
                              "--filter-version; leave them out");
+    any.kind = TAMIS_KIND_BLOCKED;
+    any.expect = 1;
+    any.fpr = 0.5;
+    if (cli_server_plan(&plan, &any, config->output, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (plan.kind == TAMIS_KIND_CLASSIC)
+        return take_layout(config, &plan, given, err);
     if (want->kind == TAMIS_KIND_AUTO)
         want->kind = TAMIS_KIND_BLOCKED;
     if (want->kind != TAMIS_KIND_BLOCKED)
         return cli_fail(err, "--kind %s: is not kept on a server; leave it out, or give --kind blocked",
                         tamis_kind_name(want->kind));
-    config->filter.for_server = true;
+    config->filter.server = config->output;
     return CLI_DONE;
 }
 
@@ -144,7 +168,7 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
         return CLI_FAILED;
     if (cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
         return CLI_FAILED;
-    if (check_server(config, err) != CLI_DONE)
+    if (check_server(config, values, err) != CLI_DONE)
         return CLI_FAILED;
     return check_format(config, err);
 }

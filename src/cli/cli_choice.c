@@ -8,3 +8,4 @@ const char *const cli_schemes[] = {"auto",   "xxh3",       "sip",      "guava64"
                                    "bkdr63", "redisbloom", "fnv-dcso", "redisson", NULL};
 const char *const cli_when_full[] = {"fail", "pass", NULL};
 const char *const cli_formats[] = {"auto", "tamis", "guava", "dcso", NULL};
+const char *const cli_copy_formats[] = {"auto", "tamis", "guava", "dcso", "bitmap", NULL};

@@ -10,5 +10,7 @@ extern const char *const cli_kinds[];
 extern const char *const cli_schemes[];
 extern const char *const cli_when_full[];
 extern const char *const cli_formats[];
+extern const char *const cli_copy_formats[]; /* CLI_COPY_BITMAP more */
+enum { CLI_COPY_BITMAP = 4 };
 
 #endif

@@ -71,12 +71,14 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
 
-    if ((want->for_server ? cli_server_plan : tamis_plan_make)(&plan, &want->want, err) != TAMIS_OK) {
+    if ((want->server != NULL ? cli_server_plan(&plan, &want->want, want->server, err)
+                              : tamis_plan_make(&plan, &want->want, err)) != TAMIS_OK) {
         if (want->given != NULL)
             cli_want_name_memory(&want->given[CLI_PLAN_MEMORY], err);
         return CLI_FAILED;
     }
     options.seed = want->seed;
+    options.overfill = want->server != NULL && plan.kind == TAMIS_KIND_CLASSIC; /* as other programs do */
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;

@@ -16,7 +16,7 @@ typedef struct cli_filter_want {
     tamis_want want;
     uint64_t seed;
     const char *secret_file; /* NULL: none */
-    bool for_server;         /* it is to be pushed */
+    const char *server;      /* the URI that it is to be pushed to; NULL: none */
     const cli_value *given;  /* the block that it was read from, as typed; NULL: none */
 } cli_filter_want;
 

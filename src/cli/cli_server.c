@@ -91,8 +91,8 @@ int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *er
     return tamis_redis_push(filter, NULL, uri, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
-    return tamis_redis_plan_make(plan, want, err);
+tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, const char *uri, tamis_error *err) {
+    return tamis_redis_plan_for(plan, want, NULL, uri, err);
 }
 
 const char *cli_server_format(const tamis_filter *filter) {

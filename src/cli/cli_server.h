@@ -31,8 +31,9 @@ int cli_server_open(tamis_filter **filter, const char *uri, bool create, const c
 int cli_server_pull(tamis_filter **filter, tamis_error *err);
 /* Puts a filter in memory there, in the place of what there is. */
 int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *err);
-/* The plan of one to be pushed. */
-tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+/* The plan of one to be pushed there: what is wanted, but of a layout that is another program's what the URI says, which
+ * is of kind classic. */
+tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, const char *uri, tamis_error *err);
 
 /* "redis-java": what the filter is kept as; NULL for one in a file. */
 const char *cli_server_format(const tamis_filter *filter);

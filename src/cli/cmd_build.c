@@ -22,6 +22,7 @@
 #include "cli/build_sketch.h"
 #include "cli/cli_file.h"
 #include "cli/cli_progress.h"
+#include "cli/cli_server.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
 
@@ -183,6 +184,7 @@ static tamis_status save(build_run *run, tamis_error *err) {
 
 static int build(build_run *run, tamis_error *err) {
     double begun = cli_progress_now();
+    char shown[CLI_SERVER_SHOWN];
     tamis_status status = count_and_fill(run, err);
 
     if (status == TAMIS_OK)
@@ -193,6 +195,9 @@ static int build(build_run *run, tamis_error *err) {
     run->summary.seconds = cli_progress_now() - begun;
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_rate(run->filter);
+    if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server != NULL)
+        cli_filter_tell_overfull(run->filter, cli_server_show(run->config.output, shown),
+                                 "give a larger expect in the URI");
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 

@@ -3,12 +3,22 @@
 #include "cli/cli_about.h"
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
+#include "cli/copy_bitmap.h"
 
 enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
-    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(""),
+    [OPT_FORMAT] =
+        {.name = "format",
+         .type = CLI_CHOICE,
+         .value = "FORMAT",
+         .fallback = "auto",
+         .choices = cli_copy_formats,
+         .help = "Write it as tamis, guava or dcso; auto: as the FILTER is. bitmap: raw bits.",
+         .more = "bitmap is between a file and a filter on a server, one of which FILTER is and the "
+                 "other --output: the bytes as the server has them, without what says what they are, so "
+                 "that the URI has to."},
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
     [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
@@ -44,6 +54,17 @@ static int copy(const cli_args *args, const char *output, tamis_error *err) {
     return code;
 }
 
+/* Bits alone, which say nothing of themselves. */
+static int copy_bits(const cli_args *args, const char *output, tamis_error *err) {
+    static const int others[] = {OPT_GZIP, OPT_LABEL, OPT_VERSION};
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (args->values[others[i]].given)
+            return cli_fail(err, "--format bitmap: contradicts --%s: it is bits alone; leave one of them out",
+                            options[others[i]].name);
+    return copy_bitmap(args->operands[0], output, err);
+}
+
 static int run_copy(const cli_args *args, tamis_error *err) {
     const char *output = args->values[OPT_OUTPUT].text;
     tamis_lock *lock = NULL;
@@ -55,7 +76,8 @@ static int run_copy(const cli_args *args, tamis_error *err) {
         return cli_fail(err, "copy: takes one filter, and %zu are named; give its file", args->operand_count);
     code = cli_file_lock(&lock, output, err);
     if (code == CLI_DONE)
-        code = copy(args, output, err);
+        code = args->values[OPT_FORMAT].number == CLI_COPY_BITMAP ? copy_bits(args, output, err)
+                                                                  : copy(args, output, err);
     tamis_file_unlock(lock);
     return code;
 }
@@ -75,6 +97,9 @@ static const char *const description[] = {
     "FILTER may be compressed with gzip. The copy is so with --gzip alone: without, a compressed filter is "
     "unpacked, "
     "and can then be mapped.",
+    "FILTER and FILE may be on a server, named by a URI: see tamis help redis. What was there is replaced at "
+    "once, in "
+    "use or not, and what others add to it until then is lost with it.",
     "A damaged filter is not copied. No secret is needed.",
     NULL};
 

@@ -7,26 +7,34 @@
 
 #include "cli/cli.h"
 #include "cli/cli_server.h"
+#include "cli/redis_ls.h"
+
+enum { OPT_JSON, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_JSON] = {.name = "json",
+                  .type = CLI_FLAG,
+                  .help = "ls: print an object of JSON a line.",
+                  .more = "Its fields are listed below."},
+};
 
 static int done(tamis_status status) {
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-static int drop(char *const *operands, size_t count, tamis_error *err) {
-    for (size_t i = 0; i < count; i++)
-        if (tamis_redis_drop(NULL, operands[i], err) != TAMIS_OK)
+static int drop(const cli_args *args, tamis_error *err) {
+    for (size_t i = 1; i < args->operand_count; i++)
+        if (tamis_redis_drop(NULL, args->operands[i], err) != TAMIS_OK)
             return CLI_FAILED;
     return CLI_DONE;
 }
 
-static int alias(char *const *operands, size_t count, tamis_error *err) {
-    (void)count;
-    return done(tamis_redis_alias(NULL, operands[0], operands[1], err));
+static int alias(const cli_args *args, tamis_error *err) {
+    return done(tamis_redis_alias(NULL, args->operands[1], args->operands[2], err));
 }
 
-static int unalias(char *const *operands, size_t count, tamis_error *err) {
-    (void)count;
-    return done(tamis_redis_alias(NULL, operands[0], NULL, err));
+static int unalias(const cli_args *args, tamis_error *err) {
+    return done(tamis_redis_alias(NULL, args->operands[1], NULL, err));
 }
 
 /* Milliseconds; 0 for "never". */
@@ -49,23 +57,27 @@ static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
     return cli_fail(err, "expire: '%.60s' is no time; give it as 500ms, 2s, 10m, 6h or 1d, or never", text);
 }
 
-static int expire(char *const *operands, size_t count, tamis_error *err) {
+static int expire(const cli_args *args, tamis_error *err) {
     uint64_t ms;
 
-    (void)count;
-    if (read_time(operands[1], &ms, err) != CLI_DONE)
+    if (read_time(args->operands[2], &ms, err) != CLI_DONE)
         return CLI_FAILED;
-    return done(tamis_redis_expire(NULL, operands[0], ms, err));
+    return done(tamis_redis_expire(NULL, args->operands[1], ms, err));
+}
+
+static int list(const cli_args *args, tamis_error *err) {
+    return redis_ls(args->operands[1], args->values[OPT_JSON].given, err);
 }
 
 static const struct action {
     const char *name;
     size_t least, most; /* operands behind it */
     const char *takes;
-    int (*run)(char *const *operands, size_t count, tamis_error *err);
+    int (*run)(const cli_args *args, tamis_error *err);
 } actions[] = {{"alias", 2, 2, "URI TARGET", alias},
                {"drop", 1, SIZE_MAX, "URI...", drop},
                {"expire", 2, 2, "URI TIME", expire},
+               {"ls", 1, 1, "URI", list},
                {"unalias", 1, 1, "URI", unalias}};
 
 static int run_redis(const cli_args *args, tamis_error *err) {
@@ -85,9 +97,11 @@ static int run_redis(const cli_args *args, tamis_error *err) {
         for (size_t j = 0; j < count; j++)
             if (cli_server_refuse_family(args->operands[1 + j], err) != CLI_DONE)
                 return CLI_FAILED;
-        return action->run(args->operands + 1, count, err);
+        if (args->values[OPT_JSON].given && action->run != list)
+            return cli_fail(err, "--json: redis %s prints nothing; leave it out", name);
+        return action->run(args, err);
     }
-    return cli_fail(err, "redis: %s%.60s%s; give alias, drop, expire or unalias", name == NULL ? "" : "'",
+    return cli_fail(err, "redis: %s%.60s%s; give alias, drop, expire, ls or unalias", name == NULL ? "" : "'",
                     name == NULL ? "what to do is missing" : cli_server_show(name, shown),
                     name == NULL ? "" : "' is not known");
 }
@@ -102,7 +116,19 @@ static const char *const description[] = {
     "name on the same server, for programs too that have it open; unalias takes that back. Only layout tamis "
     "has "
     "aliases.",
-    "A layout that keeps no parameters at the server (java, php1 to php3) needs them in the URI.", NULL};
+    "A layout that keeps no parameters at the server (java, php1 to php3) needs them in the URI.",
+    "ls prints the filters that there are by their names, as URIs have them: URI ends with a pattern of "
+    "names (* [a-z], ? "
+    "written as %3F), redis://host:port/seen*, or with the server or its database, redis://host:port/2/. A "
+    "line has, "
+    "between tabs, the name, the layout, the state (ready, making, alias, left, damaged: see --json), the "
+    "number of keys "
+    "expected, the rate, bits, probes, the number of Redis keys with bits, the seconds until it expires, and "
+    "the target of "
+    "an alias; - is for what nothing says. The layouts of PHP leave nothing to know a filter by. SCAN of all "
+    "the servers' "
+    "keys is what it takes, which a Codis does not let.",
+    NULL};
 
 static const char *const exits[] = {
     "0",   "It was done.",
@@ -114,13 +140,18 @@ static const cli_example examples[] = {{"tamis build -o redis://localhost/seen a
                                         "redis://localhost/seen 1d && tamis check "
                                         "redis://localhost/seen a.log",
                                         "A filter that is shared for a day."},
+                                       {"tamis redis ls redis://localhost/ | cut -f 1", "Names of filters."},
                                        {NULL, NULL}};
 
 const cli_command cmd_redis = {
     .name = "redis",
-    .summary = "drop, expire and rename filters in a Redis",
+    .summary = "list, drop, expire and rename filters in a Redis",
     .operands = "ACTION URI [TARGET | TIME]",
     .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .json_about = "With --json ls prints an object a line:",
+    .json = redis_ls_json,
     .exits = exits,
     .examples = examples,
     .run = run_redis,

@@ -65,6 +65,41 @@ static void pull_both_halves(const tamis_filter *there) {
     tamis_filter_free(pulled);
 }
 
+/* Layout java: several names, so that some of them lie elsewhere than what would be beside them by the name alone. */
+static void replace_by_rename(tamis_redis *redis) {
+    for (int i = 0; i < 8; i++) {
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        tamis_filter *made = NULL, *there = NULL;
+        char name[100];
+        snprintf(name, sizeof name, "whole%s%d?layout=java&expect=5000&fpr=0.01", i % 2 ? "%7Btag%7D" : "",
+                 i);
+        must(tamis_redis_plan_for(&plan, NULL, redis, name, &err));
+        must(tamis_filter_create(&made, &plan, NULL, &err));
+        must(tamis_filter_add_many(made, keys, HALF, NULL, NULL, &err));
+        there = open_there(redis, name);
+        must(tamis_filter_add_many(there, keys + HALF, 1, NULL, NULL, &err));
+        must(tamis_redis_push(made, redis, name, NULL, &err));
+        assert_int_equal(count_seen(there, 0), HALF);
+        must(tamis_redis_drop(redis, name, &err));
+        tamis_filter_free(there);
+        tamis_filter_free(made);
+    }
+}
+
+static tamis_status take_entry(void *context, const tamis_redis_entry *entry, tamis_error *e) {
+    char *to = context;
+    (void)e;
+    snprintf(to + strlen(to), 200 - strlen(to), "%.*s %s %d %.*s;", (int)entry->name_size, entry->name,
+             entry->layout, entry->state, (int)entry->target_size, entry->target ? entry->target : "");
+    return TAMIS_OK;
+}
+
+static void check_list(tamis_redis *redis, const char *wanted) {
+    char told[200] = "";
+    must(tamis_redis_list(redis, "*whole", take_entry, told, &err));
+    assert_string_equal(told, wanted);
+}
+
 void redis_whole_filters(tamis_redis *redis) {
     size_t done;
     err = (tamis_error)TAMIS_ERROR_INIT;
@@ -84,6 +119,7 @@ void redis_whole_filters(tamis_redis *redis) {
     assert_int_equal(count_seen(there, HALF), HALF);
     pull_both_halves(there);
     must(tamis_redis_alias(redis, "other-whole", "whole", &err));
+    check_list(redis, "other-whole tamis 2 whole;whole tamis 0 ;");
     tamis_filter *other = open_there(redis, "other-whole");
     assert_int_equal(count_seen(other, HALF), HALF);
     must(tamis_redis_expire(redis, "whole", 3600000, &err));
@@ -99,6 +135,8 @@ void redis_whole_filters(tamis_redis *redis) {
     tamis_filter_free(there);
     tamis_filter_free(second);
     tamis_filter_free(first);
+    check_list(redis, "");
+    replace_by_rename(redis);
 }
 
 void redis_whole_expires(redis_server *servers, size_t count) {

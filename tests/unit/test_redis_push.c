@@ -305,7 +305,7 @@ static void push_refuses_what_it_cannot(void **state) {
           "another scheme, seed or secret");
     FAILS(tamis_redis_push(made, redis, "f?expect=7", NULL, &err), TAMIS_E_MISMATCH,
           "has expect=1000, and 7");
-    FAILS(tamis_redis_push(made, redis, "f?layout=java", NULL, &err), TAMIS_E_UNSUPPORTED, "not java");
+    FAILS(tamis_redis_push(made, redis, "f?layout=java", NULL, &err), TAMIS_E_INVALID, "give expect=N");
     FAILS(tamis_redis_push(made, redis, "f?some=7", NULL, &err), TAMIS_E_INVALID, "'some' is not known");
     tamis_filter *there = open_filter("f"), *none = NULL;
     FAILS(tamis_redis_push(there, redis, "g", NULL, &err), TAMIS_E_UNSUPPORTED, "pull it first");

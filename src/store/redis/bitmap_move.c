@@ -158,11 +158,13 @@ static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply
                               tamis_error *err) {
     const sending *all = context;
     const tamis__chunk chunk = tamis__chunk_of(all->up->there, i);
+    const uint64_t *word = mark_of(all->up, &chunk);
+    const uint64_t left = chunk.at + chunk.size - 8 * (uint64_t)(word - all->up->words);
     uint8_t mark[8];
     (void)again;
-    tamis__store64le(mark, turned(*mark_of(all->up, &chunk)));
-    if (reply->type == TAMIS__REPLY_STRING && reply->size == sizeof mark &&
-        memcmp(reply->text, mark, sizeof mark) == 0)
+    tamis__store64le(mark, turned(*word));
+    if (reply->type == TAMIS__REPLY_STRING && reply->size == (left < sizeof mark ? left : sizeof mark) &&
+        memcmp(reply->text, mark, reply->size) == 0)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_IO, 0,
                        "redis %s: %s: what is there is not what was sent (evicted, or lost in a failover); "

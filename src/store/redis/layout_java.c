@@ -76,11 +76,6 @@ static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
     return 3 + at->name.size;
 }
 
-static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {
-    (void)key;
-    return filter->plan.memory;
-}
-
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
@@ -102,6 +97,6 @@ const tamis__layout tamis__layout_java = {.name = "java",
                                           .open = open,
                                           .place = place,
                                           .key_name = key_name,
-                                          .bytes_in = bytes_in,
+                                          .bytes_in = tamis__redis_bytes_in,
                                           .estimate = estimate,
                                           .clear = clear};

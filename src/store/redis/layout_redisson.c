@@ -50,18 +50,22 @@ typedef struct config {
     char size[NUMBER], probes[NUMBER], expect[NUMBER], fpr[NUMBER];
 } config;
 
-static bool ask_config(void *context, size_t i, tamis__link *link) {
+void tamis__redisson_ask(tamis__link *link, const char *name, size_t size) {
     static const char *const fields[FIELDS] = {"size", "hashIterations", "expectedInsertions",
                                                "falseProbability"};
-    const config *there = context;
-    char name[TAMIS__REDIS_KEY];
-    size_t size = config_name(there->at, name);
-    (void)i;
     tamis__link_command(link, 2 + FIELDS);
     tamis__link_text(link, "HMGET");
     tamis__link_word(link, name, size);
     for (int j = 0; j < FIELDS; j++)
         tamis__link_text(link, fields[j]);
+}
+
+static bool ask_config(void *context, size_t i, tamis__link *link) {
+    const config *there = context;
+    char name[TAMIS__REDIS_KEY];
+    size_t size = config_name(there->at, name);
+    (void)i;
+    tamis__redisson_ask(link, name, size);
     return true;
 }
 
@@ -138,21 +142,18 @@ static const char make_script[] = "if redis.call('exists', KEYS[1]) == 1 then re
                                   "return 1";
 
 /* The shortest that reads as the same number. */
-static int print_rate(char to[NUMBER], double rate) {
-    int size = 0;
+static void print_rate(char to[NUMBER], double rate) {
     for (int digits = 1; digits <= 17; digits++) {
-        size = tamis__redis_write_digits(to, NUMBER, digits, rate);
+        tamis__redis_write_digits(to, NUMBER, digits, rate);
         if (tamis__redis_read_decimal(to, NULL) == rate)
             break;
     }
-    return size;
 }
 
-/* By Redisson's rules; whoever else makes it at the same time, one is first, and the other leaves it. */
-static tamis_status make(tamis__redis_filter *at, const asked_for *wanted, tamis_error *err) {
+/* By Redisson's rules. */
+static tamis_status write_config(config *to, const asked_for *wanted, tamis_error *err) {
+    const tamis__redis_filter *at = to->at;
     const double n = (double)wanted->expect, size = floor(tamis_bloom_bits(n, wanted->fpr));
-    char config_key[TAMIS__REDIS_KEY], bits[NUMBER], probes[NUMBER], expect[NUMBER], rate[NUMBER],
-        ttl[NUMBER];
     if (size < 1 || size > (double)SIZE_MOST)
         return tamis__fail(
             err, TAMIS_E_RANGE, 0,
@@ -165,16 +166,26 @@ static tamis_status make(tamis__redis_filter *at, const asked_for *wanted, tamis
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "%s: fpr=%g takes %" PRIu32 " probes, more than %d; ask for a larger rate",
                            at->uri->shown, wanted->fpr, k, TAMIS_PROBES_MAX);
+    snprintf(to->size, NUMBER, "%.0f", size);
+    snprintf(to->probes, NUMBER, "%" PRIu32, k);
+    snprintf(to->expect, NUMBER, "%" PRIu64, wanted->expect);
+    print_rate(to->fpr, wanted->fpr);
+    return TAMIS_OK;
+}
+
+/* Whoever else makes it at the same time, one is first, and the other leaves it. */
+static tamis_status make(tamis__redis_filter *at, const config *like, tamis_error *err) {
+    char config_key[TAMIS__REDIS_KEY], ttl[NUMBER];
     const tamis_key words[] = {
         {"EVAL", 4},
         {make_script, sizeof make_script - 1},
         {"2", 1},
         {config_key, config_name(at, config_key)},
         {at->uri->name, at->uri->name_size},
-        {bits, (size_t)snprintf(bits, sizeof bits, "%.0f", size)},
-        {probes, (size_t)snprintf(probes, sizeof probes, "%" PRIu32, k)},
-        {expect, (size_t)snprintf(expect, sizeof expect, "%" PRIu64, wanted->expect)},
-        {rate, (size_t)print_rate(rate, wanted->fpr)},
+        tamis__redis_word(like->size),
+        tamis__redis_word(like->probes),
+        tamis__redis_word(like->expect),
+        tamis__redis_word(like->fpr),
         {ttl, (size_t)snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms)},
     };
     return tamis__redis_command(at, words, sizeof words / sizeof *words, NULL, err);
@@ -249,6 +260,14 @@ static tamis_status read_plan(const tamis__redis_filter *at, const config *there
     return TAMIS_OK;
 }
 
+tamis_status tamis__redisson_told(const tamis__redis_filter *at, const tamis__reply *reply, tamis_plan *plan,
+                                  bool *is_here, tamis_error *err) {
+    config there = {.at = at};
+    tamis_status status = take_config(&there, 0, reply, false, err);
+    *is_here = is_there(&there);
+    return status == TAMIS_OK && *is_here ? read_plan(at, &there, plan, err) : status;
+}
+
 static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     asked_for wanted;
@@ -271,8 +290,10 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     if (status == TAMIS_OK)
         status = read_config(at, &there, err);
     if (status == TAMIS_OK && !is_there(&there) && can_make) {
-        status = make(at, &wanted, err);
-        if (status == TAMIS_OK)
+        status = write_config(&there, &wanted, err);
+        if (status == TAMIS_OK && !at->plans)
+            status = make(at, &there, err);
+        if (status == TAMIS_OK && !at->plans)
             status = read_config(at, &there, err);
     }
     if (status == TAMIS_OK && !is_there(&there))
@@ -391,5 +412,6 @@ const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .check_ask = check_ask,
                                               .check_slot = check_slot,
                                               .check_take = check_take,
+                                              .bytes_in = tamis__redis_bytes_in,
                                               .estimate = estimate,
                                               .clear = clear};

@@ -521,7 +521,7 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
     batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
     size_t none = 0;
     uint64_t fresh = 0;
-    tamis_status status = at->layout->settle ? ask_some(&all, NULL, &none, &fresh, err) : TAMIS_OK;
+    tamis_status status = at->layout->check_count ? ask_some(&all, NULL, &none, &fresh, err) : TAMIS_OK;
     *again = all.again;
     return status;
 }

@@ -11,6 +11,7 @@
 
 typedef struct command {
     tamis__redis_filter *at;
+    uint32_t slot;
     const tamis_key *words;
     size_t count;
     int64_t integer;
@@ -20,10 +21,14 @@ typedef struct command {
 
 static uint32_t slot_of_command(void *context, size_t i) {
     const command *one = context;
-    const bool is_script = one->words[0].size >= 4 && memcmp(one->words[0].data, "EVAL", 4) == 0;
-    const tamis_key *key = &one->words[is_script ? 3 : 1]; /* EVAL script 1 key */
     (void)i;
-    return tamis__redis_slot(one->at->redis, key->data, key->size);
+    return one->slot;
+}
+
+static uint32_t slot_of_words(const tamis__redis_filter *at, const tamis_key *words) {
+    const bool is_script = words[0].size >= 4 && memcmp(words[0].data, "EVAL", 4) == 0;
+    const tamis_key *key = &words[is_script ? 3 : 1]; /* EVAL script 1 key */
+    return tamis__redis_slot(at->redis, key->data, key->size);
 }
 
 static bool put_command(void *context, size_t i, tamis__link *link) {
@@ -70,18 +75,23 @@ static tamis_status run_command(command *one, tamis_error *err) {
     return tamis__redis_run(one->at->redis, &exchange, NULL, err);
 }
 
-tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
-                                  int64_t *integer, tamis_error *err) {
-    command one = {at, words, count, -1, NULL, 0, 0};
+tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
+                                     size_t count, int64_t *integer, tamis_error *err) {
+    command one = {at, slot, words, count, -1, NULL, 0, 0};
     tamis_status status = run_command(&one, err);
     if (integer)
         *integer = one.integer;
     return status;
 }
 
+tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
+                                  int64_t *integer, tamis_error *err) {
+    return tamis__redis_command_in(at, slot_of_words(at, words), words, count, integer, err);
+}
+
 tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
                               size_t room, size_t *size, tamis_error *err) {
-    command one = {at, words, count, -1, to, room, 0};
+    command one = {at, slot_of_words(at, words), words, count, -1, to, room, 0};
     tamis_status status = run_command(&one, err);
     *size = one.size;
     return status;
@@ -141,6 +151,16 @@ tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *n
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     *sum = all.sum;
     return status;
+}
+
+tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error *err) {
+    if (at->layout == &tamis__layout_tamis || tamis__redis_all_keys(at) == 1)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_UNSUPPORTED, 0,
+        "redis %s: %s: filters of layout %s over several servers or Redis keys cannot be moved "
+        "whole; build it anew",
+        at->redis->to.shown, at->uri->shown, at->layout->name);
 }
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {

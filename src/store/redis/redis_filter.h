@@ -64,8 +64,8 @@ typedef struct tamis__layout {
                            tamis_error *err);
     /* NULL, or before each batch: sees to it that what is known of the filter is not too old. */
     tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
-    /* NULL: cannot be moved whole. Or the bytes of a Redis key that are bits of the filter, from its first on; all keys but
-     * the last have as many, and bit i of all of them in order is bit i of the filter in memory, as SETBIT counts. */
+    /* The bytes of a Redis key that are bits of the filter, from its first on; all keys but the last have as many, and bit
+     * i of all of them in order is bit i of the filter in memory, as SETBIT counts. See tamis__redis_check_moves. */
     uint64_t (*bytes_in)(const tamis_filter *filter, uint32_t key);
     /* See tamis__remote. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
@@ -93,8 +93,9 @@ struct tamis__redis_filter {
     char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash, from here on as well */
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
-    char aside[16];                    /* its partitions are others, beside those: see redis_unite.c */
-    uint64_t looked_at;                /* tamis__now_ns when the plan was last seen to stand */
+    char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
+    bool plans;         /* layout redisson: what is not there is not made, but planned */
+    uint64_t looked_at; /* tamis__now_ns when the plan was last seen to stand */
     tamis__doubts doubts;
     bool only_reads;           /* asks with BITFIELD_RO, since BITFIELD was denied */
     tamis_redis_tracer tracer; /* NULL, or is told of every element */
@@ -136,6 +137,14 @@ static inline size_t tamis__redis_all_keys(const tamis__redis_filter *at) {
     return (size_t)at->servers * at->keys;
 }
 
+/* bytes_in of a layout that keeps the bits in the order of those in memory, where it has them in one Redis key. */
+static inline uint64_t tamis__redis_bytes_in(const tamis_filter *filter, uint32_t key) {
+    (void)key;
+    return filter->plan.memory;
+}
+/* Whether all its bits are where it can be moved whole: else TAMIS_E_UNSUPPORTED. */
+tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error *err);
+
 /* The slot of the Redis key of that number; those of server s are numbered from s * keys on. */
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number);
 
@@ -147,6 +156,9 @@ static inline tamis_key tamis__redis_word(const char *text) {
  * its reply, or -1 where that is OK or nil. */
 tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
+/* The same, sent to where that slot is: see tamis__redis_key_slot. */
+tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
+                                     size_t count, int64_t *integer, tamis_error *err);
 /* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */
 tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
                               size_t room, size_t *size, tamis_error *err);
@@ -165,6 +177,16 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
 /* The handle of a filter by name, all but what its layout's open does; *made is the caller's to free. */
 tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
                                const tamis_allocator *allocator, tamis_error *err);
+
+/* What a hash of that name says of a filter of layout redisson: the question, and a plan made of its answer; or not is_there,
+ * or TAMIS_E_DAMAGED. */
+void tamis__redisson_ask(tamis__link *link, const char *name, size_t size);
+tamis_status tamis__redisson_told(const tamis__redis_filter *at, const tamis__reply *reply, tamis_plan *plan,
+                                  bool *is_there, tamis_error *err);
+
+/* Push, of a layout that keeps its bits in one Redis key; `made` is the handle that tamis__redis_name gave. */
+tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
+                                  const tamis_redis_push_options *options, tamis_error *err);
 
 /* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err);

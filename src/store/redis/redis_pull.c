@@ -80,14 +80,11 @@ static tamis_status check_there(const tamis_filter *there, tamis_error *err) {
     const tamis__redis_filter *at = there->remote ? tamis__redis_of(there) : NULL;
     if (!at)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "pull: the filter is in memory; name one of a server");
-    if (!at->layout->bytes_in)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "redis %s: %s: filters of layout %s cannot be moved whole; build it anew",
-                           at->redis->to.shown, at->uri->shown, at->layout->name);
-    return at->layout->refresh ? at->layout->refresh(there, err) : TAMIS_OK;
+    tamis_status status = tamis__redis_check_moves(at, err);
+    return status == TAMIS_OK && at->layout->refresh ? at->layout->refresh(there, err) : status;
 }
 
-/* ---- a layout that keeps no parameters ---- */
+/* ---- a layout of one Redis key ---- */
 
 static tamis_status too_long(const tamis__redis_filter *at, const tamis_plan *plan, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
@@ -105,7 +102,7 @@ static tamis_status check_size(const tamis_filter *there, tamis_error *err) {
         return TAMIS_OK;
     const tamis_key words[] = {{"STRLEN", 6}, {name, at->layout->key_name(at, 0, name)}};
     tamis_status status = tamis__redis_command(at, words, 2, &size, err);
-    if (status == TAMIS_OK && size <= 0)
+    if (status == TAMIS_OK && size <= 0 && !at->layout->config_name)
         return tamis__fail(
             err, TAMIS_E_ABSENT, 0,
             "redis %s: %s: there is no such filter, or nothing was ever added to it; check the name",
@@ -181,6 +178,38 @@ tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, 
             tamis_filter_free(made);
     }
     return status;
+}
+
+/* ---- raw bitmaps ---- */
+
+static uint64_t bytes_of(const tamis_filter *there) {
+    const tamis__redis_filter *at = tamis__redis_of(there);
+    return (at->keys - 1) * at->layout->bytes_in(there, 0) + at->layout->bytes_in(there, at->keys - 1);
+}
+
+tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
+                                     tamis_filter **made, tamis_error *err) {
+    tamis_filter *filter;
+    size_t count;
+    tamis_status status = check_there(there, err);
+    if (status == TAMIS_OK && size != bytes_of(there))
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "bitmap: has %zu bytes, and %s comes to %" PRIu64
+                           "; give the parameters that it was made with",
+                           size, tamis__redis_of(there)->uri->shown, bytes_of(there));
+    if (status == TAMIS_OK)
+        status = create_like(&filter, there, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__chunk_to_words(tamis__bloom_words_mut(filter, &count), 0, bytes, size);
+    status = check_end(there, tamis__bloom_words(filter, &count), err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(filter);
+        return status;
+    }
+    tamis__bloom_filled(filter, TAMIS__ADDED_BY_BITS);
+    *made = filter;
+    return TAMIS_OK;
 }
 
 tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink, void *context,

@@ -79,15 +79,12 @@ static tamis_status take_lock(const push *p, tamis_error *err) {
 /* ---- steps ---- */
 
 static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = tamis__filter_check_local(filter, "push", err);
-    if (status != TAMIS_OK)
-        return status;
     if (filter->plan.kind != TAMIS_KIND_BLOCKED || !tamis__has_scheme(filter->hasher->scheme))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "push: kind %s with scheme %s is not kept in a Redis; build it with kind blocked "
                            "and scheme xxh3, sip or guava64",
                            tamis_kind_name(filter->plan.kind), tamis_scheme_name(filter->hasher->scheme));
-    return tamis_filter_verify(filter, err);
+    return TAMIS_OK;
 }
 
 static tamis_status check_hash(const push *p, const tamis__told *old, tamis_error *err) {
@@ -116,10 +113,6 @@ static tamis_status name_it(push *p, tamis_error *err) {
 static tamis_status plan_push(push *p, tamis_error *err) {
     tamis__redis_filter *at = p->at;
     tamis__told old;
-    if (at->layout != &tamis__layout_tamis)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "%s: only layout tamis can be pushed to, not %s; pull from it instead",
-                           at->uri->shown, at->layout->name);
     p->made->plan = p->filter->plan;
     p->made->plan.scheme = p->filter->hasher->scheme;
     at->seed = p->filter->hasher->seed;
@@ -247,6 +240,13 @@ static tamis_status replace(push *p, const char *stands, tamis_error *err) {
     return status;
 }
 
+static tamis_status push_tamis(push *p, tamis_error *err) {
+    tamis_status status = check_filter(p->filter, err);
+    if (status == TAMIS_OK)
+        status = plan_push(p, err);
+    return status == TAMIS_OK ? replace(p, NULL, err) : status;
+}
+
 tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
                               const tamis_redis_push_options *given, tamis_error *err) {
     tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
@@ -254,16 +254,18 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_PUSH_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
+        status = tamis__filter_check_local(filter, "push", err);
+    if (status == TAMIS_OK)
         status = tamis__redis_name(&p.made, redis, name, &filter->allocator, err);
     if (status != TAMIS_OK)
         return status;
     p.at = tamis__redis_of(p.made);
     tamis__filter_keep(filter);
-    status = check_filter(filter, err);
-    if (status == TAMIS_OK)
-        status = plan_push(&p, err);
-    if (status == TAMIS_OK)
-        status = replace(&p, NULL, err);
+    status = tamis_filter_verify(filter, err);
+    if (status == TAMIS_OK && p.at->layout == &tamis__layout_tamis)
+        status = push_tamis(&p, err);
+    else if (status == TAMIS_OK)
+        status = tamis__redis_replace(p.made, filter, &options, err);
     tamis__filter_let_go(filter);
     tamis_filter_free(p.made);
     return status;

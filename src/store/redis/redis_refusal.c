@@ -38,7 +38,8 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"NOPERM",
          "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
          "+bitfield +getrange +setrange +bitcount +bitop +strlen +get +set +del +hget +hmget +hset +hsetnx "
-         "+hdel +eval +pexpire +pttl +persist +unlink, or +@read to be asked alone",
+         "+hdel +eval +pexpire +pttl +persist +unlink, or +@read to be asked alone; to push into another "
+         "layout than tamis ~{KEY}* and +rename, to list filters +scan",
          TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
          TAMIS_E_REFUSED},

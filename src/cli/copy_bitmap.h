@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_COPY_BITMAP_H
+#define TAMIS_CLI_COPY_BITMAP_H
+
+#include "cli/cli.h"
+
+/* Raw bits, as a server has them, between a filter on a server and a file. */
+int copy_bitmap(const char *from, const char *to, tamis_error *err);
+
+#endif

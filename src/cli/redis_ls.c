@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/redis_ls.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tamis/redis.h>
+
+#include "cli/cli_file.h"
+#include "cli/cli_json.h"
+
+enum { NAME = 3 * 1024 + 1, MEMBERS = 10 };
+
+static const char *const states[] = {"ready", "making", "alias", "left", "damaged"};
+
+/* As a URI has it: what stands for something else there, and what is no letter, as %XX. */
+static const char *encode(char to[NAME], const char *name, size_t size) {
+    size_t used = 0;
+
+    for (size_t i = 0; i < size && used + 4 < NAME; i++) {
+        unsigned char c = (unsigned char)name[i];
+        if (c <= ' ' || c == 0x7f || strchr("%/?@&#", c) != NULL)
+            used += (size_t)snprintf(to + used, 4, "%%%02X", c);
+        else
+            to[used++] = (char)c;
+    }
+    to[used] = '\0';
+    return to;
+}
+
+static void print_count(uint64_t number) {
+    if (number > 0)
+        printf("\t%" PRIu64, number);
+    else
+        fputs("\t-", stdout);
+}
+
+static tamis_status print_line(void *context, const tamis_redis_entry *entry, tamis_error *err) {
+    char name[NAME];
+
+    (void)context;
+    (void)err;
+    printf("%s\t%s\t%s", encode(name, entry->name, entry->name_size), entry->layout, states[entry->state]);
+    print_count(entry->expect);
+    if (entry->fpr > 0)
+        printf("\t%.15g", entry->fpr);
+    else
+        fputs("\t-", stdout);
+    print_count(entry->bits);
+    print_count(entry->probes);
+    print_count(entry->keys);
+    if (entry->expires_ms >= 0)
+        printf("\t%" PRId64, (entry->expires_ms + 999) / 1000);
+    else
+        fputs("\t-", stdout);
+    printf("\t%s\n", entry->target != NULL ? encode(name, entry->target, entry->target_size) : "-");
+    return TAMIS_OK;
+}
+
+static void put_count(json_t *object, const char *name, uint64_t number) {
+    if (number > 0)
+        cli_json_count(object, name, number);
+    else
+        cli_json_null(object, name);
+}
+
+static tamis_status print_json(void *context, const tamis_redis_entry *entry, tamis_error *err) {
+    json_t *object = json_object();
+    char name[NAME];
+
+    (void)context;
+    cli_file_json_text(object, "name", encode(name, entry->name, entry->name_size));
+    cli_json_text(object, "layout", entry->layout);
+    cli_json_text(object, "state", states[entry->state]);
+    put_count(object, "expect", entry->expect);
+    if (entry->fpr > 0)
+        cli_json_real(object, "fpr", entry->fpr);
+    else
+        cli_json_null(object, "fpr");
+    put_count(object, "bits", entry->bits);
+    put_count(object, "probes", entry->probes);
+    put_count(object, "keys", entry->keys);
+    if (entry->expires_ms >= 0)
+        cli_json_real(object, "expires", (double)entry->expires_ms / 1000);
+    else
+        cli_json_null(object, "expires");
+    if (entry->target != NULL)
+        cli_file_json_text(object, "target", encode(name, entry->target, entry->target_size));
+    else
+        cli_json_null(object, "target");
+    if (cli_json_write(object, MEMBERS, stdout, 0))
+        return TAMIS_OK;
+    cli_fail_output(err, 0);
+    err->status = TAMIS_E_IO;
+    return err->status;
+}
+
+const cli_entry redis_ls_json[] = {
+    {"name", "The filter's, as a URI has it."},
+    {"layout", "\"tamis\", \"java\" or \"redisson\"."},
+    {"state",
+     "\"ready\"; \"making\": not all of it is there yet; \"alias\"; \"left\": what a drop or a push that "
+     "was stopped left, to be dropped; \"damaged\": what says its parameters cannot be read."},
+    {"expect", "Keys it was made for; null, like the next three: nothing says it."},
+    {"fpr", "The rate promised for those."},
+    {"bits", "Its bits; of layout java those there are so far."},
+    {"probes", "Bits of a key."},
+    {"keys", "Redis keys that hold its bits; null for an alias."},
+    {"expires", "Seconds from now; null: never."},
+    {"target", "Of an alias: the filter that it stands for; else null."},
+    {NULL, NULL}};
+
+int redis_ls(const char *uri, bool json, tamis_error *err) {
+    if (cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    return tamis_redis_list(NULL, uri, json ? print_json : print_line, NULL, err) == TAMIS_OK ? CLI_DONE
+                                                                                              : CLI_FAILED;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What filters there are: first the names of Redis keys that a layout has one of for each filter, of all servers, then in
+ * one exchange what is kept in them.
+ *
+ *     tamis:{NAME}                   hash      layout tamis, or an alias
+ *     {NAME}:config, N{TAG}N:config  hash      layout redisson
+ *     bf:NAME                        string    layout java
+ *
+ * The layouts of PHP have keys that look like any other.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/redis/layout_tamis.h"
+#include "store/redis/redis_scan.h"
+
+/* Found by its name, which stands in the text of all. */
+typedef struct found {
+    size_t at, size;
+    size_t target; /* of an alias: also there */
+    bool is_there;
+    tamis_redis_entry entry;
+} found;
+
+typedef struct listing {
+    tamis__redis_filter at; /* of the servers, for sentences and slots */
+    const tamis__layout *layout;
+    const char *before, *behind; /* the name, in a Redis key of that layout */
+    bool tagged;                 /* names with a hash tag alone */
+    char *text;
+    size_t text_used, text_room;
+    found *all;
+    size_t count, room;
+} listing;
+
+/* ---- memory ---- */
+
+/* Room for one more of `size` bytes. */
+static tamis_status make_room(const listing *list, void **block, size_t used, size_t more, size_t *room,
+                              size_t size, tamis_error *err) {
+    const tamis_allocator *allocator = &list->at.redis->allocator;
+    if (*room - used >= more)
+        return TAMIS_OK;
+    const size_t wanted = 2 * *room + more + 64;
+    void *made = tamis__alloc(allocator, wanted * size, _Alignof(max_align_t));
+    if (!made)
+        return tamis__fail_nomem(err, "redis", wanted * size);
+    if (used > 0)
+        memcpy(made, *block, used * size);
+    tamis__free(allocator, *block, *room * size);
+    *block = made;
+    *room = wanted;
+    return TAMIS_OK;
+}
+
+/* *at is where it stands. */
+static tamis_status keep_text(listing *list, const char *text, size_t size, size_t *at, tamis_error *err) {
+    void *block = list->text;
+    tamis_status status = make_room(list, &block, list->text_used, size, &list->text_room, 1, err);
+    list->text = block;
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(list->text + list->text_used, text, size);
+    *at = list->text_used;
+    list->text_used += size;
+    return TAMIS_OK;
+}
+
+/* ---- names ---- */
+
+static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
+    listing *list = context;
+    const size_t before = strlen(list->before), around = before + strlen(list->behind);
+    void *block = list->all;
+    if (size <= around || size - around > TAMIS__REDIS_NAME)
+        return TAMIS_OK;
+    const char *name = key + before;
+    size -= around;
+    /* {NAME}:config may be that of the name {NAME} too, which Redisson has no other for. */
+    if (list->tagged && (!memchr(name, '{', size) || (*name == '{' && name[size - 1] == '}')))
+        return TAMIS_OK;
+    tamis_status status = make_room(list, &block, list->count, 1, &list->room, sizeof *list->all, err);
+    list->all = block;
+    if (status != TAMIS_OK)
+        return status;
+    found *one = &list->all[list->count];
+    *one = (found){.size = size, .entry = {.struct_size = sizeof one->entry, .layout = list->layout->name}};
+    status = keep_text(list, name, size, &one->at, err);
+    list->count += status == TAMIS_OK;
+    return status;
+}
+
+static tamis_status find(listing *list, const tamis__layout *layout, const char *before, const char *behind,
+                         const char *type, tamis_error *err) {
+    char pattern[TAMIS__REDIS_KEY];
+    const tamis__redis_uri *uri = list->at.uri;
+    const size_t start = strlen(before), end = strlen(behind);
+    size_t size = uri->name_size;
+    memcpy(pattern, before, start);
+    memcpy(pattern + start, size > 0 ? uri->name : "*", size > 0 ? size : 1);
+    size = start + (size > 0 ? size : 1);
+    memcpy(pattern + size, behind, end);
+    list->layout = layout;
+    list->before = before;
+    list->behind = behind;
+    list->tagged = layout == &tamis__layout_redisson && start == 0;
+    const tamis__scan scan = {pattern, size + end, type, take_key, list};
+    return tamis__redis_scan(list->at.redis, &scan, err);
+}
+
+static int compare(const void *one, const void *other, void *context) {
+    const found *a = one, *b = other;
+    const char *text = context;
+    const size_t size = a->size < b->size ? a->size : b->size;
+    const int order = memcmp(text + a->at, text + b->at, size);
+    if (order != 0 || a->size != b->size)
+        return order != 0 ? order : a->size < b->size ? -1 : 1;
+    return strcmp(a->entry.layout, b->entry.layout);
+}
+
+static tamis_status find_all(listing *list, tamis_error *err) {
+    tamis_status status = find(list, &tamis__layout_tamis, "tamis:{", "}", "hash", err);
+    if (status == TAMIS_OK)
+        status = find(list, &tamis__layout_java, "bf:", "", "string", err);
+    if (status == TAMIS_OK && tamis__redis_servers(list->at.redis) == 1)
+        status = find(list, &tamis__layout_redisson, "{", "}:config", "hash", err);
+    if (status == TAMIS_OK && tamis__redis_servers(list->at.redis) == 1)
+        status = find(list, &tamis__layout_redisson, "", ":config", "hash", err);
+    if (status != TAMIS_OK || list->count == 0)
+        return status;
+    qsort_r(list->all, list->count, sizeof *list->all, compare, list->text);
+    size_t kept = 1;
+    for (size_t i = 1; i < list->count; i++)
+        if (compare(&list->all[kept - 1], &list->all[i], list->text) != 0)
+            list->all[kept++] = list->all[i];
+    list->count = kept;
+    return TAMIS_OK;
+}
+
+/* ---- what is kept there: of each a command for that, and one for its expiry ---- */
+
+static size_t key_of(const listing *list, const found *one, char *to) {
+    tamis__redis_uri uri = {.name = list->text + one->at, .name_size = one->size};
+    tamis__redis_filter at = list->at;
+    at.uri = &uri;
+    if (one->entry.layout == tamis__layout_tamis.name)
+        return tamis__alias_name(&at, to);
+    if (one->entry.layout == tamis__layout_java.name)
+        return tamis__layout_java.key_name(&at, 0, to);
+    return tamis__layout_redisson.config_name(&at, to);
+}
+
+static uint32_t slot_of(void *context, size_t i) {
+    const listing *list = context;
+    char key[TAMIS__REDIS_KEY];
+    return tamis__redis_slot(list->at.redis, key, key_of(list, &list->all[i / 2], key));
+}
+
+static bool put(void *context, size_t i, tamis__link *link) {
+    static const char *const fields[] = {"plan", "state", "alias"};
+    const listing *list = context;
+    const found *one = &list->all[i / 2];
+    char key[TAMIS__REDIS_KEY];
+    const size_t size = key_of(list, one, key);
+    if (i % 2 == 0 && one->entry.layout == tamis__layout_redisson.name) {
+        tamis__redisson_ask(link, key, size);
+        return true;
+    }
+    const bool is_hash = i % 2 == 0 && one->entry.layout == tamis__layout_tamis.name;
+    tamis__link_command(link, is_hash ? 5 : 2);
+    tamis__link_text(link, i % 2 == 1 ? "PTTL" : is_hash ? "HMGET" : "STRLEN");
+    tamis__link_word(link, key, size);
+    for (size_t j = 0; is_hash && j < 3; j++)
+        tamis__link_text(link, fields[j]);
+    return true;
+}
+
+static tamis_status take_plan(listing *list, found *one, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 3)
+        return tamis__redis_strange(&list->at, err);
+    const tamis__reply *plan = &reply->items[0], *state = &reply->items[1], *alias = &reply->items[2];
+    tamis_redis_entry *entry = &one->entry;
+    tamis__told told;
+    char ready[TAMIS__REDIS_STATE];
+    one->is_there = true;
+    if (alias->type == TAMIS__REPLY_STRING) {
+        entry->state = TAMIS_REDIS_ALIAS;
+        entry->target_size = alias->size;
+        return keep_text(list, alias->text, alias->size, &one->target, err);
+    }
+    entry->state = plan->type == TAMIS__REPLY_STRING ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
+    if (plan->type != TAMIS__REPLY_STRING || tamis__told_read(&list->at, plan->text, &told, NULL) != TAMIS_OK)
+        return TAMIS_OK;
+    list->at.generation = told.generation;
+    tamis__state_write(&list->at, ready);
+    entry->state = state->type == TAMIS__REPLY_STRING && strcmp(state->text, ready) == 0 ? TAMIS_REDIS_READY
+                                                                                         : TAMIS_REDIS_MAKING;
+    entry->expect = told.expect;
+    entry->fpr = told.fpr;
+    entry->bits = told.bits;
+    entry->probes = (uint32_t)told.probes;
+    entry->keys = (told.bits / (8 * TAMIS__REDIS_BLOCK) - 1) / told.partition + 1;
+    return TAMIS_OK;
+}
+
+static tamis_status take_size(listing *list, found *one, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
+        return tamis__redis_strange(&list->at, err);
+    one->is_there = reply->integer > 0;
+    one->entry.state = TAMIS_REDIS_READY;
+    one->entry.bits = 8 * (uint64_t)reply->integer;
+    one->entry.keys = 1;
+    return TAMIS_OK;
+}
+
+static tamis_status take_config(listing *list, found *one, const tamis__reply *reply, tamis_error *err) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_status status = tamis__redisson_told(&list->at, reply, &plan, &one->is_there, err);
+    one->entry.state = status == TAMIS_OK ? TAMIS_REDIS_READY : TAMIS_REDIS_DAMAGED;
+    one->entry.keys = 1;
+    if (status != TAMIS_OK || !one->is_there)
+        return status == TAMIS_E_DAMAGED ? TAMIS_OK : status;
+    one->entry.expect = plan.capacity;
+    one->entry.fpr = plan.fpr;
+    one->entry.bits = plan.bits;
+    one->entry.probes = plan.probes;
+    return TAMIS_OK;
+}
+
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+    listing *list = context;
+    found *one = &list->all[i / 2];
+    (void)again;
+    if (i % 2 == 1 && reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_strange(&list->at, err);
+    if (i % 2 == 1) {
+        one->entry.expires_ms = reply->integer < 0 ? -1 : reply->integer;
+        return TAMIS_OK;
+    }
+    if (one->entry.layout == tamis__layout_tamis.name)
+        return take_plan(list, one, reply, err);
+    return one->entry.layout == tamis__layout_java.name ? take_size(list, one, reply, err)
+                                                        : take_config(list, one, reply, err);
+}
+
+static tamis_status tell(listing *list, tamis_redis_entry_sink sink, void *context, tamis_error *err) {
+    const tamis__exchange exchange = {.count = 2 * list->count,
+                                      .context = list,
+                                      .ask = put,
+                                      .take = take,
+                                      .what = list->at.uri->shown,
+                                      .slot = slot_of};
+    tamis_status status = tamis__redis_run(list->at.redis, &exchange, NULL, err);
+    for (size_t i = 0; i < list->count && status == TAMIS_OK; i++) {
+        found *one = &list->all[i];
+        one->entry.name = list->text + one->at;
+        one->entry.name_size = one->size;
+        one->entry.target = one->entry.state == TAMIS_REDIS_ALIAS ? list->text + one->target : NULL;
+        if (one->is_there)
+            status = sink(context, &one->entry, err);
+    }
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static tamis_status list_of(tamis_redis *redis, tamis__redis_uri *uri, tamis_redis_entry_sink sink,
+                            void *context, tamis_error *err) {
+    listing list = {.at = {.redis = redis, .uri = uri}};
+    tamis_status status = tamis__redis_uri_check_used(uri, err);
+    if (status == TAMIS_OK && uri->name_size > TAMIS__REDIS_NAME)
+        status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the pattern has %zu bytes; give up to %d",
+                             uri->shown, uri->name_size, TAMIS__REDIS_NAME);
+    if (status == TAMIS_OK)
+        status = find_all(&list, err);
+    if (status == TAMIS_OK)
+        status = tell(&list, sink, context, err);
+    tamis__free(&redis->allocator, list.all, list.room * sizeof *list.all);
+    tamis__free(&redis->allocator, list.text, list.text_room);
+    return status;
+}
+
+tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
+                              void *context, tamis_error *err) {
+    const tamis_allocator allocator = tamis__allocator_resolve(redis ? &redis->allocator : NULL);
+    tamis__redis_uri uri;
+    tamis_status status;
+    if (redis) {
+        status = tamis__redis_uri_parse_name(&uri, pattern ? pattern : "*", &allocator, err);
+        if (status == TAMIS_OK)
+            status = list_of(redis, &uri, sink, context, err);
+        tamis__redis_uri_release(&uri);
+        return status;
+    }
+    status = tamis__redis_uri_parse(&uri, pattern, &allocator, err);
+    if (status != TAMIS_OK) {
+        tamis__redis_uri_release(&uri);
+        return status;
+    }
+    status = tamis__redis_create(&redis, &uri, err); /* the URI is the server's now */
+    if (status != TAMIS_OK)
+        return status;
+    status = list_of(redis, &redis->uri, sink, context, err);
+    tamis_redis_close(redis);
+    return status;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/redis_scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+
+enum { AT_ONCE = 1000, CURSOR = 24 };
+
+typedef struct scanning {
+    tamis_redis *redis;
+    const tamis__scan *what;
+    const tamis__map *map;
+    tamis__node *node;
+    char cursor[CURSOR];
+} scanning;
+
+static tamis_status refused(const scanning *all, const tamis__reply *reply, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_REFUSED, 0,
+        "redis %s: refuses SCAN, without which nobody can tell what is there (%.100s); grant +scan, or "
+        "ask for filters by their names",
+        all->node->to.shown, reply->text);
+}
+
+/* [cursor, [key, key, ...]]. A key at a server where nobody would look for it is none of ours. */
+static tamis_status take_page(scanning *all, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type == TAMIS__REPLY_ERROR)
+        return refused(all, reply, err);
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 2 ||
+        reply->items[0].type != TAMIS__REPLY_STRING || reply->items[0].size >= CURSOR ||
+        reply->items[1].type != TAMIS__REPLY_ARRAY)
+        return tamis__fail(
+            err, TAMIS_E_IO, 0,
+            "redis %s: answered SCAN with what is no reply to it; see the server's log and version",
+            all->node->to.shown);
+    snprintf(all->cursor, sizeof all->cursor, "%s", reply->items[0].text);
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < reply->items[1].size && status == TAMIS_OK; i++) {
+        const tamis__reply *key = &reply->items[1].items[i];
+        const bool is_stray =
+            key->type != TAMIS__REPLY_STRING ||
+            (all->redis->uri.kind == TAMIS__REDIS_SHARD &&
+             all->map->of[tamis__redis_slot(all->redis, key->text, key->size)] != all->node);
+        if (!is_stray)
+            status = all->what->take(all->what->context, key->text, key->size, err);
+    }
+    return status;
+}
+
+static tamis_status scan_pages(scanning *all, tamis__link *link, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    strcpy(all->cursor, "0");
+    do {
+        const tamis__reply *reply;
+        tamis__link_command(link, 8);
+        tamis__link_text(link, "SCAN");
+        tamis__link_text(link, all->cursor);
+        tamis__link_text(link, "MATCH");
+        tamis__link_word(link, all->what->pattern, all->what->size);
+        tamis__link_text(link, "COUNT");
+        tamis__link_number(link, AT_ONCE);
+        tamis__link_text(link, "TYPE");
+        tamis__link_text(link, all->what->type);
+        status = tamis__link_ask(link, tamis__now_ns() + all->redis->read_ns, &reply, err);
+        if (status == TAMIS_OK)
+            status = take_page(all, reply, err);
+    } while (status == TAMIS_OK && strcmp(all->cursor, "0") != 0);
+    return status;
+}
+
+static tamis_status scan_node(scanning *all, tamis_error *err) {
+    tamis__link *link;
+    tamis_status status = tamis__redis_lease(all->redis, all->node, UINT64_MAX, &link, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = scan_pages(all, link, err);
+    if (status == TAMIS_OK)
+        tamis__redis_give_back(all->redis, all->node, link);
+    else
+        tamis__link_close(link);
+    return status;
+}
+
+/* Whether the server of this slot has one before it too. */
+static bool was_scanned(const tamis__map *map, size_t slot) {
+    for (size_t i = 0; i < slot; i++) {
+        if (map->of[i] == map->of[slot])
+            return true;
+        while (i + 1 < slot && map->of[i + 1] == map->of[i])
+            i++;
+    }
+    return false;
+}
+
+tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tamis_error *err) {
+    scanning all = {.redis = redis, .what = scan};
+    tamis_status status = TAMIS_OK;
+    if (tamis__redis_can_learn(redis))
+        status = tamis__redis_learn(redis, NULL, UINT64_MAX, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__map *map = tamis__map_hold(redis);
+    all.map = map;
+    for (size_t i = 0; i < map->slot_count && status == TAMIS_OK; i++) {
+        all.node = map->of[i];
+        if (!all.node)
+            status = tamis__fail(
+                err, TAMIS_E_IO, 0,
+                "redis %s: slot %zu has no server, and what is there is not known; see CLUSTER INFO",
+                redis->to.shown, i);
+        else if ((i == 0 || map->of[i - 1] != all.node) && !was_scanned(map, i))
+            status = scan_node(&all, err);
+    }
+    tamis__map_drop(redis, map);
+    return status;
+}
