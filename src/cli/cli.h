@@ -137,6 +137,7 @@ extern const cli_command cmd_gen;
 extern const cli_command cmd_hash;
 extern const cli_command cmd_plan;
 extern const cli_command cmd_redis;
+extern const cli_command cmd_bitmap;
 extern const cli_command cmd_help;
 
 /* Fills *err (TAMIS_E_INVALID) with a sentence "what: why; what to do" and answers CLI_FAILED. */

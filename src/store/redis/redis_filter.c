@@ -253,22 +253,12 @@ static tamis_status take_name(tamis_filter *made, tamis_error *err) {
 /* The server, and the URI that the parameters are in. */
 static tamis_status find_server(tamis__redis_filter *at, tamis_redis *redis, const char *name,
                                 const tamis_allocator *allocator, tamis_error *err) {
-    tamis_status status;
     at->redis = redis;
-    at->uri = &at->named;
     at->servers = at->parts = 1;
-    if (redis)
-        return tamis__redis_uri_parse_name(&at->named, name, allocator, err);
-    status = tamis__redis_uri_parse(&at->named, name, allocator, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = tamis__redis_create(&at->redis, &at->named, err); /* the URI is the server's now */
-    at->named = (tamis__redis_uri){0};
-    if (status != TAMIS_OK)
-        return status;
-    at->uri = &at->redis->uri;
-    at->owns_redis = true;
-    return TAMIS_OK;
+    tamis_status status = tamis__redis_find(&at->redis, &at->named, name, allocator, err);
+    at->owns_redis = !redis && at->redis;
+    at->uri = at->owns_redis ? &at->redis->uri : &at->named;
+    return status;
 }
 
 tamis_status tamis__redis_name(tamis_filter **filter, tamis_redis *redis, const char *name,

@@ -55,6 +55,10 @@ struct tamis_redis {
 
 /* From a URI that was parsed, which becomes the server's, also on failure. */
 tamis_status tamis__redis_create(tamis_redis **redis, tamis__redis_uri *uri, tamis_error *err);
+/* What is called NAME?... there; or with *redis NULL by the URI of both, which becomes that of a server made for it, and
+ * *named is empty. Release *named also after a failure. */
+tamis_status tamis__redis_find(tamis_redis **redis, tamis__redis_uri *named, const char *name,
+                               const tamis_allocator *allocator, tamis_error *err);
 
 /* ---- nodes and slots ---- */
 

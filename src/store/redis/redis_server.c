@@ -112,6 +112,18 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     return TAMIS_OK;
 }
 
+tamis_status tamis__redis_find(tamis_redis **redis, tamis__redis_uri *named, const char *name,
+                               const tamis_allocator *allocator, tamis_error *err) {
+    if (*redis)
+        return tamis__redis_uri_parse_name(named, name, allocator, err);
+    tamis_status status = tamis__redis_uri_parse(named, name, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__redis_create(redis, named, err);
+    *named = (tamis__redis_uri){0};
+    return status;
+}
+
 void tamis_redis_close(tamis_redis *redis) {
     if (!redis)
         return;

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Bitmaps combined: BITOP where one server has them all in one slot, and asking it twice does no harm. Else by pieces: the
+ * sources come a mebibyte a command, some at once, into a result in memory, and one SET replaces the target. SET and not
+ * RENAME, as a name of the same slot cannot be made of every key, and Codis refuses RENAME too.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/redis/bitmap_move.h"
+#include "store/redis/bitmap_query.h"
+
+typedef struct combining {
+    const tamis_redis_bitmap *target;
+    tamis_redis_bitmap **sources;
+    size_t count;
+    tamis_bitmap_op op;
+} combining;
+
+/* ---- one command that changes the target ---- */
+
+typedef struct command {
+    const tamis_redis_bitmap *target;
+    const tamis_key *words;
+    size_t count;
+    int64_t integer; /* -1: the reply was none */
+} command;
+
+static uint32_t slot(void *context, size_t i) {
+    const command *one = context;
+    (void)i;
+    return tamis__bitmap_slot(one->target);
+}
+
+static bool put(void *context, size_t i, tamis__link *link) {
+    const command *one = context;
+    (void)i;
+    tamis__link_command(link, one->count);
+    for (size_t j = 0; j < one->count; j++)
+        tamis__link_word(link, one->words[j].data, one->words[j].size);
+    return true;
+}
+
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+    command *one = context;
+    (void)i;
+    (void)again;
+    if (reply->type != TAMIS__REPLY_INTEGER && reply->type != TAMIS__REPLY_STATUS)
+        return tamis__bitmap_strange(one->target, err);
+    one->integer = reply->type == TAMIS__REPLY_INTEGER ? reply->integer : -1;
+    return TAMIS_OK;
+}
+
+static tamis_status run(command *one, tamis_error *err) {
+    const tamis__exchange exchange = {
+        .count = 1, .context = one, .ask = put, .take = take, .what = one->target->uri->shown, .slot = slot};
+    return tamis__redis_run(one->target->redis, &exchange, NULL, err);
+}
+
+static tamis_key key_of(const tamis_redis_bitmap *bitmap) {
+    return (tamis_key){bitmap->uri->name, bitmap->uri->name_size};
+}
+
+/* ---- by the server ---- */
+
+static bool is_text(const char *one, const char *other) {
+    return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* Whether two URIs name the same server, and who asks is the same. */
+static bool is_same_server(const tamis__redis_uri *one, const tamis__redis_uri *other) {
+    if (one->kind != other->kind || one->has_tls != other->has_tls || one->db != other->db ||
+        one->address_count != other->address_count || !is_text(one->user, other->user) ||
+        !is_text(one->password, other->password) || !is_text(one->master, other->master))
+        return false;
+    for (size_t i = 0; i < one->address_count; i++)
+        if (one->addresses[i].port != other->addresses[i].port ||
+            strcmp(one->addresses[i].host, other->addresses[i].host) != 0)
+            return false;
+    return true;
+}
+
+static bool is_beside(const tamis_redis_bitmap *target, const tamis_redis_bitmap *source) {
+    return (source->redis == target->redis || is_same_server(&source->redis->uri, &target->redis->uri)) &&
+           tamis__redis_slot(target->redis, source->uri->name, source->uri->name_size) ==
+               tamis__bitmap_slot(target);
+}
+
+static bool can_ask(const combining *all) {
+    const tamis_key target = key_of(all->target);
+    for (size_t i = 0; i < all->count; i++) {
+        const tamis_key source = key_of(all->sources[i]);
+        if (!is_beside(all->target, all->sources[i]))
+            return false;
+        if ((all->op == TAMIS_BITMAP_XOR || all->op == TAMIS_BITMAP_NOT) && source.size == target.size &&
+            memcmp(source.data, target.data, target.size) == 0)
+            return false;
+    }
+    return true;
+}
+
+static tamis_status ask(const combining *all, uint64_t *size, tamis_error *err) {
+    static const char *const names[] = {"AND", "OR", "XOR", "NOT"};
+    const tamis_allocator *allocator = &all->target->allocator;
+    const size_t count = 3 + all->count, room = count * sizeof(tamis_key);
+    tamis_key *words = tamis__alloc(allocator, room, _Alignof(tamis_key));
+    if (!words)
+        return tamis__fail_nomem(err, "redis", room);
+    words[0] = (tamis_key){"BITOP", 5};
+    words[1] = (tamis_key){names[all->op], strlen(names[all->op])};
+    words[2] = key_of(all->target);
+    for (size_t i = 0; i < all->count; i++)
+        words[3 + i] = key_of(all->sources[i]);
+    command one = {all->target, words, count, -1};
+    tamis_status status = run(&one, err);
+    tamis__free(allocator, words, room);
+    if (status == TAMIS_OK && one.integer < 0)
+        return tamis__bitmap_strange(all->target, err);
+    if (status == TAMIS_OK)
+        *size = (uint64_t)one.integer;
+    return status;
+}
+
+/* ---- here ---- */
+
+/* `size` bytes of a source, 0 where it ends before; the result has what came of those before it. */
+static void combine(tamis_bitmap_op op, bool is_first, uint8_t *result, const uint8_t *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        if (op == TAMIS_BITMAP_NOT)
+            result[i] = (uint8_t)~bytes[i];
+        else if (is_first || op == TAMIS_BITMAP_OR)
+            result[i] |= bytes[i];
+        else if (op == TAMIS_BITMAP_XOR)
+            result[i] ^= bytes[i];
+        else
+            result[i] &= bytes[i];
+    }
+}
+
+/* One source; `bytes` has room for the pieces that are asked for at once. */
+static tamis_status fetch(const combining *all, size_t source, uint8_t *result, size_t size, uint8_t *bytes,
+                          tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t at = 0; at < size && status == TAMIS_OK;) {
+        tamis__bitmap_query queries[TAMIS__CHUNKS_AT_ONCE];
+        const size_t left = (size - at + TAMIS__CHUNK - 1) / TAMIS__CHUNK;
+        const size_t count = left < TAMIS__CHUNKS_AT_ONCE ? left : TAMIS__CHUNKS_AT_ONCE;
+        for (size_t i = 0; i < count; i++) {
+            const int64_t from = (int64_t)(at + i * TAMIS__CHUNK);
+            queries[i] = (tamis__bitmap_query){.command = "GETRANGE",
+                                               .numbers = {from, from + TAMIS__CHUNK - 1},
+                                               .count = 2,
+                                               .bytes = bytes + i * TAMIS__CHUNK,
+                                               .room = TAMIS__CHUNK};
+        }
+        status = tamis__bitmap_ask(all->sources[source], queries, count, err);
+        for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
+            const size_t some = size - at < TAMIS__CHUNK ? size - at : TAMIS__CHUNK;
+            memset(queries[i].bytes + queries[i].size, 0, TAMIS__CHUNK - queries[i].size);
+            combine(all->op, source == 0, result + at, queries[i].bytes, some);
+            at += some;
+        }
+    }
+    return status;
+}
+
+static tamis_status put_there(const combining *all, const uint8_t *result, size_t size, tamis_error *err) {
+    const tamis_key words[] = {
+        size > 0 ? (tamis_key){"SET", 3} : (tamis_key){"DEL", 3}, key_of(all->target), {result, size}};
+    command one = {all->target, words, size > 0 ? 3 : 2, -1};
+    return run(&one, err);
+}
+
+static tamis_status fetch_all(const combining *all, size_t size, tamis_error *err) {
+    const tamis_allocator *allocator = &all->target->allocator;
+    const size_t room = (size_t)TAMIS__CHUNKS_AT_ONCE * TAMIS__CHUNK;
+    uint8_t *result = tamis__alloc(allocator, size, 1), *bytes = tamis__alloc(allocator, room, 1);
+    tamis_status status = result && bytes ? TAMIS_OK : tamis__fail_nomem(err, "redis", result ? room : size);
+    for (size_t i = 0; i < all->count && status == TAMIS_OK; i++)
+        status = fetch(all, i, result, size, bytes, err);
+    tamis__free(allocator, bytes, room);
+    if (status == TAMIS_OK)
+        status = put_there(all, result, size, err);
+    tamis__free(allocator, result, size);
+    return status;
+}
+
+static tamis_status by_pieces(const combining *all, uint64_t *size, tamis_error *err) {
+    uint64_t longest = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        tamis__bitmap_query length = {.command = "STRLEN"};
+        tamis_status status = tamis__bitmap_ask(all->sources[i], &length, 1, err);
+        if (status != TAMIS_OK)
+            return status;
+        if (length.integer > 0 && (uint64_t)length.integer > longest)
+            longest = (uint64_t)length.integer;
+    }
+    *size = longest;
+    return longest > 0 ? fetch_all(all, (size_t)longest, err) : put_there(all, NULL, 0, err);
+}
+
+/* ---- the whole ---- */
+
+static tamis_status open_source(tamis_redis_bitmap **source, const tamis_redis_bitmap *target,
+                                const char *name, tamis_error *err) {
+    return tamis_redis_bitmap_open(source, strstr(name, "://") ? NULL : target->redis, name,
+                                   &target->allocator, err);
+}
+
+static tamis_status check(const tamis_redis_bitmap *target, tamis_bitmap_op op, size_t count,
+                          tamis_error *err) {
+    if (op > TAMIS_BITMAP_NOT)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: operation %d is not known; give one of tamis_bitmap_op", target->uri->shown,
+                           (int)op);
+    if (count == 0 || (op == TAMIS_BITMAP_NOT && count > 1))
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: %zu sources; give %s", target->uri->shown, count,
+                           op == TAMIS_BITMAP_NOT ? "one to not" : "one or more");
+    return TAMIS_OK;
+}
+
+/* A server that was waited for all its time is not waited for once more. */
+static tamis_status combine_all(const combining *all, uint64_t *size, tamis_error *err) {
+    const uint64_t end = tamis__now_ns() + all->target->redis->patience_ns;
+    tamis_status status = TAMIS_E_REFUSED;
+    if (can_ask(all))
+        status = ask(all, size, err);
+    return status == TAMIS_E_REFUSED && tamis__now_ns() < end ? by_pieces(all, size, err) : status;
+}
+
+tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_bitmap_op op, const char *const *sources,
+                                   size_t count, uint64_t *size, tamis_error *err) {
+    const tamis_allocator *allocator = &target->allocator;
+    combining all = {target, NULL, count, op};
+    uint64_t bytes = 0;
+    tamis_status status = check(target, op, count, err);
+    if (status != TAMIS_OK)
+        return status;
+    all.sources = tamis__alloc(allocator, count * sizeof *all.sources, _Alignof(tamis_redis_bitmap *));
+    if (!all.sources)
+        return tamis__fail_nomem(err, "redis", count * sizeof *all.sources);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        status = open_source(&all.sources[i], target, sources[i], err);
+    if (status == TAMIS_OK)
+        status = combine_all(&all, &bytes, err);
+    for (size_t i = 0; i < count; i++)
+        tamis_redis_bitmap_close(all.sources[i]);
+    tamis__free(allocator, all.sources, count * sizeof *all.sources);
+    if (status == TAMIS_OK && size)
+        *size = bytes;
+    return status;
+}
