@@ -7,15 +7,18 @@
 #include "filter/filter_int.h"
 #include "filter/guard.h"
 
-/* Keys hashed together: 6 KiB of stack. Every lot begins with lines that are waited for, and ends, where the filter
- * stands in a file, with a look at that file, so fewer are slower: by a fifth at 64. */
-enum { KEYS_AT_ONCE = 256 };
+/* Keys that are added together: 6 KiB of stack. */
+enum { ADDED_AT_ONCE = 256 };
+
+/* Keys that are asked together. Every lot begins with lines that are waited for, and ends, where the filter stands in a
+ * file, with a look at that file, which costs as much as a dozen questions. */
+enum { ASKED_AT_ONCE = 1024 };
 
 /* A core has some 16 lines on their way at once, and is to have them also while it hashes and answers. So keys are taken
  * in small lots, each hashed and its lines prefetched AHEAD keys before it is answered. Lots of 16 cost a tenth more, 16
  * or 32 keys ahead nothing. */
-enum { LOT = 8, AHEAD = 24, RING = KEYS_AT_ONCE };
-_Static_assert(KEYS_AT_ONCE % RING == 0 && RING % LOT == 0 && RING >= AHEAD + LOT, "lots stay whole");
+enum { LOT = 8, AHEAD = 24, RING = 256 };
+_Static_assert(ASKED_AT_ONCE % RING == 0 && RING % LOT == 0 && RING >= AHEAD + LOT, "lots stay whole");
 
 /* ---- filters in an image ---- */
 
@@ -65,12 +68,12 @@ static bool has_digest(const tamis_filter *filter) {
 /* Hashes all of this filter's; answers may be NULL. */
 static tamis_status add_hashed(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_answer unwanted[KEYS_AT_ONCE];
+    tamis_answer unwanted[ADDED_AT_ONCE];
     *done = 0;
     while (*done < count) {
         size_t some = count - *done, in = 0;
-        if (!answers && some > KEYS_AT_ONCE)
-            some = KEYS_AT_ONCE;
+        if (!answers && some > ADDED_AT_ONCE)
+            some = ADDED_AT_ONCE;
         tamis_status status =
             filter->ops->add(filter, hashes + *done, some, answers ? answers + *done : unwanted, &in, err);
         *done += in;
@@ -80,11 +83,11 @@ static tamis_status add_hashed(tamis_filter *filter, const tamis_hash *hashes, s
     return TAMIS_OK;
 }
 
-/* At most KEYS_AT_ONCE. */
+/* At most ADDED_AT_ONCE. */
 static tamis_status add_some(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
                              size_t *done, tamis_error *err) {
-    tamis_hash hashes[KEYS_AT_ONCE];
-    tamis_answer unwanted[KEYS_AT_ONCE];
+    tamis_hash hashes[ADDED_AT_ONCE];
+    tamis_answer unwanted[ADDED_AT_ONCE];
     if (!has_digest(filter))
         return filter->ops->add_keys(filter, keys, count, answers ? answers : unwanted, done, err);
     tamis_status status = tamis_hash_many(filter->hasher, keys, count, hashes, err);
@@ -129,7 +132,7 @@ tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, 
     tamis_status status = tamis__filter_check_writable(filter, "add", err);
     size_t from = 0;
     while (from < count && status == TAMIS_OK) {
-        size_t some = count - from < KEYS_AT_ONCE ? count - from : KEYS_AT_ONCE, in = 0;
+        size_t some = count - from < ADDED_AT_ONCE ? count - from : ADDED_AT_ONCE, in = 0;
         status = add_some(filter, keys + from, some, answers ? answers + from : NULL, &in, err);
         from += in;
     }
@@ -192,10 +195,10 @@ static tamis_status lot_answer(pipeline *p, const tamis_filter *filter, tamis_an
     return TAMIS_OK;
 }
 
-/* At most KEYS_AT_ONCE, all of them or none; keys alone where the scheme has no digest. */
+/* At most ASKED_AT_ONCE, all of them or none; keys alone where the scheme has no digest. */
 static tamis_status contains_some(const tamis_filter *filter, pipeline *p, const tamis_key *keys,
                                   size_t count, tamis_answer *answers, tamis_error *err) {
-    tamis_answer held[KEYS_AT_ONCE]; /* until the file is known not to have changed under them */
+    tamis_answer held[ASKED_AT_ONCE]; /* until the file is known not to have changed under them */
     tamis_answer *to = filter->guard ? held : answers;
     tamis_status status = TAMIS_OK;
     if (keys && must_touch(filter))
@@ -222,7 +225,7 @@ static tamis_status contains_asked(const tamis_filter *filter, asked what, tamis
     p.ahead = filter->ops->fetch ? AHEAD : 0;
     p.taken = p.answered = 0;
     while (*done < what.count && status == TAMIS_OK) {
-        size_t from = *done, some = what.count - from < KEYS_AT_ONCE ? what.count - from : KEYS_AT_ONCE;
+        size_t from = *done, some = what.count - from < ASKED_AT_ONCE ? what.count - from : ASKED_AT_ONCE;
         status = contains_some(filter, &p, keys ? keys + from : NULL, some, answers + from, err);
         if (status == TAMIS_OK)
             *done += some;

@@ -15,7 +15,7 @@
 #include "support/scratch.h"
 #include "support/stored.h"
 
-enum { KEYS = 300, AT_ONCE = 256 }; /* questions between two looks at the file */
+enum { KEYS = 1100, AT_ONCE = 1024 }; /* questions between two looks at the file */
 
 static tamis_error err;
 static tamis_filter *opened;

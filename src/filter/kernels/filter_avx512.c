@@ -8,40 +8,54 @@
 
 #define AVX512 __attribute__((target("avx512f,avx512vpopcntdq")))
 
-/* Clears the lowest bit of lane i where position i of the word, of the first `count`, is not set in the line. What
- * stands above a position in its lane, permute and rotate leave unread. */
-AVX512 static inline __m512i find(__m512i found, __m512i line, uint64_t word, uint32_t count) {
+/* Bit 0 of lane i: position i of the word, of 7, is set in the line. What stands above a position in its lane, permute and
+ * rotate leave unread. Lane 7 tells nothing. */
+AVX512 static inline __m512i look_up(__m512i line, uint64_t word) {
     const __m512i places = _mm512_set_epi64(64, 1, 10, 19, 28, 37, 46, 55);
-    __m512i positions = _mm512_srlv_epi64(_mm512_set1_epi64((long long)word), places);
-    __m512i words = _mm512_permutexvar_epi64(_mm512_srli_epi64(positions, 6), line);
-    __m512i bits = _mm512_rorv_epi64(words, positions);
-    return _mm512_mask_and_epi64(found, (__mmask8)((1u << count) - 1), found, bits);
+    const __m512i words = _mm512_set_epi64(64, 7, 16, 25, 34, 43, 52, 61);
+    __m512i from = _mm512_set1_epi64((long long)word);
+    __m512i found = _mm512_permutexvar_epi64(_mm512_srlv_epi64(from, words), line);
+    return _mm512_rorv_epi64(found, _mm512_srlv_epi64(from, places));
 }
 
-AVX512 static inline bool has_all(const tamis__blocks *in, const uint64_t *line, const tamis_hash *hash) {
+/* How the probes of a key share out among words: `full` of them, and the lanes of the last. */
+typedef struct shares {
+    uint32_t full;
+    __mmask8 last;
+} shares;
+
+static inline shares shares_of(const tamis__blocks *in) {
+    uint32_t full = (in->probes - 1) / POSITIONS_A_WORD, left = in->probes - full * POSITIONS_A_WORD;
+    return (shares){full, (__mmask8)((1u << left) - 1)};
+}
+
+AVX512 static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
     const __m512i ones = _mm512_set1_epi64(1);
+    const __mmask8 lanes = (1 << POSITIONS_A_WORD) - 1;
     __m512i words = _mm512_load_si512(line), found = ones;
-    uint32_t left = in->probes, j = 0;
-    for (; left > POSITIONS_A_WORD; left -= POSITIONS_A_WORD)
-        found = find(found, words, position_word(hash->word[0], j++), POSITIONS_A_WORD);
-    found = find(found, words, position_word(hash->word[0], j), left);
-    return _mm512_cmpeq_epi64_mask(found, ones) == 0xff;
+    for (uint32_t j = 0; j < by.full; j++)
+        found = _mm512_and_si512(found, look_up(words, position_word(hash->word[0], j)));
+    __m512i last = look_up(words, position_word(hash->word[0], by.full));
+    found = _mm512_mask_and_epi64(found, by.last, found, last);
+    return _mm512_mask_testn_epi64_mask(lanes, found, ones) == 0;
 }
 
 AVX512 static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                                     tamis_answer *answers) {
+    const shares by = shares_of(in);
     for (size_t i = 0; i < count; i++)
-        answers[i] = has_all(in, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+        answers[i] = has_all(by, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
 }
 
 AVX512 static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                                  uint64_t *room, tamis_answer *answers) {
+    const shares by = shares_of(in);
     prefetch_first(in, hashes, count);
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
         uint64_t *line = tamis__block_of(in, &hashes[i]);
-        if (has_all(in, line, &hashes[i])) {
+        if (has_all(by, line, &hashes[i])) {
             answers[i] = TAMIS_SEEN;
             continue;
         }
