@@ -14,7 +14,6 @@
  * Redis keys for that of what the checks look at, which is not to be there any longer than they are.
  */
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -405,10 +404,12 @@ static bool is_moot(batch *all, tamis_status status) {
 
 static uint64_t print_of(const batch *all, size_t element) {
     const uint64_t print = tamis__doubts_print(all->filter, &all->asked, element);
-    if (!all->members)
+    const tamis__members *members = all->members;
+    tamis_hash name;
+    if (!members)
         return print;
-    const tamis_key *name = &all->members->names[all->member_of[element]];
-    return XXH3_64bits_withSeed(name->data, name->size, print) | 1;
+    tamis_hash_many(members->hasher, &members->names[all->member_of[element]], 1, &name, NULL);
+    return (print ^ name.word[0]) | 1;
 }
 
 static void settle_doubts(const batch *all, size_t done) {

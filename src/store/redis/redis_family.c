@@ -216,8 +216,8 @@ static tamis_status ask(tamis_redis_family *family, const tamis_redis_pair *pair
         if (some > 0)
             status =
                 tamis__redis_ask_members(family->filter, &(tamis__asked){asked->keys, asked->hashes, some},
-                                         &(tamis__members){asked->names, members, asked->of}, adds,
-                                         answers ? answers + *done : NULL, &answered, err);
+                                         &(tamis__members){family->names, asked->names, members, asked->of},
+                                         adds, answers ? answers + *done : NULL, &answered, err);
         *done += answered;
         if (status == TAMIS_OK && gathered != TAMIS_OK) {
             if (err)

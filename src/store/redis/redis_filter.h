@@ -122,6 +122,7 @@ tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__aske
 
 /* Of a family, the names that a batch is of, each once, and the number of each element's. */
 typedef struct tamis__members {
+    const tamis_hasher *hasher; /* of names */
     const tamis_key *names;
     size_t count;
     const uint32_t *of;

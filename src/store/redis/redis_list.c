@@ -148,6 +148,7 @@ static size_t key_of(const listing *list, const found *one, char *to) {
     tamis__redis_uri uri = {.name = list->text + one->at, .name_size = one->size};
     tamis__redis_filter at = list->at;
     at.uri = &uri;
+    at.name = (tamis_key){uri.name, uri.name_size};
     if (one->entry.layout == tamis__layout_tamis.name)
         return tamis__alias_name(&at, to);
     if (one->entry.layout == tamis__layout_java.name)
