@@ -46,7 +46,7 @@ tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *er
         err, TAMIS_E_IO, 0,
         "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
         "later?",
-        at->redis->to.shown, at->uri->shown);
+        at->redis->to.shown, at->uri->named);
 }
 
 /* ---- places ---- */
@@ -280,7 +280,7 @@ static tamis_status end_endless(batch *all, tamis_error *err) {
                                       .context = all,
                                       .ask = put_end,
                                       .take = take_end,
-                                      .what = all->at->uri->shown,
+                                      .what = all->at->uri->named,
                                       .slot = slot_of_end};
     if (!must_expire(all->at, all->adds) || !memchr(all->endless, true, exchange.count))
         return TAMIS_OK;
@@ -297,7 +297,7 @@ static tamis_status run_checks(batch *all, tamis_error *err) {
                                       .context = all,
                                       .ask = put,
                                       .take = take,
-                                      .what = all->at->uri->shown,
+                                      .what = all->at->uri->named,
                                       .slot = slot};
     all->first = all->elements;
     return tamis__redis_run(all->at->redis, &exchange, NULL, err);
@@ -314,7 +314,7 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
     tamis__exchange exchange = {
-        .context = all, .ask = put, .take = take, .what = at->uri->shown, .slot = slot};
+        .context = all, .ask = put, .take = take, .what = at->uri->named, .slot = slot};
     all->checks = count_checks(all);
     all->elements = all->asked.count * at->parts;
     exchange.barriers[0] = all->elements;
@@ -332,7 +332,7 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
             err, TAMIS_E_DAMAGED, 0,
             "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
             "writes to its keys",
-            at->redis->to.shown, at->uri->shown);
+            at->redis->to.shown, at->uri->named);
     return end_endless(all, err);
 }
 

@@ -65,7 +65,7 @@ static tamis_status run_command(command *one, tamis_error *err) {
                                       .context = one,
                                       .ask = put_command,
                                       .take = take_command,
-                                      .what = one->at->uri->shown,
+                                      .what = one->at->uri->named,
                                       .slot = slot_of_command};
     return tamis__redis_run(one->at->redis, &exchange, NULL, err);
 }
@@ -136,7 +136,7 @@ tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *n
                                       .context = &all,
                                       .ask = put_key,
                                       .take = take_sum,
-                                      .what = at->uri->shown,
+                                      .what = at->uri->named,
                                       .slot = slot_of_key};
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     *sum = all.sum;
