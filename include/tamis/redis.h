@@ -41,6 +41,7 @@ extern "C" {
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     sentinel_user=, sentinel_password=
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
+ *     connections=64     with one server at once, at most; calls that find all of them in use wait, first come first served
  *
  * and with TLS alone:
  *
@@ -50,7 +51,9 @@ extern "C" {
  *     verify=no          any certificate will do: for tests alone
  *
  * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
- * are needed and kept. A name is looked up in a thread that the library makes for it.
+ * are needed and kept, and one that was not used for read_timeout is asked whether it lives before it is used again. Where
+ * masters are looked for (cluster, sentinels), a connection more may be made for that question. A name is looked up in a
+ * thread that the library makes for it.
  */
 typedef struct tamis_redis tamis_redis;
 
@@ -141,11 +144,14 @@ typedef struct tamis_redis_traced_part {
     const char *instance; /* the server that answered: host:port, or the path of its socket */
     const void *key;      /* key_size bytes */
     size_t key_size;
-    const uint64_t *offsets; /* as SETBIT counts, in the layout's order: `count` of them; one may stand there twice */
-    const uint8_t *bits;     /* what each was before, 0 or 1, the second of two being what the first has made of it */
+    /* As SETBIT counts, in the layout's order, and what each of them was before, 0 or 1; where one stands there twice, the
+     * second is what the first has made of it. */
+    const uint64_t *offsets;
+    const uint8_t *bits;
     size_t count;
-    uint64_t ns; /* from the command's being put into the pipeline until its reply was read, which comes behind those of
-                    what was put before it */
+    /* From the command's being put into the pipeline until its reply was read, which comes behind those of what was put
+     * before it. */
+    uint64_t ns;
 } tamis_redis_traced_part;
 
 typedef struct tamis_redis_traced {
@@ -161,8 +167,8 @@ typedef void (*tamis_redis_tracer)(void *context, const tamis_redis_traced *one)
 
 /* Has every element that is answered from now on told, in the order of its batch, when the batch is answered; tracer NULL:
  * no more. TAMIS_E_UNSUPPORTED: the filter is not in a Redis. */
-TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer, void *context,
-                                                tamis_error *err);
+TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer,
+                                                void *context, tamis_error *err);
 
 /*
  * Whole filters. With layout tamis what stands under a name may be replaced while it is used: every handle looks after

@@ -169,7 +169,7 @@ static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply
     return tamis__fail(err, TAMIS_E_IO, 0,
                        "redis %s: %s: what is there is not what was sent (evicted, or lost in a failover); "
                        "see to it that it has the memory, and do it again",
-                       all->at->redis->to.shown, all->at->uri->shown);
+                       all->at->redis->to.shown, all->at->uri->named);
 }
 
 tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
@@ -180,7 +180,7 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
                                 .context = &all,
                                 .ask = put_chunk,
                                 .take = take_chunk,
-                                .what = at->uri->shown,
+                                .what = at->uri->named,
                                 .slot = slot_of_chunk};
     all.bytes = tamis__alloc(&up->there->allocator, TAMIS__CHUNK, 1);
     if (!all.bytes)

@@ -55,7 +55,7 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
 
 static tamis_status run(command *one, tamis_error *err) {
     const tamis__exchange exchange = {
-        .count = 1, .context = one, .ask = put, .take = take, .what = one->target->uri->shown, .slot = slot};
+        .count = 1, .context = one, .ask = put, .take = take, .what = one->target->uri->named, .slot = slot};
     return tamis__redis_run(one->target->redis, &exchange, NULL, err);
 }
 

@@ -11,7 +11,7 @@ tamis_status tamis__bitmap_strange(const tamis_redis_bitmap *bitmap, tamis_error
     return tamis__fail(err, TAMIS_E_IO, 0,
                        "redis %s: %s: answered with what is no reply to the command; is it a Redis of "
                        "version 6.2 or later?",
-                       bitmap->redis->to.shown, bitmap->uri->shown);
+                       bitmap->redis->to.shown, bitmap->uri->named);
 }
 
 typedef struct asking {
@@ -54,6 +54,6 @@ tamis_status tamis__bitmap_ask(const tamis_redis_bitmap *bitmap, tamis__bitmap_q
                                tamis_error *err) {
     asking all = {bitmap, queries};
     const tamis__exchange exchange = {
-        .count = count, .context = &all, .ask = put, .take = take, .what = bitmap->uri->shown, .slot = slot};
+        .count = count, .context = &all, .ask = put, .take = take, .what = bitmap->uri->named, .slot = slot};
     return tamis__redis_run(bitmap->redis, &exchange, NULL, err);
 }

@@ -99,7 +99,7 @@ static tamis_status read_config(const tamis__redis_filter *at, config *there, ta
                                       .context = there,
                                       .ask = ask_config,
                                       .take = take_config,
-                                      .what = at->uri->shown,
+                                      .what = at->uri->named,
                                       .slot = slot_of_config};
     there->at = at;
     return tamis__redis_run(at->redis, &exchange, NULL, err);
@@ -197,7 +197,7 @@ static tamis_status differs(const tamis__redis_filter *at, const char *what, con
                             const char *asked, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: has %s=%s, and %s is asked for; leave it out, or name another filter",
-                       at->redis->to.shown, at->uri->shown, what, there, asked);
+                       at->redis->to.shown, at->uri->named, what, there, asked);
 }
 
 static tamis_status check_number(const tamis__redis_filter *at, const char *what, const char *there,
@@ -244,7 +244,7 @@ static tamis_status read_plan(const tamis__redis_filter *at, const config *there
             "redis %s: %s: what stands in its config is none of Redisson's (size '%s', "
             "hashIterations '%s', expectedInsertions '%s', falseProbability '%s'), or past what "
             "tamis can do (%" PRIu64 " bits, %d probes); restore it, or name another filter",
-            at->redis->to.shown, at->uri->shown, tamis__show(there->size).text,
+            at->redis->to.shown, at->uri->named, tamis__show(there->size).text,
             tamis__show(there->probes).text, tamis__show(there->expect).text, tamis__show(there->fpr).text,
             SIZE_MOST, TAMIS_PROBES_MAX);
     plan->kind = TAMIS_KIND_CLASSIC;
@@ -298,7 +298,7 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     }
     if (status == TAMIS_OK && !is_there(&there))
         return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter of Redisson's; %s",
-                           at->redis->to.shown, at->uri->shown,
+                           at->redis->to.shown, at->uri->named,
                            options->create ? "give expect=N and fpr=RATE, and it is made"
                                            : "check the name, or make it");
     if (status == TAMIS_OK)
@@ -368,13 +368,13 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
     if (!is_there(&there))
         return tamis__fail(err, TAMIS_E_ABSENT, 0,
                            "redis %s: %s: was deleted, or expired, while it was open; open it anew",
-                           at->redis->to.shown, at->uri->shown);
+                           at->redis->to.shown, at->uri->named);
     if (read_number(there.size, UINT64_MAX, &size) && size == filter->plan.bits &&
         read_number(there.probes, UINT64_MAX, &probes) && probes == filter->plan.probes)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: its config was changed while it was open; open it anew",
-                       at->redis->to.shown, at->uri->shown);
+                       at->redis->to.shown, at->uri->named);
 }
 
 /* ---- the whole ---- */

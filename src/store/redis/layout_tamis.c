@@ -109,7 +109,7 @@ static tamis_status differs(const tamis__redis_filter *at, const char *what, con
                             const char *asked, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: has %s=%s, and %s is asked for; leave it out, or name another filter",
-                       at->redis->to.shown, at->uri->shown, what, there, asked);
+                       at->redis->to.shown, at->uri->named, what, there, asked);
 }
 
 static tamis_status check_number(const tamis__redis_filter *at, const char *what, uint64_t there,
@@ -161,7 +161,7 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
         status = tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "redis %s: %s: its scheme %s is not one of layout tamis; use a later version of tamis",
-            at->redis->to.shown, at->uri->shown, there->scheme);
+            at->redis->to.shown, at->uri->named, there->scheme);
     if (status != TAMIS_OK)
         return status;
     if (have && (have->scheme != scheme || at->seed != there->seed ||
@@ -169,7 +169,7 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced by one of another scheme, seed or secret while it was "
                            "open; open it anew",
-                           at->redis->to.shown, at->uri->shown);
+                           at->redis->to.shown, at->uri->named);
     if (have)
         return TAMIS_OK;
     filter->plan.scheme = scheme;
@@ -293,7 +293,7 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
         return status;
     if (!*config.plan && !(options->create && wanted.want.expect))
         return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
-                           at->redis->to.shown, at->uri->shown,
+                           at->redis->to.shown, at->uri->named,
                            options->create ? "give expect=N and fpr=RATE, and it is made"
                                            : "check the name, or build it");
     if (!*config.plan) {
@@ -331,7 +331,7 @@ tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *o
 static tamis_status gone(const tamis__redis_filter *at, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_ABSENT, 0,
                        "redis %s: %s: was dropped, or expired, while it was open; open it anew",
-                       at->redis->to.shown, at->uri->shown);
+                       at->redis->to.shown, at->uri->named);
 }
 
 static bool is_same(const tamis__redis_filter *at, const tamis__config *config) {
@@ -404,7 +404,7 @@ static tamis_status settle(const tamis_filter *filter, const tamis__touched *bat
             "redis %s: %s: partition %" PRIu32
             " is gone or cut short (evicted, deleted or overwritten), with "
             "keys that were in it; drop the filter and build it anew, and keep it from eviction",
-            at->redis->to.shown, at->uri->shown, cut_from - 1);
+            at->redis->to.shown, at->uri->named, cut_from - 1);
     if (!replaced) {
         at->looked_at = tamis__now_ns();
         return TAMIS_OK;
@@ -416,7 +416,7 @@ static tamis_status settle(const tamis_filter *filter, const tamis__touched *bat
     if (status == TAMIS_OK && ++at->followed > FOLLOW_MOST)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced %d times during one batch; find out who does that",
-                           at->redis->to.shown, at->uri->shown, FOLLOW_MOST);
+                           at->redis->to.shown, at->uri->named, FOLLOW_MOST);
     return status == TAMIS_OK ? follow(filter, err) : status;
 }
 
@@ -563,7 +563,7 @@ static tamis_status count_ones(const tamis_filter *filter, counting *all, tamis_
                                           .context = all,
                                           .ask = put_count,
                                           .take = take_count,
-                                          .what = at->uri->shown,
+                                          .what = at->uri->named,
                                           .slot = slot_of_count};
         all->ones = 0;
         status = tamis__redis_run(at->redis, &exchange, NULL, err);

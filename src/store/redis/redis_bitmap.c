@@ -130,7 +130,7 @@ static tamis_status touch_some(touching *all, size_t *done, tamis_error *err) {
                                       .context = all,
                                       .ask = put,
                                       .take = take,
-                                      .what = all->bitmap->uri->shown,
+                                      .what = all->bitmap->uri->named,
                                       .slot = slot};
     size_t answered = 0;
     memset(all->answered, 0, sizeof all->answered);

@@ -54,7 +54,7 @@ tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *er
         err, TAMIS_E_IO, 0,
         "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
         "later?",
-        at->redis->to.shown, at->uri->shown);
+        at->redis->to.shown, at->uri->named);
 }
 
 /* ---- places ---- */
@@ -321,7 +321,7 @@ static tamis_status end_endless(batch *all, tamis_error *err) {
                                       .context = all,
                                       .ask = put_end,
                                       .take = take_end,
-                                      .what = all->at->uri->shown,
+                                      .what = all->at->uri->named,
                                       .slot = slot_of_end};
     if (!must_expire(all->at, all->adds) || !memchr(all->endless, true, exchange.count))
         return TAMIS_OK;
@@ -338,7 +338,7 @@ static tamis_status run_checks(batch *all, tamis_error *err) {
                                       .context = all,
                                       .ask = put,
                                       .take = take,
-                                      .what = all->at->uri->shown,
+                                      .what = all->at->uri->named,
                                       .slot = slot};
     all->first = all->elements;
     return tamis__redis_run(all->at->redis, &exchange, NULL, err);
@@ -357,7 +357,7 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
     tamis__exchange exchange = {.context = all,
                                 .ask = put,
                                 .take = take,
-                                .what = at->uri->shown,
+                                .what = at->uri->named,
                                 .slot = slot,
                                 .denied = &all->denied};
     all->checks = count_checks(all);
@@ -377,7 +377,7 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
             err, TAMIS_E_DAMAGED, 0,
             "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
             "writes to its keys",
-            at->redis->to.shown, at->uri->shown);
+            at->redis->to.shown, at->uri->named);
     return end_endless(all, err);
 }
 

@@ -70,7 +70,7 @@ static tamis_status run_command(command *one, tamis_error *err) {
                                       .context = one,
                                       .ask = put_command,
                                       .take = take_command,
-                                      .what = one->at->uri->shown,
+                                      .what = one->at->uri->named,
                                       .slot = slot_of_command};
     return tamis__redis_run(one->at->redis, &exchange, NULL, err);
 }
@@ -146,7 +146,7 @@ tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *n
                                       .context = &all,
                                       .ask = put_key,
                                       .take = take_sum,
-                                      .what = at->uri->shown,
+                                      .what = at->uri->named,
                                       .slot = slot_of_key};
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     *sum = all.sum;
@@ -160,7 +160,7 @@ tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error
         err, TAMIS_E_UNSUPPORTED, 0,
         "redis %s: %s: filters of layout %s over several servers or Redis keys cannot be moved "
         "whole; build it anew",
-        at->redis->to.shown, at->uri->shown, at->layout->name);
+        at->redis->to.shown, at->uri->named, at->layout->name);
 }
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {

@@ -8,7 +8,18 @@
 
 #include "store/redis/redis_link.h"
 
-enum { TAMIS__LINKS_IDLE = 8, TAMIS__CLUSTER_SLOTS = 16384 };
+enum { TAMIS__CLUSTER_SLOTS = 16384 };
+
+/* Who waits for a link; on its thread's stack. */
+typedef struct tamis__waiter {
+    struct tamis__waiter *next;
+} tamis__waiter;
+
+/* A link that nobody uses, and since when (tamis__now_ns). */
+typedef struct tamis__idle {
+    tamis__link *link;
+    uint64_t since;
+} tamis__idle;
 
 /* A server or a sentinel. Its links hold on to it, so it stays as long as the tamis_redis; of an address there is one. */
 typedef struct tamis__node {
@@ -16,9 +27,12 @@ typedef struct tamis__node {
     size_t number;    /* from 0 on, in the order in which they became known */
     bool is_sentinel; /* and no server */
     tamis__link_to to;
-    tamis__link *idle[TAMIS__LINKS_IDLE]; /* guarded by the mutex, and so is the count */
+    char *host;
+    /* See redis_pool.c; guarded by the mutex. */
+    size_t entered;         /* of those who run commands here */
+    tamis__waiter *waiters; /* of those who want to, in order */
     size_t idle_count;
-    char host[];
+    tamis__idle *idle; /* room for as many as there may be connections */
 } tamis__node;
 
 /*
@@ -46,7 +60,9 @@ struct tamis_redis {
     const char *sentinel_user, *sentinel_password; /* NULL: none */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
+    uint64_t connections;  /* with a server at once, at most */
     pthread_mutex_t mutex; /* guards the rest */
+    pthread_cond_t line_moved;
     tamis__node *nodes;
     size_t node_count;
     tamis__map *map; /* NULL: not known yet */
@@ -72,10 +88,15 @@ void tamis__redis_free_nodes(tamis_redis *redis);
 /* A new link, made within connect_ns; of a server that sentinels named TAMIS_E_IO where it is no master. */
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                   tamis__link **link, tamis_error *err);
-/* A link that was idle, or where there is none a new one. */
+/* Waits until fewer than `connections` run commands at the node, which is then to be left; false: the deadline came, or has
+ * come already. Who waits holds no other's place. */
+bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline);
+void tamis__redis_leave(tamis_redis *redis, tamis__node *node);
+/* A link that was idle, and is sound, or where there is none a new one. */
 tamis_status tamis__redis_lease(tamis_redis *redis, tamis__node *node, uint64_t deadline, tamis__link **link,
                                 tamis_error *err);
 void tamis__redis_give_back(tamis_redis *redis, tamis__node *node, tamis__link *link);
+void tamis__redis_close_idle(tamis_redis *redis, tamis__node *node);
 
 /* Without a server in any slot, and used by the caller. NULL: out of memory. */
 tamis__map *tamis__map_create(tamis_redis *redis);

@@ -254,7 +254,7 @@ static tamis_status tell(listing *list, tamis_redis_entry_sink sink, void *conte
                                       .context = list,
                                       .ask = put,
                                       .take = take,
-                                      .what = list->at.uri->shown,
+                                      .what = list->at.uri->named,
                                       .slot = slot_of};
     tamis_status status = tamis__redis_run(list->at.redis, &exchange, NULL, err);
     for (size_t i = 0; i < list->count && status == TAMIS_OK; i++) {

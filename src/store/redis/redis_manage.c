@@ -22,7 +22,7 @@ static tamis_status only_tamis(const tamis__redis_filter *at, tamis_error *err) 
 
 static tamis_status absent(const tamis__redis_filter *at, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; check the name",
-                       at->redis->to.shown, at->uri->shown);
+                       at->redis->to.shown, at->uri->named);
 }
 
 /* A handle of the name alone. Free what is made also after a failure. */
@@ -47,7 +47,7 @@ static tamis_status check_target(tamis__redis_filter *at, const tamis__redis_fil
     if (status == TAMIS_OK && config.target_size > 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is an alias itself; let the name stand for the filter",
-                           at->redis->to.shown, at->uri->shown);
+                           at->redis->to.shown, at->uri->named);
     return status == TAMIS_OK && !*config.plan ? absent(at, err) : status;
 }
 
@@ -59,7 +59,7 @@ static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter
     if (status == TAMIS_OK && target && *config.plan)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
-                           at->redis->to.shown, at->uri->shown);
+                           at->redis->to.shown, at->uri->named);
     if (status == TAMIS_OK && !target && config.target_size == 0)
         return absent(at, err);
     if (status != TAMIS_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The nodes of a tamis_redis with their idle links, and the map that says which of them has which slot. */
+/* The nodes of a tamis_redis, and the map that says which of them has which slot. */
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -29,11 +29,18 @@ static tamis__node *find_node(const tamis_redis *redis, const place *at) {
     return NULL;
 }
 
+/* With its links at rest, and its name. */
+static size_t size_of_node(const tamis_redis *redis, size_t host_size) {
+    return sizeof(tamis__node) + redis->connections * sizeof(tamis__idle) + host_size + 1;
+}
+
 static tamis__node *make_node(tamis_redis *redis, const place *at) {
     tamis__node *node =
-        tamis__alloc(&redis->allocator, sizeof *node + at->host_size + 1, _Alignof(tamis__node));
+        tamis__alloc(&redis->allocator, size_of_node(redis, at->host_size), _Alignof(tamis__node));
     if (!node)
         return NULL;
+    node->idle = (tamis__idle *)(node + 1);
+    node->host = (char *)(node->idle + redis->connections);
     memcpy(node->host, at->host, at->host_size);
     node->host[at->host_size] = '\0';
     node->to = redis->to;
@@ -63,7 +70,7 @@ static tamis_status find_or_make(tamis_redis *redis, const place *at, tamis__nod
     if (!*node)
         *node = make_node(redis, at);
     pthread_mutex_unlock(&redis->mutex);
-    return *node ? TAMIS_OK : tamis__fail_nomem(err, "redis", sizeof **node + at->host_size + 1);
+    return *node ? TAMIS_OK : tamis__fail_nomem(err, "redis", size_of_node(redis, at->host_size));
 }
 
 tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
@@ -80,28 +87,12 @@ void tamis__redis_free_nodes(tamis_redis *redis) {
     while (redis->nodes) {
         tamis__node *node = redis->nodes;
         redis->nodes = node->next;
-        while (node->idle_count > 0)
-            tamis__link_close(node->idle[--node->idle_count]);
-        tamis__free(&redis->allocator, node, sizeof *node + strlen(node->host) + 1);
+        tamis__redis_close_idle(redis, node);
+        tamis__free(&redis->allocator, node, size_of_node(redis, strlen(node->host)));
     }
 }
 
 /* ---- links ---- */
-
-/* Whether the server has said nothing: what nobody asked for is the end of the connection, or will be. */
-static bool is_quiet(const tamis__link *link) {
-    struct pollfd fd = tamis__link_poll(link);
-    return tamis__sys.poll(&fd, 1, 0) == 0;
-}
-
-static tamis__link *take_idle(tamis_redis *redis, tamis__node *node) {
-    tamis__link *link = NULL;
-    pthread_mutex_lock(&redis->mutex);
-    if (node->idle_count > 0)
-        link = node->idle[--node->idle_count];
-    pthread_mutex_unlock(&redis->mutex);
-    return link;
-}
 
 /* A server that was the master and came back takes itself for one until a sentinel looks; one that is told to be a
  * replica says so. Who may not ask for its role is not kept out. */
@@ -132,28 +123,6 @@ tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_
     else
         tamis__link_close(made);
     return status;
-}
-
-tamis_status tamis__redis_lease(tamis_redis *redis, tamis__node *node, uint64_t deadline, tamis__link **link,
-                                tamis_error *err) {
-    for (tamis__link *one; (one = take_idle(redis, node));) {
-        if (is_quiet(one)) {
-            *link = one;
-            return TAMIS_OK;
-        }
-        tamis__link_close(one);
-    }
-    return tamis__redis_connect(redis, node, deadline, link, err);
-}
-
-void tamis__redis_give_back(tamis_redis *redis, tamis__node *node, tamis__link *link) {
-    pthread_mutex_lock(&redis->mutex);
-    if (node->idle_count < TAMIS__LINKS_IDLE && tamis__link_at_rest(link)) {
-        node->idle[node->idle_count++] = link;
-        link = NULL;
-    }
-    pthread_mutex_unlock(&redis->mutex);
-    tamis__link_close(link);
 }
 
 /* ---- slots ---- */

@@ -64,7 +64,7 @@ static tamis_status fetch(fetching *all, tamis_redis_sink sink, void *context, t
                                           .context = all,
                                           .ask = put_get,
                                           .take = take_get,
-                                          .what = all->at->uri->shown,
+                                          .what = all->at->uri->named,
                                           .slot = slot_of_get};
         if (all->bytes)
             memset(all->bytes, 0, some * TAMIS__CHUNK);
@@ -90,7 +90,7 @@ static tamis_status too_long(const tamis__redis_filter *at, const tamis_plan *pl
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: has bits past the %" PRIu64
                        " that its parameters come to; give those that it was made with",
-                       at->redis->to.shown, at->uri->shown, plan->bits);
+                       at->redis->to.shown, at->uri->named, plan->bits);
 }
 
 /* What can be told from the size of the bitmap. */
@@ -106,7 +106,7 @@ static tamis_status check_size(const tamis_filter *there, tamis_error *err) {
         return tamis__fail(
             err, TAMIS_E_ABSENT, 0,
             "redis %s: %s: there is no such filter, or nothing was ever added to it; check the name",
-            at->redis->to.shown, at->uri->shown);
+            at->redis->to.shown, at->uri->named);
     if (status == TAMIS_OK && (uint64_t)size > at->layout->bytes_in(there, 0))
         return too_long(at, &there->plan, err);
     return status;
@@ -233,6 +233,6 @@ tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink
     if (status == TAMIS_OK && again)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced while it was pulled; pull it again",
-                           all.at->redis->to.shown, all.at->uri->shown);
+                           all.at->redis->to.shown, all.at->uri->named);
     return status;
 }

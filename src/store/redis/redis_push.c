@@ -53,7 +53,7 @@ static tamis_status busy(const push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_BUSY, 0,
                        "redis %s: %s: another push of it is under way, or ended less than a minute ago "
                        "without saying so; wait for it, and push again",
-                       p->at->redis->to.shown, p->at->uri->shown);
+                       p->at->redis->to.shown, p->at->uri->named);
 }
 
 static tamis_status check_lock(const push *p, tamis_error *err) {
@@ -95,7 +95,7 @@ static tamis_status check_hash(const push *p, const tamis__told *old, tamis_erro
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: what is there has another scheme, seed or secret, and programs that "
                        "have it open could not follow; drop it first, or push under another name",
-                       p->at->redis->to.shown, p->at->uri->shown);
+                       p->at->redis->to.shown, p->at->uri->named);
 }
 
 /* For a new generation, of what p->made has as its plan. */

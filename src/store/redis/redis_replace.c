@@ -117,7 +117,7 @@ static tamis_status check_alike(const replacement *r, tamis_error *err) {
                        "redis %s: %s: has kind %s with scheme %s, %" PRIu64 " bits and %" PRIu32
                        " probes, and the filter to push %s with %s, %" PRIu64 " and %" PRIu32
                        "; build it for that URI, or give the parameters that it was made with",
-                       r->at->redis->to.shown, r->at->uri->shown, tamis_kind_name(there->kind),
+                       r->at->redis->to.shown, r->at->uri->named, tamis_kind_name(there->kind),
                        tamis_scheme_name(there->scheme), there->bits, there->probes,
                        tamis_kind_name(mine->kind), tamis_scheme_name(r->filter->hasher->scheme), mine->bits,
                        mine->probes);
@@ -157,7 +157,7 @@ static tamis_status fill(const replacement *r, const tamis_redis_push_options *o
             err, TAMIS_E_IO, 0,
             "redis %s: %s: what was sent has %" PRId64 " bytes there and not %" PRIu64
             " (evicted, or lost in a failover); see to it that it has the memory, and push again",
-            r->at->redis->to.shown, r->at->uri->shown, size, r->made->plan.memory);
+            r->at->redis->to.shown, r->at->uri->named, size, r->made->plan.memory);
     return status;
 }
 
@@ -180,7 +180,7 @@ static tamis_status check_sent(const replacement *r, tamis_error *err) {
             status = tamis__fail(err, TAMIS_E_IO, 0,
                                  "redis %s: %s: what was sent is not there any more (evicted, or lost in a "
                                  "failover); see to it that it has the memory, and push again",
-                                 r->at->redis->to.shown, r->at->uri->shown);
+                                 r->at->redis->to.shown, r->at->uri->named);
     tamis_filter_free(pulled);
     return status;
 }
@@ -198,7 +198,7 @@ static tamis_status rename_it(const replacement *r, tamis_error *err) {
             "redis %s: %s: the server refuses RENAME, by which alone a filter of layout %s is "
             "replaced at once, and what was there is as it was; allow it, or drop the filter and "
             "add the keys themselves",
-            r->at->redis->to.shown, r->at->uri->shown, r->at->layout->name);
+            r->at->redis->to.shown, r->at->uri->named, r->at->layout->name);
     if (status != TAMIS_OK && err)
         *err = why;
     return status;

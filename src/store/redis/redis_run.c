@@ -23,6 +23,7 @@
  * are asked before those of next; with several slots, none from a barrier on is asked before all below it are answered.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,8 +34,9 @@
 #define ASKING UINT32_MAX /* in `pending`, where no command has this number */
 
 enum {
-    WINDOW = 4096,      /* commands on their way to a server */
-    AT_ONCE = 16 << 10, /* bytes put before the next look at the socket */
+    WINDOW = 4096,           /* commands on their way to a server */
+    AT_ONCE = 16 << 10,      /* bytes put before the next look at the socket */
+    PLACE_AGAIN_NS = 1000000 /* between looks for a place at a node that has none */
 };
 
 typedef struct lane {
@@ -152,10 +154,21 @@ static void pause_for_a_while(flight *run, lane *on) {
     run->paused = true; /* this turn has put already what it can */
 }
 
+/* is_done: nothing is on its way on its link, which others may use. */
+static void leave(const flight *run, lane *on, bool is_done) {
+    if (!on->link)
+        return;
+    if (is_done)
+        tamis__redis_give_back(run->redis, on->node, on->link);
+    else
+        tamis__link_close(on->link);
+    on->link = NULL;
+    tamis__redis_leave(run->redis, on->node);
+}
+
 static tamis_status lose_link(flight *run, lane *on, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    tamis__link_close(on->link);
-    on->link = NULL;
+    leave(run, on, false);
     while (on->count > 0 && status == TAMIS_OK) {
         uint32_t i = shift(on);
         if (i == ASKING)
@@ -223,12 +236,39 @@ static bool has_room(const lane *on) {
     return on->count + 2 <= WINDOW && tamis__link_unsent(on->link) < AT_ONCE;
 }
 
+static bool is_waited_for(const lane *on) {
+    return on->link && on->count > 0;
+}
+
+/* Waits for a place there only where no reply is on its way to it, and holding none elsewhere. */
+static bool enter(flight *run, lane *on) {
+    if (tamis__redis_enter(run->redis, on->node, 0))
+        return true;
+    for (size_t n = 0; n < run->room; n++)
+        if (run->lanes[n] && is_waited_for(run->lanes[n]))
+            return false;
+    for (size_t n = 0; n < run->room; n++)
+        if (run->lanes[n])
+            leave(run, run->lanes[n], true);
+    return tamis__redis_enter(run->redis, on->node, deadline_of(run));
+}
+
 static tamis_status reach(flight *run, lane *on, tamis_error *err) {
     const uint64_t deadline = deadline_of(run);
-    /* Idle links may be as lost as the last one was. */
-    tamis_status status =
-        on->tries == 0 ? tamis__redis_lease(run->redis, on->node, deadline, &on->link, &run->trouble)
-                       : tamis__redis_connect(run->redis, on->node, deadline, &on->link, &run->trouble);
+    if (!enter(run, on)) {
+        run->now = tamis__now_ns();
+        on->pause_till = run->now + PLACE_AGAIN_NS;
+        tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                    "redis %s: all %" PRIu64 " connections were in use all the time; allow more "
+                    "(connections=), or use it from fewer threads",
+                    on->node->to.shown, run->redis->connections);
+        return TAMIS_OK;
+    }
+    if (on->tries > 0) /* those may be as lost as the last one was */
+        tamis__redis_close_idle(run->redis, on->node);
+    tamis_status status = tamis__redis_lease(run->redis, on->node, deadline, &on->link, &run->trouble);
+    if (status != TAMIS_OK)
+        tamis__redis_leave(run->redis, on->node);
     run->now = tamis__now_ns();
     return status == TAMIS_OK ? TAMIS_OK : ride_out(run, on, status, err);
 }
@@ -416,10 +456,6 @@ static tamis_status take_all(flight *run, lane *on, tamis_error *err) {
 
 /* ---- moving bytes ---- */
 
-static bool is_waited_for(const lane *on) {
-    return on->link && on->count > 0;
-}
-
 static tamis_status send_all(flight *run, tamis_error *err) {
     for (size_t n = 0; n < run->room; n++) {
         lane *on = run->lanes[n];
@@ -522,10 +558,7 @@ static void leave_lanes(flight *run, bool is_done) {
         lane *on = run->lanes[n];
         if (!on)
             continue;
-        if (on->link && is_done)
-            tamis__redis_give_back(run->redis, on->node, on->link);
-        else
-            tamis__link_close(on->link);
+        leave(run, on, is_done);
         tamis__free(&run->redis->allocator, on, sizeof *on);
     }
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/redis/redis_int.h"
 #include "store/trouble.h"
 
-enum { MS = 1000000 };
+enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MOST = 10000 };
 
 static tamis_status take_time(tamis__redis_uri *uri, const char *name, uint64_t *ns, uint64_t otherwise_ms,
                               tamis_error *err) {
@@ -78,6 +79,15 @@ static uint32_t count_slots(const tamis__redis_uri *uri) {
     return uri->kind == TAMIS__REDIS_SHARD ? (uint32_t)uri->address_count : 1;
 }
 
+static void begin_locks(tamis_redis *redis) {
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&redis->line_moved, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&redis->mutex, NULL);
+}
+
 tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tamis_error *err) {
     tamis_redis *redis = tamis__alloc(uri->allocator, sizeof *redis, _Alignof(tamis_redis));
     if (!redis) {
@@ -97,8 +107,12 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     }
     redis->slot_count = count_slots(uri);
     show_all(redis);
-    pthread_mutex_init(&redis->mutex, NULL);
+    begin_locks(redis);
+    redis->connections = CONNECTIONS;
     tamis_status status = take_times(redis, err);
+    if (status == TAMIS_OK)
+        status =
+            tamis__redis_uri_count(&redis->uri, "connections", 1, CONNECTIONS_MOST, &redis->connections, err);
     if (status == TAMIS_OK && uri->has_tls)
         status = tamis__tls_context_create(&redis->tls, &redis->uri, err);
     redis->to.tls = redis->tls; /* before there are nodes, which take it over */
@@ -130,6 +144,7 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__redis_free_nodes(redis);
     tamis__map_drop(redis, redis->map);
     tamis__tls_context_free(redis->tls);
+    pthread_cond_destroy(&redis->line_moved);
     pthread_mutex_destroy(&redis->mutex);
     tamis_allocator allocator = redis->allocator;
     redis->uri.allocator = &allocator;

@@ -72,7 +72,7 @@ static tamis_status check_alike(const tamis_filter *there, const tamis_filter *f
                        "redis %s: %s: %s of %" PRIu64 " bits and %" PRIu32
                        " probes does not go with %s of %" PRIu64 " and %" PRIu32
                        ", or scheme, seed or secret differ; build both alike",
-                       at->redis->to.shown, at->uri->shown, tamis_kind_name(one->kind), one->bits,
+                       at->redis->to.shown, at->uri->named, tamis_kind_name(one->kind), one->bits,
                        one->probes, tamis_kind_name(other->kind), other->bits, other->probes);
 }
 
@@ -87,7 +87,7 @@ static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tam
                                 .context = &both,
                                 .ask = put_or,
                                 .take = take_or,
-                                .what = both.at->uri->shown,
+                                .what = both.at->uri->named,
                                 .slot = slot_of_partition};
     tamis_status status = tamis__partitions_make(aside, err);
     if (status == TAMIS_OK)

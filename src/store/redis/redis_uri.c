@@ -32,6 +32,14 @@ static void hide_passwords(char *shown) {
     }
 }
 
+/* `size` bytes of it, or as many as there is room for. */
+static void show_line(char *to, size_t room, const char *text, size_t size) {
+    size_t used = 0;
+    for (; used < size && used + 1 < room; used++)
+        to[used] = (unsigned char)text[used] < 0x20 || text[used] == 0x7f ? '?' : text[used];
+    to[used] = '\0';
+}
+
 /* What stands before the last @ is nobody's business. Where one stands behind a ?, nobody knows what is what. */
 size_t tamis_redis_uri_show(const char *text, char *to, size_t room) {
     const char *rest = strstr(text, "://"), *at = strrchr(text, '@'), *query = strchr(text, '?');
@@ -61,10 +69,7 @@ static void show(tamis__redis_uri *uri, const char *text, bool is_name) {
         tamis_redis_uri_show(text, uri->shown, sizeof uri->shown);
         return;
     }
-    size_t used = 0;
-    for (; text[used] && used + 1 < sizeof uri->shown; used++)
-        uri->shown[used] = (unsigned char)text[used] < 0x20 || text[used] == 0x7f ? '?' : text[used];
-    uri->shown[used] = '\0';
+    show_line(uri->shown, sizeof uri->shown, text, strlen(text));
 }
 
 static int digit_of(char c) {
@@ -223,6 +228,7 @@ static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *er
     if (!*name)
         return TAMIS_OK;
     uri->name = name;
+    show_line(uri->named, sizeof uri->named, name, strlen(name));
     return decode(uri, name, &uri->name_size, err);
 }
 
@@ -318,6 +324,7 @@ tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text
                       err);
     char *query = cut(uri->block, '?');
     uri->name = uri->block;
+    show_line(uri->named, sizeof uri->named, uri->name, strlen(uri->name));
     status = decode(uri, uri->block, &uri->name_size, err);
     if (status == TAMIS_OK)
         status = take_parameters(uri, query, err);

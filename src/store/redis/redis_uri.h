@@ -54,7 +54,8 @@ typedef struct tamis__redis_uri {
     size_t name_size;
     tamis__redis_parameter parameters[TAMIS__REDIS_PARAMETERS];
     size_t parameter_count;
-    char shown[200]; /* for sentences: without user and password */
+    char shown[200]; /* for sentences: without user and password; */
+    char named[104]; /* and for those that name the server: the filter's name alone */
     char *block;     /* the strings */
     size_t block_size;
     const tamis_allocator *allocator; /* outlives this */

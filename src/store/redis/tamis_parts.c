@@ -114,7 +114,7 @@ static tamis_status take_look(void *context, size_t i, const tamis__reply *reply
             return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                                "redis %s: %s: field %s of its hash has %zu bytes, more than it may; restore "
                                "it, or drop the filter and build it anew",
-                               look->at->redis->to.shown, look->at->uri->shown, fields[j], field->size);
+                               look->at->redis->to.shown, look->at->uri->named, fields[j], field->size);
         memcpy(texts[j], field->text, field->size + !is_name); /* the others with their NUL */
         if (is_name)
             to->target_size = field->size;
@@ -130,7 +130,7 @@ static tamis_status read_config(const tamis__redis_filter *at, const char *filte
                                       .context = &look,
                                       .ask = put_look,
                                       .take = take_look,
-                                      .what = at->uri->shown,
+                                      .what = at->uri->named,
                                       .slot = slot_of_look};
     return tamis__redis_run(at->redis, &exchange, NULL, err);
 }
@@ -152,7 +152,7 @@ tamis_status tamis__config_find(const tamis__redis_filter *at, tamis__config *co
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
             "redis %s: %s: is an alias of what is an alias itself; let it stand for the filter",
-            at->redis->to.shown, at->uri->shown);
+            at->redis->to.shown, at->uri->named);
     memcpy(config->target, target, size);
     config->target_size = size;
     return status;
@@ -245,7 +245,7 @@ tamis_status tamis__partitions_make(tamis_filter *filter, tamis_error *err) {
                                       .context = &make,
                                       .ask = put_partition,
                                       .take = take_number,
-                                      .what = make.at->uri->shown,
+                                      .what = make.at->uri->named,
                                       .slot = slot_of_key};
     return tamis__redis_run(make.at->redis, &exchange, NULL, err);
 }
@@ -266,7 +266,7 @@ static tamis_status take_footer(void *context, size_t i, const tamis__reply *rep
         err, TAMIS_E_IO, 0,
         "redis %s: %s: partition %zu was lost on the way (evicted, deleted, or a failover); see "
         "to it that it has the memory, and do it again",
-        make->at->redis->to.shown, make->at->uri->shown, i);
+        make->at->redis->to.shown, make->at->uri->named, i);
 }
 
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) {
@@ -275,7 +275,7 @@ tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) 
                                       .context = &make,
                                       .ask = put_footer,
                                       .take = take_footer,
-                                      .what = make.at->uri->shown,
+                                      .what = make.at->uri->named,
                                       .slot = slot_of_key};
     return tamis__redis_run(make.at->redis, &exchange, NULL, err);
 }
@@ -315,7 +315,7 @@ tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool 
                                       .context = &all,
                                       .ask = put_expiry,
                                       .take = take_number,
-                                      .what = at->uri->shown,
+                                      .what = at->uri->named,
                                       .slot = slot_of_key};
     return tamis__redis_run(at->redis, &exchange, NULL, err);
 }

@@ -108,5 +108,5 @@ tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, t
         err, TAMIS_E_DAMAGED, 0,
         "redis %s: %s: what stands in its field plan is no plan of layout 1 (%.100s); restore it, or "
         "drop the filter and build it anew",
-        at->redis->to.shown, at->uri->shown, tamis__show(text).text);
+        at->redis->to.shown, at->uri->named, tamis__show(text).text);
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The links of a node. Who runs commands there enters first, of whom there are `connections` at most, and the others wait
+ * in the order in which they came; then a link that rests is used again, or a new one made. So there are never more than
+ * that in use and at rest together, but for those of who asks for the map, who does not enter: whoever holds a place and
+ * waited for another could wait for ever.
+ *
+ * A link that rests may be dead. Where its server closed it, its socket says so. Where something between the two forgot
+ * it, nobody says anything, and a command would be lost on it for read_timeout, with an add that nobody can answer for
+ * then; so one that rested longer than that is asked a PING first, which has half as long. Links are used last in, first
+ * out: those below one that is dead rested longer.
+ */
+#include <errno.h>
+
+#include "base/system.h"
+#include "store/redis/redis_int.h"
+
+/* ---- places ---- */
+
+/* The first in line, or who comes while nobody stands there. */
+static bool may_enter(const tamis_redis *redis, const tamis__node *node, const tamis__waiter *first) {
+    return node->waiters == first && node->entered < redis->connections;
+}
+
+static bool wait_in_line(tamis_redis *redis, tamis__node *node, uint64_t deadline) {
+    const struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
+    tamis__waiter self = {NULL}, **at = &node->waiters;
+    bool is_late = false;
+    while (*at)
+        at = &(*at)->next;
+    *at = &self;
+    while (!may_enter(redis, node, &self) && !is_late)
+        is_late = pthread_cond_timedwait(&redis->line_moved, &redis->mutex, &until) == ETIMEDOUT;
+    const bool may = may_enter(redis, node, &self);
+    for (at = &node->waiters; *at != &self;)
+        at = &(*at)->next;
+    *at = self.next;
+    pthread_cond_broadcast(&redis->line_moved);
+    return may;
+}
+
+bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline) {
+    pthread_mutex_lock(&redis->mutex);
+    bool may = may_enter(redis, node, NULL);
+    if (!may && tamis__now_ns() < deadline)
+        may = wait_in_line(redis, node, deadline);
+    node->entered += may;
+    pthread_mutex_unlock(&redis->mutex);
+    return may;
+}
+
+void tamis__redis_leave(tamis_redis *redis, tamis__node *node) {
+    pthread_mutex_lock(&redis->mutex);
+    node->entered--;
+    pthread_cond_broadcast(&redis->line_moved);
+    pthread_mutex_unlock(&redis->mutex);
+}
+
+/* ---- links at rest ---- */
+
+static tamis__link *take_idle(tamis_redis *redis, tamis__node *node, uint64_t *since) {
+    tamis__link *link = NULL;
+    pthread_mutex_lock(&redis->mutex);
+    if (node->idle_count > 0) {
+        const tamis__idle *last = &node->idle[--node->idle_count];
+        link = last->link;
+        *since = last->since;
+    }
+    pthread_mutex_unlock(&redis->mutex);
+    return link;
+}
+
+void tamis__redis_close_idle(tamis_redis *redis, tamis__node *node) {
+    uint64_t since;
+    for (tamis__link *one; (one = take_idle(redis, node, &since));)
+        tamis__link_close(one);
+}
+
+/* Whether the server has said nothing: what nobody asked for is the end of the connection, or will be. */
+static bool is_quiet(const tamis__link *link) {
+    struct pollfd fd = tamis__link_poll(link);
+    return tamis__sys.poll(&fd, 1, 0) == 0;
+}
+
+/* An error will do: it is an answer. */
+static bool answers(const tamis_redis *redis, tamis__link *link, uint64_t deadline) {
+    const uint64_t answer_by = tamis__now_ns() + redis->read_ns / 2;
+    const tamis__reply *reply;
+    tamis__link_command(link, 1);
+    tamis__link_text(link, "PING");
+    return tamis__link_ask(link, answer_by < deadline ? answer_by : deadline, &reply, NULL) == TAMIS_OK;
+}
+
+tamis_status tamis__redis_lease(tamis_redis *redis, tamis__node *node, uint64_t deadline, tamis__link **link,
+                                tamis_error *err) {
+    uint64_t since = 0;
+    for (tamis__link *one; (one = take_idle(redis, node, &since));) {
+        const bool quiet = is_quiet(one);
+        if (quiet && (tamis__now_ns() < since + redis->read_ns || answers(redis, one, deadline))) {
+            *link = one;
+            return TAMIS_OK;
+        }
+        tamis__link_close(one);
+        if (quiet)
+            tamis__redis_close_idle(redis, node);
+    }
+    return tamis__redis_connect(redis, node, deadline, link, err);
+}
+
+void tamis__redis_give_back(tamis_redis *redis, tamis__node *node, tamis__link *link) {
+    pthread_mutex_lock(&redis->mutex);
+    if (node->idle_count < redis->connections && tamis__link_at_rest(link)) {
+        node->idle[node->idle_count++] = (tamis__idle){link, tamis__now_ns()};
+        link = NULL;
+    }
+    pthread_mutex_unlock(&redis->mutex);
+    tamis__link_close(link);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* How many connections there are at once, who waits for one, and connections that died while nobody used them.
+ * ctest: timeout=120 */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <tamis/tamis.h>
+
+#include "base/system.h"
+#include "store/redis/redis_int.h"
+#include "support/proxy.h"
+#include "support/redis_filters.h"
+
+enum { SHARDS = 3, THREADS = 6, BATCH = 50 };
+
+static redis_server shards[SHARDS];
+
+static int set_up(void **state) {
+    if (redis_filters_set_up(state) != 0)
+        return -1;
+    for (int i = 0; server.pid && i < SHARDS; i++)
+        redis_server_start(&shards[i], NULL);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    for (int i = 0; i < SHARDS; i++)
+        redis_server_stop(&shards[i]);
+    return redis_filters_tear_down(state);
+}
+
+static void pause_ms(long ms) {
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* Connections that the server ever had; this question is one of them. */
+static long long connections(const redis_server *at) {
+    return strtoll(strstr(redis_server_ask(at, "INFO stats"), "total_connections_received:") + 27, NULL, 10);
+}
+
+static tamis_redis *open_server(int port, const char *parameters) {
+    char uri[200];
+    tamis_redis *one;
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?timeout=20s&%s", port, parameters);
+    OK(tamis_redis_open(&one, uri, NULL, &err));
+    return one;
+}
+
+static tamis_filter *open_there(tamis_redis *there) {
+    tamis_filter *filter;
+    OK(tamis_redis_filter_open(&filter, there, "p?layout=java&expect=100000&fpr=0.0001", NULL, &err));
+    return filter;
+}
+
+/* ---- limits ---- */
+
+typedef struct worker {
+    pthread_t thread;
+    tamis_filter *filter;
+    size_t from;
+    tamis_error failure;
+    pthread_barrier_t *together;
+} worker;
+
+static void *work(void *context) {
+    worker *self = context;
+    tamis_answer answers[BATCH];
+    const size_t batches = test_scale(200, 100, 40);
+    pthread_barrier_wait(self->together);
+    for (size_t i = 0; i < batches && !*self->failure.text; i++) {
+        /* Not in the same order, so that they come to servers in different orders. */
+        tamis_key *some = keys + (self->from + i * 7919) % (NUMBERS - BATCH);
+        tamis_filter_add_many(self->filter, some, BATCH, NULL, NULL, &self->failure);
+        tamis_filter_contains_many(self->filter, some, BATCH, answers, NULL, &self->failure);
+        for (size_t j = 0; j < BATCH && !*self->failure.text; j++)
+            if (answers[j] != TAMIS_SEEN)
+                snprintf(self->failure.text, sizeof self->failure.text, "a key that was added is absent");
+    }
+    return NULL;
+}
+
+static void work_together(tamis_redis *there, const char *name) {
+    worker workers[THREADS];
+    pthread_barrier_t together;
+    pthread_barrier_init(&together, NULL, THREADS);
+    for (size_t i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.from = i * 31337, .failure = TAMIS_ERROR_INIT, .together = &together};
+        OK(tamis_redis_filter_open(&workers[i].filter, there, name, NULL, &err));
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_string_equal(workers[i].failure.text, "");
+        tamis_filter_free(workers[i].filter);
+    }
+    pthread_barrier_destroy(&together);
+}
+
+static void there_are_no_more_than_allowed(void **state) {
+    static const char name[] = "p?layout=java&expect=100000&fpr=0.0001";
+    (void)state;
+    begin();
+    const long long before = connections(&server);
+    tamis_redis *there = open_server(server.port, "connections=2&patience=60s&read_timeout=60s");
+    work_together(there, name);
+    assert_in_range(connections(&server) - before - 1, 1, 2); /* none was closed meanwhile */
+    tamis_redis_close(there);
+}
+
+/* With one connection to each server, who holds one and waits for the next would wait for ever. */
+static void nobody_holds_one_and_waits_for_another(void **state) {
+    char uri[200];
+    tamis_redis *there;
+    (void)state;
+    begin();
+    snprintf(
+        uri, sizeof uri,
+        "redis+shard://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?connections=1&patience=60s&read_timeout=60s",
+        shards[0].port, shards[1].port, shards[2].port);
+    OK(tamis_redis_open(&there, uri, NULL, &err));
+    work_together(there, "p?layout=php2&bits=1000000&probes=7");
+    tamis_redis_close(there);
+}
+
+static tamis__node *only_node(tamis_redis *there) {
+    return there->nodes;
+}
+
+static void who_waits_too_long_is_told(void **state) {
+    (void)state;
+    begin();
+    tamis_redis *there = open_server(server.port, "connections=1&patience=50ms");
+    tamis_filter *filter = open_there(there);
+    assert_true(tamis__redis_enter(there, only_node(there), 0));
+    assert_false(tamis__redis_enter(there, only_node(there), 0));
+    FAILS(tamis_filter_add_many(filter, keys, 10, NULL, NULL, &err), TAMIS_E_TIMEOUT, "(connections=)");
+    tamis__redis_leave(there, only_node(there));
+    OK(tamis_filter_add_many(filter, keys, 10, NULL, NULL, &err));
+    tamis_filter_free(filter);
+    tamis_redis_close(there);
+}
+
+typedef struct queuer {
+    pthread_t thread;
+    tamis_redis *there;
+    int number;
+    uint64_t deadline;
+    bool entered;
+} queuer;
+
+static atomic_int next_number;
+
+static void *queue(void *context) {
+    queuer *self = context;
+    self->entered = tamis__redis_enter(self->there, only_node(self->there), self->deadline);
+    if (!self->entered)
+        return NULL;
+    self->number = atomic_fetch_add(&next_number, 1);
+    tamis__redis_leave(self->there, only_node(self->there));
+    return NULL;
+}
+
+static size_t count_waiting(tamis_redis *there) {
+    size_t count = 0;
+    pthread_mutex_lock(&there->mutex);
+    for (const tamis__waiter *one = only_node(there)->waiters; one; one = one->next)
+        count++;
+    pthread_mutex_unlock(&there->mutex);
+    return count;
+}
+
+/* Each in turn; one that gives up leaves the line whole. */
+static void who_comes_first_goes_first(void **state) {
+    queuer all[4];
+    (void)state;
+    begin();
+    tamis_redis *there = open_server(server.port, "connections=1");
+    assert_true(tamis__redis_enter(there, only_node(there), 0));
+    next_number = 0;
+    for (size_t i = 0; i < 4; i++) {
+        const uint64_t wait = i == 1 ? 50000000 : UINT64_C(60000000000);
+        all[i] = (queuer){.there = there, .number = -1, .deadline = tamis__now_ns() + wait};
+        pthread_create(&all[i].thread, NULL, queue, &all[i]);
+        while (i != 1 && count_waiting(there) < (i < 2 ? i + 1 : i))
+            pause_ms(1);
+        if (i == 1)
+            pthread_join(all[i].thread, NULL);
+    }
+    assert_false(tamis__redis_enter(there, only_node(there), 0)); /* nobody overtakes */
+    tamis__redis_leave(there, only_node(there));
+    for (size_t i = 0; i < 4; i++)
+        if (i != 1)
+            pthread_join(all[i].thread, NULL);
+    assert_false(all[1].entered);
+    assert_int_equal(all[0].number, 0);
+    assert_int_equal(all[2].number, 1);
+    assert_int_equal(all[3].number, 2);
+    assert_true(tamis__redis_enter(there, only_node(there), 0));
+    tamis__redis_leave(there, only_node(there));
+    tamis_redis_close(there);
+}
+
+static void limits_are_checked(void **state) {
+    tamis_redis *there;
+    (void)state;
+    begin();
+    FAILS(tamis_redis_open(&there, "redis://127.0.0.1?connections=0", NULL, &err), TAMIS_E_INVALID,
+          "from 1 to 10000");
+    FAILS(tamis_redis_open(&there, "redis://127.0.0.1?connections=10001", NULL, &err), TAMIS_E_INVALID,
+          "from 1 to 10000");
+}
+
+/* ---- what died meanwhile ---- */
+
+/* An add that is sent over a dead connection might have been carried out: that no answer is "unknown" says that none was. */
+static void add_surely(tamis_filter *filter, size_t from) {
+    tamis_answer answers[10];
+    OK(tamis_filter_add_many(filter, keys + from, 10, answers, NULL, &err));
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(answers[i], TAMIS_FRESH);
+}
+
+static void one_that_the_server_closed_is_noticed(void **state) {
+    (void)state;
+    begin();
+    tamis_redis *there = open_server(server.port, "read_timeout=60s");
+    tamis_filter *filter = open_there(there);
+    add_surely(filter, 0);
+    redis_server_ask(&server, "CONFIG SET timeout 1");
+    while (strstr(redis_server_ask(&server, "CLIENT LIST"), "cmd=bitfield"))
+        pause_ms(20);
+    const long long before = connections(&server);
+    add_surely(filter, 10);
+    assert_int_equal(connections(&server), before + 2);
+    redis_server_ask(&server, "CONFIG SET timeout 0");
+    tamis_filter_free(filter);
+    tamis_redis_close(there);
+}
+
+/* As a firewall forgets connections: what comes gets no further, and no answer comes back. */
+static void one_that_went_silent_is_noticed(void **state) {
+    (void)state;
+    begin();
+    proxy *between = proxy_start(server.socket);
+    tamis_redis *there = open_server(proxy_port(between), "read_timeout=400ms&retry_interval=1ms");
+    tamis_filter *filter = open_there(there);
+    add_surely(filter, 0);
+    pause_ms(450);
+    proxy_arm(between, PROXY_REPLIES, PROXY_HOLD, 0);
+    add_surely(filter, 10);
+    assert_int_equal(proxy_harmed(between), 1);
+    proxy_disarm(between);
+    pause_ms(450);
+    const long long before = connections(&server);
+    add_surely(filter, 20); /* and one that is well is used on */
+    assert_int_equal(connections(&server), before + 1);
+    tamis_filter_free(filter);
+    tamis_redis_close(there);
+    proxy_stop(between);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_are_no_more_than_allowed),
+        cmocka_unit_test(nobody_holds_one_and_waits_for_another),
+        cmocka_unit_test(who_waits_too_long_is_told),
+        cmocka_unit_test(who_comes_first_goes_first),
+        cmocka_unit_test(limits_are_checked),
+        cmocka_unit_test(one_that_the_server_closed_is_noticed),
+        cmocka_unit_test(one_that_went_silent_is_noticed),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
