@@ -296,9 +296,9 @@ static int fail_fields(const cli_family *family, size_t i, const tamis_key *reco
 
     if (found->count < family->last_field)
         snprintf(why, sizeof why,
-                 "has no field %zu, which the filter's name takes, but %zu; check --delimiter, or leave such "
+                 "has %zu field%s, and the filter's name takes field %zu; check --delimiter, or leave such "
                  "records out",
-                 family->last_field, found->count);
+                 found->count, found->count == 1 ? "" : "s", family->last_field);
     else
         snprintf(why, sizeof why,
                  "has no key: the filter's name takes all of its fields; check --delimiter, or leave such "

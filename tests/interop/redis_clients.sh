@@ -207,7 +207,7 @@ for who in "${clients[@]}"; do
         head -n 9 "$work/keys" | client c small contains | grep -q '^0$' && fail "$who: bits are lost"
     done
     # What none of them may read.
-    for change in s/layout=1/layout=2/ s/blocked/classic/ s/guava64/bkdr31/ s/probes=[0-9]*/probes=256/ s/partition=/partition=99999/; do
+    for change in s/layout=1/layout=2/ s/blocked/classic/ s/blocked/family/ s/guava64/bkdr31/ s/probes=[0-9]*/probes=256/ s/partition=/partition=99999/; do
         make_small
         redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed "$change")" >/dev/null
         client "$who" small contains <"$work/keys" >"$work/refused" 2>&1 && fail "$who reads a plan after $change"

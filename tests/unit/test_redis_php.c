@@ -55,6 +55,7 @@ static tamis_status open_layout(opened *one, const tamis__layout *layout, uint32
     one->at.servers = servers;
     one->at.parts = 1;
     assert_int_equal(tamis__redis_uri_parse_name(&one->at.named, name, &one->allocator, &err), TAMIS_OK);
+    one->at.name = (tamis_key){one->at.named.name, one->at.named.name_size};
     return layout->open(&one->filter, &options, &err);
 }
 

@@ -20,13 +20,13 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/redis_family.h>
 
 #include "support/fault.h"
 #include "support/proxy.h"
 #include "support/redis_server.h"
 
-enum { CLIENTS = 2, BATCH = 1000 };
+enum { CLIENTS = 2, BATCH = 1000, MEMBERS = 97 };
 
 static const char *const durable[] = {"--appendonly", "yes", NULL};
 
@@ -59,7 +59,8 @@ static void must(tamis_status status, const tamis_error *why) {
 
 typedef struct client {
     pthread_t thread;
-    tamis_filter *filter;
+    tamis_filter *filter;       /* or */
+    tamis_redis_family *family; /* in member `key mod MEMBERS` */
     uint64_t keys, seed;
     uint8_t *answers; /* a byte a key: how often FRESH in the low bits, UNKNOWN in the high one */
     tamis_status status;
@@ -67,6 +68,24 @@ typedef struct client {
 } client;
 
 enum { UNKNOWN_ONCE = 0x80, FRESH_COUNT = 0x7f };
+
+/* Adds keys, or asks them. */
+static tamis_status batch(const client *self, const uint64_t *values, bool adds, tamis_answer *answers,
+                          tamis_error *why) {
+    tamis_redis_pair pairs[BATCH];
+    tamis_key keys[BATCH];
+    char names[BATCH][8];
+    for (uint64_t j = 0; j < BATCH; j++) {
+        size_t size = (size_t)snprintf(names[j], sizeof names[j], "%u", (unsigned)(values[j] % MEMBERS));
+        keys[j] = (tamis_key){&values[j], sizeof values[j]};
+        pairs[j] = (tamis_redis_pair){{names[j], size}, keys[j]};
+    }
+    if (self->family)
+        return (adds ? tamis_redis_family_add_many(self->family, pairs, BATCH, answers, NULL, why)
+                     : tamis_redis_family_contains_many(self->family, pairs, BATCH, answers, NULL, why));
+    return adds ? tamis_filter_add_many(self->filter, keys, BATCH, answers, NULL, why)
+                : tamis_filter_contains_many(self->filter, keys, BATCH, answers, NULL, why);
+}
 
 /* Every key once, in an order of its own: key i is i times a number without common divisor, plus another. */
 static void *add_all(void *context) {
@@ -76,13 +95,10 @@ static void *add_all(void *context) {
         step = test_below(&random, self->keys);
     for (uint64_t i = 0; i < self->keys && self->status == TAMIS_OK; i += BATCH) {
         uint64_t values[BATCH];
-        tamis_key keys[BATCH];
         tamis_answer answers[BATCH];
-        for (uint64_t j = 0; j < BATCH; j++) {
+        for (uint64_t j = 0; j < BATCH; j++)
             values[j] = ((i + j) * step + from) % self->keys;
-            keys[j] = (tamis_key){&values[j], sizeof values[j]};
-        }
-        self->status = tamis_filter_add_many(self->filter, keys, BATCH, answers, NULL, &self->err);
+        self->status = batch(self, values, true, answers, &self->err);
         for (uint64_t j = 0; j < BATCH && self->status == TAMIS_OK; j++) {
             if (answers[j] == TAMIS_FRESH)
                 self->answers[values[j]]++;
@@ -93,7 +109,7 @@ static void *add_all(void *context) {
     return NULL;
 }
 
-static void check_all(const tamis_filter *filter, const client *clients, uint64_t count) {
+static void check_all(const client *clients, uint64_t count) {
     uint64_t unknown = 0, never = 0;
     for (uint64_t i = 0; i < count; i++) {
         int fresh = 0, lost = 0;
@@ -110,13 +126,10 @@ static void check_all(const tamis_filter *filter, const client *clients, uint64_
     assert_true(never <= 10 + count / 10000); /* the rate is 1e-5 when full */
     for (uint64_t i = 0; i < count; i += BATCH) {
         uint64_t values[BATCH];
-        tamis_key keys[BATCH];
         tamis_answer answers[BATCH];
-        for (uint64_t j = 0; j < BATCH; j++) {
+        for (uint64_t j = 0; j < BATCH; j++)
             values[j] = i + j;
-            keys[j] = (tamis_key){&values[j], sizeof values[j]};
-        }
-        must(tamis_filter_contains_many(filter, keys, BATCH, answers, NULL, &err), &err);
+        must(batch(&clients[0], values, false, answers, &err), &err);
         for (uint64_t j = 0; j < BATCH; j++)
             if (answers[j] != TAMIS_SEEN)
                 fail_msg("key %" PRIu64 " was answered, and is not there", i + j);
@@ -128,7 +141,7 @@ static void pause_ms(uint64_t ms) {
 }
 
 /* Of one tamis_redis, so that the clients share its connections. The server is killed `kills` times. */
-static void storm(const char *name, uint64_t count, uint64_t mean, int kills) {
+static void storm(const char *name, bool is_family, uint64_t count, uint64_t mean, int kills) {
     client clients[CLIENTS];
     tamis_redis *redis = NULL;
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -141,14 +154,16 @@ static void storm(const char *name, uint64_t count, uint64_t mean, int kills) {
     snprintf(uri, sizeof uri,
              "redis://127.0.0.1:%d?retry_interval=1ms&patience=60s&read_timeout=20s&timeout=20s",
              proxy_port(between));
-    snprintf(what, sizeof what, "%s&fpr=1e-5&expect=%" PRIu64, name, count);
+    snprintf(what, sizeof what, "%s&fpr=1e-5&expect=%" PRIu64, name, is_family ? 2 * count / MEMBERS : count);
     proxy_disarm(between);
     must(tamis_redis_open(&redis, uri, NULL, &err), &err);
     options.create = true;
     for (int c = 0; c < CLIENTS; c++) {
         clients[c] = (client){.keys = count, .seed = seed + (uint64_t)c, .err = TAMIS_ERROR_INIT};
         clients[c].answers = calloc(count, 1);
-        must(tamis_redis_filter_open(&clients[c].filter, redis, what, &options, &err), &err);
+        must(is_family ? tamis_redis_family_open(&clients[c].family, redis, what, &options, &err)
+                       : tamis_redis_filter_open(&clients[c].filter, redis, what, &options, &err),
+             &err);
     }
     proxy_arm_random(between, mean, seed);
     for (int c = 0; c < CLIENTS; c++)
@@ -163,31 +178,40 @@ static void storm(const char *name, uint64_t count, uint64_t mean, int kills) {
     uint64_t cuts = proxy_harmed(between);
     for (int c = 0; c < CLIENTS; c++)
         must(clients[c].status, &clients[c].err);
-    check_all(clients[0].filter, clients, count); /* under cuts as well */
+    check_all(clients, count); /* under cuts as well */
     proxy_disarm(between);
     printf("%" PRIu64 " cuts\n", cuts);
     assert_true(cuts > 0);
     for (int c = 0; c < CLIENTS; c++) {
         free(clients[c].answers);
         tamis_filter_free(clients[c].filter);
+        tamis_redis_family_free(clients[c].family);
     }
     tamis_redis_close(redis);
 }
 
 static void connections_are_cut_at_random(void **state) {
     (void)state;
-    storm("n?partition=262144", test_scale(1000000, 10000, 10000), test_scale(400000, 40000, 40000), 0);
+    storm("n?partition=262144", false, test_scale(1000000, 10000, 10000), test_scale(400000, 40000, 40000),
+          0);
 }
 
 static void so_are_those_of_layout_java(void **state) {
     (void)state;
-    storm("n?layout=java", test_scale(200000, 10000, 10000), test_scale(400000, 40000, 40000), 0);
+    storm("n?layout=java", false, test_scale(200000, 10000, 10000), test_scale(400000, 40000, 40000), 0);
 }
 
 static void the_server_is_killed_and_started_again(void **state) {
     (void)state;
-    storm("n?partition=262144", test_scale(500000, 10000, 20000), test_scale(1000000, 200000, 200000),
+    storm("n?partition=262144", false, test_scale(500000, 10000, 20000), test_scale(1000000, 200000, 200000),
           (int)test_scale(8, 1, 2));
+}
+
+static void families_are_no_worse_off(void **state) {
+    (void)state;
+    storm("n?layout=java", true, test_scale(200000, 10000, 10000), test_scale(400000, 40000, 40000), 0);
+    storm("n?probes=8", true, test_scale(200000, 10000, 10000), test_scale(400000, 100000, 100000),
+          (int)test_scale(4, 1, 1));
 }
 
 int main(void) {
@@ -195,6 +219,7 @@ int main(void) {
         cmocka_unit_test(connections_are_cut_at_random),
         cmocka_unit_test(so_are_those_of_layout_java),
         cmocka_unit_test(the_server_is_killed_and_started_again),
+        cmocka_unit_test(families_are_no_worse_off),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

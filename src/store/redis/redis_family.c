@@ -22,7 +22,7 @@
 #include "store/redis/redis_filter.h"
 
 enum { PAIRS_MOST = 64 << 10, KEYS_MOST = 1 << 20 /* Redis keys of a piece */, ROOM_LEAST = 64 };
-enum { NOBODY = UINT32_MAX };
+#define NOBODY UINT32_MAX /* in the table */
 
 /* The arrays of a piece, for `room` pairs. */
 typedef struct piece {
