@@ -28,16 +28,21 @@ extern "C" {
  *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
  *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER, while it is; user and
  *                                               password are the server's, the sentinels' are parameters
+ *     codis+zk://host:port,.../PRODUCT/db       the proxies of a Codis, found in ZooKeeper under /jodis/PRODUCT or
+ *                                               /zk/codis/db_PRODUCT, one after the other; user and password are theirs
  *
  * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
  * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
- * as for every client. Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
+ * as for every client. Proxies are watched in ZooKeeper by threads of its client library: the next exchange is with one
+ * that is online, the list of the last reading does while ZooKeeper is away, and with none online a call fails after
+ * `patience`, "Proxy list empty". A Codis has no BITOP: tamis_redis_unite is TAMIS_E_UNSUPPORTED there. Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
  * a ? and between &:
  *
  *     timeout=1s         for one connection to be made, the look-up of its name included
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     sentinel_user=, sentinel_password=
+ *     zk_user=, zk_password=   for ZooKeeper, scheme digest
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *
  * and of rediss:// alone:
@@ -63,7 +68,8 @@ typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
     bool create; /* layouts tamis and redisson: make it if it is not there and its parameters are given; else
                            TAMIS_E_ABSENT */
-    const void *secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter
+    const void *
+        secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter
                            can be described, fetched and united, but not asked by key (TAMIS_E_MISMATCH) */
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
@@ -118,6 +124,10 @@ TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want 
 
 /* The URI as others may see it: without user and passwords, on one line, cut to `room` bytes with its NUL. How long it is. */
 TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t room);
+
+/* The version of a library that this one works with, "hiredis", "openssl" or "zookeeper"; NULL: it is built without, or
+ * knows none of that name. Static storage. */
+TAMIS_API const char *tamis_redis_library_version(const char *library);
 
 /* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
 TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);
