@@ -33,9 +33,13 @@ extern "C" {
  *
  * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
  * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
- * as for every client. Proxies are watched in ZooKeeper by threads of its client library: the next exchange is with one
- * that is online, the list of the last reading does while ZooKeeper is away, and with none online a call fails after
- * `patience`, "Proxy list empty". A Codis has no BITOP: tamis_redis_unite is TAMIS_E_UNSUPPORTED there. Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
+ * as for every client.
+ *
+ * Proxies of a Codis are watched by threads of ZooKeeper's client. Each exchange is with the next that is online; while
+ * ZooKeeper is away the last list does, and with none online a call fails after `patience`: "Proxy list empty". A Codis has no
+ * BITOP, so tamis_redis_unite is TAMIS_E_UNSUPPORTED there; where it is set to read from replicas, answers are as old as those.
+ *
+ * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
  * a ? and between &:
  *
  *     timeout=1s         for one connection to be made, the look-up of its name included
