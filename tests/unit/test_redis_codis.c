@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "store/redis/proxy_watch.h"
 #include "store/redis/redis_int.h"
+#include "support/fault.h"
 #include "support/proxy.h"
 #include "support/redis_server.h"
 #include "support/zookeeper.h"
@@ -385,6 +386,34 @@ static void a_proxy_that_died_is_passed_over(void **state) {
     refuses(uri_of("half"), TAMIS_E_IO, "127.0.0.1:1: ");
 }
 
+static void every_allocation_may_fail(void **state) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_status status = TAMIS_E_NOMEM;
+    (void)state;
+    begin();
+    const size_t descriptors = fault_open_descriptors();
+    set_state("/jodis/small", 0, "online");
+    set_state("/jodis/small", 1, "online");
+    options.allocator = &allocator;
+    for (uint64_t n = 1; status != TAMIS_OK; n++) {
+        tamis_filter *filter = NULL;
+        size_t done;
+        err = (tamis_error)TAMIS_ERROR_INIT;
+        memory = (fault_memory){.fail_at = n};
+        status = tamis_redis_filter_open(&filter, NULL, uri_of("small/it?layout=java&expect=100&fpr=0.01"),
+                                         &options, &err);
+        if (status == TAMIS_OK)
+            status = tamis_filter_add_many(filter, keys, 10, answers, &done, &err);
+        tamis_filter_free(filter);
+        if (status != (memory.refused ? TAMIS_E_NOMEM : TAMIS_OK) || memory.live_blocks != 0)
+            fail_msg("%d: %zu blocks left: %s", (int)n, memory.live_blocks, err.text);
+        while (fault_open_descriptors() > descriptors) /* the proxies' own are closed a little later */
+            pause_ms(1);
+    }
+}
+
 /* ---- while adds run ---- */
 
 typedef struct adding {
@@ -535,6 +564,7 @@ int main(void) {
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(says_who_may_not_read),
         cmocka_unit_test(a_proxy_that_died_is_passed_over),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(follows_proxies_that_come_and_go),
         cmocka_unit_test(outlives_zookeeper),
         cmocka_unit_test(opens_not_without_zookeeper),
