@@ -2,7 +2,9 @@
 # The command `tamis`, linked with the static libraries so that one file is enough to carry it elsewhere,
 # and `tamis-docs`, which writes the manual pages and the completions from the same option tables.
 
-pkg_check_modules(TAMIS_JANSSON REQUIRED IMPORTED_TARGET jansson)
+if(NOT TAMIS_JANSSON_FOUND)
+  message(FATAL_ERROR "The command needs jansson: install libjansson-dev, or give -DTAMIS_BUILD_CLI=OFF")
+endif()
 
 file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.c")
 set(cli_main "${PROJECT_SOURCE_DIR}/src/cli/main.c")

@@ -28,6 +28,10 @@ install(FILES "${PROJECT_BINARY_DIR}/TamisConfig.cmake" "${PROJECT_BINARY_DIR}/T
 
 # Where the files are is found from the .pc file's own place: `cmake --install --prefix` and DESTDIR move it.
 file(RELATIVE_PATH prefix_from_pc "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
+if(TAMIS_ZOOKEEPER)
+  set(zookeeper_requires " jansson")
+  set(zookeeper_libs " -lzookeeper_mt")
+endif()
 foreach(name tamis tamis-stream tamis-redis)
   configure_file("cmake/${name}.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

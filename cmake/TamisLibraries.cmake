@@ -59,6 +59,13 @@ tamis_layer_sources(core_sources base hash plan filter format store service)
 list(FILTER core_sources EXCLUDE REGEX "/src/store/redis/")
 tamis_layer_sources(stream_sources stream)
 tamis_layer_sources(redis_sources store/redis)
+if(TAMIS_ZOOKEEPER)
+  list(FILTER redis_sources EXCLUDE REGEX "/proxy_watch_none\\.c$")
+  set(zookeeper_links PkgConfig::TAMIS_JANSSON zookeeper_mt)
+else()
+  list(FILTER redis_sources EXCLUDE REGEX "/proxy_(watch|read)\\.c$")
+  set(zookeeper_links)
+endif()
 
 # Vector code is small and hot; the rest gains nothing from -O3.
 foreach(source IN LISTS core_sources stream_sources)
@@ -85,5 +92,6 @@ tamis_library(tamis_redis
   OUTPUT tamis-redis
   VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-redis.map"
   SOURCES ${redis_sources}
-  LINKS PkgConfig::TAMIS_HIREDIS PkgConfig::TAMIS_OPENSSL PkgConfig::TAMIS_ZLIB Threads::Threads
+  # OpenSSL behind ZooKeeper's client, which uses it too.
+  LINKS PkgConfig::TAMIS_HIREDIS ${zookeeper_links} PkgConfig::TAMIS_OPENSSL PkgConfig::TAMIS_ZLIB Threads::Threads
   USES tamis)

@@ -30,16 +30,25 @@ extern "C" {
  *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS, to all of them: to the nodes
  *                                               too that a cluster names, to sentinels and to the master they name, at the
  *                                               ports of TLS; each is to have a certificate of its own host, or of `sni`
+ *     codis+zk://host:port,.../PRODUCT/db       the proxies of a Codis, found in ZooKeeper under /jodis/PRODUCT or
+ *                                               /zk/codis/db_PRODUCT, one after the other; user and password are theirs
  *
  * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
  * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
- * as for every client. Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
+ * as for every client.
+ *
+ * Proxies of a Codis are watched by threads of ZooKeeper's client. Each exchange is with the next that is online; while
+ * ZooKeeper is away the last list does, and with none online a call fails after `patience`: "Proxy list empty". A Codis has no
+ * BITOP, so tamis_redis_unite is TAMIS_E_UNSUPPORTED there; where it is set to read from replicas, answers are as old as those.
+ *
+ * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
  * a ? and between &:
  *
  *     timeout=1s         for one connection to be made, the look-up of its name included
  *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     sentinel_user=, sentinel_password=
+ *     zk_user=, zk_password=   for ZooKeeper, scheme digest
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *     connections=64     with one server at once, at most; calls that find all of them in use wait, first come first served
  *
@@ -135,6 +144,10 @@ TAMIS_API tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *
 
 /* The URI as others may see it: without user and passwords, on one line, cut to `room` bytes with its NUL. How long it is. */
 TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t room);
+
+/* The version of a library that this one works with, "hiredis", "openssl" or "zookeeper"; NULL: it is built without, or
+ * knows none of that name. Static storage. */
+TAMIS_API const char *tamis_redis_library_version(const char *library);
 
 /* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
 TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);

@@ -89,7 +89,7 @@ int cli_output_write(const char *data, size_t size, tamis_error *err) {
 
 /* User and passwords of URIs are nobody's business, whoever put them into the sentence. */
 static void hide_passwords(char *line) {
-    static const char parameter[] = "sentinel_password=";
+    static const char parameter[] = "_password="; /* sentinel_ and zk_ */
 
     for (char *uri = line; (uri = strstr(uri, "://")) != NULL;) {
         char *end, *host = NULL;

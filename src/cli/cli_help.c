@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include <tamis/redis.h>
 #include <tamis/version.h>
 
 #include "cli/cli_option.h"
@@ -109,6 +110,17 @@ static void print_version(FILE *out, const char *name, const char *function) {
     fprintf(out, "%-8s %s\n", name, version());
 }
 
+/* Those of libtamis-redis, which says of them what it was built with. */
+static void print_redis(FILE *out) {
+    static const char *const names[] = {"hiredis", "openssl", "zookeeper"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *version = tamis_redis_library_version(names[i]);
+        if (version != NULL)
+            fprintf(out, "%-8s %s\n", names[i], version);
+    }
+}
+
 void cli_help_version(FILE *out) {
     fprintf(out, "tamis %s\n", tamis_version());
     fprintf(out, "kernel   %s\n", tamis_kernel_name());
@@ -116,4 +128,5 @@ void cli_help_version(FILE *out) {
     print_version(out, "sodium", "sodium_version_string");
     print_version(out, "zlib", "zlibVersion");
     fprintf(out, "jansson  %s\n", jansson_version_str());
+    print_redis(out);
 }

@@ -108,8 +108,11 @@ static int run_redis(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Manage filters in a Redis, which are named by URIs: redis://user:password@host:port/NAME, or "
-    "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. Other commands take such a URI "
-    "wherever they take a filter: build, add, check, info, audit, copy, merge, diff and clear.",
+    "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. "
+    "codis+zk://HOST,HOST/PRODUCT/NAME is one behind the proxies of a Codis, which are found in ZooKeeper at "
+    "these hosts (port 2181; ?zk_user= and &zk_password= are for ZooKeeper, what stands before an @ for the "
+    "proxies). Other commands take such a URI wherever they take a filter: build, add, check, info, audit, "
+    "copy, merge, diff and clear.",
     "drop removes filters with all their keys. expire has all keys of a filter expire together after TIME "
     "(500ms, 2s, 10m, 6h, 1d), or keeps them (never). alias makes the name of URI stand for the filter "
     "TARGET, a "

@@ -29,7 +29,7 @@ static tamis_error err;
 
 /* ---- the server ---- */
 
-typedef enum deed { ANSWER, REFUSE, FORBID, GO } deed;
+typedef enum deed { ANSWER, REFUSE, DOUBT, FORBID, GO } deed;
 
 typedef struct server {
     pthread_t thread;
@@ -54,7 +54,7 @@ static bool read_whole(int fd, char *to) {
 }
 
 static void serve(int fd) {
-    char command[COMMAND + 1], reply[40];
+    char command[COMMAND + 1], reply[64];
     while (read_whole(fd, command)) {
         command[COMMAND - 2] = '\0';
         uint32_t number = (uint32_t)strtoul(command + 8, NULL, 10);
@@ -66,6 +66,7 @@ static void serve(int fd) {
             return;
         int size = now == ANSWER   ? sprintf(reply, ":%" PRIu32 "\r\n", number)
                    : now == REFUSE ? sprintf(reply, "-LOADING not yet\r\n")
+                   : now == DOUBT  ? sprintf(reply, "-ERR handle response, backend conn reset\r\n")
                                    : sprintf(reply, "-ERR never\r\n");
         if (send(fd, reply, (size_t)size, MSG_NOSIGNAL) != size)
             return;
@@ -219,6 +220,23 @@ static void what_is_refused_for_now_is_asked_again_from_the_first_on(void **stat
         assert_int_equal(all.again[i], 0); /* refused is not carried out */
 }
 
+/* A Codis answers so for a server that went away with the command, done or not. */
+static deed doubts_first(server *one, uint32_t number) {
+    (void)number;
+    return one->refused_first++ < 10 ? DOUBT : ANSWER;
+}
+
+static void what_may_have_been_carried_out_is_marked(void **state) {
+    (void)state;
+    start(doubts_first);
+    tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
+    assert_int_equal(run(redis, 1000, NULL), TAMIS_OK);
+    check_taken(1000);
+    stop(redis);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(all.again[i], i < 10);
+}
+
 static deed does_anything(server *one, uint32_t number) {
     uint64_t chance = test_below(&one->random, 4000);
     (void)number;
@@ -316,6 +334,7 @@ int main(void) {
         cmocka_unit_test(every_command_is_taken_once_in_its_order),
         cmocka_unit_test(the_last_may_be_no_command),
         cmocka_unit_test(what_is_refused_for_now_is_asked_again_from_the_first_on),
+        cmocka_unit_test(what_may_have_been_carried_out_is_marked),
         cmocka_unit_test(none_is_lost_and_none_taken_twice),
         cmocka_unit_test(what_was_on_its_way_is_marked),
         cmocka_unit_test(a_refusal_for_good_ends_it),

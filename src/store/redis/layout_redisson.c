@@ -133,8 +133,8 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
 
 /* A time to live is both keys': the bitmap is made with the hash. */
 static const char make_script[] = "if redis.call('exists', KEYS[1]) == 1 then return 0 end "
-                                  "redis.call('hset', KEYS[1], 'size', ARGV[1], 'hashIterations', ARGV[2], "
-                                  "'expectedInsertions', ARGV[3], 'falseProbability', ARGV[4]) "
+                                  "for i, field in ipairs({'size', 'hashIterations', 'expectedInsertions', "
+                                  "'falseProbability'}) do redis.call('hset', KEYS[1], field, ARGV[i]) end "
                                   "if ARGV[5] ~= '0' then "
                                   "redis.call('setbit', KEYS[2], 0, redis.call('getbit', KEYS[2], 0)) "
                                   "redis.call('pexpire', KEYS[1], ARGV[5]) "

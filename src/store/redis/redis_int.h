@@ -32,7 +32,9 @@ typedef struct tamis__node {
     size_t entered;         /* of those who run commands here */
     tamis__waiter *waiters; /* of those who want to, in order */
     size_t idle_count;
-    tamis__idle *idle; /* room for as many as there may be connections */
+    tamis__idle *idle;  /* room for as many as there may be connections */
+    bool is_left;       /* a proxy that is online no more: its links are not kept */
+    uint64_t shun_till; /* of proxies: what could not be reached has its turn after the others till then */
 } tamis__node;
 
 /*
@@ -42,6 +44,7 @@ typedef struct tamis__node {
  *     redis+shard://     one a server
  *     redis+cluster://   16384, and which server has them changes
  *     redis+sentinel://  1, and which server has it changes
+ *     codis+zk://        1, and any proxy has it: each exchange goes to the next one
  *
  * A map is never changed, only replaced by another: whoever uses one holds it.
  */
@@ -58,6 +61,7 @@ struct tamis_redis {
     tamis__link_to to;                             /* as whom the nodes are spoken to; shown: all of them */
     tamis__tls_context *tls;                       /* NULL: none */
     const char *sentinel_user, *sentinel_password; /* NULL: none */
+    struct tamis__codis *codis;                    /* NULL: it is none */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
     uint64_t connections;  /* with a server at once, at most */
@@ -142,6 +146,23 @@ void tamis__sentinel_ask(const tamis_redis *redis, tamis__link *link);
 tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentinel, const tamis__reply *told,
                                   tamis_error *err);
 
+/* ---- the proxies of a Codis ---- */
+
+tamis_status tamis__codis_create(tamis_redis *redis, tamis_error *err);
+void tamis__codis_free(tamis_redis *redis);
+/* Makes the map anew, of the proxy whose turn it is. */
+tamis_status tamis__codis_learn(tamis_redis *redis, uint64_t deadline, tamis_error *err);
+/* The same, and connects to it, or to another where that cannot be reached. */
+tamis_status tamis__codis_reach(tamis_redis *redis, tamis_error *err);
+/* TAMIS_E_UNSUPPORTED: a Codis refuses the command, which `what` needs; `remedy` says what to do instead. */
+tamis_status tamis__redis_must_know(const tamis_redis *redis, const char *what, const char *command,
+                                    const char *remedy, tamis_error *err);
+/* What is there since Redis 4, in words that the servers behind a Codis know, which are of Redis 3.2. */
+const char *tamis__redis_unlink(const tamis_redis *redis);
+const char *tamis__redis_hset(const tamis_redis *redis); /* of several fields */
+/* Whether commands of one pipeline are carried out in order: proxies spread them over servers. */
+bool tamis__redis_keeps_order(const tamis_redis *redis);
+
 /* ---- exchanges ---- */
 
 #define TAMIS__NO_SLOT UINT32_MAX
@@ -163,8 +184,8 @@ typedef struct tamis__exchange {
     /* The slot that command i is for, or TAMIS__NO_SLOT where there is no such command; see tamis__redis_slot. Not asked
      * where all is one slot. */
     uint32_t (*slot)(void *context, size_t i);
-    /* Rising: commands that, with those behind them, have to come after all before them (0: none). In one slot they are
-     * in the same pipeline, see `redone`; in several they are asked when all before them are answered. */
+    /* Rising: commands that, with those behind them, have to come after all before them (0: none). Where one server has
+     * all they are in the same pipeline, see `redone`; else they are asked when all before them are answered. */
     size_t barriers[2];
     bool *
         denied; /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
@@ -183,6 +204,8 @@ bool tamis__reply_begins(const tamis__reply *error, const char *word);
 bool tamis__redis_is_passing(const tamis__reply *error);
 /* Whether it was refused as one that writes, or to this user: another that does the same may be granted. */
 bool tamis__redis_is_denied(const tamis__reply *error);
+/* Whether a command with such an error may have been carried out nevertheless. */
+bool tamis__redis_is_unsure(const tamis__reply *error);
 /* The sentence of an error reply: what the server refused, and what its operator can do. */
 tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err);

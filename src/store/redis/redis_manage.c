@@ -110,9 +110,9 @@ static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     int64_t config = 0;
     tamis_status status = at->layout->open(filter, &options, err);
     if (status == TAMIS_OK)
-        status = on_config(at, "UNLINK", 0, &config, err);
+        status = on_config(at, tamis__redis_unlink(at->redis), 0, &config, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_every_key(at, "UNLINK", &removed, err);
+        status = tamis__redis_every_key(at, tamis__redis_unlink(at->redis), &removed, err);
     return status == TAMIS_OK && removed == 0 && config <= 0 ? absent(at, err) : status;
 }
 

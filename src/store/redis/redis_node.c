@@ -122,6 +122,9 @@ tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_
         *link = made;
     else
         tamis__link_close(made);
+    pthread_mutex_lock(&redis->mutex);
+    node->shun_till = status == TAMIS_OK ? 0 : tamis__now_ns() + redis->connect_ns;
+    pthread_mutex_unlock(&redis->mutex);
     return status;
 }
 
@@ -170,7 +173,8 @@ void tamis__map_replace(tamis_redis *redis, tamis__map *map) {
 /* ---- who has what ---- */
 
 bool tamis__redis_can_learn(const tamis_redis *redis) {
-    return redis->uri.kind == TAMIS__REDIS_CLUSTER || redis->uri.kind == TAMIS__REDIS_SENTINEL;
+    return redis->uri.kind == TAMIS__REDIS_CLUSTER || redis->uri.kind == TAMIS__REDIS_SENTINEL ||
+           redis->codis;
 }
 
 static tamis_status learn_from(tamis_redis *redis, tamis__node *teller, uint64_t deadline, tamis_error *err) {
@@ -216,6 +220,8 @@ static bool is_no_answer(tamis_status status) {
 tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err) {
     const bool of_sentinels = redis->uri.kind == TAMIS__REDIS_SENTINEL;
     size_t count;
+    if (redis->codis)
+        return tamis__codis_learn(redis, deadline, err);
     tamis__node **list = list_nodes(redis, &count);
     if (!list)
         return tamis__fail_nomem(err, "redis", count * sizeof *list);

@@ -110,7 +110,7 @@ tamis_status tamis__redis_lease(tamis_redis *redis, tamis__node *node, uint64_t 
 
 void tamis__redis_give_back(tamis_redis *redis, tamis__node *node, tamis__link *link) {
     pthread_mutex_lock(&redis->mutex);
-    if (node->idle_count < redis->connections && tamis__link_at_rest(link)) {
+    if (node->idle_count < redis->connections && !node->is_left && tamis__link_at_rest(link)) {
         node->idle[node->idle_count++] = (tamis__idle){link, tamis__now_ns()};
         link = NULL;
     }

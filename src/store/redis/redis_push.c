@@ -191,10 +191,14 @@ static tamis_status switch_over(push *p, tamis_error *err) {
         return status;
     p->is_switching = true;
     tamis__state_write(p->at, state);
-    const tamis_key words[] = {tamis__redis_word("HSET"),   {p->hash, p->hash_size},
-                               tamis__redis_word("plan"),   tamis__redis_word(p->plan),
-                               tamis__redis_word("state"),  tamis__redis_word(state),
-                               tamis__redis_word("before"), tamis__redis_word(p->config.plan)};
+    const tamis_key words[] = {tamis__redis_word(tamis__redis_hset(p->at->redis)),
+                               {p->hash, p->hash_size},
+                               tamis__redis_word("plan"),
+                               tamis__redis_word(p->plan),
+                               tamis__redis_word("state"),
+                               tamis__redis_word(state),
+                               tamis__redis_word("before"),
+                               tamis__redis_word(p->config.plan)};
     return tamis__redis_command(p->at, words, 8, NULL, err);
 }
 

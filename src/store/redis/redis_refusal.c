@@ -11,10 +11,25 @@ bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
     return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
 }
 
+/* A Codis lost the server behind it, or had none yet for this slot. */
+static const char unsure[] = "ERR handle response,";
+
+bool tamis__redis_is_unsure(const tamis__reply *error) {
+    return tamis__reply_begins(error, unsure);
+}
+
 bool tamis__redis_is_passing(const tamis__reply *error) {
-    static const char *const passing[] = {
-        "LOADING",     "BUSY",     "MASTERDOWN", "READONLY",
-        "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "ERR max number of clients"};
+    static const char *const passing[] = {"LOADING",
+                                          "BUSY",
+                                          "MASTERDOWN",
+                                          "READONLY",
+                                          "CLUSTERDOWN",
+                                          "TRYAGAIN",
+                                          "NOREPLICAS",
+                                          "ERR max number of clients",
+                                          "ERR router is",
+                                          unsure,
+                                          "ERR handle request, slot is"};
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (tamis__reply_begins(error, passing[i]))
             return true;
@@ -49,6 +64,8 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
         {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},
+        {"ERR handle request, command", "a Codis does not have this command: name a Redis",
+         TAMIS_E_UNSUPPORTED},
         {"ERR max number of clients", "raise its maxclients, or have others close connections",
          TAMIS_E_REFUSED},
     };

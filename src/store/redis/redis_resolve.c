@@ -8,18 +8,16 @@
 #include "store/redis/redis_resolve.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/system.h"
+#include "store/redis/redis_thread.h"
 #include "store/trouble.h"
 
-/* From malloc: it may live longer than any allocator of a caller. */
+/* See redis_thread.h. */
 typedef struct lookup {
     pthread_mutex_t mutex; /* guards the next five */
     pthread_cond_t is_done;
@@ -60,44 +58,21 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* Its thread takes no signal, where that can be said: those are for the program's own. 0, or an errno. */
-static int start(lookup *one) {
-    pthread_attr_t detached;
-    pthread_t thread;
-    int failed = pthread_attr_init(&detached);
-    if (failed)
-        return failed;
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-#ifdef __GLIBC__
-    sigset_t all;
-    sigfillset(&all);
-    pthread_attr_setsigmask_np(&detached, &all);
-#endif
-    failed = pthread_create(&thread, &detached, run, one);
-    pthread_attr_destroy(&detached);
-    return failed;
-}
-
 static lookup *create(const char *host, const char *port) {
     lookup *one = calloc(1, sizeof *one + strlen(host) + 1);
-    pthread_condattr_t monotonic;
     if (!one)
         return NULL;
     strcpy(one->host, host);
     strcpy(one->port, port);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&one->is_done, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    tamis__cond_init(&one->is_done);
     pthread_mutex_init(&one->mutex, NULL);
     return one;
 }
 
 /* Whether it is done in time. Where it is not, it is the thread's. */
 static bool wait_for(lookup *one, uint64_t deadline) {
-    const struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
     pthread_mutex_lock(&one->mutex);
-    while (!one->done && pthread_cond_timedwait(&one->is_done, &one->mutex, &until) != ETIMEDOUT)
+    while (!one->done && tamis__cond_wait(&one->is_done, &one->mutex, deadline))
         ;
     bool done = one->done;
     one->left = !done;
@@ -122,7 +97,7 @@ tamis_status tamis__resolve(struct addrinfo **found, const tamis__redis_address 
     lookup *one = create(address->host, port);
     if (!one)
         return tamis__fail_nomem(err, "redis", sizeof *one);
-    failed = start(one);
+    failed = tamis__thread_start(run, one);
     if (failed) {
         give_back(one);
         return tamis__fail(err, TAMIS_E_SYSTEM, failed, "redis %s: no thread to look up its name: %s; %s",

@@ -18,9 +18,13 @@
  * whose lane cannot take it holds up those behind it: as the batch has to wait for all of them, nothing would be gained by
  * going on.
  *
+ * Proxies of a Codis are one slot that each of them has, and the map is of the one whose turn it is, for this run, or until
+ * the map is learned anew.
+ *
  * Invariants: every index is in just one of these places; replies come in the order of `pending`; an index that went
  * back after it was sent is marked in `sent`, because nobody knows whether its command was carried out; indices of redo
- * are asked before those of next; with several slots, none from a barrier on is asked before all below it are answered.
+ * are asked before those of next; where there is no order (several slots, proxies), none from a barrier on is asked before all
+ * below it are answered.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,7 +38,9 @@
 #define ASKING UINT32_MAX /* in `pending`, where no command has this number */
 
 enum {
-    WINDOW = 4096,           /* commands on their way to a server */
+    WINDOW = 4096, /* commands on their way to a server */
+    CODIS_WINDOW =
+        512, /* and to a proxy, which hangs up on more than it is set to: 1024, where that was left */
     AT_ONCE = 16 << 10,      /* bytes put before the next look at the socket */
     PLACE_AGAIN_NS = 1000000 /* between looks for a place at a node that has none */
 };
@@ -113,7 +119,7 @@ static tamis_status put_back(flight *run, again one, tamis_error *err) {
     for (; at > 0 && run->redo[at - 1].i > one.i; at--)
         run->redo[at] = run->redo[at - 1];
     run->redo[at] = one;
-    run->redone = run->redone || run->redis->slot_count == 1;
+    run->redone = run->redone || tamis__redis_keeps_order(run->redis);
     return TAMIS_OK;
 }
 
@@ -232,8 +238,9 @@ static tamis_status find_lane(flight *run, tamis__node *node, lane **found, tami
     return TAMIS_OK;
 }
 
-static bool has_room(const lane *on) {
-    return on->count + 2 <= WINDOW && tamis__link_unsent(on->link) < AT_ONCE;
+static bool has_room(const flight *run, const lane *on) {
+    return on->count + 2 <= (run->redis->codis ? CODIS_WINDOW : WINDOW) &&
+           tamis__link_unsent(on->link) < AT_ONCE;
 }
 
 static bool is_waited_for(const lane *on) {
@@ -339,7 +346,7 @@ static tamis_status put(flight *run, const again *one, bool *taken, tamis_error 
         status = reach(run, on, err);
     if (status != TAMIS_OK)
         return status;
-    *taken = on->link && on->pause_till <= run->now && has_room(on);
+    *taken = on->link && on->pause_till <= run->now && has_room(run, on);
     if (*taken)
         put_on(run, on, one);
     else if (on->link && on->pause_till <= run->now)
@@ -357,7 +364,7 @@ static again left_over(const flight *run, again one) {
 /* Whether the next index has a barrier before it, and something before that has no answer. */
 static bool is_held_up(const flight *run) {
     const size_t *barriers = run->exchange->barriers;
-    for (int i = 0; i < 2 && run->redis->slot_count > 1; i++)
+    for (int i = 0; i < 2 && !tamis__redis_keeps_order(run->redis); i++)
         if (run->next >= barriers[i] && run->answered < barriers[i])
             return true;
     return false;
@@ -412,6 +419,8 @@ static tamis_status take_error(flight *run, lane *on, uint32_t i, const tamis__r
         return fail_with_trouble(run, err);
     }
     tamis_status status = put_back(run, (again){.i = i}, err);
+    if (status == TAMIS_OK && tamis__redis_is_unsure(reply))
+        status = mark_sent(run, i, err);
     if (status == TAMIS_OK &&
         tamis__reply_begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */
         return ride_out(run, on, TAMIS_E_IO, err);
@@ -473,7 +482,7 @@ static tamis_status send_all(flight *run, tamis_error *err) {
 /* Until when there is nothing to do but to wait for bytes. */
 static uint64_t wait_until(const flight *run) {
     uint64_t until = deadline_of(run);
-    if (run->full && run->full->link && has_room(run->full))
+    if (run->full && run->full->link && has_room(run, run->full))
         return run->now;
     if (run->is_stale && run->renew_at < until)
         until = run->renew_at;
@@ -574,7 +583,7 @@ tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchang
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "redis %s: %s: not on several servers; name one",
                            redis->to.shown, exchange->what);
     run.now = run.last = tamis__now_ns();
-    run.map = tamis__map_hold(redis);
+    run.map = redis->codis ? NULL : tamis__map_hold(redis); /* of proxies the next one's */
     run.is_stale = !run.map;
     tamis_status status = TAMIS_OK;
     while (run.answered < exchange->count && status == TAMIS_OK)

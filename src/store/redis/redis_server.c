@@ -56,6 +56,8 @@ static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
     const tamis__redis_uri *uri = &redis->uri;
     tamis__node *nodes[TAMIS__REDIS_ADDRESSES];
     tamis_status status = TAMIS_OK;
+    if (uri->kind == TAMIS__REDIS_CODIS)
+        return tamis__codis_create(redis, err);
     for (size_t i = 0; i < uri->address_count && status == TAMIS_OK; i++) {
         const tamis__redis_address *address = &uri->addresses[i];
         const size_t size = strlen(address->host);
@@ -141,6 +143,7 @@ tamis_status tamis__redis_find(tamis_redis **redis, tamis__redis_uri *named, con
 void tamis_redis_close(tamis_redis *redis) {
     if (!redis)
         return;
+    tamis__codis_free(redis);
     tamis__redis_free_nodes(redis);
     tamis__map_drop(redis, redis->map);
     tamis__tls_context_free(redis->tls);
@@ -154,6 +157,8 @@ void tamis_redis_close(tamis_redis *redis) {
 
 /* A connection to each node that has a slot; of those that tell one another's, to one. */
 static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
+    if (redis->codis)
+        return tamis__codis_reach(redis, err);
     if (tamis__redis_can_learn(redis))
         return tamis__redis_learn(redis, NULL, UINT64_MAX, err);
     tamis__map *map = tamis__map_hold(redis);

@@ -127,6 +127,9 @@ tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, ta
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "unite: not a filter of a server, of layout tamis; name one of those");
     tamis_status status = tamis__filter_check_local(from, "unite", err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_must_know(at->redis, at->uri->shown, "BITOP",
+                                        "pull it, unite it in memory, and push that while nobody adds", err);
     if (status != TAMIS_OK)
         return status;
     tamis__filter_keep(from);

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "store/redis/redis_decimal.h"
 
-enum { PORT = 6379, SENTINEL_PORT = 26379, DB_MAX = 65535 };
+enum { PORT = 6379, SENTINEL_PORT = 26379, ZOOKEEPER_PORT = 2181, DB_MAX = 65535 };
 
 static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const char *remedy,
                            tamis_error *err) {
@@ -22,9 +22,9 @@ static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const 
 
 /* ---- parts ---- */
 
-/* Values of this parameter are nobody's business either. */
+/* Values of these parameters are nobody's business either. */
 static void hide_passwords(char *shown) {
-    static const char name[] = "sentinel_password=";
+    static const char name[] = "_password="; /* sentinel_ and zk_ */
     for (char *value = shown; (value = strstr(value, name));) {
         value += sizeof name - 1;
         const char *rest = value + strcspn(value, "&");
@@ -160,7 +160,9 @@ static tamis_status take_socket(tamis__redis_uri *uri, char *text, tamis_error *
 
 static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
     char *port = NULL;
-    uint64_t number = uri->kind == TAMIS__REDIS_SENTINEL ? SENTINEL_PORT : PORT;
+    uint64_t number = uri->kind == TAMIS__REDIS_SENTINEL ? SENTINEL_PORT
+                      : uri->kind == TAMIS__REDIS_CODIS  ? ZOOKEEPER_PORT
+                                                         : PORT;
     if (*text == '[') { /* IPv6 */
         char *end = strchr(text, ']');
         if (!end || (end[1] && end[1] != ':'))
@@ -202,6 +204,8 @@ static tamis_status take_addresses(tamis__redis_uri *uri, char *text, tamis_erro
 /* What stands before the rest of the path. */
 static tamis_status take_master(tamis__redis_uri *uri, char **path, tamis_error *err) {
     char *master = *path;
+    if ((!master || !*master || *master == '/') && uri->kind == TAMIS__REDIS_CODIS)
+        return refuse(uri, "names no product", "write codis+zk://host:2181/PRODUCT/NAME", err);
     if (!master || !*master || *master == '/')
         return refuse(uri, "names no master", "write redis+sentinel://host:26379/MASTER/db/NAME", err);
     *path = cut(master, '/');
@@ -278,7 +282,8 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
                    {"redis+sentinel://", TAMIS__REDIS_SENTINEL, false, false},
                    {"rediss+shard://", TAMIS__REDIS_SHARD, false, true},
                    {"rediss+cluster://", TAMIS__REDIS_CLUSTER, false, true},
-                   {"rediss+sentinel://", TAMIS__REDIS_SENTINEL, false, true}};
+                   {"rediss+sentinel://", TAMIS__REDIS_SENTINEL, false, true},
+                   {"codis+zk://", TAMIS__REDIS_CODIS, false, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
     tamis_status status = begin(uri, text, false, allocator, err);
@@ -305,7 +310,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     status = take_user(uri, &authority, err);
     if (status == TAMIS_OK)
         status = is_socket ? take_socket(uri, authority, err) : take_addresses(uri, authority, err);
-    if (status == TAMIS_OK && uri->kind == TAMIS__REDIS_SENTINEL)
+    if (status == TAMIS_OK && (uri->kind == TAMIS__REDIS_SENTINEL || uri->kind == TAMIS__REDIS_CODIS))
         status = take_master(uri, &path, err);
     if (status == TAMIS_OK && path)
         status = take_path(uri, path, err);

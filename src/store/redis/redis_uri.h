@@ -19,6 +19,7 @@
  *     redis+cluster://h1:p1,h2:p2,.../NAME                  some nodes of a cluster, which has one database
  *     redis+sentinel://s1:p1,s2:p2,.../MASTER/db/NAME       the master that sentinels name
  *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS
+ *     codis+zk://z1:p1,z2:p2,.../PRODUCT/db/NAME            the proxies of a Codis that are in ZooKeeper
  *
  * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
  * a name holds any byte; one with a slash has it as %2F, one with an @ as %40.
@@ -27,7 +28,8 @@ typedef enum tamis__redis_kind {
     TAMIS__REDIS_ONE,
     TAMIS__REDIS_SHARD,
     TAMIS__REDIS_CLUSTER,
-    TAMIS__REDIS_SENTINEL
+    TAMIS__REDIS_SENTINEL,
+    TAMIS__REDIS_CODIS
 } tamis__redis_kind;
 
 typedef struct tamis__redis_address {
@@ -48,7 +50,7 @@ typedef struct tamis__redis_uri {
     size_t address_count;        /* 0 of a name alone */
     bool has_tls;                /* rediss://, rediss+...:// */
     const char *user, *password; /* NULL: none */
-    const char *master;          /* of sentinels */
+    const char *master;          /* of sentinels; of a Codis the product */
     uint32_t db;
     const char *name; /* NULL: none */
     size_t name_size;

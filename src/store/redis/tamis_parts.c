@@ -301,7 +301,9 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
     size_t size = *all->at->aside ? tamis__aside_name(all->at, key, name)
                                   : all->at->layout->key_name(all->at, key, name);
     tamis__link_command(link, all->ms > 0 ? 3 : 2);
-    tamis__link_text(link, all->ms > 0 ? "PEXPIRE" : all->ms < 0 ? "UNLINK" : "PERSIST");
+    tamis__link_text(link, all->ms > 0   ? "PEXPIRE"
+                           : all->ms < 0 ? tamis__redis_unlink(all->at->redis)
+                                         : "PERSIST");
     tamis__link_word(link, name, size);
     if (all->ms > 0)
         tamis__link_number(link, all->ms);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_REDIS_THREAD_H
+#define TAMIS_STORE_REDIS_REDIS_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Threads that the library makes for what cannot be stopped: detached, so that whoever waits for one may leave it at his
+ * deadline. What both use is from malloc, since it may live longer than any allocator of a caller; whoever of the two comes
+ * last gives it back. They take no signal, where that can be said: those are for the program's own threads.
+ */
+
+/* 0, or an errno. */
+int tamis__thread_start(void *(*run)(void *), void *context);
+
+/* A condition for tamis__cond_wait. */
+void tamis__cond_init(pthread_cond_t *cond);
+/* False: it is later than that (tamis__now_ns). */
+bool tamis__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline);
+
+#endif

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Proxies of a Codis, found in a real ZooKeeper. The proxies are the tests' own, before one redis-server that has no
+ * command that a Codis refuses, nor UNLINK, which the servers behind a Codis do not know.
+ * ctest: timeout=120
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <tamis/redis.h>
+#include <tamis/tamis.h>
+
+#include "base/memory.h"
+#include "store/redis/proxy_watch.h"
+#include "store/redis/redis_int.h"
+#include "support/fault.h"
+#include "support/proxy.h"
+#include "support/redis_server.h"
+#include "support/zookeeper.h"
+
+enum { MOST = 200000, BATCH = 200, PROXIES = 2 };
+
+static zookeeper keeper;
+static redis_server server;
+static proxy *proxies[PROXIES];
+static tamis_error err;
+static uint64_t numbers[MOST];
+static tamis_key keys[MOST];
+static tamis_answer answers[MOST];
+
+#define OK(call)                                                                                             \
+    do {                                                                                                     \
+        if ((call) != TAMIS_OK)                                                                              \
+            fail_msg("%s", err.text);                                                                        \
+    } while (0)
+
+static void pause_ms(long ms) {
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* ---- all of them ---- */
+
+static void forbid(const char *path) {
+    static const char *const refused[] = {
+        "BGREWRITEAOF", "BGSAVE",  "BITOP",  "BLPOP",    "BRPOP",    "CLIENT",  "CONFIG",    "DBSIZE",
+        "DEBUG",        "DISCARD", "EXEC",   "FLUSHALL", "FLUSHDB",  "KEYS",    "LATENCY",   "MIGRATE",
+        "MONITOR",      "MOVE",    "MSETNX", "MULTI",    "OBJECT",   "PUBLISH", "RANDOMKEY", "RENAME",
+        "RENAMENX",     "RESTORE", "SAVE",   "SCAN",     "SCRIPT",   "SLOWLOG", "SUBSCRIBE", "SYNC",
+        "TIME",         "UNWATCH", "WATCH",  "CLUSTER",  "READONLY", "UNLINK",  "GETEX",     "COPY"};
+    char settings[4000];
+    int size = 0;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        size += sprintf(settings + size, "rename-command %s \"\"\n", refused[i]);
+    file_write(path, settings, (size_t)size);
+}
+
+static int set_up_all(void **state) {
+    static const char *options[] = {"--include", NULL, NULL};
+    (void)state;
+    scratch_make();
+    for (uint64_t i = 0; i < MOST; i++) {
+        numbers[i] = i;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    if (!redis_server_installed() || !zookeeper_installed())
+        return 0;
+    forbid(options[1] = scratch("codis.conf"));
+    redis_server_start(&server, options);
+    for (int i = 0; i < PROXIES; i++)
+        proxies[i] = proxy_start(server.socket);
+    zookeeper_start(&keeper);
+    return 0;
+}
+
+static int tear_down_all(void **state) {
+    (void)state;
+    zookeeper_stop(&keeper);
+    for (int i = 0; i < PROXIES; i++)
+        proxy_stop(proxies[i]);
+    redis_server_stop(&server);
+    scratch_remove();
+    return 0;
+}
+
+static void begin(void) {
+    if (!keeper.pid || !server.pid)
+        skip();
+    err = (tamis_error)TAMIS_ERROR_INIT;
+}
+
+/* ---- proxies as they register ---- */
+
+static const char dead[] = "{\"addr\":\"127.0.0.1:1\",\"state\":\"online\"}";
+
+static void set_state(const char *place, int i, const char *state) {
+    char path[200], data[300];
+    snprintf(path, sizeof path, "%s/proxy-%032d", place, i);
+    const int size = snprintf(data, sizeof data,
+                              "{\n    \"addr\": \"127.0.0.1:%d\",\n    \"admin\": \"127.0.0.1:11080\",\n"
+                              "    \"start\": \"2026-01-01 00:00:00 +0000\",\n    \"token\": \"%032d\",\n"
+                              "    \"state\": \"%s\"\n}",
+                              proxy_port(proxies[i]), i, state);
+    zookeeper_set(&keeper, path, data, size);
+}
+
+static void set_text(const char *path, const char *text) {
+    zookeeper_set(&keeper, path, text, (int)strlen(text));
+}
+
+static void leave(const char *place, int i) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/proxy-%032d", place, i);
+    zookeeper_remove(&keeper, path);
+}
+
+static const char *uri_of(const char *rest) {
+    static char uri[300];
+    snprintf(uri, sizeof uri, "codis+zk://127.0.0.1:%d/%s", keeper.port, rest);
+    return uri;
+}
+
+static tamis_redis *open_codis(const char *rest) {
+    tamis_redis *redis;
+    OK(tamis_redis_open(&redis, uri_of(rest), NULL, &err));
+    return redis;
+}
+
+static tamis_filter *open_filter(tamis_redis *redis, const char *name) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter;
+    options.create = true;
+    OK(tamis_redis_filter_open(&filter, redis, name, &options, &err));
+    return filter;
+}
+
+static void add(tamis_filter *filter, size_t from, size_t count) {
+    size_t done;
+    OK(tamis_filter_add_many(filter, keys + from, count, answers, &done, &err));
+    assert_int_equal(done, count);
+}
+
+static void assert_all_in(tamis_filter *filter, size_t count) {
+    size_t done;
+    OK(tamis_filter_contains_many(filter, keys, count, answers, &done, &err));
+    assert_int_equal(done, count);
+    for (size_t i = 0; i < count; i++)
+        if (answers[i] != TAMIS_SEEN)
+            fail_msg("key %zu is answered and not in", i);
+}
+
+static void refuses(const char *uri, tamis_status status, const char *says) {
+    tamis_redis *redis;
+    assert_string_equal(tamis_status_name(tamis_redis_open(&redis, uri, NULL, &err)),
+                        tamis_status_name(status));
+    if (!strstr(err.text, says) || strstr(err.text, "sesam"))
+        fail_msg("no '%s' in: %s", says, err.text);
+}
+
+/* ---- what is read ---- */
+
+static void reads_uris(void **state) {
+    const tamis_allocator allocator = tamis__allocator_resolve(NULL);
+    tamis__redis_uri parsed;
+    (void)state;
+    assert_int_equal(tamis__redis_uri_parse(&parsed,
+                                            "codis+zk://u:p@z1,z2:7/my%2Fproduct/3/n%2Fm"
+                                            "?zk_user=me&zk_password=sesame&ttl=1d",
+                                            &allocator, &err),
+                     TAMIS_OK);
+    assert_int_equal(parsed.kind, TAMIS__REDIS_CODIS);
+    assert_int_equal(parsed.addresses[0].port, 2181);
+    assert_int_equal(parsed.addresses[1].port, 7);
+    assert_string_equal(parsed.master, "my/product");
+    assert_string_equal(parsed.name, "n/m");
+    assert_int_equal(parsed.db, 3);
+    assert_null(strstr(parsed.shown, "sesame"));
+    tamis__redis_uri_release(&parsed);
+    refuses("codis+zk://z1,z2", TAMIS_E_INVALID, "names no product");
+    refuses("codis+zk://z1,z2//n", TAMIS_E_INVALID, "names no product");
+    refuses("redis://s1/?zk_password=sesame", TAMIS_E_INVALID, "zk_password");
+}
+
+static void reads_what_proxies_say(void **state) {
+    static const struct {
+        const char *data, *host;
+        uint16_t port;
+        bool is_online;
+    } good[] = {
+        {"{\"addr\":\"h:1\",\"state\":\"online\"}", "h", 1, true},
+        {"{\"state\":\"offline\",\"addr\":\"10.0.0.1:65535\",\"more\":[1,{}]}", "10.0.0.1", 65535, false},
+        {"{\"addr\":\"[::1]:19000\",\"state\":\"online\"}", "::1", 19000, true},
+        {"{\"addr\":\"h:1\",\"state\":\"Online\"}", "h", 1, false},
+    };
+    static const char *const bad[] = {
+        "",
+        "{",
+        "online",
+        "[]",
+        "null",
+        "{}",
+        "{\"addr\":\"h:1\"}",
+        "{\"state\":\"online\"}",
+        "{\"addr\":1,\"state\":\"online\"}",
+        "{\"addr\":\"h:1\",\"state\":1}",
+        "{\"addr\":\"h\",\"state\":\"online\"}",
+        "{\"addr\":\":1\",\"state\":\"online\"}",
+        "{\"addr\":\"h:\",\"state\":\"online\"}",
+        "{\"addr\":\"h:0\",\"state\":\"online\"}",
+        "{\"addr\":\"h:65536\",\"state\":\"online\"}",
+        "{\"addr\":\"h:-1\",\"state\":\"online\"}",
+        "{\"addr\":\"h:1x\",\"state\":\"online\"}",
+        "{\"addr\":\"h\\u0000:1\",\"state\":\"online\"}",
+        "{\"addr\":\"h:1\",\"state\":\"online\"} x",
+    };
+    tamis__proxy one;
+    bool is_online;
+    char long_one[400];
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(tamis__proxy_read(good[i].data, strlen(good[i].data), &one, &is_online));
+        assert_string_equal(one.host, good[i].host);
+        assert_int_equal(one.port, good[i].port);
+        assert_int_equal(is_online, good[i].is_online);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (tamis__proxy_read(bad[i], strlen(bad[i]), &one, &is_online) || is_online)
+            fail_msg("%s", bad[i]);
+    for (int size = 255; size <= 256; size++) {
+        const int all =
+            snprintf(long_one, sizeof long_one, "{\"addr\":\"%0*d:1\",\"state\":\"online\"}", size, 0);
+        assert_int_equal(tamis__proxy_read(long_one, (size_t)all, &one, &is_online), size == 255);
+    }
+}
+
+/* ---- filters ---- */
+
+static const char *const layouts[] = {
+    "java-%s?layout=java&expect=1000&fpr=0.001&ttl=1h",  "php1-%s?layout=php1&bits=100000&probes=8",
+    "php2-%s?layout=php2&bits=100000&probes=8",          "php3-%s?layout=php3&bits=100000&probes=8&ttl=1h",
+    "redisson-%s?layout=redisson&expect=1000&fpr=0.001", "tamis-%s?expect=1000&fpr=0.001&partition=512",
+};
+
+/* By the proxies and by the server itself: the same filter. */
+static void use(tamis_redis *codis, tamis_redis *itself, const char *layout, const char *place) {
+    char name[200];
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    snprintf(name, sizeof name, layout, place); // NOLINT
+    tamis_filter *here = open_filter(codis, name), *there = open_filter(itself, name);
+    for (size_t i = 0; i < 500; i += 50) {
+        add(here, i, 50);
+        for (size_t j = 0; j < 50; j++)
+            assert_int_not_equal(answers[j], TAMIS_UNKNOWN);
+    }
+    assert_all_in(there, 500);
+    add(there, 500, 100);
+    assert_all_in(here, 600);
+    OK(tamis_filter_info_get(here, &info, &err));
+    assert_in_range((int)info.cardinality, 300, 700); /* bkdr has poor hashes */
+    OK(tamis_filter_clear(here, &err));
+    add(here, 0, 100);
+    if (strncmp(name, "tamis-", 6) == 0)
+        *strchr(name, '?') = '\0';
+    OK(tamis_redis_expire(codis, name, 100000, &err));
+    OK(tamis_redis_expire(codis, name, 0, &err));
+    OK(tamis_redis_drop(codis, name, &err));
+    tamis_filter_free(there);
+    tamis_filter_free(here);
+}
+
+static void push_and_pull(tamis_redis *codis) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *made, *pulled;
+    size_t done;
+    want.expect = 10000;
+    want.fpr = 1e-3;
+    want.kind = TAMIS_KIND_BLOCKED;
+    OK(tamis_plan_make(&plan, &want, &err));
+    OK(tamis_filter_create(&made, &plan, NULL, &err));
+    OK(tamis_filter_add_many(made, keys, 10000, NULL, &done, &err));
+    OK(tamis_redis_push(made, codis, "pushed?partition=4096", NULL, &err));
+    OK(tamis_redis_alias(codis, "alias", "pushed", &err));
+    tamis_filter *there = open_filter(codis, "alias");
+    OK(tamis_redis_push(made, codis, "pushed", NULL, &err));
+    assert_all_in(there, 10000);
+    OK(tamis_redis_pull(there, &pulled, &err));
+    assert_all_in(pulled, 10000);
+    assert_string_equal(tamis_status_name(tamis_redis_unite(there, made, &err)), "TAMIS_E_UNSUPPORTED");
+    if (!strstr(err.text, "BITOP"))
+        fail_msg("%s", err.text);
+    tamis_filter_free(pulled);
+    tamis_filter_free(there);
+    tamis_filter_free(made);
+}
+
+static void both_places_are_round_robin(void **state) {
+    static const char *const at[][2] = {{"/jodis/one", "one"}, {"/zk/codis/db_old", "old"}};
+    tamis_redis *itself;
+    (void)state;
+    begin();
+    OK(tamis_redis_open(&itself, server.uri_unix, NULL, &err));
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < PROXIES; j++)
+            set_state(at[i][0], j, "online");
+        set_text(i == 0 ? "/jodis/one/other" : "/zk/codis/db_old/slots", dead);
+        tamis_redis *codis = open_codis(at[i][1]);
+        for (size_t j = 0; j < sizeof layouts / sizeof *layouts; j++) {
+            for (int k = 0; k < PROXIES; k++)
+                proxy_disarm(proxies[k]);
+            use(codis, itself, layouts[j], at[i][1]);
+            for (int k = 0; k < PROXIES; k++)
+                assert_true(proxy_passed(proxies[k], PROXY_REQUESTS) > 1000);
+        }
+        push_and_pull(codis);
+        tamis_redis_close(codis);
+    }
+    tamis_redis_close(itself);
+}
+
+/* ---- what can be wrong ---- */
+
+static void says_what_is_wrong(void **state) {
+    char data[100000];
+    (void)state;
+    begin();
+    set_state("/jodis/here", 0, "online");
+    refuses(uri_of("nowhere"), TAMIS_E_ABSENT, "has no product 'nowhere'");
+    refuses(uri_of("a%2F%2Fb"), TAMIS_E_IO, "bad arguments");
+    tamis_redis *redis = open_codis("here?zk_user=a&zk_password=b");
+    tamis_redis_close(redis);
+    snprintf(data, sizeof data, "codis+zk://:sesame@127.0.0.1:%d/here", keeper.port);
+    refuses(data, TAMIS_E_REFUSED, "refused the password");
+    set_state("/jodis/here", 0, "offline");
+    refuses(uri_of("here"), TAMIS_E_IO, "Proxy list empty: of 1 proxies in /jodis/here of");
+    set_state("/zk/codis/db_older", 0, "offline");
+    refuses(uri_of("older"), TAMIS_E_IO, "in /zk/codis/db_older of");
+    memset(data, ' ', sizeof data);
+    memcpy(data, dead, strlen(dead));
+    zookeeper_set(&keeper, "/jodis/here/proxy-huge", data, sizeof data);
+    zookeeper_set(&keeper, "/jodis/here/proxy-none", NULL, -1);
+    zookeeper_set(&keeper, "/jodis/here/proxy-empty", "", 0);
+    set_text("/jodis/here/proxy-text", "online");
+    set_text("/jodis/here/proxy-lost", "{\"state\":\"online\"}");
+    refuses(uri_of("here"), TAMIS_E_IO,
+            "of 6 proxies in /jodis/here of ZooKeeper none is online, and some have no");
+    set_state("/jodis/here", 0, "online");
+    tamis_redis_close(open_codis("here")); /* those do no harm to it */
+    refuses("codis+zk://127.0.0.1:1/here?timeout=100ms", TAMIS_E_TIMEOUT, "ZooKeeper was not reached");
+}
+
+static void says_who_may_not_read(void **state) {
+    (void)state;
+    begin();
+    set_state("/jodis/locked", 0, "online");
+    zookeeper_lock(&keeper, "/jodis/locked", "me:sesame");
+    refuses(uri_of("locked"), TAMIS_E_REFUSED, "give zk_user= and zk_password=");
+    refuses(uri_of("locked?zk_user=me&zk_password=sesam"), TAMIS_E_REFUSED, "zk_user=");
+    tamis_redis_close(open_codis("locked?zk_user=me&zk_password=sesame"));
+}
+
+/* Who cannot be reached is passed over. */
+static void a_proxy_that_died_is_passed_over(void **state) {
+    (void)state;
+    begin();
+    set_state("/jodis/half", 1, "online");
+    set_text("/jodis/half/proxy-dead", dead);
+    for (int i = 0; i < 4; i++) {
+        tamis_redis *redis = open_codis("half");
+        tamis_filter *filter = open_filter(redis, "half?layout=java&expect=10000&fpr=0.01");
+        for (size_t j = 0; j < 10; j++)
+            add(filter, j * 100, 100);
+        tamis_filter_free(filter);
+        tamis_redis_close(redis);
+    }
+    leave("/jodis/half", 1);
+    refuses(uri_of("half"), TAMIS_E_IO, "127.0.0.1:1: ");
+}
+
+static void every_allocation_may_fail(void **state) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_status status = TAMIS_E_NOMEM;
+    (void)state;
+    begin();
+    const size_t descriptors = fault_open_descriptors();
+    set_state("/jodis/small", 0, "online");
+    set_state("/jodis/small", 1, "online");
+    options.allocator = &allocator;
+    for (uint64_t n = 1; status != TAMIS_OK; n++) {
+        tamis_filter *filter = NULL;
+        size_t done;
+        err = (tamis_error)TAMIS_ERROR_INIT;
+        memory = (fault_memory){.fail_at = n};
+        status = tamis_redis_filter_open(&filter, NULL, uri_of("small/it?layout=java&expect=100&fpr=0.01"),
+                                         &options, &err);
+        if (status == TAMIS_OK)
+            status = tamis_filter_add_many(filter, keys, 10, answers, &done, &err);
+        tamis_filter_free(filter);
+        if (status != (memory.refused ? TAMIS_E_NOMEM : TAMIS_OK) || memory.live_blocks != 0)
+            fail_msg("%d: %zu blocks left: %s", (int)n, memory.live_blocks, err.text);
+        while (fault_open_descriptors() > descriptors) /* the proxies' own are closed a little later */
+            pause_ms(1);
+    }
+}
+
+/* ---- while adds run ---- */
+
+typedef struct adding {
+    pthread_t thread;
+    tamis_redis *redis;
+    tamis_filter *filter;
+    size_t done;
+    tamis_error failure;
+    bool stop;
+} adding;
+
+static void *add_all(void *context) {
+    adding *all = context;
+    tamis_status status = TAMIS_OK;
+    while (status == TAMIS_OK && !__atomic_load_n(&all->stop, __ATOMIC_ACQUIRE)) {
+        size_t some, from = all->done < MOST ? all->done : 0;
+        status = tamis_filter_add_many(all->filter, keys + from, BATCH, NULL, &some, &all->failure);
+        if (from == all->done)
+            __atomic_store_n(&all->done, from + some, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static void start_adding(adding *all, const char *rest, const char *name) {
+    *all = (adding){.redis = open_codis(rest), .failure = TAMIS_ERROR_INIT};
+    all->filter = open_filter(all->redis, name);
+    assert_int_equal(pthread_create(&all->thread, NULL, add_all, all), 0);
+}
+
+static void stop_adding(adding *all) {
+    __atomic_store_n(&all->stop, true, __ATOMIC_RELEASE);
+    pthread_join(all->thread, NULL);
+    assert_string_equal(all->failure.text, "");
+    assert_all_in(all->filter, all->done < MOST ? all->done : MOST);
+    tamis_filter_free(all->filter);
+    tamis_redis_close(all->redis);
+}
+
+/* Until this proxy is asked. */
+static void wait_for(int i) {
+    const uint64_t before = proxy_passed(proxies[i], PROXY_REQUESTS);
+    while (proxy_passed(proxies[i], PROXY_REQUESTS) == before)
+        pause_ms(5);
+}
+
+/* Until it is asked no more: nothing for as long as the other had much. */
+static void wait_without(int i) {
+    uint64_t before, others;
+    do {
+        before = proxy_passed(proxies[i], PROXY_REQUESTS);
+        others = proxy_passed(proxies[1 - i], PROXY_REQUESTS);
+        while (proxy_passed(proxies[1 - i], PROXY_REQUESTS) < others + 300000)
+            pause_ms(5);
+    } while (proxy_passed(proxies[i], PROXY_REQUESTS) != before);
+}
+
+static size_t idle_links(tamis_redis *redis, int i) {
+    size_t count = 0;
+    pthread_mutex_lock(&redis->mutex);
+    for (const tamis__node *node = redis->nodes; node; node = node->next)
+        if (node->to.address.port == proxy_port(proxies[i]))
+            count += node->idle_count;
+    pthread_mutex_unlock(&redis->mutex);
+    return count;
+}
+
+static void follows(const char *place, const char *product, const char *name) {
+    adding all;
+    set_state(place, 0, "online");
+    start_adding(&all, product, name);
+    wait_for(0);
+    set_state(place, 1, "online");
+    wait_for(1);
+    set_state(place, 0, "offline");
+    wait_without(0);
+    assert_int_equal(idle_links(all.redis, 0), 0);
+    set_state(place, 0, "online");
+    wait_for(0);
+    leave(place, 1);
+    wait_without(1);
+    assert_int_equal(idle_links(all.redis, 1), 0);
+    leave(place, 0); /* nobody for a while */
+    pause_ms(100);
+    set_state(place, 1, "online");
+    wait_for(1);
+    for (int i = 0; i < 10; i++) { /* and connections are lost */
+        proxy_arm(proxies[1], i % 2 ? PROXY_REQUESTS : PROXY_REPLIES, i % 3 ? PROXY_CUT : PROXY_RESET, 5000);
+        wait_for(1);
+        while (proxy_harmed(proxies[1]) == 0)
+            pause_ms(5);
+    }
+    stop_adding(&all);
+}
+
+static void follows_proxies_that_come_and_go(void **state) {
+    (void)state;
+    begin();
+    follows("/jodis/flow", "flow?patience=60s&retry_interval=5ms",
+            "flow?expect=200000&fpr=0.001&partition=65536");
+    follows("/zk/codis/db_brook", "brook?patience=60s&retry_interval=5ms",
+            "brook?layout=java&expect=200000&fpr=0.001");
+}
+
+/* Without ZooKeeper the last list does; when it is there again, and when it has forgotten our session, changes are seen. */
+static void outlives_zookeeper(void **state) {
+    adding all;
+    (void)state;
+    begin();
+    set_state("/jodis/alone", 0, "online");
+    start_adding(&all, "alone?patience=60s&retry_interval=5ms&timeout=200ms",
+                 "alone?expect=200000&fpr=0.001");
+    for (int forgets = 0; forgets < 2; forgets++) {
+        wait_for(forgets);
+        zookeeper_kill(&keeper);
+        for (int i = 0; i < 20; i++)
+            wait_for(forgets);
+        zookeeper_restart(&keeper, forgets);
+        set_state("/jodis/alone", 1 - forgets, "online");
+        wait_for(1 - forgets);
+        if (!forgets)
+            leave("/jodis/alone", 0);
+        wait_without(forgets);
+    }
+    stop_adding(&all);
+}
+
+/* The one that all were found by is gone: who opens is told, who is open goes on. */
+static void opens_not_without_zookeeper(void **state) {
+    (void)state;
+    begin();
+    set_state("/jodis/last", 0, "online");
+    tamis_redis *redis = open_codis("last");
+    zookeeper_kill(&keeper);
+    refuses(uri_of("last?timeout=200ms"), TAMIS_E_TIMEOUT, "ZooKeeper was not reached in time");
+    tamis_filter *filter = open_filter(redis, "last?layout=java&expect=1000&fpr=0.01");
+    add(filter, 0, 100);
+    assert_all_in(filter, 100);
+    tamis_filter_free(filter);
+    tamis_redis_close(redis);
+    zookeeper_restart(&keeper, false);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_uris),
+        cmocka_unit_test(reads_what_proxies_say),
+        cmocka_unit_test(both_places_are_round_robin),
+        cmocka_unit_test(says_what_is_wrong),
+        cmocka_unit_test(says_who_may_not_read),
+        cmocka_unit_test(a_proxy_that_died_is_passed_over),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(follows_proxies_that_come_and_go),
+        cmocka_unit_test(outlives_zookeeper),
+        cmocka_unit_test(opens_not_without_zookeeper),
+    };
+    return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}
