@@ -33,7 +33,8 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"NOPERM",
          "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
          "+bitfield +getrange +setrange +bitcount +bitop +strlen +get +set +del +hget +hmget +hset +hsetnx "
-         "+hdel +eval +pexpire +pttl +persist +unlink",
+         "+hdel +eval +pexpire +pttl +persist +unlink, a bitmap ~NAME and +bitfield +bitcount +bitpos +bitop "
+         "+getrange +strlen +set +del",
          TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
          TAMIS_E_REFUSED},
