@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include <tamis/redis.h>
+#include <tamis/redis_bitmap.h>
 #include <tamis/tamis.h>
 
 #include "store/redis/redis_int.h"
@@ -234,6 +235,40 @@ static void families_are_on_all_masters(void **state) {
     tamis_redis_close(redis);
 }
 
+/* Of one slot by the server, of several here. */
+static void combines_bitmaps(void **state) {
+    static const struct {
+        const char *target, *one, *other;
+        const char *command; /* that does it */
+    } cases[] = {{"{b}t", "{b}1", "{b}2", "cmdstat_bitop"}, {"t", "1", "2", "cmdstat_set:"}};
+    static const uint64_t offsets[] = {1, 5, 1000, 20000};
+    (void)state;
+    tamis_redis *redis = open_cluster("");
+    for (size_t n = 0; n < 2; n++) {
+        tamis_redis_bitmap *one, *other, *target;
+        uint64_t size = 0;
+        uint8_t bits[4];
+        tamis_redis_bitmap_open(&one, redis, cases[n].one, NULL, &err);
+        tamis_redis_bitmap_open(&other, redis, cases[n].other, NULL, &err);
+        tamis_redis_bitmap_open(&target, redis, cases[n].target, NULL, &err);
+        redis_server *owner = cluster_master(tamis__cluster_slot(cases[n].target, strlen(cases[n].target)));
+        redis_server_ask(owner, "CONFIG RESETSTAT");
+        if (tamis_redis_bitmap_set(one, offsets, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
+            tamis_redis_bitmap_set(other, offsets + 1, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
+            tamis_redis_bitmap_op(target, TAMIS_BITMAP_XOR, (const char *[]){cases[n].one, cases[n].other}, 2,
+                                  &size, &err) != TAMIS_OK ||
+            tamis_redis_bitmap_get(target, offsets, 4, bits, NULL, &err) != TAMIS_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(size, 2501);
+        assert_memory_equal(bits, ((uint8_t[]){1, 0, 0, 1}), 4);
+        assert_non_null(strstr(redis_server_ask(owner, "INFO commandstats"), cases[n].command));
+        tamis_redis_bitmap_close(one);
+        tamis_redis_bitmap_close(other);
+        tamis_redis_bitmap_close(target);
+    }
+    tamis_redis_close(redis);
+}
+
 static void tells_clusters_from_others(void **state) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     redis_server alone;
@@ -436,6 +471,7 @@ int main(void) {
         cmocka_unit_test(moves_whole_filters),
         cmocka_unit_test(wants_redissons_keys_in_one_place),
         cmocka_unit_test(families_are_on_all_masters),
+        cmocka_unit_test(combines_bitmaps),
         cmocka_unit_test(tells_clusters_from_others),
         cmocka_unit_test(adds_while_slots_move),
         cmocka_unit_test(adds_while_masters_change),

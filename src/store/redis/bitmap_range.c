@@ -157,11 +157,11 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
     if (status != TAMIS_OK)
         return status;
     int64_t found = queries[0].integer;
-    if (found >= from || found < 8 * first) { /* also the 0 of a key that is not there */
+    if (found >= from) {
         *offset = found <= to ? found : -1;
         return TAMIS_OK;
     }
-    if (queries[1].size == 0) { /* there is no such byte, so what was found is no bit: there is no such key */
+    if (queries[1].size == 0) { /* none; or there is no such key, of which the first 0 is bit 0 */
         *offset = bit == 0 && found == 0 ? 0 : -1;
         return TAMIS_OK;
     }

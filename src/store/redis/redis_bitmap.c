@@ -63,7 +63,7 @@ typedef struct touching {
     const tamis_redis_bitmap *bitmap;
     const uint64_t *offsets;
     const uint8_t *values; /* NULL: all 1 */
-    uint8_t *bits;         /* what they are, or were; NULL: nobody asks */
+    uint8_t *bits;         /* what they are, or were */
     size_t count;
     bool sets;
     bool is_mixed; /* some are set and some cleared */
@@ -114,8 +114,6 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
         const size_t at = first_of(i) + j;
         if (bit->type != TAMIS__REPLY_INTEGER || (bit->integer != 0 && bit->integer != 1))
             return tamis__bitmap_strange(all->bitmap, err);
-        if (!all->bits)
-            continue;
         all->bits[at] = (uint8_t)bit->integer;
         if (all->sets && again && (all->is_mixed || all->bits[at] == value_of(all, at)))
             all->bits[at] = TAMIS_BIT_UNKNOWN; /* perhaps it is its own doing */
@@ -141,21 +139,28 @@ static tamis_status touch_some(touching *all, size_t *done, tamis_error *err) {
     return status;
 }
 
-static tamis_status touch(const touching *whole, size_t *done, tamis_error *err) {
+/* Into `bits` (may be NULL) go those that are answered. */
+static tamis_status touch(const touching *whole, uint8_t *bits, size_t *done, tamis_error *err) {
+    const tamis_allocator *allocator = &whole->bitmap->allocator;
     const size_t most = (size_t)OF_A_COMMAND * (whole->is_mixed ? 1 : AT_ONCE);
+    touching some = *whole;
     tamis_status status = TAMIS_OK;
     size_t at = 0;
+    some.bits = tamis__alloc(allocator, most, 1);
+    if (!some.bits)
+        return tamis__fail_nomem(err, "redis", most);
     while (at < whole->count && status == TAMIS_OK) {
         const size_t left = whole->count - at;
-        touching some = *whole;
         size_t answered;
-        some.offsets += at;
-        some.values = some.values ? some.values + at : NULL;
-        some.bits = some.bits ? some.bits + at : NULL;
+        some.offsets = whole->offsets + at;
+        some.values = whole->values ? whole->values + at : NULL;
         some.count = left < most ? left : most;
         status = touch_some(&some, &answered, err);
+        if (bits && answered > 0)
+            memcpy(bits + at, some.bits, answered);
         at += answered;
     }
+    tamis__free(allocator, some.bits, most);
     if (done)
         *done = at;
     return status;
@@ -178,7 +183,7 @@ static tamis_status check_offsets(const tamis_redis_bitmap *bitmap, const uint64
 tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *offsets,
                                     const uint8_t *values, size_t count, uint8_t *old, size_t *done,
                                     tamis_error *err) {
-    touching all = {bitmap, offsets, values, old, count, true, false, {false}};
+    touching all = {.bitmap = bitmap, .offsets = offsets, .values = values, .count = count, .sets = true};
     tamis_status status = check_offsets(bitmap, offsets, count, done, err);
     for (size_t i = 0; values && i < count && status == TAMIS_OK; i++) {
         all.is_mixed = all.is_mixed || values[i] != values[0];
@@ -186,12 +191,12 @@ tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *
             status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: value %d of offset %" PRIu64 "; give 0 or 1",
                                  bitmap->uri->shown, values[i], offsets[i]);
     }
-    return status == TAMIS_OK ? touch(&all, done, err) : status;
+    return status == TAMIS_OK ? touch(&all, old, done, err) : status;
 }
 
 tamis_status tamis_redis_bitmap_get(const tamis_redis_bitmap *bitmap, const uint64_t *offsets, size_t count,
                                     uint8_t *bits, size_t *done, tamis_error *err) {
-    const touching all = {bitmap, offsets, NULL, bits, count, false, false, {false}};
+    const touching all = {.bitmap = bitmap, .offsets = offsets, .count = count};
     tamis_status status = check_offsets(bitmap, offsets, count, done, err);
-    return status == TAMIS_OK ? touch(&all, done, err) : status;
+    return status == TAMIS_OK ? touch(&all, bits, done, err) : status;
 }

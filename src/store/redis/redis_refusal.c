@@ -54,7 +54,8 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
          "grant it with ACL SETUSER; of NAME a filter needs ~bf:NAME (layout java) or ~tamis:{NAME* and "
          "+bitfield +getrange +setrange +bitcount +bitop +strlen +get +set +del +hget +hmget +hset +hsetnx "
          "+hdel +eval +pexpire +pttl +persist +unlink, or +@read to be asked alone; to push into another "
-         "layout than tamis ~{KEY}* and +rename, to list filters +scan",
+         "layout than tamis ~{KEY}* and +rename, to list filters +scan; a bitmap needs ~NAME and "
+         "+bitfield +bitcount +bitpos +bitop +getrange +strlen +set +del",
          TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
          TAMIS_E_REFUSED},
