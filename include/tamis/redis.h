@@ -202,7 +202,7 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
                                          tamis_error *err);
 
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
- * A layout that keeps no parameters needs those of opening. TAMIS_E_ABSENT: there is none. */
+ * A layout that keeps no parameters needs those of opening. TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its

@@ -86,6 +86,17 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
  * that was late may leave, says nothing. */
 void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]);
 
+/* ---- who replaces or drops it: see redis_lock.c ---- */
+
+enum { TAMIS__LOCK_MS = 60000 };
+
+size_t tamis__lock_name(const tamis__redis_filter *at, char *to);
+/* For TAMIS__LOCK_MS, or longer where the key is given more. TAMIS_E_BUSY: another holds it, or by now does. */
+tamis_status tamis__lock_take(tamis__redis_filter *at, const char *holder, tamis_error *err);
+tamis_status tamis__lock_check(tamis__redis_filter *at, const char *holder, tamis_error *err);
+tamis_status tamis__lock_leave(tamis__redis_filter *at, tamis_error *err);
+tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err);
+
 /* ---- for push, which makes a filter of the same name anew ---- */
 
 /* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the

@@ -223,8 +223,8 @@ static tamis_status take_element(batch *all, size_t element, uint32_t number, co
     all->left[element]--;
     if (!has_all)
         *answer = TAMIS_FRESH;
-    else if (again && all->adds && *answer == TAMIS_SEEN)
-        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own */
+    else if ((again || all->at->followed > 1) && all->adds && *answer == TAMIS_SEEN)
+        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, of an alias that came back too */
     return TAMIS_OK;
 }
 

@@ -3,7 +3,7 @@
 /*
  * A filter in memory to a server, layout tamis:
  *
- *     1 lock       tamis:{NAME}:push = plan, for LOCK_MS, renewed on the way: one push of a name at a time
+ *     1 lock       tamis:{NAME}:push = plan, for TAMIS__LOCK_MS, renewed on the way: one push of a name at a time
  *     2 announce   HSET tamis:{NAME} pushing = plan
  *     3 make       partitions of a new generation: zeros, and the footers behind
  *     4 fill       SETRANGE of chunks, then a look whether each is there
@@ -25,7 +25,7 @@
 #include "store/redis/bitmap_move.h"
 #include "store/redis/layout_tamis.h"
 
-enum { LOCK_MS = 60000, LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
+enum { LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
 
 typedef struct push {
     const tamis_filter *filter; /* NULL: an empty one */
@@ -39,41 +39,12 @@ typedef struct push {
     bool is_switching; /* the switch was asked for, and perhaps made */
 } push;
 
-/* ---- single commands on the hash and the lock ---- */
-
 static tamis_status expire_key(const push *p, const char *key, size_t size, uint64_t ms, tamis_error *err) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, ms);
     const tamis_key words[] = {
         tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), {key, size}, tamis__redis_word(digits)};
     return tamis__redis_command(p->at, words, ms > 0 ? 3 : 2, NULL, err);
-}
-
-static tamis_status busy(const push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_BUSY, 0,
-                       "redis %s: %s: another push of it is under way, or ended less than a minute ago "
-                       "without saying so; wait for it, and push again",
-                       p->at->redis->to.shown, p->at->uri->shown);
-}
-
-static tamis_status check_lock(const push *p, tamis_error *err) {
-    char holder[TAMIS__REDIS_PLAN];
-    size_t size;
-    const tamis_key words[] = {tamis__redis_word("GET"), {p->lock, p->lock_size}};
-    tamis_status status = tamis__redis_get(p->at, words, 2, holder, sizeof holder, &size, err);
-    if (status != TAMIS_OK)
-        return status;
-    return size == strlen(p->plan) && memcmp(holder, p->plan, size) == 0 ? TAMIS_OK : busy(p, err);
-}
-
-/* The answer to SET does not say whether it was ours already, after a connection that was lost: the value does. */
-static tamis_status take_lock(const push *p, tamis_error *err) {
-    char ms[24];
-    snprintf(ms, sizeof ms, "%d", LOCK_MS);
-    const tamis_key words[] = {tamis__redis_word("SET"), {p->lock, p->lock_size}, tamis__redis_word(p->plan),
-                               tamis__redis_word("NX"),  tamis__redis_word("PX"), tamis__redis_word(ms)};
-    tamis_status status = tamis__redis_command(p->at, words, 6, NULL, err);
-    return status == TAMIS_OK ? check_lock(p, err) : status;
 }
 
 /* ---- steps ---- */
@@ -103,9 +74,7 @@ static tamis_status name_it(push *p, tamis_error *err) {
     tamis_status status = tamis__generation_new(p->at, err);
     tamis__told_write(p->made, p->plan);
     p->hash_size = tamis__config_name(p->at, p->hash);
-    memcpy(p->lock, p->hash, p->hash_size);
-    memcpy(p->lock + p->hash_size, ":push", 5);
-    p->lock_size = p->hash_size + 5;
+    p->lock_size = tamis__lock_name(p->at, p->lock);
     return status;
 }
 
@@ -163,7 +132,7 @@ static tamis_status upload(const push *p, tamis_error *err) {
                                 .key_name = tamis__partition_name,
                                 .renewed = p->lock,
                                 .renewed_size = p->lock_size,
-                                .renewed_ms = LOCK_MS,
+                                .renewed_ms = TAMIS__LOCK_MS,
                                 .progress = p->options->progress,
                                 .context = p->options->context};
     return tamis__upload_run(&bits, err);
@@ -184,7 +153,7 @@ static tamis_status fill(const push *p, tamis_error *err) {
 /* What is there by now is what is replaced: somebody may have made or dropped it meanwhile. */
 static tamis_status switch_over(push *p, tamis_error *err) {
     char state[TAMIS__REDIS_STATE];
-    tamis_status status = check_lock(p, err);
+    tamis_status status = tamis__lock_check(p->at, p->plan, err);
     if (status == TAMIS_OK)
         status = tamis__config_find(p->at, &p->config, err);
     if (status != TAMIS_OK)
@@ -213,23 +182,22 @@ static tamis_status retire(const push *p, tamis_error *err) {
 static void leave(const push *p, bool done) {
     const tamis_key announced[] = {
         tamis__redis_word("HDEL"), {p->hash, p->hash_size}, tamis__redis_word("pushing")};
-    const tamis_key lock[] = {tamis__redis_word("DEL"), {p->lock, p->lock_size}};
     if (!p->is_switching) /* nobody but us knows of these */
         (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
-    if (check_lock(p, NULL) != TAMIS_OK)
+    if (tamis__lock_check(p->at, p->plan, NULL) != TAMIS_OK)
         return;
     if (done || !p->is_switching)
         (void)tamis__redis_command(p->at, announced, 3, NULL, NULL);
-    (void)tamis__redis_command(p->at, lock, 2, NULL, NULL);
+    (void)tamis__lock_leave(p->at, NULL);
 }
 
 /* `stands`: NULL, or the plan that has to stand. */
 static tamis_status replace(push *p, const char *stands, tamis_error *err) {
-    tamis_status status = take_lock(p, err);
+    tamis_status status = tamis__lock_take(p->at, p->plan, err);
     if (status == TAMIS_OK)
         status = announce(p, err);
     if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
-        status = busy(p, err);
+        status = tamis__lock_busy(p->at, err);
     if (status == TAMIS_OK)
         status = fill(p, err);
     if (status == TAMIS_OK)
