@@ -45,6 +45,7 @@ typedef struct tamis__config {
     char plan[TAMIS__REDIS_PLAN], state[TAMIS__REDIS_STATE];
     char before[TAMIS__REDIS_PLAN];  /* what the last push replaced, */
     char pushing[TAMIS__REDIS_PLAN]; /* and what the one under way makes */
+    char next[TAMIS__REDIS_PLAN];    /* what is added goes into this generation too: see redis_push.c */
     char target[TAMIS__REDIS_NAME];  /* the name has an alias: this is of the filter that it stands for */
     size_t target_size;
 } tamis__config;
@@ -102,6 +103,10 @@ tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err);
 /* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the
  * partitions asked for, or into those of `old` where there is one. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *old, tamis_error *err);
+/* Makes the partitions of `there` hold what the one in memory holds as well. lock: NULL, or a key that is given more time
+ * on the way. */
+tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const tamis_key *lock,
+                          tamis_error *err);
 /* Replaces what is there by an empty one of the same plan. TAMIS_E_BUSY: somebody else replaces it. */
 tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err);
 

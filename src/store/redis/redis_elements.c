@@ -392,8 +392,17 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, b
         all.asked =
             (tamis__asked){asked->keys ? asked->keys + *done : NULL,
                            asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
-        status = ask_some(&all, answers ? answers + *done : NULL, &some, fresh, err);
-        *done += some;
+        uint64_t some_fresh = 0;
+        bool again = false;
+        status = ask_some(&all, answers ? answers + *done : NULL, &some, &some_fresh, err);
+        if (adds && status == TAMIS_OK && some > 0 && at->layout->mirror)
+            status = at->layout->mirror(filter, &all.asked, &again, err);
+        if (status != TAMIS_OK && adds && at->layout->mirror && *at->next_text)
+            some = 0; /* what is not where it has to be besides has no answer */
+        if (!again) {
+            *fresh += some > 0 ? some_fresh : 0;
+            *done += some;
+        }
     }
     return status;
 }

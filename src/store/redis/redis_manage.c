@@ -126,10 +126,13 @@ static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *c
                              tamis__redis_word(config->plan)};
     if (status == TAMIS_OK && *config->plan)
         status = tamis__redis_command(at, put, 4, NULL, err);
-    const tamis_key hide[] = {
-        tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("plan"), tamis__redis_word("state")};
+    const tamis_key hide[] = {tamis__redis_word("HDEL"),
+                              {name, size},
+                              tamis__redis_word("plan"),
+                              tamis__redis_word("state"),
+                              tamis__redis_word("next")};
     if (status == TAMIS_OK)
-        status = tamis__redis_command(at, hide, 4, NULL, err);
+        status = tamis__redis_command(at, hide, 5, NULL, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config->plan, -1, err);
     if (status == TAMIS_OK)
