@@ -247,6 +247,29 @@ TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis 
  * Both have the same bits, probes, scheme, seed and secret: TAMIS_E_MISMATCH. */
 TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err);
 
+/*
+ * Makes a filter of layout tamis anew in another size while it is used, without losing an add. Bits do not tell their keys,
+ * so that the keys have to come once more:
+ *
+ *     begin    from here on what anyone adds is in what is there and in what is made (clients that know field next of
+ *              docs/REDIS-LAYOUT.md: those of this library do)
+ *     then     put all keys that were added before into a filter in memory, of the plan and hasher of `like`
+ *     end      what is made holds those as well, and takes the place at once, as a push does
+ *
+ * Until the end an add takes two round trips more. `like` may be the filter itself that goes to the end. A push, drop or
+ * resize of another between ends this one: TAMIS_E_MISMATCH. One that was stopped goes on to cost those round trips until
+ * the next of them. TAMIS_E_ABSENT: there is no filter; TAMIS_E_UNSUPPORTED: another layout, kind or scheme; the rest as of
+ * push.
+ *
+ * *resize is the caller's until tamis_redis_resize_end, which lets go of it also where it fails; with filter NULL it gives
+ * up. What was there is as it was then.
+ */
+typedef struct tamis_redis_resize tamis_redis_resize;
+TAMIS_API tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
+                                                tamis_redis *redis, const char *name, tamis_error *err);
+TAMIS_API tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filter *filter,
+                                              tamis_error *err);
+
 /* Makes `name` stand for the filter `target`, both of layout tamis, for handles that are open too; or with target NULL for
  * none any more. TAMIS_E_ABSENT: there is no such target; TAMIS_E_MISMATCH: the name is a filter itself, or the target an
  * alias. */
@@ -254,7 +277,7 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
                                          tamis_error *err);
 
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
- * A layout that keeps no parameters needs those of opening. TAMIS_E_ABSENT: there is none. */
+ * A layout that keeps no parameters needs those of opening. TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its

@@ -197,6 +197,13 @@ for who in "${clients[@]}"; do
     make_small && found "$who" small dropped redis_ask del 'tamis:{small}'
     make_small && found "$who" small dropped redis_ask del 'tamis:{small}' "$bits"
     make_small && found "$who" small 'replaced|no plan' redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
+    # Who cannot add to what is made in another size as well refuses to add.
+    if [ "$who" != c ]; then
+        make_small
+        redis_ask hset 'tamis:{small}' next x >/dev/null
+        client "$who" small add <"$work/keys" 2>&1 | grep -q resized || fail "$who: adds beside a resize"
+        client "$who" small contains <"$work/keys" >/dev/null || fail "$who: does not ask beside a resize"
+    fi
     # A maker that stopped early, or wrote his mark late: the next one goes on.
     for state in '' 'ready 0000000000000000'; do
         make_small

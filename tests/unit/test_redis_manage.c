@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/system.h"
 #include "support/redis_filters.h"
 
 static void push(const char *name, uint64_t expect, size_t from, size_t count) {
@@ -137,6 +138,40 @@ static void a_batch_is_of_one_filter_while_an_alias_switches(void **state) {
     tamis_filter_free(other);
 }
 
+/* Before each of the first two pipelines of adds the alias stands for the other filter again. */
+static ssize_t (*send_on)(int fd, const void *bytes, size_t size);
+static int flips;
+
+static ssize_t flip_and_send(int fd, const void *bytes, size_t size) {
+    if (flips < 2 && memmem(bytes, size, "BITFIELD", 8))
+        redis_server_ask(&server, "HSET tamis:{a} alias %s", flips++ == 0 ? "other" : "one");
+    return send_on(fd, bytes, size);
+}
+
+/* The batch has added its keys to the first filter by then, and asks it once more: it cannot know. */
+static void an_alias_that_comes_back_within_a_batch_leaves_answers_unknown(void **state) {
+    (void)state;
+    begin();
+    push("one", 1000, 0, 10);
+    push("other", 1000, 0, 10);
+    OK(tamis_redis_alias(redis, "a", "one", &err));
+    tamis_filter *handle = open_filter("a");
+    tamis_answer answers[20];
+    flips = 0;
+    send_on = tamis__sys.send;
+    tamis__sys.send = flip_and_send;
+    const tamis_status status = tamis_filter_add_many(handle, keys, 20, answers, NULL, &err);
+    tamis__sys.send = send_on;
+    OK(status);
+    assert_int_equal(flips, 2);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(answers[i], TAMIS_UNKNOWN);
+    OK(tamis_filter_add_many(handle, keys, 20, answers, NULL, &err));
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(answers[i], TAMIS_SEEN);
+    tamis_filter_free(handle);
+}
+
 /* ---- drop ---- */
 
 static void drop_leaves_nothing(void **state) {
@@ -176,6 +211,32 @@ static void drop_ends_what_a_drop_that_was_killed_began(void **state) {
     redis_server_ask(&server, "HDEL tamis:{f} plan state");
     OK(tamis_redis_drop(redis, "f", &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
+static void drop_in_the_middle(void *context, uint64_t done, uint64_t total) {
+    int *times = context;
+    (void)total;
+    if (done > 0 && (*times)++ == 0)
+        FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY, "another push or drop of it is under way");
+}
+
+static void drop_waits_for_a_push(void **state) {
+    (void)state;
+    begin();
+    int times = 0;
+    tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    options.progress = drop_in_the_middle;
+    options.context = &times;
+    push("f?partition=4096", 30000, 0, 1000);
+    tamis_filter *made = make_filter(30000, 0, 2000);
+    OK(tamis_redis_push(made, redis, "f", &options, &err));
+    assert_true(times > 0);
+    tamis_filter *there = open_filter("f");
+    assert_int_equal(count_seen(there, 0, 2000), 2000);
+    OK(tamis_redis_drop(redis, "f", &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    tamis_filter_free(there);
+    tamis_filter_free(made);
 }
 
 static void drop_and_expire_know_layout_java(void **state) {
@@ -307,8 +368,10 @@ int main(void) {
         cmocka_unit_test(an_alias_is_followed_by_open_handles),
         cmocka_unit_test(an_alias_is_made_and_removed),
         cmocka_unit_test(a_batch_is_of_one_filter_while_an_alias_switches),
+        cmocka_unit_test(an_alias_that_comes_back_within_a_batch_leaves_answers_unknown),
         cmocka_unit_test(drop_leaves_nothing),
         cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
+        cmocka_unit_test(drop_waits_for_a_push),
         cmocka_unit_test(drop_and_expire_know_layout_java),
         cmocka_unit_test(drop_and_expire_know_layout_redisson),
         cmocka_unit_test(expire_is_of_all_keys),

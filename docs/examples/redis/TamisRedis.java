@@ -81,10 +81,10 @@ public final class TamisRedis implements AutoCloseable {
             commands.add(adds ? add : List.of("GETRANGE", key(i), start, start + 63));
         }
         for (long i : touched) commands.add(List.of("GETRANGE", key(i), end(i), end(i) + 63));
-        commands.add(List.of("HGET", config, "plan"));
+        commands.add(List.of("HMGET", config, "plan", "next"));
         List<Object> replies = run(commands), footers = replies.subList(keys.length, replies.size() - 1);
-        Object now = replies.get(replies.size() - 1);
-        if (!plan.equals(now)) throw new IOException("the filter was " + (now == null ? "dropped" : "replaced"));
+        Object[] now = (Object[]) replies.get(replies.size() - 1);
+        if (!plan.equals(now[0]) || adds && now[1] != null) throw new IOException(now[0] == null ? "dropped" : "replaced, or resized");
         for (long i : touched)
             if (!footer(i).equals(footers.remove(0))) throw new IOException("the filter is damaged: partition " + i);
         boolean[] answers = new boolean[keys.length];

@@ -73,13 +73,13 @@ final class TamisRedis {
             throw new RuntimeException('redis: ' . ($this->redis->getLastError() ?? 'no answer'));
         return $replies;
     }
-    private function ask(array $places, callable $command): array {
+    private function ask(array $places, callable $command, bool $adds): array {
         $touched = array_unique(array_column($places, 0));
         $footer = fn($i) => ['GETRANGE', $this->key($i), $this->end($i), $this->end($i) + 63];
-        $plan = ['HGET', $this->config, 'plan'];
+        $plan = ['HMGET', $this->config, 'plan', 'next'];
         $replies = $this->run([...array_map($command, $places), ...array_map($footer, $touched), $plan]);
-        if (($plan = array_pop($replies)) !== $this->plan)
-            throw new RuntimeException('the filter was ' . ($plan === false ? 'dropped' : 'replaced') . '; open it anew');
+        if (([$plan, $next] = array_pop($replies))[0] !== $this->plan || ($adds && $next))
+            throw new RuntimeException('the filter was ' . (!$plan ? 'dropped' : 'replaced, or is being resized'));
         foreach (array_reverse($touched) as $i)
             if (array_pop($replies) !== $this->footer($i))
                 throw new RuntimeException("the filter is damaged: partition $i is gone or cut short");
@@ -88,13 +88,13 @@ final class TamisRedis {
     public function add(array $keys): array {
         $set = fn($place) => fn($p) => ['SET', 'u1', $place[1] * 512 + $p, 1];
         return array_map(fn($old) => in_array(0, $old, true), $this->ask(array_map($this->place(...), $keys), fn($place) =>
-            ['BITFIELD', $this->key($place[0]), ...array_merge(...array_map($set($place), $place[2]))]));
+            ['BITFIELD', $this->key($place[0]), ...array_merge(...array_map($set($place), $place[2]))], true));
     }
     public function contains(array $keys): array {
         $places = array_map($this->place(...), $keys);
         $get = fn($place) => ['GETRANGE', $this->key($place[0]), $place[1] * 64, $place[1] * 64 + 63];
         $has = fn($bits, $p) => (ord($bits[$p >> 3]) & 0x80 >> ($p & 7)) !== 0;
         return array_map(fn($bits, $place) => !in_array(false, array_map(fn($p) => $has($bits, $p), $place[2]), true),
-            $this->ask($places, $get), $places);
+            $this->ask($places, $get, false), $places);
     }
 }

@@ -62,12 +62,12 @@ class TamisRedis:
             command(batch, *place)
         for i in touched:
             batch.getrange(self.keys[i], self.end(i), self.end(i) + 63)
-        batch.hget(self.config, "plan")
+        batch.hmget(self.config, "plan", "next")
         for key in [self.config, *self.keys] if renew and self.ttl_ms else ():
             batch.pexpire(key, self.ttl_ms)
         replies = batch.execute()
-        if (plan := replies[len(places) + len(touched)]) != self.plan:
-            raise LookupError("the filter was " + ("dropped" if plan is None else "replaced") + "; open it anew")
+        if (now := replies[len(places) + len(touched)])[0] != self.plan or renew and now[1]:
+            raise LookupError("the filter was " + ("dropped" if now[0] is None else "replaced, or is being resized"))
         for i, footer in zip(touched, replies[len(places):]):
             if footer != self.footer(i):
                 raise LookupError(f"the filter is damaged: partition {i} is gone or cut short")

@@ -334,9 +334,12 @@ static tamis_status gone(const tamis__redis_filter *at, tamis_error *err) {
                        at->redis->to.shown, at->uri->named);
 }
 
+static bool has_target(const tamis__redis_filter *at, const tamis__config *config) {
+    return at->target_size == config->target_size && memcmp(at->target, config->target, at->target_size) == 0;
+}
+
 static bool is_same(const tamis__redis_filter *at, const tamis__config *config) {
-    return strcmp(at->plan_text, config->plan) == 0 && at->target_size == config->target_size &&
-           memcmp(at->target, config->target, at->target_size) == 0;
+    return strcmp(at->plan_text, config->plan) == 0 && has_target(at, config);
 }
 
 /* Becomes the filter that has the name now. A handle is used by one thread at a time, so a question may do that too. */
@@ -382,8 +385,7 @@ static tamis_status look_again(tamis__redis_filter *at, tamis_error *err) {
     if (status != TAMIS_OK || is_same(at, &config))
         return status;
     at->replaced = true;
-    at->retired = config.target_size == at->target_size &&
-                  memcmp(config.target, at->target, at->target_size) == 0 && retires(at, config.plan);
+    at->retired = has_target(at, &config) && retires(at, config.plan);
     return TAMIS_OK;
 }
 
@@ -464,7 +466,7 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
         (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !(at->renewed || at->is_family))))
         return false; /* a family's members are made one after the other, and it outlives them all */
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
-    tamis__link_command(link, i == CHECK_PLAN ? 4 : 3);
+    tamis__link_command(link, i == CHECK_PLAN ? 5 : 3);
     tamis__link_text(link, i == CHECK_PLAN ? "HMGET" : i == CHECK_ALIAS ? "HGET" : "PEXPIRE");
     tamis__link_word(link, name, size);
     if (i == CHECK_PLAN)
@@ -473,6 +475,8 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
         tamis__link_number(link, (int64_t)at->ttl_ms);
     else
         tamis__link_text(link, "alias");
+    if (i == CHECK_PLAN)
+        tamis__link_text(link, "next");
     return true;
 }
 
@@ -488,10 +492,11 @@ static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *bat
 }
 
 static tamis_status take_plan(tamis__redis_filter *at, const tamis__reply *reply, tamis_error *err) {
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 2 ||
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 3 ||
         (reply->items[0].type != TAMIS__REPLY_STRING && reply->items[0].type != TAMIS__REPLY_NIL))
         return tamis__redis_strange(at, err);
-    const tamis__reply *plan = &reply->items[0];
+    const tamis__reply *plan = &reply->items[0], *next = &reply->items[2];
+    snprintf(at->next_text, sizeof at->next_text, "%s", next->type == TAMIS__REPLY_STRING ? next->text : "");
     const char *text = plan->type == TAMIS__REPLY_STRING ? plan->text : "";
     const bool stands = strcmp(text, at->plan_text) == 0;
     at->replaced = at->replaced || !stands || reply->items[1].type != TAMIS__REPLY_NIL;
@@ -516,6 +521,60 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
         return tamis__redis_strange(at, err);
     if (!tamis__footer_is(at, (uint32_t)i, reply) && !at->cut_from)
         at->cut_from = (uint32_t)i + 1;
+    return TAMIS_OK;
+}
+
+/* ---- what is to take its place: see redis_push.c ---- */
+
+static const tamis__layout layout_next = {
+    .name = "tamis", .has_blocks = true, .place = place, .key_name = tamis__partition_name};
+
+static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *asked, tamis_error *err) {
+    tamis_filter copy = *filter;
+    tamis__redis_filter at = *tamis__redis_of(filter);
+    tamis__told told;
+    size_t done;
+    tamis_status status = tamis__told_read(&at, at.next_text, &told, err);
+    if (status != TAMIS_OK)
+        return status;
+    copy.body = &at;
+    copy.plan.bits = told.bits;
+    copy.plan.probes = (uint32_t)told.probes;
+    at.layout = &layout_next;
+    at.generation = told.generation;
+    at.ttl_ms = 0; /* until it takes the place */
+    at.doubts = (tamis__doubts){0};
+    at.tracer = NULL;
+    tamis__partitions_set(&copy, told.partition);
+    status = tamis__redis_add(&copy, asked, NULL, &done, err);
+    tamis__doubts_release(&at.doubts, &filter->allocator); /* what fails here is kept by the batch that it is of */
+    return status;
+}
+
+/* Where it has taken the place by then, the batch is asked again there; where nobody makes it any more, an add may have
+ * made partitions of it anew. */
+static tamis_status mirror(const tamis_filter *filter, const tamis__asked *asked, bool *again,
+                           tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__config config = {.next = ""};
+    while (*at->next_text && strcmp(at->next_text, at->plan_text) != 0) {
+        tamis_status status = add_to_next(filter, asked, err);
+        if (status == TAMIS_OK)
+            status = tamis__config_find(at, &config, err);
+        if (status == TAMIS_OK && has_target(at, &config) && strcmp(config.next, at->next_text) != 0 &&
+            strcmp(config.plan, at->next_text) != 0)
+            status = tamis__told_expire(at, at->next_text, TAMIS__GRACE_MS, err);
+        if (status != TAMIS_OK)
+            return status;
+        *again = !is_same(at, &config);
+        if (*again) {
+            at->followed += 2; /* it has them already, perhaps of this batch */
+            return follow(filter, err);
+        }
+        if (strcmp(config.next, at->next_text) == 0)
+            return TAMIS_OK;
+        memcpy(at->next_text, config.next, sizeof at->next_text);
+    }
     return TAMIS_OK;
 }
 
@@ -615,6 +674,7 @@ const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .check_slot = check_slot,
                                            .check_take = check_take,
                                            .settle = settle,
+                                           .mirror = mirror,
                                            .refresh = refresh,
                                            .bytes_in = bytes_in,
                                            .estimate = estimate,

@@ -46,6 +46,7 @@ typedef struct tamis__config {
     char plan[TAMIS__REDIS_PLAN], state[TAMIS__REDIS_STATE];
     char before[TAMIS__REDIS_PLAN];  /* what the last push replaced, */
     char pushing[TAMIS__REDIS_PLAN]; /* and what the one under way makes */
+    char next[TAMIS__REDIS_PLAN];    /* what is added goes into this generation too: see redis_push.c */
     char target[TAMIS__REDIS_NAME];  /* the name has an alias: this is of the filter that it stands for */
     size_t target_size;
 } tamis__config;
@@ -87,11 +88,26 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
  * that was late may leave, says nothing. */
 void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]);
 
+/* ---- who replaces or drops it: see redis_lock.c ---- */
+
+enum { TAMIS__LOCK_MS = 60000 };
+
+size_t tamis__lock_name(const tamis__redis_filter *at, char *to);
+/* For TAMIS__LOCK_MS, or longer where the key is given more. TAMIS_E_BUSY: another holds it, or by now does. */
+tamis_status tamis__lock_take(tamis__redis_filter *at, const char *holder, tamis_error *err);
+tamis_status tamis__lock_check(tamis__redis_filter *at, const char *holder, tamis_error *err);
+tamis_status tamis__lock_leave(tamis__redis_filter *at, tamis_error *err);
+tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err);
+
 /* ---- for push, which makes a filter of the same name anew ---- */
 
 /* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the
  * partitions asked for, or into those of `old` where there is one. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *old, tamis_error *err);
+/* Makes the partitions of `there` hold what the one in memory holds as well. lock: NULL, or a key that is given more time
+ * on the way. */
+tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const tamis_key *lock,
+                          tamis_error *err);
 /* Replaces what is there by an empty one of the same plan. TAMIS_E_BUSY: somebody else replaces it. */
 tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err);
 

@@ -40,6 +40,7 @@ typedef struct batch {
     uint16_t *slots;       /* of each, where there are several */
     bool cut;              /* a block was not whole */
     bool again;            /* all of it is to be asked again: see settle */
+    bool lacks_mirror;     /* see mirror */
     bool denied;           /* see tamis__exchange */
     size_t elements;       /* commands of elements */
     size_t checks;         /* and of the layout */
@@ -270,8 +271,9 @@ static tamis_status take_element(batch *all, size_t element, uint32_t number, co
     all->left[element]--;
     if (!has_all && (!all->adds || is_deciding(all, element, number)))
         *answer = TAMIS_FRESH;
-    else if (*answer == TAMIS_SEEN && (!has_all || (again && all->adds)))
-        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, or somebody else's now */
+    else if (*answer == TAMIS_SEEN && (!has_all || ((again || all->at->followed > 1) && all->adds)))
+        *answer =
+            TAMIS_UNKNOWN; /* perhaps these bits are its own, also of an alias that came back, or somebody else's now */
     return TAMIS_OK;
 }
 
@@ -351,6 +353,16 @@ static tamis_status settle(batch *all, tamis_error *err) {
                : TAMIS_OK;
 }
 
+/* What is not where it has to be besides has no answer. */
+static tamis_status mirror(batch *all, tamis_error *err) {
+    const tamis__layout *layout = all->at->layout;
+    if (!all->adds || all->asked.count == 0 || !layout->mirror)
+        return TAMIS_OK;
+    tamis_status status = layout->mirror(all->filter, &all->asked, &all->again, err);
+    all->lacks_mirror = status != TAMIS_OK;
+    return status;
+}
+
 static tamis_status run_batch(batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
@@ -378,7 +390,8 @@ static tamis_status run_batch(batch *all, tamis_error *err) {
             "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
             "writes to its keys",
             at->redis->to.shown, at->uri->named);
-    return end_endless(all, err);
+    status = mirror(all, err);
+    return status == TAMIS_OK && !all->again ? end_endless(all, err) : status;
 }
 
 /* The first of them that are answered. */
@@ -392,7 +405,8 @@ static size_t answered(const batch *all) {
 /* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
  * pass. A server that cannot be reached is not waited for once more. */
 static bool is_moot(batch *all, tamis_status status) {
-    if (status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
+    if (all->lacks_mirror || status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH ||
+        status == TAMIS_E_ABSENT)
         return true;
     if (status == TAMIS_OK || all->checks == 0)
         return all->again;

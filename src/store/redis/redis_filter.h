@@ -62,6 +62,9 @@ typedef struct tamis__layout {
      * whole batch is to be asked again. */
     tamis_status (*settle)(const tamis_filter *filter, const tamis__touched *batch, bool *again,
                            tamis_error *err);
+    /* NULL, or after a batch of adds that is answered: puts them where they have to be besides. *again: see settle. */
+    tamis_status (*mirror)(const tamis_filter *filter, const tamis__asked *asked, bool *again,
+                           tamis_error *err);
     /* NULL, or before each batch: sees to it that what is known of the filter is not too old. */
     tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
     /* The bytes of a Redis key that are bits of the filter, from its first on; all keys but the last have as many, and bit
@@ -91,6 +94,7 @@ struct tamis__redis_filter {
     uint64_t partition;                /* layout tamis: blocks of a Redis key; php3: bits */
     uint64_t share;                    /* layout php3: bits of a server */
     char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash, from here on as well */
+    char next_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stood there as next; empty: nothing */
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
     char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */

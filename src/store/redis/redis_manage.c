@@ -3,7 +3,7 @@
 /*
  * Filters as wholes: alias, drop, expire.
  *
- * A drop first moves the plan to `before`, by which nobody finds it any more and the next drop or push does should this one
+ * A drop holds the lock of a push. It first moves the plan to `before`, by which nobody finds it any more and the next drop or push does should this one
  * be killed, then removes the partitions, then the fields. The hash ends with its last field; one who makes the filter anew
  * meanwhile keeps his.
  */
@@ -116,34 +116,64 @@ static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK && removed == 0 && config <= 0 ? absent(at, err) : status;
 }
 
-static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
-    tamis__config config;
+static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *config, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     const size_t size = tamis__alias_name(at, name);
-    tamis_status status = tamis__config_own(at, &config, err);
-    const bool is_alias = config.target_size > 0;
-    if (status == TAMIS_OK && !is_alias && !*config.plan && !*config.before && !*config.pushing)
-        return absent(at, err);
-    const tamis_key alias[] = {tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("alias")};
-    if (status == TAMIS_OK && is_alias)
-        return tamis__redis_command(at, alias, 3, NULL, err);
-    if (status == TAMIS_OK)
-        status = tamis__told_expire(at, config.before, -1, err);
-    const tamis_key put[] = {
-        tamis__redis_word("HSET"), {name, size}, tamis__redis_word("before"), tamis__redis_word(config.plan)};
-    if (status == TAMIS_OK && *config.plan)
+    tamis_status status = tamis__told_expire(at, config->before, -1, err);
+    const tamis_key put[] = {tamis__redis_word("HSET"),
+                             {name, size},
+                             tamis__redis_word("before"),
+                             tamis__redis_word(config->plan)};
+    if (status == TAMIS_OK && *config->plan)
         status = tamis__redis_command(at, put, 4, NULL, err);
-    const tamis_key hide[] = {
-        tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("plan"), tamis__redis_word("state")};
+    const tamis_key hide[] = {tamis__redis_word("HDEL"),
+                              {name, size},
+                              tamis__redis_word("plan"),
+                              tamis__redis_word("state"),
+                              tamis__redis_word("next")};
     if (status == TAMIS_OK)
-        status = tamis__redis_command(at, hide, 4, NULL, err);
+        status = tamis__redis_command(at, hide, 5, NULL, err);
     if (status == TAMIS_OK)
-        status = tamis__told_expire(at, config.plan, -1, err);
+        status = tamis__told_expire(at, config->plan, -1, err);
     if (status == TAMIS_OK)
-        status = tamis__told_expire(at, config.pushing, -1, err);
+        status = tamis__told_expire(at, config->pushing, -1, err);
     const tamis_key end[] = {
         tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("before"), tamis__redis_word("pushing")};
     return status == TAMIS_OK ? tamis__redis_command(at, end, 4, NULL, err) : status;
+}
+
+static bool is_left(const tamis__config *config) {
+    return *config->plan || *config->before || *config->pushing;
+}
+
+/* No push makes or switches meanwhile: what is there when the lock was taken is all there is. */
+static tamis_status drop_locked(tamis__redis_filter *at, tamis_error *err) {
+    tamis__config config;
+    char holder[32];
+    tamis_status status = tamis__generation_new(at, err);
+    snprintf(holder, sizeof holder, "drop %016" PRIx64, at->generation);
+    if (status == TAMIS_OK)
+        status = tamis__lock_take(at, holder, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__config_own(at, &config, err);
+    if (status == TAMIS_OK)
+        status = is_left(&config) ? remove_tamis(at, &config, err) : absent(at, err);
+    const tamis_status left = tamis__lock_leave(at, status == TAMIS_OK ? err : NULL);
+    return status == TAMIS_OK ? left : status;
+}
+
+static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
+    tamis__config config;
+    char name[TAMIS__REDIS_KEY];
+    const tamis_key alias[] = {
+        tamis__redis_word("HDEL"), {name, tamis__alias_name(at, name)}, tamis__redis_word("alias")};
+    tamis_status status = tamis__config_own(at, &config, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (config.target_size > 0)
+        return tamis__redis_command(at, alias, 3, NULL, err);
+    return is_left(&config) ? drop_locked(at, err) : absent(at, err);
 }
 
 tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err) {

@@ -3,13 +3,18 @@
 /*
  * A filter in memory to a server, layout tamis:
  *
- *     1 lock       tamis:{NAME}:push = plan, for LOCK_MS, renewed on the way: one push of a name at a time
+ *     1 lock       tamis:{NAME}:push = plan, for TAMIS__LOCK_MS, renewed on the way: one push of a name at a time
  *     2 announce   HSET tamis:{NAME} pushing = plan
  *     3 make       partitions of a new generation: zeros, and the footers behind
  *     4 fill       SETRANGE of chunks, then a look whether each is there
  *     5 look       whether all footers are there
  *     6 switch     HSET tamis:{NAME} plan = ours, state = ready G, before = what was there
  *     7 retire     partitions of what was there expire in TAMIS__GRACE_MS
+ *
+ * A resize leaves step 4 to the end. Between 3 and that the plan stands in field next as well, and whoever adds adds to both
+ * (mirror in layout_tamis.c): an add whose batch did not see it there was carried out before, and has to be among the keys
+ * that come in step 4. Those are united with what is there by then. The lock is held at both ends only; whoever takes it
+ * between removes the field, and the resize finds that it has lost.
  *
  * Invariants: (1) footers are written before the first chunk is, and never again: a partition that was lost on the way
  * has none for ever, whatever was written to it after. (2) Every generation that has partitions stands in plan, before or
@@ -25,7 +30,7 @@
 #include "store/redis/bitmap_move.h"
 #include "store/redis/layout_tamis.h"
 
-enum { LOCK_MS = 60000, LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
+enum { LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
 
 typedef struct push {
     const tamis_filter *filter; /* NULL: an empty one */
@@ -37,9 +42,8 @@ typedef struct push {
     size_t hash_size, lock_size;
     const tamis_redis_push_options *options;
     bool is_switching; /* the switch was asked for, and perhaps made */
+    bool has_lost;     /* what is announced is another's by now */
 } push;
-
-/* ---- single commands on the hash and the lock ---- */
 
 static tamis_status expire_key(const push *p, const char *key, size_t size, uint64_t ms, tamis_error *err) {
     char digits[24];
@@ -47,33 +51,6 @@ static tamis_status expire_key(const push *p, const char *key, size_t size, uint
     const tamis_key words[] = {
         tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), {key, size}, tamis__redis_word(digits)};
     return tamis__redis_command(p->at, words, ms > 0 ? 3 : 2, NULL, err);
-}
-
-static tamis_status busy(const push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_BUSY, 0,
-                       "redis %s: %s: another push of it is under way, or ended less than a minute ago "
-                       "without saying so; wait for it, and push again",
-                       p->at->redis->to.shown, p->at->uri->named);
-}
-
-static tamis_status check_lock(const push *p, tamis_error *err) {
-    char holder[TAMIS__REDIS_PLAN];
-    size_t size;
-    const tamis_key words[] = {tamis__redis_word("GET"), {p->lock, p->lock_size}};
-    tamis_status status = tamis__redis_get(p->at, words, 2, holder, sizeof holder, &size, err);
-    if (status != TAMIS_OK)
-        return status;
-    return size == strlen(p->plan) && memcmp(holder, p->plan, size) == 0 ? TAMIS_OK : busy(p, err);
-}
-
-/* The answer to SET does not say whether it was ours already, after a connection that was lost: the value does. */
-static tamis_status take_lock(const push *p, tamis_error *err) {
-    char ms[24];
-    snprintf(ms, sizeof ms, "%d", LOCK_MS);
-    const tamis_key words[] = {tamis__redis_word("SET"), {p->lock, p->lock_size}, tamis__redis_word(p->plan),
-                               tamis__redis_word("NX"),  tamis__redis_word("PX"), tamis__redis_word(ms)};
-    tamis_status status = tamis__redis_command(p->at, words, 6, NULL, err);
-    return status == TAMIS_OK ? check_lock(p, err) : status;
 }
 
 /* ---- steps ---- */
@@ -103,9 +80,7 @@ static tamis_status name_it(push *p, tamis_error *err) {
     tamis_status status = tamis__generation_new(p->at, err);
     tamis__told_write(p->made, p->plan);
     p->hash_size = tamis__config_name(p->at, p->hash);
-    memcpy(p->lock, p->hash, p->hash_size);
-    memcpy(p->lock + p->hash_size, ":push", 5);
-    p->lock_size = p->hash_size + 5;
+    p->lock_size = tamis__lock_name(p->at, p->lock);
     return status;
 }
 
@@ -144,11 +119,14 @@ static tamis_status tidy(const push *p, tamis_error *err) {
 }
 
 static tamis_status announce(push *p, tamis_error *err) {
+    const tamis_key next[] = {tamis__redis_word("HDEL"), {p->hash, p->hash_size}, tamis__redis_word("next")};
     const tamis_key words[] = {tamis__redis_word("HSET"),
                                {p->hash, p->hash_size},
                                tamis__redis_word("pushing"),
                                tamis__redis_word(p->plan)};
     tamis_status status = tamis__config_find(p->at, &p->config, err); /* as it is since the lock was taken */
+    if (status == TAMIS_OK && *p->config.next)
+        status = tamis__redis_command(p->at, next, 3, NULL, err);
     if (status == TAMIS_OK)
         status = tidy(p, err);
     if (status == TAMIS_OK)
@@ -163,7 +141,7 @@ static tamis_status upload(const push *p, tamis_error *err) {
                                 .key_name = tamis__partition_name,
                                 .renewed = p->lock,
                                 .renewed_size = p->lock_size,
-                                .renewed_ms = LOCK_MS,
+                                .renewed_ms = TAMIS__LOCK_MS,
                                 .progress = p->options->progress,
                                 .context = p->options->context};
     return tamis__upload_run(&bits, err);
@@ -184,7 +162,7 @@ static tamis_status fill(const push *p, tamis_error *err) {
 /* What is there by now is what is replaced: somebody may have made or dropped it meanwhile. */
 static tamis_status switch_over(push *p, tamis_error *err) {
     char state[TAMIS__REDIS_STATE];
-    tamis_status status = check_lock(p, err);
+    tamis_status status = tamis__lock_check(p->at, p->plan, err);
     if (status == TAMIS_OK)
         status = tamis__config_find(p->at, &p->config, err);
     if (status != TAMIS_OK)
@@ -215,25 +193,26 @@ static tamis_status retire(const push *p, tamis_error *err) {
 /* Where the switch was asked for and no answer came, it may be made yet: what is announced stays so, for the next who has
  * the lock to tidy up. */
 static void leave(const push *p, bool done) {
-    const tamis_key announced[] = {
-        tamis__redis_word("HDEL"), {p->hash, p->hash_size}, tamis__redis_word("pushing")};
-    const tamis_key lock[] = {tamis__redis_word("DEL"), {p->lock, p->lock_size}};
-    if (!p->is_switching) /* nobody but us knows of these */
+    const tamis_key announced[] = {tamis__redis_word("HDEL"),
+                                   {p->hash, p->hash_size},
+                                   tamis__redis_word("pushing"),
+                                   tamis__redis_word("next")};
+    const bool is_ours = tamis__lock_check(p->at, p->plan, NULL) == TAMIS_OK;
+    if (is_ours && !p->has_lost && (done || !p->is_switching))
+        (void)tamis__redis_command(p->at, announced, 4, NULL, NULL);
+    if (!p->is_switching) /* nobody but us knows of these any more */
         (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
-    if (check_lock(p, NULL) != TAMIS_OK)
-        return;
-    if (done || !p->is_switching)
-        (void)tamis__redis_command(p->at, announced, 3, NULL, NULL);
-    (void)tamis__redis_command(p->at, lock, 2, NULL, NULL);
+    if (is_ours)
+        (void)tamis__lock_leave(p->at, NULL);
 }
 
 /* `stands`: NULL, or the plan that has to stand. */
 static tamis_status replace(push *p, const char *stands, tamis_error *err) {
-    tamis_status status = take_lock(p, err);
+    tamis_status status = tamis__lock_take(p->at, p->plan, err);
     if (status == TAMIS_OK)
         status = announce(p, err);
     if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
-        status = busy(p, err);
+        status = tamis__lock_busy(p->at, err);
     if (status == TAMIS_OK)
         status = fill(p, err);
     if (status == TAMIS_OK)
@@ -289,4 +268,143 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
         status = tamis__redis_command(&at, words, 2, &left, err);
     at.ttl_ms = left > 0 ? (uint64_t)left : 0;
     return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
+}
+
+/* ---- resize ---- */
+
+struct tamis_redis_resize {
+    push p;
+    tamis_redis_push_options options;
+    tamis_allocator allocator;
+};
+
+static tamis_status set_next(const push *p, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("HSET"),
+                               {p->hash, p->hash_size},
+                               tamis__redis_word("next"),
+                               tamis__redis_word(p->plan)};
+    tamis_status status = tamis__lock_check(p->at, p->plan, err);
+    return status == TAMIS_OK ? tamis__redis_command(p->at, words, 4, NULL, err) : status;
+}
+
+static tamis_status nothing_there(const push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; build it",
+                       p->at->redis->to.shown, p->at->uri->shown);
+}
+
+static tamis_status begin_resize(push *p, tamis_error *err) {
+    tamis_status status = check_filter(p->filter, err);
+    if (status == TAMIS_OK && p->at->layout != &tamis__layout_tamis)
+        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                             "%s: layout %s cannot be resized while it is used; push another in its place",
+                             p->at->uri->shown, p->at->layout->name);
+    if (status == TAMIS_OK)
+        status = plan_push(p, err);
+    if (status != TAMIS_OK)
+        return status;
+    p->filter = NULL;
+    status = tamis__lock_take(p->at, p->plan, err);
+    if (status == TAMIS_OK)
+        status = announce(p, err);
+    if (status == TAMIS_OK && !*p->config.plan)
+        status = nothing_there(p, err);
+    if (status == TAMIS_OK)
+        status = fill(p, err);
+    if (status == TAMIS_OK)
+        status = set_next(p, err);
+    if (status == TAMIS_OK)
+        return tamis__lock_leave(p->at, err);
+    leave(p, false);
+    return status;
+}
+
+tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
+                                      tamis_redis *redis, const char *name, tamis_error *err) {
+    tamis_redis_resize *made;
+    tamis_status status = tamis__filter_check_local(like, "resize", err);
+    if (status != TAMIS_OK)
+        return status;
+    made = tamis__alloc(&like->allocator, sizeof *made, _Alignof(tamis_redis_resize));
+    if (!made)
+        return tamis__fail_nomem(err, "redis", sizeof *made);
+    made->allocator = like->allocator;
+    made->options = (tamis_redis_push_options)TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    made->p = (push){.filter = like, .options = &made->options};
+    status = tamis__redis_name(&made->p.made, redis, name, &like->allocator, err);
+    if (status == TAMIS_OK) {
+        made->p.at = tamis__redis_of(made->p.made);
+        status = begin_resize(&made->p, err);
+    }
+    if (status == TAMIS_OK) {
+        *resize = made;
+        return TAMIS_OK;
+    }
+    tamis_filter_free(made->p.made);
+    tamis__free(&like->allocator, made, sizeof *made);
+    return status;
+}
+
+/* It expires when what it replaces would have, where the URI says nothing. */
+static tamis_status keep_expiry(const push *p, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("PTTL"), {p->hash, p->hash_size}};
+    int64_t left = 0;
+    if (p->at->ttl_ms > 0)
+        return TAMIS_OK;
+    tamis_status status = tamis__redis_command(p->at, words, 2, &left, err);
+    p->at->ttl_ms = left > 0 ? (uint64_t)left : 0;
+    return status;
+}
+
+static tamis_status finish_resize(push *p, const tamis_filter *filter, tamis_error *err) {
+    const tamis_key lock = {p->lock, p->lock_size};
+    tamis_status status = tamis__unite(p->made, filter, &lock, err);
+    if (status == TAMIS_OK)
+        status = tamis__footers_check(p->made, err);
+    if (status == TAMIS_OK)
+        status = keep_expiry(p, err);
+    if (status == TAMIS_OK)
+        status = switch_over(p, err);
+    return status == TAMIS_OK ? retire(p, err) : status;
+}
+
+static tamis_status end_resize(push *p, const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = tamis__lock_take(p->at, p->plan, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__config_find(p->at, &p->config, err);
+    p->has_lost = status != TAMIS_OK || strcmp(p->config.next, p->plan) != 0;
+    if (status == TAMIS_OK && p->has_lost)
+        status =
+            tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                        "redis %s: %s: was replaced, dropped or resized by another meanwhile, and stays so; "
+                        "resize it again",
+                        p->at->redis->to.shown, p->at->uri->shown);
+    if (status == TAMIS_OK && filter)
+        status = finish_resize(p, filter, err);
+    leave(p, status == TAMIS_OK && filter);
+    return status;
+}
+
+tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filter *filter,
+                                    tamis_error *err) {
+    if (!resize)
+        return TAMIS_OK;
+    const tamis_allocator allocator = resize->allocator;
+    tamis_status status = filter ? tamis__filter_check_local(filter, "resize", err) : TAMIS_OK;
+    if (filter && status != TAMIS_OK)
+        (void)end_resize(&resize->p, NULL, NULL);
+    if (filter && status == TAMIS_OK) {
+        tamis__filter_keep(filter);
+        status = tamis_filter_verify(filter, err);
+        if (status == TAMIS_OK)
+            status = end_resize(&resize->p, filter, err);
+        else
+            (void)end_resize(&resize->p, NULL, NULL);
+        tamis__filter_let_go(filter);
+    }
+    if (!filter)
+        status = end_resize(&resize->p, NULL, err);
+    tamis_filter_free(resize->p.made);
+    tamis__free(&allocator, resize, sizeof *resize);
+    return status;
 }

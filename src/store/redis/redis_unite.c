@@ -78,11 +78,15 @@ static tamis_status check_alike(const tamis_filter *there, const tamis_filter *f
 
 /* `aside` is the handle of the strings beside the partitions of `there`. */
 static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tamis_filter *from,
-                             tamis_error *err) {
+                             const tamis_key *lock, tamis_error *err) {
     size_t count;
     uniting both = {tamis__redis_of(there), tamis__redis_of(aside)};
-    const tamis__upload upload = {
-        .there = aside, .words = tamis__bloom_words(from, &count), .key_name = tamis__aside_name};
+    const tamis__upload upload = {.there = aside,
+                                  .words = tamis__bloom_words(from, &count),
+                                  .key_name = tamis__aside_name,
+                                  .renewed = lock ? lock->data : NULL,
+                                  .renewed_size = lock ? lock->size : 0,
+                                  .renewed_ms = TAMIS__LOCK_MS};
     const tamis__exchange or = {.count = both.at->keys,
                                 .context = &both,
                                 .ask = put_or,
@@ -105,7 +109,8 @@ static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tam
     return status == TAMIS_OK ? removed : status;
 }
 
-static tamis_status unite_once(tamis_filter *there, const tamis_filter *from, bool *again, tamis_error *err) {
+tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const tamis_key *lock,
+                          tamis_error *err) {
     tamis_filter copy = *there;
     tamis__redis_filter at = *tamis__redis_of(there);
     uint32_t random;
@@ -117,7 +122,11 @@ static tamis_status unite_once(tamis_filter *there, const tamis_filter *from, bo
                            at.uri->shown);
     snprintf(at.aside, sizeof at.aside, "unite-%08" PRIx32, random);
     copy.body = &at;
-    status = unite_by(there, &copy, from, err);
+    return unite_by(there, &copy, from, lock, err);
+}
+
+static tamis_status unite_once(tamis_filter *there, const tamis_filter *from, bool *again, tamis_error *err) {
+    tamis_status status = tamis__unite(there, from, NULL, err);
     return status == TAMIS_OK ? tamis__redis_check(there, true, again, err) : status;
 }
 

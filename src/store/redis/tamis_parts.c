@@ -71,7 +71,7 @@ typedef struct looking {
     tamis__config *to;
 } looking;
 
-static const char *const fields[] = {"plan", "state", "before", "pushing", "alias"};
+static const char *const fields[] = {"plan", "state", "before", "pushing", "next", "alias"};
 
 static uint32_t slot_of_look(void *context, size_t i) {
     const looking *look = context;
@@ -94,9 +94,9 @@ static tamis_status take_look(void *context, size_t i, const tamis__reply *reply
                               tamis_error *err) {
     const looking *look = context;
     tamis__config *to = look->to;
-    char *const texts[] = {to->plan, to->state, to->before, to->pushing, to->target};
-    const size_t rooms[] = {sizeof to->plan, sizeof to->state, sizeof to->before, sizeof to->pushing,
-                            sizeof to->target + 1};
+    char *const texts[] = {to->plan, to->state, to->before, to->pushing, to->next, to->target};
+    const size_t rooms[] = {sizeof to->plan,    sizeof to->state, sizeof to->before,
+                            sizeof to->pushing, sizeof to->next,  sizeof to->target + 1};
     (void)i;
     (void)again;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != sizeof fields / sizeof *fields)

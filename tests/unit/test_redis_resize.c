@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Filters made anew in another size while they are used. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/redis_filters.h"
+
+static void push(const char *name, uint64_t expect, size_t count) {
+    tamis_filter *made = make_filter(expect, 0, count);
+    OK(tamis_redis_push(made, redis, name, NULL, &err));
+    tamis_filter_free(made);
+}
+
+/* ---- without losing an add ---- */
+
+enum { BATCH = 10, MOST = NUMBERS - 100000 };
+
+static atomic_size_t answered;
+static atomic_bool over;
+
+/* Adds keys in order, and tells how many are answered. */
+static void *add_always(void *context) {
+    tamis_filter *filter = context;
+    tamis_error why = TAMIS_ERROR_INIT;
+    size_t done = 0;
+    for (size_t i = 0; i + BATCH <= MOST && !atomic_load(&over); i += BATCH) {
+        if (tamis_filter_add_many(filter, keys + i, BATCH, NULL, &done, &why) != TAMIS_OK || done != BATCH)
+            return strdup(why.text);
+        atomic_store(&answered, i + BATCH);
+    }
+    return NULL;
+}
+
+static void wait_for_batches(size_t count) {
+    const size_t before = atomic_load(&answered);
+    while (atomic_load(&answered) < before + count * BATCH && atomic_load(&answered) + BATCH <= MOST)
+        sched_yield();
+}
+
+static void resize_beside_adds(const char *name, const char *made_as) {
+    pthread_t thread;
+    void *fault = NULL;
+    tamis_redis_resize *resize = NULL;
+    tamis_filter *larger = make_filter(200000, 0, 0);
+    push(made_as, 20000, 0);
+    tamis_filter *adder = open_filter(name), *there = open_filter(name);
+    atomic_store(&answered, 0);
+    atomic_store(&over, false);
+    assert_int_equal(pthread_create(&thread, NULL, add_always, adder), 0);
+    wait_for_batches(20);
+    OK(tamis_redis_resize_begin(&resize, larger, redis, name, &err));
+    wait_for_batches(2); /* what was on its way then is told of now */
+    OK(tamis_filter_add_many(larger, keys, atomic_load(&answered), NULL, NULL, &err));
+    wait_for_batches(20);
+    assert_int_equal(tamis_filter_plan(there)->capacity, 20000);
+    OK(tamis_redis_resize_end(resize, larger, &err));
+    wait_for_batches(20);
+    atomic_store(&over, true);
+    pthread_join(thread, &fault);
+    if (fault)
+        fail_msg("%s", (char *)fault);
+    const size_t all = atomic_load(&answered);
+    assert_int_equal(count_seen(there, 0, all), all);
+    assert_int_equal(tamis_filter_plan(there)->capacity, 200000);
+    assert_in_range(count_seen(there, NUMBERS - 50000, 50000), 0, 500);
+    tamis_filter_free(there);
+    tamis_filter_free(adder);
+    tamis_filter_free(larger);
+}
+
+static void a_resize_loses_no_add(void **state) {
+    (void)state;
+    begin();
+    resize_beside_adds("f", "f?partition=4096");
+    OK(tamis_redis_drop(redis, "f", &err));
+    push("one", 1000, 0);
+    OK(tamis_redis_alias(redis, "a", "one", &err));
+    resize_beside_adds("a", "a");
+    assert_string_equal(redis_server_ask(&server, "KEYS *unite*"), "");
+    assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{one} next"), 0);
+    assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{one} pushing"), 0);
+    assert_int_equal(redis_server_number(&server, "EXISTS tamis:{one}:push"), 0);
+}
+
+/* Answers are of what is there until the switch, and what was added beside is known after it. */
+static void answers_are_of_what_is_there(void **state) {
+    (void)state;
+    begin();
+    tamis_redis_resize *resize = NULL;
+    tamis_filter *larger = make_filter(50000, 0, 10);
+    push("f", 1000, 10);
+    OK(tamis_redis_expire(redis, "f", 5000000, &err));
+    tamis_filter *there = open_filter("f");
+    tamis_answer answers[20];
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    OK(tamis_filter_add_many(there, keys, 20, answers, NULL, &err));
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(answers[i], i < 10 ? TAMIS_SEEN : TAMIS_FRESH);
+    OK(tamis_redis_resize_end(resize, larger, &err));
+    OK(tamis_filter_add_many(there, keys, 20, answers, NULL, &err));
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(answers[i], TAMIS_SEEN);
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 4900000, 5000000);
+    tamis_filter_free(there);
+    tamis_filter_free(larger);
+}
+
+/* ---- what ends one ---- */
+
+static void a_resize_is_given_up(void **state) {
+    (void)state;
+    begin();
+    tamis_redis_resize *resize = NULL;
+    tamis_filter *larger = make_filter(50000, 0, 10);
+    push("f", 1000, 10);
+    tamis_filter *there = open_filter("f");
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 3);
+    OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
+    OK(tamis_redis_resize_end(resize, NULL, &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
+    OK(tamis_filter_add_many(there, keys, 30, NULL, NULL, &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
+    assert_int_equal(count_seen(there, 0, 30), 30);
+    OK(tamis_redis_resize_end(NULL, NULL, &err));
+    tamis_filter_free(there);
+    tamis_filter_free(larger);
+}
+
+static void another_push_or_drop_ends_it(void **state) {
+    (void)state;
+    begin();
+    tamis_redis_resize *resize = NULL, *second = NULL;
+    tamis_filter *larger = make_filter(50000, 0, 10);
+    push("f", 1000, 10);
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    push("f", 1000, 500);
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    tamis_filter *there = open_filter("f");
+    assert_int_equal(count_seen(there, 0, 500), 500);
+    assert_int_equal(tamis_filter_plan(there)->capacity, 1000);
+
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    OK(tamis_redis_resize_begin(&second, larger, redis, "f", &err));
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    OK(tamis_redis_resize_end(second, larger, &err));
+    assert_int_equal(count_seen(there, 0, 10), 10);
+    assert_int_equal(tamis_filter_plan(there)->capacity, 50000);
+
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    OK(tamis_redis_drop(redis, "f", &err));
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    /* Those that were retired go by themselves. */
+    for (const char *key; strcmp(key = redis_server_ask(&server, "RANDOMKEY"), "(nil)") != 0;) {
+        char name[100];
+        snprintf(name, sizeof name, "%s", key);
+        assert_in_range(redis_server_number(&server, "PTTL %s", name), 1, 60000);
+        redis_server_ask(&server, "DEL %s", name);
+    }
+    tamis_filter_free(there);
+    tamis_filter_free(larger);
+}
+
+/* A partition of what is made that was lost is not made up for by those who add to it. */
+static void what_is_made_may_be_lost(void **state) {
+    (void)state;
+    begin();
+    tamis_redis_resize *resize = NULL;
+    tamis_filter *larger = make_filter(50000, 0, 10);
+    char made[200];
+    push("f", 1000, 10);
+    tamis_filter *there = open_filter("f");
+    snprintf(made, sizeof made, "%s", partition_of("f", 0));
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    const char *next = strstr(redis_server_ask(&server, "HGET tamis:{f} next"), "generation=");
+    assert_non_null(next);
+    snprintf(made, sizeof made, "tamis:{f:%.16s:0}:bits", next + strlen("generation="));
+    assert_int_equal(redis_server_number(&server, "DEL %s", made), 1);
+    OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_IO, "partition 0 was lost on the way");
+    assert_int_equal(count_seen(there, 0, 20), 20);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
+    tamis_filter_free(there);
+    tamis_filter_free(larger);
+}
+
+static void what_cannot_be_resized_is_refused(void **state) {
+    (void)state;
+    begin();
+    tamis_redis_resize *resize = NULL;
+    tamis_filter *larger = make_filter(50000, 0, 10);
+    FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_ABSENT,
+          "there is no such filter");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f?layout=java&expect=7&fpr=0.1", &err),
+          TAMIS_E_UNSUPPORTED, "cannot be resized while it is used");
+    push("f", 1000, 10);
+    redis_server_ask(&server, "SET tamis:{f}:push other");
+    FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_BUSY, "another push");
+    assert_null(resize);
+    tamis_filter_free(larger);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_resize_loses_no_add),    cmocka_unit_test(answers_are_of_what_is_there),
+        cmocka_unit_test(a_resize_is_given_up),     cmocka_unit_test(another_push_or_drop_ends_it),
+        cmocka_unit_test(what_is_made_may_be_lost), cmocka_unit_test(what_cannot_be_resized_is_refused),
+    };
+    return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);
+}
