@@ -29,7 +29,8 @@ function bkdr($key, $seed)
 function cpu_seconds()
 {
     $used = getrusage();
-    return $used['ru_utime.tv_sec'] + $used['ru_stime.tv_sec'] + 1e-6 * ($used['ru_utime.tv_usec'] + $used['ru_stime.tv_usec']);
+    return $used['ru_utime.tv_sec'] + $used['ru_stime.tv_sec']
+        + 1e-6 * ($used['ru_utime.tv_usec'] + $used['ru_stime.tv_usec']);
 }
 
 [, $port, $what, $count, $batch, $bits, $probes] = $argv;
