@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "filter/filter_int.h"
 #include "filter/guard.h"
 #include "filter/line_count.h"
@@ -135,6 +136,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     (void)err; /* all its memory was taken when it was created */
     bloom *mine = to->body;
     const bloom *other = from->body;
+    tamis__advise_large(mine->words, mine->bytes);
     memcpy(mine->words, other->words, mine->bytes);
     mine->united_added = other->united_added;
     mine->united_false = other->united_false;

@@ -33,7 +33,8 @@ typedef struct tamis__image {
     tamis_plan plan;
     const uint8_t *body;
     uint64_t body_size;
-    const uint8_t *sums; /* of its blocks, see guard.h */
+    bool mapped;         /* see guard.h, as the sums */
+    const uint8_t *sums; /* of its blocks */
     uint64_t body_at;    /* where the body is in its file */
     uint64_t added;
     double false_fresh;

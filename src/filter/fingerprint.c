@@ -20,6 +20,7 @@
  *
  * Measured by ./dev bench growth: bits a key and rate; by ./dev bench memory: ns a key.
  */
+#include "base/system.h"
 #include "filter/fingerprint_table.h"
 
 enum {
@@ -534,6 +535,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
                 return tamis__fail_nomem(err, "filter", theirs->count * LINE_BYTES);
         }
         uint8_t *lines = in->lines;
+        tamis__advise_large(lines, (size_t)theirs->count * LINE_BYTES);
         memcpy(lines, theirs->lines, (size_t)theirs->count * LINE_BYTES);
         *in = *theirs;
         in->lines = lines;

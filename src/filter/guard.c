@@ -60,12 +60,17 @@ static uint64_t block_size(const tamis__guard *guard, uint64_t block) {
     return rest < TAMIS__BLOCK ? rest : TAMIS__BLOCK;
 }
 
+/* A hint, for what is mapped: what it answers is of no matter. */
+static void advise(const tamis__guard *guard, uint64_t from, uint64_t size, int advice) {
+    const tamis__guarded *what = &guard->what;
+    if (what->mapped)
+        (void)tamis__sys.advise((void *)(uintptr_t)(what->body + from), (size_t)size, advice);
+}
+
 static bool verify(tamis__guard *guard, uint64_t block) {
     const tamis__guarded *what = &guard->what;
     const uint8_t *bytes = what->body + block * TAMIS__BLOCK;
     uint64_t size = block_size(guard, block);
-    /* Mapped for random access, a cold block would come in page by page. A hint: what it answers is of no matter. */
-    (void)tamis__sys.advise((void *)(uintptr_t)bytes, (size_t)size, MADV_WILLNEED);
     if (XXH3_64bits(bytes, (size_t)size) != tamis__load64le(what->sums + 8 * block))
         return false;
     if (what->valid && !what->valid(what->context, bytes, size))
@@ -89,18 +94,27 @@ static tamis_status fail_block(const tamis__guard *guard, uint64_t block, uint64
 
 tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_error *err) {
     uint64_t block = (uint64_t)((const uint8_t *)address - guard->what.body) / TAMIS__BLOCK;
-    if (is_verified(guard, block) || verify(guard, block))
+    if (is_verified(guard, block))
+        return TAMIS_OK;
+    /* A cold block would come in page by page. */
+    advise(guard, block * TAMIS__BLOCK, block_size(guard, block), MADV_WILLNEED);
+    if (verify(guard, block))
         return TAMIS_OK;
     return fail_block(guard, block, 1, err);
 }
 
 tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err) {
-    uint64_t blocks = tamis__block_count(guard->what.size), bad = 0, first = 0;
+    const tamis__guarded *what = &guard->what;
+    uint64_t blocks = tamis__block_count(what->size), bad = 0, first = 0;
+    if (what->mapped)
+        tamis__advise_large((void *)(uintptr_t)what->body, (size_t)what->size);
+    advise(guard, 0, what->size, MADV_NORMAL); /* the system reads ahead */
     for (uint64_t block = 0; block < blocks; block++) {
         if (is_verified(guard, block) || verify(guard, block))
             continue;
         if (bad++ == 0)
             first = block;
     }
+    advise(guard, 0, what->size, MADV_RANDOM);
     return bad ? fail_block(guard, first, bad, err) : TAMIS_OK;
 }
