@@ -229,6 +229,9 @@ bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_
 /* The same of classic and blocked: past m there are zeros. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
 
+/* Of classic or blocked: adds to expect that were answered "seen" though fresh. O(1), where an estimate reads every bit. */
+double tamis__bloom_false_fresh(const tamis_filter *filter);
+
 /* Of classic or blocked: filter->added after the last union, and the false "seen" of both until then. */
 double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
 
