@@ -139,6 +139,15 @@ int tamis__sync(int fd) {
     return result;
 }
 
+void tamis__advise_large(void *block, size_t size) {
+#ifdef MADV_HUGEPAGE
+    (void)tamis__sys.advise(block, size, MADV_HUGEPAGE);
+#else
+    (void)block;
+    (void)size;
+#endif
+}
+
 uint64_t tamis__now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

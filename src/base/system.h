@@ -65,6 +65,10 @@ extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
  * dropped what it could not write and forgotten the error, so that a second fsync would succeed over lost bytes. */
 TAMIS_PRIVATE_API int tamis__sync(int fd);
 
+/* Before all of a large block is written, or read from its file: large pages, where the system has them on request, take a
+ * fraction of the time to get and to find anything in. A hint. */
+void tamis__advise_large(void *block, size_t size);
+
 /* Monotonic time in nanoseconds; never fails, only differences mean anything. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);
 

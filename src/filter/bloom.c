@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "filter/filter_int.h"
 #include "filter/guard.h"
 #include "filter/line_count.h"
@@ -60,7 +61,7 @@ static double false_fresh_at(const bloom *b, uint64_t added) {
     return mistaken;
 }
 
-static double false_fresh(const tamis_filter *filter) {
+double tamis__bloom_false_fresh(const tamis_filter *filter) {
     const bloom *b = filter->body;
     return b->united_false + false_fresh_at(b, filter->added) - false_fresh_at(b, b->united_added);
 }
@@ -135,6 +136,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     (void)err; /* all its memory was taken when it was created */
     bloom *mine = to->body;
     const bloom *other = from->body;
+    tamis__advise_large(mine->words, mine->bytes);
     memcpy(mine->words, other->words, mine->bytes);
     mine->united_added = other->united_added;
     mine->united_false = other->united_false;
@@ -473,7 +475,7 @@ static void estimate_counted(const tamis_filter *filter, const tamis__line_count
         classic_estimate(filter, info);
     else
         blocked_estimate(filter, counts, info);
-    info->false_fresh = false_fresh(filter);
+    info->false_fresh = tamis__bloom_false_fresh(filter);
 }
 
 static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
@@ -486,7 +488,7 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
 static void unite(tamis_filter *into, const tamis_filter *from) {
     bloom *to = into->body;
     const bloom *other = from->body;
-    double mistaken = false_fresh(into) + false_fresh(from);
+    double mistaken = tamis__bloom_false_fresh(into) + tamis__bloom_false_fresh(from);
     tamis__line_counts counts = {{0}};
     into->kernels->unite(to->words, other->words, to->bytes / 8, &counts);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;

@@ -33,7 +33,8 @@ typedef struct tamis__image {
     tamis_plan plan;
     const uint8_t *body;
     uint64_t body_size;
-    const uint8_t *sums; /* of its blocks, see guard.h */
+    bool mapped;         /* see guard.h, as the sums */
+    const uint8_t *sums; /* of its blocks */
     uint64_t body_at;    /* where the body is in its file */
     uint64_t added;
     double false_fresh;
@@ -227,6 +228,9 @@ TAMIS_PRIVATE_API void tamis__bloom_filled(tamis_filter *filter, uint64_t added)
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
 /* The same of classic and blocked: past m there are zeros. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
+
+/* Of classic or blocked: adds to expect that were answered "seen" though fresh. O(1), where an estimate reads every bit. */
+double tamis__bloom_false_fresh(const tamis_filter *filter);
 
 /* Of classic or blocked: filter->added after the last union, and the false "seen" of both until then. */
 double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);

@@ -20,6 +20,7 @@
  *
  * Measured by ./dev bench growth: bits a key and rate; by ./dev bench memory: ns a key.
  */
+#include "base/system.h"
 #include "filter/fingerprint_table.h"
 
 enum {
@@ -243,17 +244,21 @@ static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const
 }
 
 /*
- * Runs `call` with g pointing at the table's geometry: one that the compiler knows for the two shapes that
- * dedup uses by default, so that their shifts and field places become constants in code inlined below it.
+ * Runs `call` with g pointing at the table's geometry: one that the compiler knows for the shapes that dedup and build
+ * use by default, so that their shifts and field places become constants in code inlined below it.
  */
 #define WITH_GEOMETRY(t, call)                                                                               \
     do {                                                                                                     \
-        const line_geometry fixed = line_geometry_of(32, 4), growing = line_geometry_of(38, 2), *g;          \
+        const line_geometry fixed = line_geometry_of(32, 4), growing = line_geometry_of(38, 2);              \
+        const line_geometry built = line_geometry_of(24, 4), *g;                                             \
         if ((t)->geometry.slot_bits == 32) {                                                                 \
             g = &fixed;                                                                                      \
             call;                                                                                            \
         } else if ((t)->geometry.slot_bits == 38) {                                                          \
             g = &growing;                                                                                    \
+            call;                                                                                            \
+        } else if ((t)->geometry.slot_bits == 24) {                                                          \
+            g = &built;                                                                                      \
             call;                                                                                            \
         } else {                                                                                             \
             g = &(t)->geometry;                                                                              \
@@ -356,8 +361,9 @@ static void locate(const table *t, const tamis_hash *hashes, size_t count, place
 
 /* Once the home line of a place is in cache it tells whether the guest line will be read. */
 static INLINED void prefetch_guest(const line_geometry *g, const place *at) {
-    if (is_full(g, at->in, at->line))
-        tamis__prefetch(line_at(at->in, guest_line(g, at->in, at->line, at->rest)));
+    uint64_t guest = guest_line(g, at->in, at->line, at->rest);
+    uint64_t full = -(uint64_t)is_full(g, at->in, at->line); /* no branch: it would be guessed */
+    tamis__prefetch(line_at(at->in, (guest & full) | (at->line & ~full)));
 }
 
 /* Finds the places from..count-1 until one is absent; returns its number, or count. */
@@ -412,6 +418,8 @@ static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t c
 
 static INLINED void find_each(const line_geometry *g, const place *places, size_t count,
                               tamis_answer *answers) {
+    for (size_t i = 0; i < AHEAD && i < count; i++)
+        prefetch_guest(g, &places[i]);
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             prefetch_guest(g, &places[i + AHEAD]);
@@ -534,6 +542,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
                 return tamis__fail_nomem(err, "filter", theirs->count * LINE_BYTES);
         }
         uint8_t *lines = in->lines;
+        tamis__advise_large(lines, (size_t)theirs->count * LINE_BYTES);
         memcpy(lines, theirs->lines, (size_t)theirs->count * LINE_BYTES);
         *in = *theirs;
         in->lines = lines;

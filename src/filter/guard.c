@@ -11,8 +11,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 
-/* AHEAD: blocks asked of the disk while those before are summed. More than a MiB was slower. */
-enum { NAME_SHOWN = 200, AHEAD = 16 };
+enum { NAME_SHOWN = 200 };
 
 struct tamis__guard {
     tamis__guarded what;
@@ -61,12 +60,11 @@ static uint64_t block_size(const tamis__guard *guard, uint64_t block) {
     return rest < TAMIS__BLOCK ? rest : TAMIS__BLOCK;
 }
 
-/* Mapped for random access, a cold block would come in page by page. A hint: what it answers is of no matter. */
-static void fetch(const tamis__guard *guard, uint64_t block, uint64_t count) {
-    uint64_t from = block * TAMIS__BLOCK, rest = guard->what.size > from ? guard->what.size - from : 0;
-    uint64_t size = rest < count * TAMIS__BLOCK ? rest : count * TAMIS__BLOCK;
-    if (size > 0)
-        (void)tamis__sys.advise((void *)(uintptr_t)(guard->what.body + from), (size_t)size, MADV_WILLNEED);
+/* A hint, for what is mapped: what it answers is of no matter. */
+static void advise(const tamis__guard *guard, uint64_t from, uint64_t size, int advice) {
+    const tamis__guarded *what = &guard->what;
+    if (what->mapped)
+        (void)tamis__sys.advise((void *)(uintptr_t)(what->body + from), (size_t)size, advice);
 }
 
 static bool verify(tamis__guard *guard, uint64_t block) {
@@ -98,20 +96,25 @@ tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_
     uint64_t block = (uint64_t)((const uint8_t *)address - guard->what.body) / TAMIS__BLOCK;
     if (is_verified(guard, block))
         return TAMIS_OK;
-    fetch(guard, block, 1);
-    return verify(guard, block) ? TAMIS_OK : fail_block(guard, block, 1, err);
+    /* A cold block would come in page by page. */
+    advise(guard, block * TAMIS__BLOCK, block_size(guard, block), MADV_WILLNEED);
+    if (verify(guard, block))
+        return TAMIS_OK;
+    return fail_block(guard, block, 1, err);
 }
 
 tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err) {
-    uint64_t blocks = tamis__block_count(guard->what.size), bad = 0, first = 0;
-    fetch(guard, 0, AHEAD);
+    const tamis__guarded *what = &guard->what;
+    uint64_t blocks = tamis__block_count(what->size), bad = 0, first = 0;
+    if (what->mapped)
+        tamis__advise_large((void *)(uintptr_t)what->body, (size_t)what->size);
+    advise(guard, 0, what->size, MADV_NORMAL); /* the system reads ahead */
     for (uint64_t block = 0; block < blocks; block++) {
-        if (block % AHEAD == 0) /* so that the disk reads on while these are summed */
-            fetch(guard, block + AHEAD, AHEAD);
         if (is_verified(guard, block) || verify(guard, block))
             continue;
         if (bad++ == 0)
             first = block;
     }
+    advise(guard, 0, what->size, MADV_RANDOM);
     return bad ? fail_block(guard, first, bad, err) : TAMIS_OK;
 }

@@ -23,6 +23,7 @@ typedef struct tamis__guarded {
     const uint8_t *sums; /* XXH3-64 of each block, little-endian, one after the other */
     uint64_t at;         /* of the body in its file, for sentences */
     const char *name;    /* of the file; copied */
+    bool mapped;         /* from that file, for random access */
     /* Whether bytes that are what was written also make sense; NULL: any do. Given the size of a block at most. */
     bool (*valid)(const void *context, const uint8_t *bytes, uint64_t size);
     const void *context;

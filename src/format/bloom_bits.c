@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "format/bloom_bits.h"
 
-#include <sys/mman.h>
-
 #include "base/bytes.h"
 #include "base/system.h"
 
@@ -19,10 +17,7 @@ tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *p
         return status;
     size_t room, count = (size_t)((plan->bits + 63) / 64);
     uint64_t *words = tamis__bloom_words_mut(*filter, &room);
-#ifdef MADV_HUGEPAGE
-    /* All of it is written now and asked at random later. A hint: what it answers is of no matter. */
-    (void)tamis__sys.advise(words, room * sizeof *words, MADV_HUGEPAGE);
-#endif
+    tamis__advise_large(words, room * sizeof *words);
     if (endian == TAMIS__BIG_ENDIAN)
         for (size_t i = 0; i < count; i++)
             words[i] = tamis__load64be(bytes + 8 * i);

@@ -389,6 +389,7 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
                           .plan = plan_of(h),
                           .body = source->bytes + at,
                           .body_size = size,
+                          .mapped = source->stay,
                           .sums = source->bytes + at + size,
                           .body_at = at,
                           .added = h->field[NATIVE_added],

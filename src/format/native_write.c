@@ -150,7 +150,10 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     const tamis_plan *plan = &filter->plan;
     const tamis_about *about = &filter->about.told;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter_info_get(filter, &info, NULL);
+    if (is_table(filter))
+        filter->ops->estimate(filter, &info);
+    else
+        info.false_fresh = tamis__bloom_false_fresh(filter);
     memcpy(header, native_magic, NATIVE_MAGIC);
     put_field(header, NATIVE_format, NATIVE_FORMAT);
     put_field(header, NATIVE_header_size, l->header_size);
@@ -178,7 +181,7 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_real(header + NATIVE_FPR, plan->fpr);
     put_real(header + NATIVE_FPR_PREDICTED, plan->fpr_predicted);
     put_real(header + NATIVE_FALSE_FRESH, told_wrong(info.false_fresh));
-    put_real(header + NATIVE_COVERED, is_table(filter) ? info.fpr_live : 0);
+    put_real(header + NATIVE_COVERED, info.fpr_live);
     put_sections(filter, l, header + NATIVE_HEADER);
     put_field(header, NATIVE_header_sum, native_header_sum(header, l->header_size));
 }

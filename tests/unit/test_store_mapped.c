@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Batches asked of a mapped file that goes bad in the middle of one: what is answered, and how far that goes. */
+/* Batches asked of a mapped file that goes bad in the middle of one: what is answered, and how far that goes. And what the
+ * system is told of a mapping. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -122,8 +125,65 @@ static void a_damaged_block(void **state) {
     }
 }
 
+/* ---- advice ---- */
+
+static const uint8_t *watched; /* bytes, of which advice is noted */
+static size_t watched_size;
+static int advised, last_advice;
+
+static int noting_advise(void *block, size_t size, int advice) {
+    const uint8_t *at = block;
+    if (!watched || (at + size > watched && at < watched + watched_size)) {
+        advised++;
+        last_advice = advice;
+    }
+    return real.advise(block, size, advice);
+}
+
+/* Read one after the other while it is verified, asked at random before and after. */
+static void a_mapped_file_is_random_again_once_verified(void **state) {
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        tamis__sys.advise = noting_advise;
+        watched = NULL;
+        open_kind(kinds[i]);
+        assert_int_equal(last_advice, MADV_RANDOM);
+        advised = 0;
+        assert_int_equal(tamis_filter_verify(opened, &err), TAMIS_OK);
+        assert_in_range(advised, 2, 4); /* not once a block */
+        assert_int_equal(last_advice, MADV_RANDOM);
+        tamis_filter_free(opened);
+        tamis__sys = real;
+    }
+}
+
+/* Memory of the caller's is not ours to say anything of. */
+static void no_advice_on_bytes_of_the_caller(void **state) {
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        tamis_filter *filter = stored_make(kinds[i], 0, 100000), *copy;
+        uint64_t size = 0;
+        assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), TAMIS_OK);
+        uint8_t *bytes = malloc((size_t)size);
+        assert_non_null(bytes);
+        assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, &err), TAMIS_OK);
+        watched = bytes;
+        watched_size = (size_t)size;
+        advised = 0;
+        tamis__sys.advise = noting_advise;
+        assert_int_equal(tamis_filter_decode(&copy, bytes, size, NULL, &err), TAMIS_OK);
+        tamis__sys = real;
+        assert_int_equal(advised, 0);
+        tamis_filter_free(copy);
+        tamis_filter_free(filter);
+        free(bytes);
+    }
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {CASE(written_in_place_between_two_looks), CASE(a_damaged_block)};
+    const struct CMUnitTest tests[] = {CASE(written_in_place_between_two_looks), CASE(a_damaged_block),
+                                       CASE(a_mapped_file_is_random_again_once_verified),
+                                       CASE(no_advice_on_bytes_of_the_caller)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
