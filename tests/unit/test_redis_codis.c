@@ -123,15 +123,21 @@ static void leave(const char *place, int i) {
     zookeeper_remove(&keeper, path);
 }
 
+/* With time enough for a machine that is busy, where the rest does not say. */
 static const char *uri_of(const char *rest) {
     static char uri[300];
-    snprintf(uri, sizeof uri, "codis+zk://127.0.0.1:%d/%s", keeper.port, rest);
+    const char *timeout = strstr(rest, "timeout=") ? "" : strchr(rest, '?') ? "&timeout=10s" : "?timeout=10s";
+    snprintf(uri, sizeof uri, "codis+zk://127.0.0.1:%d/%s%s", keeper.port, rest, timeout);
     return uri;
 }
 
 static tamis_redis *open_codis(const char *rest) {
     tamis_redis *redis;
-    OK(tamis_redis_open(&redis, uri_of(rest), NULL, &err));
+    tamis_status status;
+    do
+        status = tamis_redis_open(&redis, uri_of(rest), NULL, &err);
+    while (status == TAMIS_E_TIMEOUT);
+    OK(status);
     return redis;
 }
 
@@ -327,6 +333,44 @@ static void both_places_are_round_robin(void **state) {
     tamis_redis_close(itself);
 }
 
+/* Proxies keep no order between Redis keys: what has to come after all before it waits for their answers. */
+enum { BEFORE = 1000, ALL = 1500 };
+static size_t taken;
+
+static bool ask_ping(void *context, size_t i, tamis__link *link) {
+    (void)context;
+    if (i >= BEFORE)
+        assert_in_range(taken, BEFORE, ALL);
+    tamis__link_command(link, 1);
+    tamis__link_text(link, "PING");
+    return true;
+}
+
+static tamis_status take_pong(void *context, size_t i, const tamis__reply *reply, bool again,
+                              tamis_error *error) {
+    (void)context;
+    (void)i;
+    (void)again;
+    (void)error;
+    taken += reply->type == TAMIS__REPLY_STATUS;
+    return TAMIS_OK;
+}
+
+static void barriers_are_waited_for(void **state) {
+    const tamis__exchange exchange = {
+        .count = ALL, .ask = ask_ping, .take = take_pong, .what = "it", .barriers = {BEFORE, BEFORE}};
+    bool redone = true;
+    (void)state;
+    begin();
+    set_state("/jodis/order", 0, "online");
+    tamis_redis *redis = open_codis("order");
+    taken = 0;
+    OK(tamis__redis_run(redis, &exchange, &redone, &err));
+    assert_int_equal(taken, ALL);
+    assert_false(redone);
+    tamis_redis_close(redis);
+}
+
 /* ---- what can be wrong ---- */
 
 static void says_what_is_wrong(void **state) {
@@ -338,7 +382,7 @@ static void says_what_is_wrong(void **state) {
     refuses(uri_of("a%2F%2Fb"), TAMIS_E_IO, "bad arguments");
     tamis_redis *redis = open_codis("here?zk_user=a&zk_password=b");
     tamis_redis_close(redis);
-    snprintf(data, sizeof data, "codis+zk://:sesame@127.0.0.1:%d/here", keeper.port);
+    snprintf(data, sizeof data, "codis+zk://:sesame@127.0.0.1:%d/here?timeout=10s", keeper.port);
     refuses(data, TAMIS_E_REFUSED, "refused the password");
     set_state("/jodis/here", 0, "offline");
     refuses(uri_of("here"), TAMIS_E_IO, "Proxy list empty: of 1 proxies in /jodis/here of");
@@ -384,6 +428,28 @@ static void a_proxy_that_died_is_passed_over(void **state) {
     }
     leave("/jodis/half", 1);
     refuses(uri_of("half"), TAMIS_E_IO, "127.0.0.1:1: ");
+}
+
+/* Though the one that went offline would still answer. */
+static void nobody_online_is_nobody_asked(void **state) {
+    size_t done;
+    (void)state;
+    begin();
+    set_state("/jodis/off", 0, "online");
+    tamis_redis *redis = open_codis("off?patience=2s&retry_interval=5ms");
+    tamis_filter *filter = open_filter(redis, "off?layout=java&expect=10000&fpr=0.01");
+    add(filter, 0, 100);
+    set_state("/jodis/off", 0, "offline");
+    while (tamis_filter_add_many(filter, keys, 100, NULL, &done, &err) == TAMIS_OK)
+        pause_ms(5);
+    assert_string_equal(tamis_status_name(err.status), "TAMIS_E_IO");
+    if (done != 0 || !strstr(err.text, "Proxy list empty: of 1 proxies in /jodis/off"))
+        fail_msg("%zu: %s", done, err.text);
+    set_state("/jodis/off", 0, "online");
+    add(filter, 100, 100);
+    assert_all_in(filter, 200);
+    tamis_filter_free(filter);
+    tamis_redis_close(redis);
 }
 
 static void every_allocation_may_fail(void **state) {
@@ -561,9 +627,11 @@ int main(void) {
         cmocka_unit_test(reads_uris),
         cmocka_unit_test(reads_what_proxies_say),
         cmocka_unit_test(both_places_are_round_robin),
+        cmocka_unit_test(barriers_are_waited_for),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(says_who_may_not_read),
         cmocka_unit_test(a_proxy_that_died_is_passed_over),
+        cmocka_unit_test(nobody_online_is_nobody_asked),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(follows_proxies_that_come_and_go),
         cmocka_unit_test(outlives_zookeeper),

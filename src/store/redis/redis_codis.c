@@ -167,8 +167,10 @@ tamis_status tamis__codis_learn(tamis_redis *redis, uint64_t deadline, tamis_err
     if (status != TAMIS_OK)
         return status;
     tamis__node *node = next_proxy(redis);
-    if (!node)
+    if (!node) { /* and none is asked that was online before */
+        tamis__map_replace(redis, NULL);
         return tamis__proxy_watch_empty(redis->codis->watch, err);
+    }
     tamis__map *map = tamis__map_create(redis);
     if (!map)
         return tamis__fail_nomem(err, "redis", sizeof *map);
@@ -184,7 +186,7 @@ tamis_status tamis__codis_reach(tamis_redis *redis, tamis_error *err) {
         tamis_status status = tamis__codis_learn(redis, UINT64_MAX, err);
         if (status != TAMIS_OK)
             return status;
-        tamis__map *map = tamis__map_hold(redis);
+        tamis__map *map = tamis__map_hold(redis); /* nobody else uses this yet */
         tamis__node *node = map->of[0];
         status = tamis__redis_lease(redis, node, UINT64_MAX, &link, err);
         if (status == TAMIS_OK)

@@ -107,7 +107,7 @@ tamis__map *tamis__map_create(tamis_redis *redis);
 /* The map of now, which stays until it is dropped, or NULL. */
 tamis__map *tamis__map_hold(tamis_redis *redis);
 void tamis__map_drop(tamis_redis *redis, tamis__map *map); /* NULL is fine */
-/* Takes the caller's use of it. */
+/* Takes the caller's use of it. NULL: it is not known any more. */
 void tamis__map_replace(tamis_redis *redis, tamis__map *map);
 
 /* Whether servers or sentinels can tell who has which slot: else the map stays what it is. */

@@ -290,9 +290,9 @@ static tamis_status renew_map(flight *run, tamis_error *err) {
         return fail_with_trouble(run, err);
     tamis__map *before = run->map;
     run->map = tamis__map_hold(run->redis);
-    run->is_stale = status != TAMIS_OK;
+    run->is_stale = status != TAMIS_OK || !run->map;
     run->teller = NULL;
-    if (status == TAMIS_OK &&
+    if (!run->is_stale &&
         (!before || memcmp(before->of, run->map->of, before->slot_count * sizeof *before->of) != 0))
         run->renewals = 0;
     else
