@@ -93,13 +93,22 @@ static const char *const description[] = {
     "Manage filters in a Redis, which are named by URIs: redis://user:password@host:port/NAME, or "
     "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. Other commands take such a URI "
     "wherever they take a filter: build, add, check, info, audit, copy, merge, diff and clear.",
+    "Several servers are redis+shard://h1,h2/NAME (that know nothing of each other), "
+    "redis+cluster://h1,h2/NAME (some nodes of a cluster) and redis+sentinel://h1,h2/MASTER/NAME (the master "
+    "that sentinels name); rediss://, rediss+shard://, rediss+cluster:// and rediss+sentinel:// are the same "
+    "with TLS.",
+    "Behind a ? and between & stand parameters of the filter (docs/REDIS-LAYOUT.md) and of its connections: "
+    "timeout=1s to connect, read_timeout=2s for a server to say nothing, retry_interval=50ms, patience=15s "
+    "for one answer, connections=64 at most to a server; with TLS cacert=FILE, cert=FILE and key=FILE, "
+    "sni=NAME (the name in the certificates), verify=no; and sentinel_user=, sentinel_password=.",
     "drop removes filters with all their keys. expire has all keys of a filter expire together after TIME "
     "(500ms, 2s, 10m, 6h, 1d), or keeps them (never). alias makes the name of URI stand for the filter "
     "TARGET, a "
     "name on the same server, for programs too that have it open; unalias takes that back. Only layout tamis "
     "has "
     "aliases.",
-    "A layout that keeps no parameters at the server (java, php1 to php3) needs them in the URI.", NULL};
+    "A layout that keeps no parameters at the server (java, php1 to php3) needs them in the URI.",
+    NULL};
 
 static const char *const exits[] = {
     "0",   "It was done.",
