@@ -92,7 +92,7 @@ struct tamis__redis_filter {
     size_t target_size;                /* 0: it is none */
     char aside[16];                    /* its partitions are others, beside those: see redis_unite.c */
     uint64_t looked_at;                /* tamis__now_ns when the plan was last seen to stand */
-    tamis_redis_tracer tracer; /* NULL, or is told of every element */
+    tamis_redis_tracer tracer;         /* NULL, or is told of every element */
     void *tracer_context;
     /* What the checks of a batch found. */
     bool replaced;     /* another plan, or another target */
