@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tamis/redis.h>
+
 #include "cli/cli.h"
 
 int cli_fail(tamis_error *err, const char *format, ...) {
@@ -87,25 +89,19 @@ int cli_output_write(const char *data, size_t size, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* User and passwords of URIs are nobody's business, whoever put them into the sentence. */
+/* URIs become what others may see of them, whoever put them into the sentence. */
 static void hide_passwords(char *line) {
-    static const char parameter[] = "_password="; /* sentinel_ and zk_ */
-
     for (char *uri = line; (uri = strstr(uri, "://")) != NULL;) {
-        char *end, *host = NULL;
-        uri += strlen("://");
-        end = uri + strcspn(uri, " '");
-        for (char *at = uri; at < end; at++)
-            if (*at == '@')
-                host = at + 1;
-        if (host != NULL)
-            memmove(uri, host, strlen(host) + 1);
-    }
-    for (char *value = line; (value = strstr(value, parameter)) != NULL;) {
-        char *rest;
-        value += sizeof parameter - 1;
-        rest = value + strcspn(value, "& '");
-        memmove(value, rest, strlen(rest) + 1);
+        char shown[sizeof(((tamis_error *)NULL)->text) + 16];
+        size_t typed = strcspn(uri, " '"), size;
+        char *end = uri + typed, behind = *end;
+        *end = '\0';
+        size = tamis_redis_uri_show(uri, shown, sizeof shown);
+        *end = behind;
+        size = size < typed ? size : typed; /* dots may be longer than what they stand for */
+        memcpy(uri, shown, size);
+        memmove(uri + size, end, strlen(end) + 1);
+        uri += size;
     }
 }
 

@@ -108,11 +108,19 @@ static int run_redis(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Manage filters in a Redis, which are named by URIs: redis://user:password@host:port/NAME, or "
-    "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. "
-    "codis+zk://HOST,HOST/PRODUCT/NAME is one behind the proxies of a Codis, which are found in ZooKeeper at "
-    "these hosts (port 2181; ?zk_user= and &zk_password= are for ZooKeeper, what stands before an @ for the "
-    "proxies). Other commands take such a URI wherever they take a filter: build, add, check, info, audit, "
-    "copy, merge, diff and clear.",
+    "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. Other commands take such a URI "
+    "wherever they take a filter: build, add, check, info, audit, copy, merge, diff and clear.",
+    "Several servers are redis+shard://h1,h2/NAME (that know nothing of each other), "
+    "redis+cluster://h1,h2/NAME (some nodes of a cluster) and redis+sentinel://h1,h2/MASTER/NAME (the master "
+    "that sentinels name), and codis+zk://h1,h2/PRODUCT/NAME (the proxies of a "
+    "Codis, found in ZooKeeper at these hosts); rediss://, rediss+shard://, rediss+cluster:// and "
+    "rediss+sentinel:// are the same "
+    "with TLS.",
+    "Behind a ? and between & stand parameters of the filter (docs/REDIS-LAYOUT.md) and of its connections: "
+    "timeout=1s to connect, read_timeout=2s for a server to say nothing, retry_interval=50ms, patience=15s "
+    "for one answer, connections=64 at most to a server; with TLS cacert=FILE, cert=FILE and key=FILE, "
+    "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and "
+    "zk_user=, zk_password= for ZooKeeper.",
     "drop removes filters with all their keys. expire has all keys of a filter expire together after TIME "
     "(500ms, 2s, 10m, 6h, 1d), or keeps them (never). alias makes the name of URI stand for the filter "
     "TARGET, a "

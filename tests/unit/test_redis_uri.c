@@ -34,6 +34,31 @@ static void parse(const char *text) {
     assert_int_equal(tamis__redis_uri_parse(&uri, text, &allocator, &err), TAMIS_OK);
 }
 
+static void schemes_are_told_apart(void **state) {
+    static const struct {
+        const char *text;
+        tamis__redis_kind kind;
+        bool has_tls;
+    } rows[] = {{"redis://h/n", TAMIS__REDIS_ONE, false},
+                {"rediss://h/n", TAMIS__REDIS_ONE, true},
+                {"redis+unix://h/n", TAMIS__REDIS_ONE, false},
+                {"redis+shard://h/n", TAMIS__REDIS_SHARD, false},
+                {"rediss+shard://h/n", TAMIS__REDIS_SHARD, true},
+                {"redis+cluster://h/n", TAMIS__REDIS_CLUSTER, false},
+                {"rediss+cluster://h/n", TAMIS__REDIS_CLUSTER, true},
+                {"redis+sentinel://h/m/n", TAMIS__REDIS_SENTINEL, false},
+                {"rediss+sentinel://h/m/n", TAMIS__REDIS_SENTINEL, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        parse(rows[i].text);
+        assert_int_equal(uri.kind, rows[i].kind);
+        assert_int_equal(uri.has_tls, rows[i].has_tls);
+        assert_string_equal(uri.named, "n");
+    }
+    parse("redis://u:secret@h/3/a%2Fb?layout=java");
+    assert_string_equal(uri.named, "a%2Fb");
+}
+
 static void every_part_is_found(void **state) {
     (void)state;
     parse("redis://ann:s3cret@cache.example.org:7000/5/seen?expect=10&fpr=0.01");
@@ -277,6 +302,7 @@ static void without_memory_it_says_so(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(schemes_are_told_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_part_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_left_out_has_a_value_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_are_decoded_after_they_are_told_apart, set_up, tear_down),

@@ -221,13 +221,9 @@ static tamis_status check_wanted(const tamis__redis_filter *at, const config *th
     return differs(at, "falseProbability", there->fpr, text, err);
 }
 
-/* Decimal digits, as Redisson's own script compares them. */
-static bool read_number(const char *text, uint64_t most, uint64_t *out) {
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 19 || text[digits] || *text == '0')
-        return false;
-    *out = strtoull(text, NULL, 10);
-    return *out <= most;
+/* As Redisson's own script compares them: without zeros in front. */
+static bool read_plain(const char *text, uint64_t most, uint64_t *out) {
+    return *text != '0' && tamis__redis_read_number(text, most, out);
 }
 
 static tamis_status read_plan(const tamis__redis_filter *at, const config *there, tamis_plan *plan,
@@ -235,9 +231,8 @@ static tamis_status read_plan(const tamis__redis_filter *at, const config *there
     uint64_t size = 0, probes = 0, expect = 0;
     char *end;
     const double fpr = tamis__redis_read_decimal(there->fpr, &end);
-    if (!read_number(there->size, SIZE_MOST, &size) ||
-        !read_number(there->probes, TAMIS_PROBES_MAX, &probes) ||
-        !read_number(there->expect, TAMIS_EXPECT_MAX, &expect) || end == there->fpr || *end ||
+    if (!read_plain(there->size, SIZE_MOST, &size) || !read_plain(there->probes, TAMIS_PROBES_MAX, &probes) ||
+        !read_plain(there->expect, TAMIS_EXPECT_MAX, &expect) || end == there->fpr || *end ||
         !(fpr >= 0 && fpr <= 1))
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
@@ -369,8 +364,8 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
         return tamis__fail(err, TAMIS_E_ABSENT, 0,
                            "redis %s: %s: was deleted, or expired, while it was open; open it anew",
                            at->redis->to.shown, at->uri->named);
-    if (read_number(there.size, UINT64_MAX, &size) && size == filter->plan.bits &&
-        read_number(there.probes, UINT64_MAX, &probes) && probes == filter->plan.probes)
+    if (read_plain(there.size, UINT64_MAX, &size) && size == filter->plan.bits &&
+        read_plain(there.probes, UINT64_MAX, &probes) && probes == filter->plan.probes)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: its config was changed while it was open; open it anew",

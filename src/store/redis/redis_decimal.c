@@ -5,6 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+bool tamis__redis_read_number(const char *text, uint64_t most, uint64_t *out) {
+    uint64_t value = 0;
+    if (!*text)
+        return false;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || (uint64_t)(*text - '0') > most ||
+            value > (most - (uint64_t)(*text - '0')) / 10)
+            return false;
+        value = value * 10 + (uint64_t)(*text - '0');
+    }
+    *out = value;
+    return true;
+}
+
 /* Of this thread only. The locale "C" is always there; (locale_t)0, which changes nothing, if it were not. */
 static locale_t enter_c(locale_t *c) {
     *c = newlocale(LC_ALL_MASK, "C", (locale_t)0);

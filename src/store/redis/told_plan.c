@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +30,12 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
 
 enum { HEX_DIGITS = 16, PARTITIONS_MOST = 1 << 20 };
 
-/* Decimal, or just 16 hexadecimal digits in lower case: what is spelled otherwise would name other Redis keys. */
-static bool read_number(const char *text, int base, uint64_t *out) {
-    const char *digits = base == 16 ? "0123456789abcdef" : "0123456789";
-    const size_t size = strspn(text, digits);
-    if (size == 0 || text[size] || (base == 16 && size != HEX_DIGITS) || size > 20)
+/* Just 16 digits in lower case: what is spelled otherwise would name other Redis keys. */
+static bool read_hex(const char *text, uint64_t *out) {
+    if (strspn(text, "0123456789abcdef") != HEX_DIGITS || text[HEX_DIGITS])
         return false;
-    errno = 0;
-    *out = strtoull(text, NULL, base);
-    return errno == 0;
+    *out = strtoull(text, NULL, 16);
+    return true;
 }
 
 /* Numbers of the table below; secret alone may be missing. */
@@ -58,7 +54,8 @@ static bool read_word(tamis__told *plan, char *name, char *value) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(name, numbers[i].name) == 0) {
             plan->words |= 1u << i;
-            return read_number(value, numbers[i].base, numbers[i].to);
+            return numbers[i].base == 16 ? read_hex(value, numbers[i].to)
+                                         : tamis__redis_read_number(value, UINT64_MAX, numbers[i].to);
         }
     if (strcmp(name, "fpr") == 0) {
         plan->fpr = tamis__redis_read_decimal(value, &end);
