@@ -37,9 +37,10 @@ extern "C" {
  * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
  * as for every client.
  *
- * Proxies of a Codis are watched by threads of ZooKeeper's client. Each exchange is with the next that is online; while
- * ZooKeeper is away the last list does, and with none online a call fails after `patience`: "Proxy list empty". A Codis has no
- * BITOP, so tamis_redis_unite is TAMIS_E_UNSUPPORTED there; where it is set to read from replicas, answers are as old as those.
+ * Proxies of a Codis are watched by threads of ZooKeeper's client (which seeds the program's random(3) and drand48(3)).
+ * Each exchange is with the next that is online; while ZooKeeper is away the last list does, and with none online a call
+ * fails after `patience`: "Proxy list empty". A Codis has no BITOP, so tamis_redis_unite is TAMIS_E_UNSUPPORTED there;
+ * where it is set to read from replicas, answers are as old as those.
  *
  * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
  * a ? and between &:
