@@ -28,6 +28,16 @@ const cli_option build_options[BUILD_OPTIONS] = {
     [BUILD_GZIP] = CLI_ROW_GZIP,
     [BUILD_LABEL] = CLI_ROW_LABEL,
     [BUILD_VERSION] = CLI_ROW_FILTER_VERSION,
+    [BUILD_RESIZE] =
+        {.name = "resize",
+         .type = CLI_FLAG,
+         .help = "Take the place of the filter on a server in use, and lose nothing added meanwhile.",
+         .more =
+             "For --output on a server, in layout tamis; --expect is needed, and --scheme, --seed and "
+             "--secret-file as they were. From the remark at its beginning on, what others add is in both "
+             "(programs with tamis of this version or later); the FILEs have to hold what was added "
+             "before. At the end the new filter takes the place at once. A run that fails leaves what "
+             "was there."},
     [BUILD_ZERO] = CLI_ROW_ZERO,
     [BUILD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [BUILD_TYPE] = CLI_ROW_TYPE("record"),
@@ -125,6 +135,18 @@ static int take_layout(build_config *config, const tamis_plan *plan, const cli_v
     return CLI_DONE;
 }
 
+static int check_resize(const build_config *config, const cli_value *given, tamis_error *err) {
+    if (!config->resizes)
+        return CLI_DONE;
+    if (!cli_server_is_uri(config->output))
+        return cli_fail(err,
+                        "--resize: is for a filter on a server, and --output names a file; leave it out");
+    if (!given[BUILD_EXPECT].given)
+        return cli_fail(err,
+                        "--resize: needs --expect, the number of keys that the filter is to have room for");
+    return CLI_DONE;
+}
+
 /* Layout tamis is blocked, and a server has no place for the rest. */
 static int check_server(build_config *config, const cli_value *given, tamis_error *err) {
     tamis_want *want = &config->filter.want, any = TAMIS_WANT_INIT;
@@ -161,12 +183,15 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
     config->output = values[BUILD_OUTPUT].text;
     config->format = (tamis_format)values[BUILD_FORMAT].number;
     config->packing = cli_file_packing(values[BUILD_GZIP].given);
+    config->resizes = values[BUILD_RESIZE].given;
     if (cli_stream_configure(&config->stream, values + BUILD_ZERO, values + BUILD_STATS, args->operands,
                              args->operand_count, false, err) != CLI_DONE ||
         check_output(config, err) != CLI_DONE ||
         cli_about_read(&config->about, values + BUILD_LABEL, err) != CLI_DONE)
         return CLI_FAILED;
     if (cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (check_resize(config, values, err) != CLI_DONE)
         return CLI_FAILED;
     if (check_server(config, values, err) != CLI_DONE)
         return CLI_FAILED;

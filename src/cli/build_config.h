@@ -13,6 +13,7 @@ enum {
     BUILD_GZIP,
     BUILD_LABEL,
     BUILD_VERSION,
+    BUILD_RESIZE,
     BUILD_ZERO,
     BUILD_MAX_RECORD,
     BUILD_TYPE,
@@ -50,6 +51,7 @@ typedef struct build_config {
     const char *output;
     tamis_format format;
     tamis_packing packing;
+    bool resizes; /* a filter on a server, while others add to it */
     cli_about about;
 } build_config;
 

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tamis/redis.h>
+
 #include "cli/build_config.h"
 #include "cli/build_gather.h"
 #include "cli/build_sketch.h"
@@ -34,6 +36,7 @@ typedef struct build_run {
     off_t start;          /* of standard input, where that is a file */
     build_gather *gather; /* NULL: the filter is filled from the input */
     tamis_filter *filter;
+    tamis_redis_resize *resize; /* NULL: none is under way */
     cli_summary summary;
 } build_run;
 
@@ -101,6 +104,23 @@ static tamis_status create(build_run *run, tamis_error *err) {
                                                                                          : err->status;
 }
 
+static tamis_status begin_resize(build_run *run, tamis_error *err) {
+    const char *output = run->config.output;
+    char shown[CLI_SERVER_SHOWN], sentence[CLI_SERVER_SHOWN + 100];
+    tamis_status status;
+
+    if (!run->config.resizes)
+        return TAMIS_OK;
+    status = tamis_redis_resize_begin(&run->resize, run->filter, NULL, output, err);
+    if (status != TAMIS_OK || run->config.stream.quiet)
+        return status;
+    snprintf(sentence, sizeof sentence,
+             "%s: what is added from now on is kept; the input has to hold the rest",
+             cli_server_show(output, shown));
+    cli_report(sentence);
+    return TAMIS_OK;
+}
+
 static tamis_status fill(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
 
@@ -118,6 +138,8 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
     for (;;) {
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         tamis_status status = create(run, err);
+        if (status == TAMIS_OK)
+            status = begin_resize(run, err);
         if (status == TAMIS_OK)
             status = fill(run, err);
         if (status != TAMIS_E_FULL || !counted || want->expect > TAMIS_EXPECT_MAX / 2 ||
@@ -173,8 +195,18 @@ static int try_labels(const build_config *config, tamis_error *err) {
     return code;
 }
 
+static tamis_status end_resize(build_run *run, const tamis_filter *filter, tamis_error *err) {
+    tamis_redis_resize *resize = run->resize;
+
+    run->resize = NULL;
+    return tamis_redis_resize_end(resize, filter, err);
+}
+
 static tamis_status save(build_run *run, tamis_error *err) {
     const build_config *config = &run->config;
+
+    if (run->resize != NULL)
+        return end_resize(run, run->filter, err);
 
     if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
         cli_file_save(run->filter, config->output, config->format, config->packing, err) != CLI_DONE)
@@ -247,6 +279,7 @@ static int run_build(const cli_args *args, tamis_error *err) {
         code = read_secret(run, err);
     if (code == CLI_DONE)
         code = run_held(run, err);
+    (void)end_resize(run, NULL, NULL);
     build_gather_free(run->gather);
     tamis_filter_free(run->filter);
     cli_secret_forget(&run->secret);

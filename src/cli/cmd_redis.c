@@ -127,6 +127,13 @@ static const char *const description[] = {
     "name on the same server, for programs too that have it open; unalias takes that back. Only layout tamis "
     "has "
     "aliases.",
+    "A whole filter comes by tamis build -o URI and tamis copy -o URI, in the place of what is there, at "
+    "once: with layout "
+    "tamis programs that have it open follow. build --resize makes one of another size while others add to "
+    "it. The other "
+    "layouts, which need one Redis key for it, are replaced by RENAME, where the server lets (a Codis does "
+    "not): what is "
+    "added to the old one until then is lost, and a new size has to be told to every program.",
     "A layout that keeps no parameters at the server (java, php1 to php3) needs them in the URI.",
     "ls prints the filters that there are by their names, as URIs have them: URI ends with a pattern of "
     "names (* [a-z], ? "
