@@ -135,6 +135,7 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
     of->bytes = tamis__alloc(options->allocator, of->room, TAMIS__LINE);
     if (!of->bytes)
         return tamis__fail_nomem(err, tamis__show(path).text, of->room);
+    tamis__advise_large(of->bytes, of->room);
     return tamis__file_read(fd, path, of->bytes, of->room, &of->size, err);
 }
 
