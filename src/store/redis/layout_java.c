@@ -6,10 +6,8 @@
  * say the same.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-#include "hash/positions.h"
 #include "store/redis/redis_filter.h"
 
 /* A Java cast to int: the nearest there is. */
@@ -60,15 +58,6 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     return status == TAMIS_OK ? tamis__redis_set_up(filter, options, err) : status;
 }
 
-static void place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
-    const tamis_plan *plan = &filter->plan;
-    spot->server = spot->key = 0;
-    if (asked->hashes)
-        tamis__positions(plan->scheme, asked->hashes[i].word, plan->bits, plan->probes, spot->offsets);
-    else
-        tamis__hasher_positions(filter->hasher, &asked->keys[i], plan->bits, plan->probes, spot->offsets);
-}
-
 static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
     (void)key;
     memcpy(to, "bf:", 3);
@@ -77,26 +66,13 @@ static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
 }
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
-    const tamis_plan *plan = &filter->plan;
-    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
-    if (status != TAMIS_OK)
-        return status;
-    double m = (double)plan->bits, ones = (double)info->ones;
-    info->cardinality = tamis_bloom_cardinality(ones, m, plan->probes);
-    info->fpr_live = pow(ones / m, plan->probes);
-    info->memory = plan->memory;
-    return TAMIS_OK;
-}
-
-static tamis_status clear(tamis_filter *filter, tamis_error *err) {
-    uint64_t removed;
-    return tamis__redis_every_key(tamis__redis_of(filter), "DEL", &removed, err);
+    return tamis__redis_estimate(filter, 1, (double)filter->plan.bits, info, err);
 }
 
 const tamis__layout tamis__layout_java = {.name = "java",
                                           .open = open,
-                                          .place = place,
+                                          .place = tamis__redis_place,
                                           .key_name = key_name,
                                           .bytes_in = tamis__redis_bytes_in,
                                           .estimate = estimate,
-                                          .clear = clear};
+                                          .clear = tamis__redis_delete_all};

@@ -163,36 +163,18 @@ static size_t name_by_offset(const tamis__redis_filter *at, uint32_t key, char *
 
 /* ---- the whole ---- */
 
-/* From how many bits are set: `filters` alike of `bits` bits each. */
-static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, double filters, double bits,
-                             tamis_error *err) {
-    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
-    if (status != TAMIS_OK)
-        return status;
-    const double ones = (double)info->ones / filters, probes = filter->plan.probes;
-    info->cardinality = filters * tamis_bloom_cardinality(ones, bits, probes);
-    info->fpr_live = pow(ones / bits, probes);
-    info->memory = filter->plan.memory;
-    return TAMIS_OK;
-}
-
 /* Every Redis key is a filter of its own. */
 static tamis_status estimate_by_key(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    return estimate(filter, info, (double)at->keys * at->servers, (double)least(filter->plan.bits, HASH_BITS),
-                    err);
+    return tamis__redis_estimate(filter, (double)at->keys * at->servers,
+                                 (double)least(filter->plan.bits, HASH_BITS), info, err);
 }
 
 /* Those of a server are one together. */
 static tamis_status estimate_by_offset(const tamis_filter *filter, tamis_filter_info *info,
                                        tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    return estimate(filter, info, at->servers, (double)at->share, err);
-}
-
-static tamis_status clear(tamis_filter *filter, tamis_error *err) {
-    uint64_t removed;
-    return tamis__redis_every_key(tamis__redis_of(filter), "DEL", &removed, err);
+    return tamis__redis_estimate(filter, at->servers, (double)at->share, info, err);
 }
 
 const tamis__layout tamis__layout_php1 = {.name = "php1",
@@ -202,7 +184,7 @@ const tamis__layout tamis__layout_php1 = {.name = "php1",
                                           .key_name = name_whole,
                                           .bytes_in = tamis__redis_bytes_in,
                                           .estimate = estimate_by_key,
-                                          .clear = clear};
+                                          .clear = tamis__redis_delete_all};
 const tamis__layout tamis__layout_php2 = {.name = "php2",
                                           .has_servers = true,
                                           .open = open_php2,
@@ -210,7 +192,7 @@ const tamis__layout tamis__layout_php2 = {.name = "php2",
                                           .key_name = name_by_key,
                                           .bytes_in = tamis__redis_bytes_in,
                                           .estimate = estimate_by_key,
-                                          .clear = clear};
+                                          .clear = tamis__redis_delete_all};
 const tamis__layout tamis__layout_php3 = {.name = "php3",
                                           .has_servers = true,
                                           .open = open_php3,
@@ -218,4 +200,4 @@ const tamis__layout tamis__layout_php3 = {.name = "php3",
                                           .key_name = name_by_offset,
                                           .bytes_in = tamis__redis_bytes_in,
                                           .estimate = estimate_by_offset,
-                                          .clear = clear};
+                                          .clear = tamis__redis_delete_all};

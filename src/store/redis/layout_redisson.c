@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/versioned.h"
-#include "hash/positions.h"
 #include "plan/plan_int.h"
 #include "store/redis/redis_decimal.h"
 #include "store/redis/redis_filter.h"
@@ -305,15 +304,6 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
 
 /* ---- elements ---- */
 
-static void place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
-    const tamis_plan *plan = &filter->plan;
-    spot->server = spot->key = 0;
-    if (asked->hashes)
-        tamis__positions(plan->scheme, asked->hashes[i].word, plan->bits, plan->probes, spot->offsets);
-    else
-        tamis__hasher_positions(filter->hasher, &asked->keys[i], plan->bits, plan->probes, spot->offsets);
-}
-
 static size_t key_name(const tamis__redis_filter *at, uint32_t key, char *to) {
     (void)key;
     memcpy(to, at->uri->name, at->uri->name_size);
@@ -374,16 +364,16 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
 
 /* ---- the whole ---- */
 
+/* Positions may come back to where they were. */
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
-    const tamis_plan *plan = &filter->plan;
-    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
-    if (status != TAMIS_OK)
-        return status;
-    const double m = (double)plan->bits, ones = (double)info->ones, k = plan->probes;
-    info->cardinality = tamis_bloom_cardinality(ones, m, k);
-    info->fpr_live = fmin(pow(ones / m, k) + tamis__scheme_repeats(plan->scheme, ones / m, m, k), 1);
-    info->memory = plan->memory;
-    return TAMIS_OK;
+    const double m = (double)filter->plan.bits;
+    tamis_status status = tamis__redis_estimate(filter, 1, m, info, err);
+    if (status == TAMIS_OK)
+        info->fpr_live =
+            fmin(info->fpr_live + tamis__scheme_repeats(filter->plan.scheme, (double)info->ones / m, m,
+                                                        filter->plan.probes),
+                 1);
+    return status;
 }
 
 /* The bits alone, and the time they have to live stays. */
@@ -400,7 +390,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .has_servers = true,
                                               .open = open,
-                                              .place = place,
+                                              .place = tamis__redis_place,
                                               .key_name = key_name,
                                               .config_name = config_name,
                                               .check_count = check_count,

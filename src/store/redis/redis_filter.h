@@ -172,6 +172,16 @@ tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, s
 tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
                                     tamis_error *err);
 
+/* ---- what layouts have in common ---- */
+
+/* Of one Redis key: the positions of the scheme among plan.bits. */
+void tamis__redis_place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot);
+/* Of filters alike, each of `bits` bits, from how many are set in all their Redis keys. */
+tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
+                                   tamis_filter_info *info, tamis_error *err);
+/* A layout's clear: there is no more than the Redis keys that hold bits. */
+tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);
+
 /* A layout's end of open: makes the hasher, and sees to it that no parameter is left. */
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
                                  tamis_error *err);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What layouts that keep all bits of a filter in bitmaps without more have in common: see redis_filter.h. */
+#include <math.h>
+
+#include "hash/positions.h"
+#include "store/redis/redis_filter.h"
+
+void tamis__redis_place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
+    const tamis_plan *plan = &filter->plan;
+    spot->server = spot->key = 0;
+    if (asked->hashes)
+        tamis__positions(plan->scheme, asked->hashes[i].word, plan->bits, plan->probes, spot->offsets);
+    else
+        tamis__hasher_positions(filter->hasher, &asked->keys[i], plan->bits, plan->probes, spot->offsets);
+}
+
+tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
+                                   tamis_filter_info *info, tamis_error *err) {
+    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
+    if (status != TAMIS_OK)
+        return status;
+    const double ones = (double)info->ones / filters, probes = filter->plan.probes;
+    info->cardinality = filters * tamis_bloom_cardinality(ones, bits, probes);
+    info->fpr_live = pow(ones / bits, probes);
+    info->memory = filter->plan.memory;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err) {
+    uint64_t removed;
+    return tamis__redis_every_key(tamis__redis_of(filter), "DEL", &removed, err);
+}
