@@ -4,6 +4,7 @@
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 
 enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
 
@@ -60,15 +61,11 @@ static int forget_time(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-/* By way of the mapped file, which takes no memory of ours: read whole it would stand there twice for a while. */
+/* Read into memory of its own, or pulled from its server. */
 static int load_first(tamis_filter **all, const char *path, tamis_error *err) {
-    tamis_filter *mapped = NULL;
-    int code = cli_file_fetch(&mapped, path, err);
+    int code = cli_file_open(all, path, CLI_CHANGE, NULL, NULL, err);
 
-    if (code == CLI_DONE && tamis_filter_copy(all, mapped, err) != TAMIS_OK)
-        code = CLI_FAILED;
-    tamis_filter_free(mapped);
-    return code;
+    return code == CLI_DONE ? cli_server_pull(all, err) : code;
 }
 
 /* The first, with what is said of it anew: what is wrong with that is told before the others are read. */

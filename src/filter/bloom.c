@@ -31,7 +31,7 @@ typedef struct bloom {
     uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
     uint32_t probes;
     tamis__span span;      /* of m */
-    bool borrowed;         /* the words are those of an image, and only read */
+    bool borrowed;         /* the words are those of an image */
     uint64_t most_fresh;   /* "fresh" answers after which it is full */
     uint64_t united_added; /* filter->added after the last union, */
     double united_false;   /* and the false "seen" of both until then */
@@ -170,7 +170,7 @@ static tamis_status restore(tamis_filter *filter, const tamis__image *image, tam
                            " bits take; restore the file from a copy, or build it anew",
                            image->name, image->body_size, needed, b->bits);
     b->borrowed = true;
-    b->words = (uint64_t *)(uintptr_t)image->body; /* only read */
+    b->words = (uint64_t *)(uintptr_t)image->body; /* written only where tamis__filter_own was called */
     b->united_added = image->united_added;
     b->united_false = image->united_false;
     return TAMIS_OK;

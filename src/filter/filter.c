@@ -184,6 +184,17 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
     return TAMIS_OK;
 }
 
+tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, tamis_error *err) {
+    tamis_status status = tamis_filter_verify(filter, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__guard_free(filter->guard);
+    filter->guard = NULL;
+    filter->block = block;
+    filter->block_size = size;
+    return TAMIS_OK;
+}
+
 static tamis_status copy_origin(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     if (!from->origin)
         return TAMIS_OK;
@@ -207,6 +218,7 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     *made = *filter;
     made->hasher = NULL;
     made->body = NULL;
+    made->block = NULL;
     made->guard = NULL;
     made->backing = (tamis__backing){0};
     made->origin = NULL;
@@ -247,6 +259,7 @@ void tamis_filter_free(tamis_filter *filter) {
     else
         filter->ops->destroy(filter);
     tamis__guard_free(filter->guard);
+    tamis__free(&filter->allocator, filter->block, filter->block_size);
     tamis__about_clear(filter);
     tamis_hasher_free(filter->hasher);
     tamis_allocator allocator = filter->allocator;

@@ -164,7 +164,9 @@ struct tamis_filter {
     struct tamis__guard
         *guard; /* NULL: its memory is its own; else it stands in an image, and is only read */
     tamis__about about;
-    void *body; /* the kind's own */
+    void *body;  /* the kind's own */
+    void *block; /* the image that it stands in, where that is the filter's and may be changed, */
+    size_t block_size;
     tamis__backing backing;
     tamis__origin *origin; /* NULL: was not read from a file */
     tamis__opened *opened; /* NULL: never taken anew. Last: what stands before it is swapped */
@@ -174,6 +176,10 @@ struct tamis_filter {
  * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED, TAMIS_E_NOMEM. */
 tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *image, tamis_hasher *hasher,
                                    const tamis_allocator *allocator, tamis_error *err);
+
+/* Verifies all of an image and makes it the filter's own, to be changed where it stands: it lies in `block`, of the
+ * filter's allocator, which goes with the filter. classic and blocked; nothing has changed on failure. */
+tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, tamis_error *err);
 
 /* A remote filter without body, plan and hasher, which the caller sets: tamis_filter_free gives back what is set. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,

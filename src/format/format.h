@@ -17,6 +17,9 @@ typedef struct tamis__source {
     uint64_t size;
     const char *name; /* for sentences: the file's, or "filter" */
     bool stay;        /* they outlive the filter, and may be used in place by one that is not writable */
+    size_t *
+        room; /* NULL, or they are a block of the options' allocator, of that size, which a filter may take over to
+                         be changed in place: then it is set to 0 */
 } tamis__source;
 
 /* Takes bytes in order. */

@@ -408,7 +408,11 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
         status = tamis__filter_restore(&made, &image, hasher, options->allocator, err);
     if (status == TAMIS_OK)
         status = set_about(made, h, s, err);
-    if (status == TAMIS_OK && (options->writable || !source->stay)) {
+    if (status == TAMIS_OK && source->room && tamis_kind_is_bloom(made->plan.kind)) {
+        status = tamis__filter_own(made, (void *)(uintptr_t)source->bytes, *source->room, err);
+        if (status == TAMIS_OK)
+            *source->room = 0;
+    } else if (status == TAMIS_OK && (options->writable || !source->stay)) {
         tamis_filter *copy = NULL;
         status = tamis_filter_copy(&copy, made, err);
         tamis_filter_free(made);

@@ -49,7 +49,7 @@ typedef struct content {
     uint8_t *bytes;
     size_t size;
     bool mapped;
-    size_t room; /* bytes allocated where it is not */
+    size_t room; /* bytes allocated where it is not; 0: the filter has them */
 } content;
 
 /* ---- reading ---- */
@@ -104,7 +104,7 @@ static void unmap(void *bytes, size_t size) {
 static void drop(const content *of, const tamis_allocator *memory) {
     if (of->mapped)
         unmap(of->bytes, of->size);
-    else
+    else if (of->room)
         tamis__free(memory, of->bytes, of->room);
 }
 
@@ -128,8 +128,8 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
     const tamis__shown name = tamis__show(path);
     tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
-        status = tamis__format_recognise(&(tamis__source){head, of->size, name.text, false}, options, &format,
-                                         err);
+        status = tamis__format_recognise(&(tamis__source){head, of->size, name.text, false, NULL}, options,
+                                         &format, err);
     if (status != TAMIS_OK)
         return status;
     of->bytes = tamis__alloc(options->allocator, of->room, TAMIS__LINE);
@@ -159,7 +159,7 @@ static tamis_status load(tamis_filter **filter, int *fd, const char *path, const
     if (status == TAMIS_OK) {
         const tamis__shown name = tamis__show(path);
         const tamis__source source = {of.bytes ? of.bytes : (const uint8_t *)"", of.size, name.text,
-                                      of.mapped};
+                                      of.mapped, of.mapped || !of.bytes ? NULL : &of.room};
         status = tamis__format_decode(&made, &source, options, err);
     }
     if (status == TAMIS_OK && made->guard && of.mapped) {

@@ -56,8 +56,8 @@ static tamis_status count_bytes(const packed *p, tamis__unpack *from, uint8_t *s
     size_t got;
     tamis_status status = fill(from, scratch, SCRATCH, &got, err);
     if (status == TAMIS_OK)
-        status = tamis__format_recognise(&(tamis__source){scratch, got, p->name.text, false}, &p->options,
-                                         &format, err);
+        status = tamis__format_recognise(&(tamis__source){scratch, got, p->name.text, false, NULL},
+                                         &p->options, &format, err);
     for (*size = got; status == TAMIS_OK && got == SCRATCH; *size += got)
         status = fill(from, scratch, SCRATCH, &got, err);
     return status;
@@ -119,9 +119,10 @@ static tamis_status open_packed(tamis_filter **filter, const packed *p, const st
         return tamis__fail_nomem(err, p->name.text, size);
     status = unpack_into(p, bytes, (size_t)size, err);
     if (status == TAMIS_OK)
-        status =
-            tamis__format_decode(&made, &(tamis__source){bytes, size, p->name.text, false}, &p->options, err);
-    tamis__free(memory, bytes, room);
+        status = tamis__format_decode(&made, &(tamis__source){bytes, size, p->name.text, false, &room},
+                                      &p->options, err);
+    if (room)
+        tamis__free(memory, bytes, room);
     if (status == TAMIS_OK)
         status = tamis__origin_set(made, p->path, about, err);
     if (status != TAMIS_OK) {

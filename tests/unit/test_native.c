@@ -47,8 +47,8 @@ static tamis_open_options options_for(tamis_scheme scheme) {
 /* In place, as a mapped file is opened. */
 static tamis_status open_in_place(tamis_filter **filter, const encoded *e, const tamis_open_options *options,
                                   tamis_error *err) {
-    return tamis__format_decode(filter, &(tamis__source){e->bytes, e->size, "seen.tamis", true}, options,
-                                err);
+    return tamis__format_decode(filter, &(tamis__source){e->bytes, e->size, "seen.tamis", true, NULL},
+                                options, err);
 }
 
 static void same_info(const tamis_filter *one, const tamis_filter *other) {

@@ -180,10 +180,71 @@ static void no_advice_on_bytes_of_the_caller(void **state) {
     }
 }
 
+/* ---- read whole ---- */
+
+static size_t held, held_most; /* of large blocks */
+
+static void *counting_map(size_t size) {
+    void *block = real.map(size);
+    held += block ? size : 0;
+    held_most = held > held_most ? held : held_most;
+    return block;
+}
+
+static int counting_unmap(void *block, size_t size) {
+    held -= size;
+    return real.unmap(block, size);
+}
+
+/* A filter that is to be changed is read to where it stays. (Fingerprint tables let go of partitions one by one.) */
+static void a_writable_filter_is_held_once(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+        tamis_filter *filter, *copy;
+        tamis_answer answer;
+        uint64_t size = 0;
+        want.kind = kinds[i];
+        want.expect = 1000000;
+        want.fpr = 1e-6;
+        assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_add(filter, "one", 3, &answer, &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), TAMIS_OK);
+        tamis_filter_free(filter);
+
+        held = held_most = 0;
+        tamis__sys.map = counting_map;
+        tamis__sys.unmap = counting_unmap;
+        options.writable = true;
+        assert_int_equal(tamis_filter_open(&filter, scratch("f"), &options, &err), TAMIS_OK);
+        assert_in_range(held_most, size, size + size / 10);
+        assert_int_equal(tamis_filter_add(filter, "two", 3, &answer, &err), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(tamis_filter_verify(filter, &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_copy(&copy, filter, &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
+        assert_int_equal(tamis_filter_contains(filter, "two", 3, &answer, &err), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_FRESH);
+        tamis_filter_free(filter);
+        for (const char *const *key = (const char *const[]){"one", "two", NULL}; *key; key++) {
+            assert_int_equal(tamis_filter_contains(copy, *key, 3, &answer, &err), TAMIS_OK);
+            assert_int_equal(answer, TAMIS_SEEN);
+        }
+        tamis_filter_free(copy);
+        assert_int_equal(held, 0);
+        tamis__sys = real;
+    }
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {CASE(written_in_place_between_two_looks), CASE(a_damaged_block),
                                        CASE(a_mapped_file_is_random_again_once_verified),
-                                       CASE(no_advice_on_bytes_of_the_caller)};
+                                       CASE(no_advice_on_bytes_of_the_caller),
+                                       CASE(a_writable_filter_is_held_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
