@@ -245,7 +245,7 @@ TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis 
                                         const tamis_redis_push_options *options, tamis_error *err);
 
 /* Makes the filter `there`, of layout tamis, hold what the one in memory holds as well, while it is used: no add is lost.
- * Both have the same bits, probes, scheme, seed and secret: TAMIS_E_MISMATCH. */
+ * Both have the same bits, probes, scheme, seed and secret: TAMIS_E_MISMATCH. TAMIS_E_BUSY: it is being resized. */
 TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err);
 
 /*

@@ -140,6 +140,7 @@ static const char *const description[] = {
     "FILE is compressed with --gzip alone, whatever the FILTERs are. It is replaced atomically, and while it "
     "is written no other process of tamis changes it. No secret is "
     "needed.",
+    "FILTERs and FILE may be on a server, named by URIs: see tamis help redis.",
     NULL};
 
 static const char *const exits[] = {

@@ -213,10 +213,33 @@ static uint64_t fresh_by_bits(const tamis_filter *filter) {
     return (uint64_t)fmax(round(offered - rate_area(b, offered)), info.ones > 0);
 }
 
+/*
+ * Standard deviation of the number of keys that the bits tell of n. With load x = n k / m it is sqrt(m (e^x - 1 - x)) / k for
+ * classic: that of the bits left unset, by their derivative. Blocks of S bits, of which there are B, get L = n / B keys on
+ * the mean; a key leaves one bit of its block unset with chance 1 - u, two of them with 1 - v, and so of all bits unset, Z,
+ *
+ *     Var Z = B S (e^(-L u) + (S - 1) e^(-L v) - S e^(-2 L u) (1 + L u^2)),   dZ/dn = -S u e^(-L u)
+ */
+static double estimate_deviation(const tamis_filter *filter, double n) {
+    const double m = (double)filter->plan.bits, k = filter->plan.probes, s = 64 * BLOCK_WORDS;
+    if (filter->plan.kind == TAMIS_KIND_CLASSIC)
+        return sqrt(m * (expm1(n * k / m) - n * k / m)) / k;
+    const double load = n * s / m, u = 1 - pow(1 - 1 / s, k), v = 1 - pow(1 - 2 / s, k);
+    const double one = exp(-load * u), two = exp(-load * v);
+    return sqrt(fmax(m * (one + (s - 1) * two - s * one * one * (1 + load * u * u)), 0)) / (s * u * one);
+}
+
 void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
     const bloom *b = filter->body;
     filter->added = added == TAMIS__ADDED_BY_BITS ? fresh_by_bits(filter) : added;
     filter->saturated = filter->added > b->most_fresh;
+}
+
+void tamis__bloom_filled_about(tamis_filter *filter) {
+    const bloom *b = filter->body;
+    const double off = estimate_deviation(filter, (double)filter->plan.capacity);
+    tamis__bloom_filled(filter, TAMIS__ADDED_BY_BITS);
+    filter->saturated = (double)filter->added > (double)b->most_fresh + 5 * off;
 }
 
 /* "Fresh" answers that may still be given. */

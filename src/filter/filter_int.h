@@ -229,6 +229,8 @@ TAMIS_PRIVATE_API const uint64_t *tamis__bloom_words(const tamis_filter *filter,
 TAMIS_PRIVATE_API uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count);
 #define TAMIS__ADDED_BY_BITS UINT64_MAX
 TAMIS_PRIVATE_API void tamis__bloom_filled(tamis_filter *filter, uint64_t added);
+/* The same of one that was made for just so many keys: it is saturated where the bits leave no doubt. */
+TAMIS_PRIVATE_API void tamis__bloom_filled_about(tamis_filter *filter);
 
 /* Whether the lines of a block make sense to the table `context`: see tamis__guarded. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);

@@ -100,6 +100,27 @@ static void check_list(tamis_redis *redis, const char *wanted) {
     assert_string_equal(told, wanted);
 }
 
+/* With adds between its two ends, which are in both. */
+static void resize_there(tamis_redis *redis, tamis_filter *there) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *larger = NULL;
+    tamis_redis_resize *resize = NULL;
+    want.expect = 2 * EXPECT;
+    want.fpr = 1e-3;
+    want.kind = TAMIS_KIND_BLOCKED;
+    must(tamis_plan_make(&plan, &want, &err));
+    must(tamis_filter_create(&larger, &plan, NULL, &err));
+    must(tamis_redis_resize_begin(&resize, larger, redis, "whole", &err));
+    must(tamis_filter_add_many(there, keys + HALF, HALF, NULL, NULL, &err));
+    must(tamis_filter_add_many(larger, keys, HALF, NULL, NULL, &err));
+    must(tamis_redis_resize_end(resize, larger, &err));
+    assert_int_equal(count_seen(there, 0), HALF);
+    assert_int_equal(count_seen(there, HALF), HALF);
+    assert_int_equal(tamis_filter_plan(there)->capacity, 2 * EXPECT);
+    tamis_filter_free(larger);
+}
+
 void redis_whole_filters(tamis_redis *redis) {
     size_t done;
     err = (tamis_error)TAMIS_ERROR_INIT;
@@ -111,6 +132,7 @@ void redis_whole_filters(tamis_redis *redis) {
     must(tamis_redis_push(second, redis, "whole?partition=4096", NULL, &err));
     tamis_filter *there = open_there(redis, "whole");
     assert_int_equal(count_seen(there, HALF), HALF);
+    resize_there(redis, there);
     must(tamis_redis_push(first, redis, "whole", NULL, &err));
     assert_int_equal(count_seen(there, 0), HALF); /* the handle follows */
     assert_in_range(count_seen(there, HALF), 0, HALF / 100);

@@ -122,6 +122,27 @@ static void pull_does_not_take_a_lost_partition_for_zeros(void **state) {
     bytes_clear(&got);
 }
 
+/* As many keys as it was made for: what the bits tell is somewhat more or less. */
+static void a_full_filter_is_not_saturated_by_chance(void **state) {
+    (void)state;
+    begin();
+    static const char *const names[] = {"f?expect=1000&fpr=1e-3", "f?expect=1000&fpr=0.3",
+                                        "f?layout=java&expect=1000&fpr=1e-3",
+                                        "f?layout=java&expect=1000&fpr=0.3"};
+    for (size_t i = 0; i < 4 * 30; i++) {
+        tamis_filter *there = open_filter(names[i % 4]), *pulled = NULL;
+        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+        const size_t count = i < 4 * 20 ? 1000 : 1600;
+        OK(tamis_filter_add_many(there, keys + i * 1600, count, NULL, NULL, &err));
+        OK(tamis_redis_pull(there, &pulled, &err));
+        OK(tamis_filter_info_get(pulled, &info, &err));
+        assert_int_equal(info.saturated, count > 1000);
+        tamis_filter_free(pulled);
+        tamis_filter_free(there);
+        redis_server_ask(&server, "FLUSHALL");
+    }
+}
+
 /* ---- push ---- */
 
 static void push_and_pull_give_the_same_filter(void **state) {
@@ -563,6 +584,7 @@ int main(void) {
         cmocka_unit_test(pull_of_layout_java_keeps_its_bits),
         cmocka_unit_test(pull_of_a_bitmap_has_the_servers_bytes),
         cmocka_unit_test(pull_does_not_take_a_lost_partition_for_zeros),
+        cmocka_unit_test(a_full_filter_is_not_saturated_by_chance),
         cmocka_unit_test(push_and_pull_give_the_same_filter),
         cmocka_unit_test(push_and_pull_keep_scheme_seed_and_secret),
         cmocka_unit_test(push_replaces_and_open_handles_follow),

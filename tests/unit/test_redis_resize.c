@@ -103,6 +103,9 @@ static void answers_are_of_what_is_there(void **state) {
     tamis_filter *there = open_filter("f");
     tamis_answer answers[20];
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    tamis_filter *alike = make_filter(1000, 0, 10);
+    FAILS(tamis_redis_unite(there, alike, &err), TAMIS_E_BUSY, "is being resized");
+    tamis_filter_free(alike);
     OK(tamis_filter_add_many(there, keys, 20, answers, NULL, &err));
     for (int i = 0; i < 20; i++)
         assert_int_equal(answers[i], i < 10 ? TAMIS_SEEN : TAMIS_FRESH);

@@ -157,7 +157,7 @@ static tamis_status pull_once(const tamis_filter *there, tamis_filter *made, boo
     if (status == TAMIS_OK)
         status = tamis__redis_check(there, false, again, err);
     if (status == TAMIS_OK && !*again)
-        tamis__bloom_filled(made, TAMIS__ADDED_BY_BITS);
+        tamis__bloom_filled_about(made);
     return status;
 }
 
@@ -207,7 +207,7 @@ tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *byte
         tamis_filter_free(filter);
         return status;
     }
-    tamis__bloom_filled(filter, TAMIS__ADDED_BY_BITS);
+    tamis__bloom_filled_about(filter);
     *made = filter;
     return TAMIS_OK;
 }

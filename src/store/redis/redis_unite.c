@@ -126,8 +126,17 @@ tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const t
 }
 
 static tamis_status unite_once(tamis_filter *there, const tamis_filter *from, bool *again, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(there);
     tamis_status status = tamis__unite(there, from, NULL, err);
-    return status == TAMIS_OK ? tamis__redis_check(there, true, again, err) : status;
+    if (status == TAMIS_OK)
+        status = tamis__redis_check(there, true, again, err);
+    if (status != TAMIS_OK || *again || !*at->next_text || strcmp(at->next_text, at->plan_text) == 0)
+        return status;
+    return tamis__fail(
+        err, TAMIS_E_BUSY, 0,
+        "redis %s: %s: is being resized, and bits do not go into what has another size; unite it when "
+        "that is done",
+        at->redis->to.shown, at->uri->shown);
 }
 
 tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
