@@ -6,18 +6,11 @@
 
 redis_server server;
 tamis_redis *redis;
-tamis_error err = TAMIS_ERROR_INIT;
-static uint64_t numbers[NUMBERS];
-tamis_key keys[NUMBERS];
 
 int redis_filters_set_up(void **state) {
     (void)state;
-    uint64_t seed = 6;
     scratch_make();
-    for (size_t i = 0; i < NUMBERS; i++) {
-        numbers[i] = test_random(&seed);
-        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
-    }
+    make_numbers();
     if (!redis_server_installed())
         return 0;
     redis_server_start(&server, NULL);
@@ -39,11 +32,7 @@ void begin(void) {
 }
 
 tamis_filter *open_filter(const char *name) {
-    tamis_filter *filter = NULL;
-    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
-    options.create = true;
-    OK(tamis_redis_filter_open(&filter, redis, name, &options, &err));
-    return filter;
+    return open_on(redis, name);
 }
 
 tamis_filter *make_filter(uint64_t expect, size_t from, size_t count) {
@@ -57,17 +46,6 @@ tamis_filter *make_filter(uint64_t expect, size_t from, size_t count) {
     OK(tamis_filter_create(&filter, &plan, NULL, &err));
     OK(tamis_filter_add_many(filter, keys + from, count, NULL, NULL, &err));
     return filter;
-}
-
-size_t count_seen(const tamis_filter *filter, size_t from, size_t count) {
-    tamis_answer *answers = calloc(count, sizeof *answers);
-    size_t done = 0, seen = 0;
-    OK(tamis_filter_contains_many(filter, keys + from, count, answers, &done, &err));
-    assert_int_equal(done, count);
-    for (size_t i = 0; i < count; i++)
-        seen += answers[i] == TAMIS_SEEN;
-    free(answers);
-    return seen;
 }
 
 void assert_alike(const tamis_filter *one, const tamis_filter *other, size_t count) {

@@ -4,39 +4,12 @@
 
 /* Filters of a server of the test's own, and in memory beside them: for a test program of one group. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <tamis/redis.h>
-
+#include "support/redis_keys.h"
 #include "support/redis_server.h"
 #include "support/scratch.h"
 
-enum { NUMBERS = 1 << 18 };
-
 extern redis_server server;
 extern tamis_redis *redis;
-extern tamis_error err; /* of the last call that failed */
-extern tamis_key keys[NUMBERS];
-
-#define OK(call)                                                                                             \
-    do {                                                                                                     \
-        tamis_status status_ = (call);                                                                       \
-        if (status_ != TAMIS_OK)                                                                             \
-            fail_msg("%s: %s", tamis_status_name(status_), err.text);                                        \
-    } while (0)
-
-#define FAILS(call, wanted, part)                                                                            \
-    do {                                                                                                     \
-        assert_string_equal(tamis_status_name(call), #wanted);                                               \
-        if (!strstr(err.text, part))                                                                         \
-            fail_msg("no '%s' in: %s", part, err.text);                                                      \
-    } while (0)
 
 /* Of the group. */
 int redis_filters_set_up(void **state);
@@ -48,7 +21,6 @@ void begin(void);
 tamis_filter *open_filter(const char *name);
 /* In memory, of kind blocked, at a rate of 1e-3, with `count` of keys. */
 tamis_filter *make_filter(uint64_t expect, size_t from, size_t count);
-size_t count_seen(const tamis_filter *filter, size_t from, size_t count);
 /* They answer alike for the first `count` keys. */
 void assert_alike(const tamis_filter *one, const tamis_filter *other, size_t count);
 /* The Redis key of partition i, of which there is one. Static storage. */

@@ -21,21 +21,14 @@
 #include "store/redis/redis_int.h"
 #include "support/redis_cluster.h"
 #include "support/redis_families.h"
+#include "support/redis_keys.h"
 #include "support/redis_whole.h"
 
 enum { MOST = 100000, BATCH = 500 };
 
-static tamis_error err;
-static uint64_t numbers[MOST];
-static tamis_key keys[MOST];
-static tamis_answer answers[MOST];
-
 static int set_up_all(void **state) {
     (void)state;
-    for (uint64_t i = 0; i < MOST; i++) {
-        numbers[i] = i;
-        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
-    }
+    make_numbers();
     if (redis_server_installed())
         cluster_start();
     return 0;
@@ -56,32 +49,6 @@ static tamis_redis *open_cluster(const char *more) {
     if (tamis_redis_open(&redis, cluster_uri(more), NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return redis;
-}
-
-static tamis_filter *open_filter(tamis_redis *redis, const char *name) {
-    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
-    tamis_filter *filter;
-    options.create = true;
-    if (tamis_redis_filter_open(&filter, redis, name, &options, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    return filter;
-}
-
-static void add(tamis_filter *filter, size_t from, size_t count) {
-    size_t done;
-    if (tamis_filter_add_many(filter, keys + from, count, answers + from, &done, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    assert_int_equal(done, count);
-}
-
-static void assert_all_in(tamis_filter *filter, size_t count) {
-    size_t done;
-    if (tamis_filter_contains_many(filter, keys, count, answers, &done, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    assert_int_equal(done, count);
-    for (size_t i = 0; i < count; i++)
-        if (answers[i] != TAMIS_SEEN)
-            fail_msg("key %zu is answered and not in", i);
 }
 
 /* ---- without a server ---- */
@@ -161,16 +128,16 @@ static void spreads_over_the_masters(void **state) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     (void)state;
     tamis_redis *redis = open_cluster("");
-    tamis_filter *filter = open_filter(redis, "spread?expect=100000&fpr=0.001&partition=8192&ttl=1h");
-    add(filter, 0, 20000);
+    tamis_filter *filter = open_on(redis, "spread?expect=100000&fpr=0.001&partition=8192&ttl=1h");
+    add_keys(filter, 0, 20000);
     assert_all_in(filter, 20000);
     for (unsigned i = 0; i < CLUSTER_MASTERS; i++)
         assert_true(redis_server_number(cluster_master(i * 5461 + 100), "DBSIZE") > 2);
     assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
     assert_true(info.cardinality > 19400 && info.cardinality < 20600);
     tamis_filter_free(filter);
-    filter = open_filter(redis, "java?layout=java&expect=1000&fpr=0.01&ttl=1h");
-    add(filter, 0, 500);
+    filter = open_on(redis, "java?layout=java&expect=1000&fpr=0.01&ttl=1h");
+    add_keys(filter, 0, 500);
     assert_all_in(filter, 500);
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
     tamis_filter_free(filter);
@@ -203,8 +170,8 @@ static void wants_redissons_keys_in_one_place(void **state) {
         assert_int_equal(tamis_redis_filter_open(&filter, redis, name, &options, &err), TAMIS_E_INVALID);
         assert_non_null(strstr(err.text, "a brace and no tag; choose"));
         snprintf(name, sizeof name, "%s?layout=redisson&expect=100&fpr=0.01&ttl=1h", together[i]);
-        filter = open_filter(redis, name);
-        add(filter, 0, 10);
+        filter = open_on(redis, name);
+        add_keys(filter, 0, 10);
         assert_all_in(filter, 10);
         tamis_filter_free(filter);
     }
@@ -287,7 +254,7 @@ static void tells_clusters_from_others(void **state) {
     assert_int_equal(tamis__cluster_slot("06S", 3), 0);
     assert_int_equal(tamis_redis_filter_open(&filter, NULL, uri, &options, &err), TAMIS_OK);
     size_t done;
-    assert_int_equal(tamis_filter_add_many(filter, keys, 1, answers, &done, &err), TAMIS_E_REFUSED);
+    assert_int_equal(tamis_filter_add_many(filter, keys, 1, NULL, &done, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "redis+cluster://"));
     tamis_filter_free(filter);
 }
@@ -335,7 +302,7 @@ static void *add_all(void *context) {
 static void begin_adding(tamis_redis *redis, const char *name, size_t count) {
     for (int i = 0; i < THREADS; i++) {
         adders[i] = (adding){.count = count, .failure = TAMIS_ERROR_INIT};
-        adders[i].filter = open_filter(redis, name);
+        adders[i].filter = open_on(redis, name);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_create(&adders[i].thread, NULL, add_all, &adders[i]);
@@ -433,29 +400,29 @@ static void adds_while_masters_die(void **state) {
     (void)state;
     tamis_redis *redis = open_cluster("?patience=60s&retry_interval=20ms");
     cluster_settle();
-    tamis_filter *filter = open_filter(redis, "dying?expect=100000&fpr=0.001&partition=8192");
+    tamis_filter *filter = open_on(redis, "dying?expect=100000&fpr=0.001&partition=8192");
     size_t done = 0;
     for (size_t round = 0; round < rounds; round++) {
         pthread_t thread;
         for (; done < count * (round + 1) / (rounds + 1); done += BATCH)
-            add(filter, done, BATCH);
+            add_keys(filter, done, BATCH);
         cluster_settle();
         victim = cluster_master((unsigned)(100 + round % 3 * 5461));
         is_dead = false;
         pthread_create(&thread, NULL, kill_soon, &random);
         const size_t before = done; /* from here on nobody waited for replicas */
         do {                        /* until it is dead, so that it dies under some batch */
-            add(filter, done, BATCH);
+            add_keys(filter, done, BATCH);
             done += BATCH;
         } while (!__atomic_load_n(&is_dead, __ATOMIC_ACQUIRE) && done + BATCH <= count);
         pthread_join(thread, NULL);
-        add(filter, before, done - before);
+        add_keys(filter, before, done - before);
         assert_all_in(filter, done);
         redis_server_restart(victim);
         cluster_settle();
     }
     for (; done < count; done += BATCH)
-        add(filter, done, BATCH);
+        add_keys(filter, done, BATCH);
     assert_all_in(filter, count);
     tamis_filter_free(filter);
     tamis_redis_close(redis);

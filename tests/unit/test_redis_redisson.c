@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <hiredis/hiredis.h>
 #include <tamis/redis.h>
 
 #include "support/redis_server.h"
@@ -29,7 +28,6 @@ static const char *server_uri(const char *rest) {
 }
 
 static tamis_error err = TAMIS_ERROR_INIT;
-static redisContext *redis;
 
 static tamis_status open_filter(tamis_filter **filter, const char *name, bool create) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -56,28 +54,13 @@ static void refused(const char *name, bool create, tamis_status want, const char
     assert_null(filter);
 }
 
-/* The reply as text: of an integer its digits, of nothing "nil". */
-static const char *reply_of(const char *format, ...) {
-    static char text[200];
-    va_list words;
-    va_start(words, format);
-    redisReply *reply = redisvCommand(redis, format, words);
-    va_end(words);
-    assert_non_null(reply);
-    if (reply->type == REDIS_REPLY_INTEGER)
-        snprintf(text, sizeof text, "%lld", reply->integer);
-    else
-        snprintf(text, sizeof text, "%s", reply->type == REDIS_REPLY_NIL ? "nil" : reply->str);
-    freeReplyObject(reply);
-    return text;
-}
-
 static void put_config(const char *key, const char *size, const char *probes, const char *expect,
                        const char *fpr) {
-    reply_of("DEL %s", key);
+    redis_server_ask(&server, "DEL %s", key);
     assert_string_equal(
-        reply_of("HSET %s size %s hashIterations %s expectedInsertions %s falseProbability %s", key, size,
-                 probes, expect, fpr),
+        redis_server_ask(&server,
+                         "HSET %s size %s hashIterations %s expectedInsertions %s falseProbability %s", key,
+                         size, probes, expect, fpr),
         "4");
 }
 
@@ -93,7 +76,7 @@ static tamis_answer add(tamis_filter *filter, const char *key) {
 /* By the vector of Redisson's own in a JVM: "foo" in a filter for 1000 at 1 %. */
 static void a_filter_of_redissons(void **state) {
     (void)state;
-    if (!redis)
+    if (!server.pid)
         skip();
     put_config("{seen}:config", "9585", "7", "1000", "0.01");
     tamis_filter *filter = opened("seen?layout=redisson", false);
@@ -104,14 +87,14 @@ static void a_filter_of_redissons(void **state) {
     assert_int_equal(add(filter, "foo"), TAMIS_SEEN);
     static const int bits[] = {5367, 4316, 7335, 6284, 9303, 8252, 1686};
     for (size_t i = 0; i < 7; i++)
-        assert_string_equal(reply_of("GETBIT seen %d", bits[i]), "1");
-    assert_string_equal(reply_of("BITCOUNT seen"), "7");
+        assert_string_equal(redis_server_ask(&server, "GETBIT seen %d", bits[i]), "1");
+    assert_string_equal(redis_server_ask(&server, "BITCOUNT seen"), "7");
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
     assert_true(info.ones == 7 && info.cardinality > 0.99 && info.cardinality < 1.01);
 
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
-    assert_string_equal(reply_of("EXISTS seen"), "0");
+    assert_string_equal(redis_server_ask(&server, "EXISTS seen"), "0");
     assert_int_equal(add(filter, "foo"), TAMIS_FRESH); /* its config stays */
     tamis_filter_free(filter);
 
@@ -128,54 +111,57 @@ static void a_filter_of_redissons(void **state) {
 
 static void a_filter_is_made_as_redisson_would(void **state) {
     (void)state;
-    if (!redis)
+    if (!server.pid)
         skip();
     refused("none?layout=redisson&expect=1000&fpr=0.01", false, TAMIS_E_ABSENT, "check the name");
     refused("none?layout=redisson&expect=1000", true, TAMIS_E_ABSENT, "give expect=N and fpr=RATE");
     refused("none?layout=redisson&expect=1000000000&fpr=0.01", true, TAMIS_E_RANGE, "ask for a larger rate");
     refused("none?layout=redisson&expect=1&fpr=0.9", true, TAMIS_E_RANGE, "0 bits");
-    assert_string_equal(reply_of("EXISTS none {none}:config"), "0");
+    assert_string_equal(redis_server_ask(&server, "EXISTS none {none}:config"), "0");
 
     tamis_filter_free(opened("made?layout=redisson&expect=100&fpr=0.03", true));
     /* RedissonBloomFilterTest.testConfig */
-    assert_string_equal(reply_of("HGET {made}:config size"), "729");
-    assert_string_equal(reply_of("HGET {made}:config hashIterations"), "5");
-    assert_string_equal(reply_of("HGET {made}:config expectedInsertions"), "100");
-    assert_string_equal(reply_of("HGET {made}:config falseProbability"), "0.03");
-    assert_string_equal(reply_of("HLEN {made}:config"), "4");
-    assert_string_equal(reply_of("EXISTS made"), "0");
+    assert_string_equal(redis_server_ask(&server, "HGET {made}:config size"), "729");
+    assert_string_equal(redis_server_ask(&server, "HGET {made}:config hashIterations"), "5");
+    assert_string_equal(redis_server_ask(&server, "HGET {made}:config expectedInsertions"), "100");
+    assert_string_equal(redis_server_ask(&server, "HGET {made}:config falseProbability"), "0.03");
+    assert_string_equal(redis_server_ask(&server, "HLEN {made}:config"), "4");
+    assert_string_equal(redis_server_ask(&server, "EXISTS made"), "0");
 
     /* A name with a tag of its own. */
     tamis_filter *filter = opened("a%7Bb%7Dc?layout=redisson&expect=5&fpr=1e-6", true);
-    assert_string_equal(reply_of("HGET a{b}c:config falseProbability"), "1e-06");
+    assert_string_equal(redis_server_ask(&server, "HGET a{b}c:config falseProbability"), "1e-06");
     add(filter, "key");
-    assert_string_equal(reply_of("EXISTS a{b}c"), "1");
+    assert_string_equal(redis_server_ask(&server, "EXISTS a{b}c"), "1");
     tamis_filter_free(filter);
 }
 
 static void both_keys_expire(void **state) {
     (void)state;
-    if (!redis)
+    if (!server.pid)
         skip();
     tamis_filter *filter = opened("late?layout=redisson&expect=10&fpr=0.1&ttl=1h&renew=create", true);
-    assert_string_equal(reply_of("EXISTS late {late}:config"), "2");
-    reply_of("PEXPIRE late 1000000");
-    reply_of("PEXPIRE {late}:config 1000000");
+    assert_string_equal(redis_server_ask(&server, "EXISTS late {late}:config"), "2");
+    redis_server_ask(&server, "PEXPIRE late 1000000");
+    redis_server_ask(&server, "PEXPIRE {late}:config 1000000");
     add(filter, "key");
-    assert_true(atoi(reply_of("PTTL late")) <= 1000000 && atoi(reply_of("PTTL late")) > 0);
+    assert_true(atoi(redis_server_ask(&server, "PTTL late")) <= 1000000 &&
+                atoi(redis_server_ask(&server, "PTTL late")) > 0);
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
-    assert_string_equal(reply_of("BITCOUNT late"), "0");
-    assert_true(atoi(reply_of("PTTL late")) <= 1000000 && atoi(reply_of("PTTL late")) > 0);
+    assert_string_equal(redis_server_ask(&server, "BITCOUNT late"), "0");
+    assert_true(atoi(redis_server_ask(&server, "PTTL late")) <= 1000000 &&
+                atoi(redis_server_ask(&server, "PTTL late")) > 0);
     tamis_filter_free(filter);
     filter = opened("late?layout=redisson&ttl=1h", true);
     add(filter, "key");
-    assert_true(atoi(reply_of("PTTL late")) > 1000000 && atoi(reply_of("PTTL {late}:config")) > 1000000);
+    assert_true(atoi(redis_server_ask(&server, "PTTL late")) > 1000000 &&
+                atoi(redis_server_ask(&server, "PTTL {late}:config")) > 1000000);
     tamis_filter_free(filter);
 }
 
 static void a_config_that_changes_is_noticed(void **state) {
     (void)state;
-    if (!redis)
+    if (!server.pid)
         skip();
     tamis_answer answer = TAMIS_UNKNOWN;
     put_config("{open}:config", "9585", "7", "1000", "0.01");
@@ -186,7 +172,7 @@ static void a_config_that_changes_is_noticed(void **state) {
                 "its config was changed while it was open; open it anew");
     put_config("{open}:config", "9585", "8", "1000", "0.01");
     assert_said(tamis_filter_add(filter, "other", 5, &answer, &err), TAMIS_E_MISMATCH, "was changed");
-    reply_of("DEL {open}:config");
+    redis_server_ask(&server, "DEL {open}:config");
     assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_ABSENT,
                 "was deleted, or expired, while it was open");
     assert_int_equal(answer, TAMIS_UNKNOWN);
@@ -198,7 +184,7 @@ static void a_config_that_changes_is_noticed(void **state) {
 
 static void forged_configs_are_refused(void **state) {
     (void)state;
-    if (!redis)
+    if (!server.pid)
         skip();
     static const char *const rows[][4] = {
         {"0", "7", "1000", "0.01"},          {"09585", "7", "1000", "0.01"},
@@ -215,14 +201,14 @@ static void forged_configs_are_refused(void **state) {
                 "what stands in its config is none of Redisson's (size '");
     }
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
-    reply_of("HDEL {forged}:config hashIterations");
+    redis_server_ask(&server, "HDEL {forged}:config hashIterations");
     refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "hashIterations ''");
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
-    reply_of("HDEL {forged}:config falseProbability");
+    redis_server_ask(&server, "HDEL {forged}:config falseProbability");
     refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "falseProbability ''");
-    reply_of("SET {forged}:config x");
+    redis_server_ask(&server, "SET {forged}:config x");
     refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_MISMATCH, "WRONGTYPE");
-    assert_string_equal(reply_of("GET {forged}:config"), "x");
+    assert_string_equal(redis_server_ask(&server, "GET {forged}:config"), "x");
 }
 
 /* ---- two who make it at once ---- */
@@ -249,13 +235,13 @@ static void *make_one(void *context) {
 
 static void one_of_many_makes_it(void **state) {
     (void)state;
-    if (!redis)
+    if (!server.pid)
         skip();
     static maker makers[MAKERS];
     for (int round = 0; round < 20; round++) {
         pthread_barrier_t start;
         int winner = -1, count = 0;
-        reply_of("DEL {race}:config");
+        redis_server_ask(&server, "DEL {race}:config");
         pthread_barrier_init(&start, NULL, MAKERS);
         for (int i = 0; i < MAKERS; i++) {
             char name[80];
@@ -274,25 +260,22 @@ static void one_of_many_makes_it(void **state) {
         }
         pthread_barrier_destroy(&start);
         assert_int_equal(count, 1);
-        assert_int_equal(atoi(reply_of("HGET {race}:config expectedInsertions")), 1000 + winner);
-        assert_string_equal(reply_of("HLEN {race}:config"), "4");
+        assert_int_equal(atoi(redis_server_ask(&server, "HGET {race}:config expectedInsertions")),
+                         1000 + winner);
+        assert_string_equal(redis_server_ask(&server, "HLEN {race}:config"), "4");
     }
 }
 
 static int start(void **state) {
     (void)state;
     scratch_make();
-    if (redis_server_installed()) {
+    if (redis_server_installed())
         redis_server_start(&server, NULL);
-        redis = redisConnectUnix(server.socket);
-    }
-    return redis && redis->err;
+    return 0;
 }
 
 static int stop(void **state) {
     (void)state;
-    if (redis)
-        redisFree(redis);
     redis_server_stop(&server);
     scratch_remove();
     return 0;

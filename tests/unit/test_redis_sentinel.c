@@ -19,6 +19,7 @@
 
 #include "base/memory.h"
 #include "store/redis/redis_int.h"
+#include "support/redis_keys.h"
 #include "support/redis_sentinel.h"
 
 enum { MOST = 100000, BATCH = 500 };
@@ -27,10 +28,6 @@ static redis_server servers[2], sentinel;
 static char replica_of[32];
 static const char *const replica_options[] = {
     "--replicaof", replica_of, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", NULL};
-static tamis_error err;
-static uint64_t numbers[MOST];
-static tamis_key keys[MOST];
-static tamis_answer answers[MOST];
 
 static void pause_ms(long ms) {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
@@ -46,10 +43,7 @@ static int set_up_all(void **state) {
     char settings[300];
     (void)state;
     scratch_make();
-    for (uint64_t i = 0; i < MOST; i++) {
-        numbers[i] = i;
-        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
-    }
+    make_numbers();
     if (!redis_server_installed())
         return 0;
     redis_server_start(&servers[0], NULL);
@@ -83,31 +77,6 @@ static const char *uri_of(const char *password, const char *rest) {
     snprintf(uri, sizeof uri, "redis+sentinel://127.0.0.1:1,127.0.0.1:%d/%s%s", sentinel.port, rest,
              password);
     return uri;
-}
-
-static tamis_filter *open_filter(tamis_redis *redis, const char *name) {
-    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
-    tamis_filter *filter;
-    options.create = true;
-    if (tamis_redis_filter_open(&filter, redis, name, &options, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    return filter;
-}
-
-static void add(tamis_filter *filter, size_t from, size_t count) {
-    size_t done;
-    if (tamis_filter_add_many(filter, keys + from, count, answers, &done, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    assert_int_equal(done, count);
-}
-
-static void assert_all_in(tamis_filter *filter, size_t count) {
-    size_t done;
-    if (tamis_filter_contains_many(filter, keys, count, answers, &done, &err) != TAMIS_OK)
-        fail_msg("%s", err.text);
-    for (size_t i = 0; i < count; i++)
-        if (answers[i] != TAMIS_SEEN)
-            fail_msg("key %zu is answered and not in", i);
 }
 
 /* ---- tests ---- */
@@ -201,21 +170,21 @@ static void follows_a_failover(void **state) {
     const char *uri = uri_of("?sentinel_password=sesame&patience=60s&retry_interval=20ms", "mine");
     if (tamis_redis_open(&redis, uri, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
-    tamis_filter *filter = open_filter(redis, "over?expect=100000&fpr=0.001&partition=8192");
+    tamis_filter *filter = open_on(redis, "over?expect=100000&fpr=0.001&partition=8192");
     for (; done < count / 3; done += BATCH)
-        add(filter, done, BATCH);
+        add_keys(filter, done, BATCH);
     wait_for_replica(&servers[0], &servers[1]);
     const size_t before = done;
     victim = &servers[0];
     pthread_create(&thread, NULL, kill_soon, &random);
     do {
-        add(filter, done, BATCH);
+        add_keys(filter, done, BATCH);
         done += BATCH;
     } while (!__atomic_load_n(&is_dead, __ATOMIC_ACQUIRE) && done + BATCH <= count);
     pthread_join(thread, NULL);
-    add(filter, before, done - before);
+    add_keys(filter, before, done - before);
     for (; done < count; done += BATCH)
-        add(filter, done, BATCH);
+        add_keys(filter, done, BATCH);
     assert_all_in(filter, done);
     assert_int_equal(strncmp(redis_server_ask(&servers[1], "ROLE"), "master", 6), 0);
     tamis_filter_free(filter);
@@ -252,7 +221,7 @@ static void rides_out_being_a_replica(void **state) {
     redis_server_start(&alone, NULL);
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?patience=60s&retry_interval=5ms", alone.port);
     assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_OK);
-    adding all = {.filter = open_filter(redis, "alone?expect=100000&fpr=0.001"), .failure = TAMIS_ERROR_INIT};
+    adding all = {.filter = open_on(redis, "alone?expect=100000&fpr=0.001"), .failure = TAMIS_ERROR_INIT};
     pthread_create(&thread, NULL, add_all, &all);
     for (int i = 0; i < 5; i++) {
         redis_server_ask(&alone, "REPLICAOF 127.0.0.1 1");

@@ -51,8 +51,10 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         /* Said to who is not known yet and sends a command of more than 10 words. */
         {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
         {"NOPERM",
-         "grant it with ACL SETUSER: ~bf:NAME (layout java), ~tamis:{NAME* (tamis) or ~NAME (others, a bitmap) "
-         "and +bitfield +getrange +setrange +bitcount +bitop +strlen +get +set +del +hget +hmget +hset +hsetnx "
+         "grant it with ACL SETUSER: ~bf:NAME (layout java), ~tamis:{NAME* (tamis) or ~NAME (others, a "
+         "bitmap) "
+         "and +bitfield +getrange +setrange +bitcount +bitpos +bitop +strlen +get +set +del +hget +hmget "
+         "+hset +hsetnx "
          "+hdel +eval +pexpire +pttl +persist +unlink, or +@read to be asked alone",
          TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
