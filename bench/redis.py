@@ -5,10 +5,10 @@
 Usage: redis.py TAMIS BENCH_REDIS REDIS_BITS_PHP RUNS SCALE
 
 BENCH_REDIS is the program of bench_redis.c. SCALE is 1 for the published figures (a million elements, a filter of 1 GiB
-to push), or less, for a look. The server has one core and the client another, where there are two, and TCP over loopback between them; the
-masters of the cluster share what cores there are beside the client's. Medians of RUNS, the ways in turns. Every way is
-asked by another before it is timed, and what it answers while it is timed is looked at: no element that was added may
-be missing.
+to push), or less, for a look. The server has one core and the client another, where there are two, with TCP over
+loopback between them; the masters of the cluster share what cores there are beside the client's. Medians of RUNS, the
+ways in turns. Every way is asked by another before it is timed, and what it answers while it is timed is looked at: no
+element that was added may be missing.
 """
 import ctypes
 import math
