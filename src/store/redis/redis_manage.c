@@ -3,9 +3,9 @@
 /*
  * Filters as wholes: alias, drop, expire.
  *
- * A drop holds the lock of a push. It first moves the plan to `before`, by which nobody finds it any more and the next drop or push does should this one
- * be killed, then removes the partitions, then the fields. The hash ends with its last field; one who makes the filter anew
- * meanwhile keeps his.
+ * A drop holds the lock of a push. It first moves the plan to `before`, by which nobody finds it any more and the next drop
+ * or push does should this one be killed, then removes the partitions, then the fields. The hash ends with its last field;
+ * one who makes the filter anew meanwhile keeps his.
  */
 #include <inttypes.h>
 #include <stdio.h>
