@@ -187,16 +187,17 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
 /*
  * Whole filters. With layout tamis what stands under a name may be replaced while it is used: every handle looks after
  * each batch whether the filter is still the one it began with, becomes the one that has the name now, and asks the whole
- * batch again there. So a batch is answered by one filter, and keys that are in the old one and in the new are present
- * all the time. The one that was replaced stays a minute for batches under way. A handle does not become a filter of
- * another scheme, seed or secret, nor one of which its URI says otherwise: TAMIS_E_MISMATCH.
+ * batch again there; what it had put into the old one and finds in the new is TAMIS_UNKNOWN. So a batch is answered by one
+ * filter, and keys that are in the old one and in the new are present all the time. The one that was replaced stays a
+ * minute for batches under way. A handle does not become a filter of another scheme, seed or secret, nor one of which its
+ * URI says otherwise: TAMIS_E_MISMATCH.
  */
 
 /*
  * Fetches the filter `there` into memory: of layout tamis one of kind blocked with the same plan, scheme, seed and secret,
- * of the others, where they have one Redis key, one of kind classic with their scheme and just as many bits. It answers as that does for every key, may be
- * saved, asked and united, and is owned by the caller. Keys whose add was answered before are in it; those that are added
- * meanwhile may be. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions; TAMIS_E_MISMATCH: the bitmap of another layout is
+ * of the others, where they have one Redis key, one of kind classic with their scheme and just as many bits. It answers as
+ * that does for every key, may be saved, asked and united, and is owned by the caller. Keys whose add was answered before
+ * are in it; those that are added meanwhile may be. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions; TAMIS_E_MISMATCH: the bitmap of another layout is
  * longer than its parameters make it; TAMIS_E_UNSUPPORTED: php2 and php3 over several keys or servers; TAMIS_E_NOMEM.
  */
 TAMIS_API tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err);

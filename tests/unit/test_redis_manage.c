@@ -148,7 +148,8 @@ static ssize_t flip_and_send(int fd, const void *bytes, size_t size) {
     return send_on(fd, bytes, size);
 }
 
-/* The batch has added its keys to the first filter by then, and asks it once more: it cannot know. */
+/* The batch has added its keys to the first filter by then, and asks it once more: of those that were not there it cannot
+ * know. */
 static void an_alias_that_comes_back_within_a_batch_leaves_answers_unknown(void **state) {
     (void)state;
     begin();
@@ -165,7 +166,7 @@ static void an_alias_that_comes_back_within_a_batch_leaves_answers_unknown(void 
     OK(status);
     assert_int_equal(flips, 2);
     for (int i = 0; i < 20; i++)
-        assert_int_equal(answers[i], TAMIS_UNKNOWN);
+        assert_int_equal(answers[i], i < 10 ? TAMIS_SEEN : TAMIS_UNKNOWN);
     OK(tamis_filter_add_many(handle, keys, 20, answers, NULL, &err));
     for (int i = 0; i < 20; i++)
         assert_int_equal(answers[i], TAMIS_SEEN);

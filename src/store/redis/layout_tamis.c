@@ -547,7 +547,8 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *
     at.tracer = NULL;
     tamis__partitions_set(&copy, told.partition);
     status = tamis__redis_add(&copy, asked, NULL, &done, err);
-    tamis__doubts_release(&at.doubts, &filter->allocator); /* what fails here is kept by the batch that it is of */
+    tamis__doubts_release(&at.doubts,
+                          &filter->allocator); /* what fails here is kept by the batch that it is of */
     return status;
 }
 
@@ -567,10 +568,8 @@ static tamis_status mirror(const tamis_filter *filter, const tamis__asked *asked
         if (status != TAMIS_OK)
             return status;
         *again = !is_same(at, &config);
-        if (*again) {
-            at->followed += 2; /* it has them already, perhaps of this batch */
+        if (*again)
             return follow(filter, err);
-        }
         if (strcmp(config.next, at->next_text) == 0)
             return TAMIS_OK;
         memcpy(at->next_text, config.next, sizeof at->next_text);
