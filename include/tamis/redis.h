@@ -34,8 +34,11 @@ extern "C" {
  *                                               /zk/codis/db_PRODUCT, one after the other; user and password are theirs
  *
  * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
- * change, and so are sentinels, within `patience`; what a master had not yet given to its replica when it died is gone,
- * as for every client.
+ * change, and so are sentinels, within `patience`. Before a batch is answered all sentinels of the URI are asked whether the
+ * master is still the same, since an old one that was not told yet takes what is lost; if not, all of the batch is asked
+ * again of the new one. So name all of them: one that is not named may have replaced the master, and the others do not know
+ * for some two seconds. (So it is where the old one cannot reach any: min-replicas-to-write keeps it from taking adds.) What a
+ * master had not yet given to its replica when it died is gone, as for every client.
  *
  * Proxies of a Codis are watched by threads of ZooKeeper's client (which seeds the program's random(3) and drand48(3)).
  * Each exchange is with the next that is online; while ZooKeeper is away the last list does, and with none online a call

@@ -191,6 +191,52 @@ static void follows_a_failover(void **state) {
     tamis_redis_close(redis);
 }
 
+/* A master that is replaced while it lives takes commands for some seconds more, until the sentinel makes it a replica, and
+ * then has none of what it was given. */
+static void leaves_a_master_that_was_replaced(void **state) {
+    const size_t count = 12000;
+    redis_server old, new, teller;
+    char text[300], of[40];
+    const char *options[] = {"--replicaof", of, "--repl-diskless-sync-delay", "0", NULL};
+    tamis_redis *redis;
+    bool is_replaced = false;
+    (void)state;
+    uri_of("", "");
+    redis_server_start(&old, NULL);
+    sprintf(of, "127.0.0.1 %d", old.port);
+    redis_server_start(&new, options);
+    while (!is_linked(&new))
+        pause_ms(10);
+    snprintf(text, sizeof text, "sentinel monitor mine 127.0.0.1 %d 1\nsentinel failover-timeout mine 3000\n",
+             old.port);
+    redis_sentinel_start(&teller, old.port + 1, &new, text);
+    snprintf(text, sizeof text, "redis+sentinel://127.0.0.1:%d/mine", teller.port);
+    OK(tamis_redis_open(&redis, text, NULL, &err));
+    tamis_filter *filter = open_on(redis, "f?expect=100000&fpr=0.001");
+    add_keys(filter, 0, BATCH);
+    wait_for_replica(&old, &new);
+    while (strncmp(redis_server_ask(&teller, "SENTINEL FAILOVER mine"), "OK", 2) != 0)
+        pause_ms(100); /* it does not know of the replica yet */
+    for (size_t done = BATCH; done < count; done += BATCH) {
+        while (!is_replaced && done > count / 2) { /* the rest behind it */
+            is_replaced = strncmp(redis_server_ask(&new, "ROLE"), "master", 6) == 0;
+            pause_ms(1);
+        }
+        add_keys(filter, done, BATCH);
+        pause_ms(5);
+    }
+    tamis_filter_free(filter);
+    tamis_redis_close(redis);
+    assert_int_equal(strncmp(redis_server_ask(&new, "ROLE"), "master", 6), 0);
+    snprintf(text, sizeof text, "redis://127.0.0.1:%d/f", new.port);
+    filter = open_on(NULL, text);
+    assert_all_in(filter, count);
+    tamis_filter_free(filter);
+    redis_server_kill(&teller);
+    redis_server_stop(&new);
+    redis_server_stop(&old);
+}
+
 /* ---- a server that is a replica for a while ---- */
 
 typedef struct adding {
@@ -245,6 +291,7 @@ int main(void) {
         cmocka_unit_test(says_what_keeps_it_out),
         cmocka_unit_test(refuses_a_replica_that_is_named),
         cmocka_unit_test(follows_a_failover),
+        cmocka_unit_test(leaves_a_master_that_was_replaced),
         cmocka_unit_test(rides_out_being_a_replica),
     };
     return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

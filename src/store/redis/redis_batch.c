@@ -14,7 +14,8 @@
 #include "base/system.h"
 #include "store/redis/redis_batch.h"
 
-enum { AT_ONCE = 64 << 10 }; /* elements of one pipeline */
+/* Elements of one pipeline; how often that may have to be asked again. */
+enum { AT_ONCE = 64 << 10, REPEATS_MOST = 64 };
 
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
     return tamis__fail(
@@ -69,8 +70,13 @@ static size_t count_checks(const tamis__batch *all) {
     return layout->check_count ? layout->check_count(all->filter) : 0;
 }
 
-static tamis_status run_checks(tamis__batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {.count = count_checks(all),
+static size_t count_expiries(const tamis__batch *all) {
+    return must_expire(all->at, all->adds) ? tamis__batch_keys(all) : 0;
+}
+
+/* All that comes behind the elements. */
+static tamis_status run_rest(tamis__batch *all, tamis_error *err) {
+    const tamis__exchange exchange = {.count = all->checks + count_expiries(all),
                                       .context = all,
                                       .ask = tamis__batch_put,
                                       .take = tamis__batch_take,
@@ -97,7 +103,7 @@ static tamis_status mirror(tamis__batch *all, tamis_error *err) {
     return status;
 }
 
-static tamis_status run_batch(tamis__batch *all, tamis_error *err) {
+static tamis_status ask_and_check(tamis__batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
     bool redone = false;
     tamis__exchange exchange = {.context = all,
@@ -110,12 +116,23 @@ static tamis_status run_batch(tamis__batch *all, tamis_error *err) {
     tamis__batch_count(all);
     exchange.barriers[0] = all->elements;
     exchange.barriers[1] = all->elements + all->checks;
-    exchange.count = exchange.barriers[1] + (must_expire(at, all->adds) ? tamis__batch_keys(all) : 0);
+    exchange.count = exchange.barriers[1] + count_expiries(all);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
-    if (status == TAMIS_OK && redone && all->checks > 0)
-        status = run_checks(all, err);
-    if (status == TAMIS_OK)
-        status = settle(all, err);
+    if (status == TAMIS_OK && redone)
+        status = run_rest(all, err);
+    if (status == TAMIS_OK) /* also of what was replaced meanwhile, where nobody will do it later */
+        status = end_endless(all, err);
+    return status == TAMIS_OK ? settle(all, err) : status;
+}
+
+static tamis_status run_batch(tamis__batch *all, tamis_error *err) {
+    const tamis__redis_filter *at = all->at;
+    tamis__map *before = tamis__map_hold(at->redis);
+    tamis_status status = ask_and_check(all, err);
+    if (status == TAMIS_OK && !all->again)
+        status = tamis__sentinel_has_moved(at->redis, before, &all->again, err);
+    all->is_unsure = status != TAMIS_OK && at->redis->uri.kind == TAMIS__REDIS_SENTINEL;
+    tamis__map_drop(at->redis, before);
     if (status != TAMIS_OK || all->again)
         return status;
     if (all->cut)
@@ -124,8 +141,7 @@ static tamis_status run_batch(tamis__batch *all, tamis_error *err) {
             "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
             "writes to its keys",
             at->redis->to.shown, at->uri->named);
-    status = mirror(all, err);
-    return status == TAMIS_OK && !all->again ? end_endless(all, err) : status;
+    return mirror(all, err);
 }
 
 /* The first of them that are answered. */
@@ -139,13 +155,13 @@ static size_t answered(const tamis__batch *all) {
 /* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
  * pass. A server that cannot be reached is not waited for once more. */
 static bool is_moot(tamis__batch *all, tamis_status status) {
-    if (all->lacks_mirror || status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH ||
+    if (all->lacks_mirror || all->is_unsure || status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH ||
         status == TAMIS_E_ABSENT)
         return true;
     if (status == TAMIS_OK || all->checks == 0)
         return all->again;
-    return status != TAMIS_E_REFUSED || all->cut || all->again || run_checks(all, NULL) != TAMIS_OK ||
-           settle(all, NULL) != TAMIS_OK || all->again;
+    return status != TAMIS_E_REFUSED || all->cut || all->again || run_rest(all, NULL) != TAMIS_OK ||
+           settle(all, NULL) != TAMIS_OK || all->again || mirror(all, NULL) != TAMIS_OK || all->again;
 }
 
 /* ---- what a call that failed has left, see redis_doubt.h ---- */
@@ -184,6 +200,12 @@ static void tell_trace(tamis__batch *all, size_t done) {
     }
 }
 
+/* BITFIELD counts as writing, whatever is in it, and is refused to who may only read, and where there is no memory left;
+ * what asks alone is not known to every proxy. */
+static bool may_ask_otherwise(const tamis__batch *all) {
+    return all->denied && !all->adds && !all->at->layout->has_blocks && !all->at->only_reads;
+}
+
 /* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
 static tamis_status ask_some(tamis__batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                              tamis_error *err) {
@@ -217,7 +239,7 @@ static tamis_status ask_some(tamis__batch *all, tamis_answer *answers, size_t *d
         memcpy(answers, all->answers, *done);
     for (size_t i = 0; i < *done; i++)
         *fresh += all->answers[i] == TAMIS_FRESH;
-    if (all->trace)
+    if (all->trace && !may_ask_otherwise(all))
         tell_trace(all, *done);
     tamis__trace_free(all->trace);
     all->trace = NULL;
@@ -225,22 +247,20 @@ static tamis_status ask_some(tamis__batch *all, tamis_answer *answers, size_t *d
     return status;
 }
 
-/* BITFIELD counts as writing, whatever is in it, and is refused to who may only read, and where there is no memory left;
- * what asks alone is not known to every proxy. */
 static tamis_status ask_otherwise(tamis__batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
                                   tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(all->filter);
     const tamis__batch first = *all;
-    const tamis_status status = ask_some(all, answers, done, fresh, err);
+    tamis_status status = ask_some(all, answers, done, fresh, err);
     const size_t before = *done;
-    if (!all->denied || all->adds || at->layout->has_blocks || at->only_reads)
-        return status;
-    *all = first;
-    at->only_reads = true;
-    if (ask_some(all, answers, done, fresh, NULL) == TAMIS_OK)
-        return TAMIS_OK;
-    at->only_reads = false;
-    *done = before;
+    if (may_ask_otherwise(all)) {
+        *all = first;
+        at->only_reads = true;
+        if (ask_some(all, answers, done, fresh, NULL) == TAMIS_OK)
+            return TAMIS_OK;
+        *done = before;
+    }
+    at->only_reads = at->only_reads && status == TAMIS_OK; /* the next server may be another */
     return status;
 }
 
@@ -252,7 +272,14 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, c
     if (filter->hasher->locked && asked->keys) /* its secret was not given: says so */
         return tamis_hash_many(filter->hasher, asked->keys, 1, &hash, err);
     tamis_status status = at->layout->refresh ? at->layout->refresh(filter, err) : TAMIS_OK;
+    uint32_t repeats = 0;
     while (*done < asked->count && status == TAMIS_OK) {
+        if (repeats > REPEATS_MOST)
+            return tamis__fail(
+                err, TAMIS_E_IO, 0,
+                "redis %s: %s: its master changed %d times during one batch; see what the sentinels "
+                "are at",
+                at->redis->to.shown, at->uri->named, REPEATS_MOST);
         const size_t left = asked->count - *done;
         size_t some = 0;
         tamis__batch all = {.filter = filter, .at = at, .members = members, .adds = adds, .placed = SIZE_MAX};
@@ -262,6 +289,7 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, c
                            asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
         status = ask_otherwise(&all, answers ? answers + *done : NULL, &some, fresh, err);
         *done += some;
+        repeats = all.again ? repeats + 1 : 0;
     }
     return status;
 }

@@ -25,6 +25,7 @@ typedef struct tamis__batch {
     bool cut;              /* a block was not whole */
     bool again;            /* all of it is to be asked again: see settle */
     bool lacks_mirror;     /* see mirror */
+    bool is_unsure;        /* nobody knows whether it was the master that answered */
     bool denied;           /* see tamis__exchange */
     size_t together;       /* elements of a command */
     size_t elements;       /* commands of elements */

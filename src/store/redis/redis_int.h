@@ -71,6 +71,7 @@ struct tamis_redis {
     size_t node_count;
     tamis__map *map; /* NULL: not known yet */
     size_t turn;     /* of the node that is asked first who has what */
+    uint64_t epoch;  /* the highest that a sentinel told of its master */
 };
 
 /* From a URI that was parsed, which becomes the server's, also on failure. */
@@ -143,6 +144,11 @@ tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, 
 
 /* The same of sentinels. TAMIS_E_ABSENT: it has no master of that name. */
 void tamis__sentinel_ask(const tamis_redis *redis, tamis__link *link);
+/* Whether sentinels name another master by now than there was `before` (NULL: nobody knew). One that was replaced, and was
+ * not told yet, takes commands still, which are lost; so while a sentinel is at it, this waits. All that the URI names are
+ * asked, since they tell one another slowly; of those that cannot be asked nobody can tell. */
+tamis_status tamis__sentinel_has_moved(tamis_redis *redis, const tamis__map *before, bool *has_moved,
+                                       tamis_error *err);
 tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentinel, const tamis__reply *told,
                                   tamis_error *err);
 

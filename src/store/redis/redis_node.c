@@ -193,11 +193,12 @@ static tamis_status learn_from(tamis_redis *redis, tamis__node *teller, uint64_t
         status = tamis__sentinel_take(redis, teller, told, err);
     else if (status == TAMIS_OK)
         status = tamis__cluster_take(redis, teller, told, err);
-    if (status == TAMIS_OK)
-        tamis__redis_give_back(redis, teller, link);
-    else
+    if (status != TAMIS_OK) {
         tamis__link_close(link);
-    return status;
+        return status;
+    }
+    tamis__redis_give_back(redis, teller, link);
+    return TAMIS_OK;
 }
 
 /* Those that are known now, from the one on whose turn it is; free it with tamis__free. */
