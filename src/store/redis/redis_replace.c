@@ -19,8 +19,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/system.h"
 #include "base/versioned.h"
 #include "store/redis/bitmap_move.h"
 
@@ -57,9 +57,9 @@ static size_t beside_name(const tamis__redis_filter *at, uint32_t key, char *to)
 static tamis_status name_it(replacement *r, tamis_error *err) {
     tamis__redis_filter *at = r->at;
     uint32_t random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                           at->uri->shown);
+    tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
+    if (status != TAMIS_OK)
+        return status;
     snprintf(at->aside, sizeof at->aside, "push-%08" PRIx32, random);
     r->key_size = at->layout->key_name(at, 0, r->key);
     r->beside_size = beside_name(at, 0, r->beside);

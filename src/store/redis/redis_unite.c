@@ -13,8 +13,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/system.h"
 #include "store/redis/bitmap_move.h"
 #include "store/redis/layout_tamis.h"
 
@@ -115,11 +115,10 @@ tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const t
     tamis__redis_filter at = *tamis__redis_of(there);
     uint32_t random;
     tamis_status status = check_alike(there, from, err);
+    if (status == TAMIS_OK)
+        status = tamis__random(&random, sizeof random, at.uri->shown, err);
     if (status != TAMIS_OK)
         return status;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                           at.uri->shown);
     snprintf(at.aside, sizeof at.aside, "unite-%08" PRIx32, random);
     copy.body = &at;
     return unite_by(there, &copy, from, lock, err);

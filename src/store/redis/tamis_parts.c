@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/system.h"
 #include "store/redis/layout_tamis.h"
 #include "store/trouble.h"
 
@@ -202,10 +202,7 @@ bool tamis__footer_is(const tamis__redis_filter *at, uint32_t key, const tamis__
 }
 
 tamis_status tamis__generation_new(tamis__redis_filter *at, tamis_error *err) {
-    if (getrandom(&at->generation, sizeof at->generation, 0) == sizeof at->generation)
-        return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                       at->uri->shown);
+    return tamis__random(&at->generation, sizeof at->generation, at->uri->shown, err);
 }
 
 static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool again,
