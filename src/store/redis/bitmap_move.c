@@ -94,10 +94,7 @@ static bool put_chunk(void *context, size_t i, tamis__link *link) {
     if (i % 2 == 1) {
         if (!renews(up, i))
             return false;
-        tamis__link_command(link, 3);
-        tamis__link_text(link, "PEXPIRE");
-        tamis__link_word(link, up->renewed, up->renewed_size);
-        tamis__link_number(link, up->renewed_ms);
+        tamis__link_expire(link, up->renewed, up->renewed_size, up->renewed_ms);
         return true;
     }
     const tamis__chunk chunk = tamis__chunk_of(up->there, i / 2);

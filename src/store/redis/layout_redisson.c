@@ -326,11 +326,7 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     }
     if (!batch->adds || at->ttl_ms == 0 || !at->renewed)
         return false;
-    size_t size = config_name(at, name);
-    tamis__link_command(link, 3);
-    tamis__link_text(link, "PEXPIRE");
-    tamis__link_word(link, name, size);
-    tamis__link_number(link, (int64_t)at->ttl_ms);
+    tamis__link_expire(link, name, config_name(at, name), at->ttl_ms);
     return true;
 }
 

@@ -166,15 +166,16 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
         (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !(at->renewed || at->is_family))))
         return false; /* a family's members are made one after the other, and it outlives them all */
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
+    if (i == CHECK_EXPIRY) {
+        tamis__link_expire(link, name, size, at->ttl_ms);
+        return true;
+    }
     tamis__link_command(link, i == CHECK_PLAN ? 5 : 3);
-    tamis__link_text(link, i == CHECK_PLAN ? "HMGET" : i == CHECK_ALIAS ? "HGET" : "PEXPIRE");
+    tamis__link_text(link, i == CHECK_PLAN ? "HMGET" : "HGET");
     tamis__link_word(link, name, size);
     if (i == CHECK_PLAN)
         tamis__link_text(link, "plan");
-    if (i == CHECK_EXPIRY)
-        tamis__link_number(link, (int64_t)at->ttl_ms);
-    else
-        tamis__link_text(link, "alias");
+    tamis__link_text(link, "alias");
     if (i == CHECK_PLAN)
         tamis__link_text(link, "next");
     return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/redis/redis_filter.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -94,6 +96,27 @@ tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, s
     command one = {at, slot_of_words(at, words), words, count, -1, to, room, 0};
     tamis_status status = run_command(&one, err);
     *size = one.size;
+    return status;
+}
+
+tamis_status tamis__redis_expire_in(tamis__redis_filter *at, uint32_t slot, tamis_key key, uint64_t ms,
+                                    tamis_error *err) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, ms);
+    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
+                               tamis__redis_word(digits)};
+    return tamis__redis_command_in(at, slot, words, ms > 0 ? 3 : 2, NULL, err);
+}
+
+tamis_status tamis__redis_expire(tamis__redis_filter *at, tamis_key key, uint64_t ms, tamis_error *err) {
+    return tamis__redis_expire_in(at, tamis__redis_slot(at->redis, key.data, key.size), key, ms, err);
+}
+
+tamis_status tamis__redis_ttl(tamis__redis_filter *at, tamis_key key, uint64_t *ms, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("PTTL"), key};
+    int64_t left = 0;
+    tamis_status status = tamis__redis_command(at, words, 2, &left, err);
+    *ms = left > 0 ? (uint64_t)left : 0;
     return status;
 }
 

@@ -168,6 +168,13 @@ tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, con
 tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
                               size_t room, size_t *size, tamis_error *err);
 
+/* PEXPIRE of a Redis key, or PERSIST where ms is 0; and the same sent to where that slot is. */
+tamis_status tamis__redis_expire(tamis__redis_filter *at, tamis_key key, uint64_t ms, tamis_error *err);
+tamis_status tamis__redis_expire_in(tamis__redis_filter *at, uint32_t slot, tamis_key key, uint64_t ms,
+                                    tamis_error *err);
+/* How long it stays: *ms is 0 where it does not expire, or is not there. */
+tamis_status tamis__redis_ttl(tamis__redis_filter *at, tamis_key key, uint64_t *ms, tamis_error *err);
+
 /* COMMAND KEY on each Redis key, summed up. */
 tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
                                     tamis_error *err);

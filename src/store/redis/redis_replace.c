@@ -87,11 +87,7 @@ static tamis_status ask_beside(const replacement *r, const char *name, int64_t *
 
 /* None where ms is 0. */
 static tamis_status expire(const replacement *r, tamis_key key, uint64_t ms, tamis_error *err) {
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, ms);
-    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
-                               tamis__redis_word(digits)};
-    return command(r, words, ms > 0 ? 3 : 2, NULL, err);
+    return tamis__redis_expire_in(r->at, tamis__redis_key_slot(r->at, 0), key, ms, err);
 }
 
 /* ---- steps ---- */

@@ -27,7 +27,6 @@
  * below it are answered.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -55,10 +55,9 @@ static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, 
 /* BITOP makes its target anew, without the expiry that it had: it is the hash's. */
 static tamis_status expire_again(tamis__redis_filter *at, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
-    int64_t left;
-    const tamis_key words[] = {{"PTTL", 4}, {name, tamis__config_name(at, name)}};
-    tamis_status status = tamis__redis_command(at, words, 2, &left, err);
-    return status == TAMIS_OK && left > 0 ? tamis__partitions_expire(at, NULL, left, err) : status;
+    uint64_t left;
+    tamis_status status = tamis__redis_ttl(at, (tamis_key){name, tamis__config_name(at, name)}, &left, err);
+    return status == TAMIS_OK && left > 0 ? tamis__partitions_expire(at, NULL, (int64_t)left, err) : status;
 }
 
 static tamis_status check_alike(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {

@@ -182,15 +182,13 @@ static void set_plan(tamis_filter *filter, const tamis__told *there) {
 /* What whoever makes the filter does last, and whoever comes first after one that did not: it is the same for both. */
 static tamis_status finish(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    char name[TAMIS__REDIS_KEY], ttl[24], state[TAMIS__REDIS_STATE];
-    const size_t size = tamis__config_name(at, name);
-    const int digits = snprintf(ttl, sizeof ttl, "%" PRIu64, at->ttl_ms);
+    char name[TAMIS__REDIS_KEY], state[TAMIS__REDIS_STATE];
+    const tamis_key hash = {name, tamis__config_name(at, name)};
     tamis__state_write(at, state);
-    const tamis_key expire[] = {{"PEXPIRE", 7}, {name, size}, {ttl, (size_t)digits}};
-    const tamis_key ready[] = {{"HSET", 4}, {name, size}, {"state", 5}, {state, strlen(state)}};
+    const tamis_key ready[] = {{"HSET", 4}, hash, {"state", 5}, {state, strlen(state)}};
     tamis_status status = TAMIS_OK;
     if (at->ttl_ms > 0) /* first: what expires is to be found absent, not damaged */
-        status = tamis__redis_command(at, expire, 3, NULL, err);
+        status = tamis__redis_expire(at, hash, at->ttl_ms, err);
     if (status == TAMIS_OK && !at->is_family) /* whose members come with their first adds */
         status = tamis__partitions_make(filter, err);
     if (status == TAMIS_OK && !at->is_family && at->ttl_ms > 0)

@@ -297,13 +297,13 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
     const uint32_t key = (uint32_t)(i % all->at->keys);
     size_t size = *all->at->aside ? tamis__aside_name(all->at, key, name)
                                   : all->at->layout->key_name(all->at, key, name);
-    tamis__link_command(link, all->ms > 0 ? 3 : 2);
-    tamis__link_text(link, all->ms > 0   ? "PEXPIRE"
-                           : all->ms < 0 ? tamis__redis_unlink(all->at->redis)
-                                         : "PERSIST");
+    if (all->ms >= 0) {
+        tamis__link_expire(link, name, size, (uint64_t)all->ms);
+        return true;
+    }
+    tamis__link_command(link, 2);
+    tamis__link_text(link, tamis__redis_unlink(all->at->redis));
     tamis__link_word(link, name, size);
-    if (all->ms > 0)
-        tamis__link_number(link, all->ms);
     return true;
 }
 
