@@ -68,12 +68,12 @@ static bool ask_config(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_config(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_config(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
     config *there = context;
     char *const to[FIELDS] = {there->size, there->probes, there->expect, there->fpr};
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != FIELDS)
         return tamis__redis_strange(there->at, err);
     for (int j = 0; j < FIELDS; j++) {
@@ -324,7 +324,7 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
         config there = {.at = at};
         return ask_config(&there, 0, link);
     }
-    if (!batch->adds || at->ttl_ms == 0 || !at->renewed)
+    if (!batch->adds || at->ttl_ms == 0 || !at->renews_on_add)
         return false;
     tamis__link_expire(link, name, config_name(at, name), at->ttl_ms);
     return true;

@@ -114,7 +114,7 @@ static tamis_status settle(const tamis_filter *filter, const tamis__touched *bat
     /* An add makes a partition that had expired already, and renews the expiry of one that had not. (What it made of a
      * family's members stays, as all do of a family that was dropped.) */
     if (retired && batch->adds && !at->is_family)
-        status = tamis__partitions_expire(at, at->ttl_ms > 0 ? NULL : batch->keys, TAMIS__GRACE_MS, err);
+        status = tamis__partitions_expire(at, at->ttl_ms > 0 ? NULL : batch->touched, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && ++at->followed > FOLLOW_MOST)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced %d times during one batch; find out who does that",
@@ -157,13 +157,13 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     const size_t footers = count_footers(at);
     char name[TAMIS__REDIS_KEY];
     if (i < footers) {
-        if (batch->keys[i])
+        if (batch->touched[i])
             tamis__footer_ask(filter, (uint32_t)i, link);
-        return batch->keys[i];
+        return batch->touched[i];
     }
     i -= footers;
     if ((i == CHECK_ALIAS && at->target_size == 0) ||
-        (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !(at->renewed || at->is_family))))
+        (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !(at->renews_on_add || at->is_family))))
         return false; /* a family's members are made one after the other, and it outlives them all */
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
     if (i == CHECK_EXPIRY) {
@@ -186,7 +186,7 @@ static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *bat
     const size_t footers = count_footers(at);
     char name[TAMIS__REDIS_KEY];
     if (i < footers)
-        return batch->keys[i] ? tamis__redis_key_slot(at, i) : TAMIS__NO_SLOT;
+        return batch->touched[i] ? tamis__redis_key_slot(at, i) : TAMIS__NO_SLOT;
     const size_t size =
         i - footers == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
     return tamis__redis_slot(at->redis, name, size);
@@ -302,11 +302,11 @@ static bool put_count(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_count(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_count(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     counting *all = context;
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
         return tamis__redis_strange(tamis__redis_of(all->filter), err);
     all->ones += (uint64_t)reply->integer;

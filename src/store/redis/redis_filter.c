@@ -42,11 +42,11 @@ static bool put_command(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_command(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_command(void *context, size_t i, const tamis__reply *reply, bool resent,
                                  tamis_error *err) {
     command *one = context;
     (void)i;
-    (void)again;
+    (void)resent;
     switch (reply->type) {
     case TAMIS__REPLY_INTEGER:
         one->integer = reply->integer;
@@ -151,11 +151,11 @@ static bool put_key(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
     every_key *all = context;
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
         return tamis__redis_strange(all->at, err);
     all->sum += (uint64_t)reply->integer;
@@ -231,8 +231,8 @@ static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
 static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
     tamis_status status = tamis__redis_uri_time(at->uri, "ttl", &at->ttl_ms, err);
     const char *renew = tamis__redis_uri_take(at->uri, "renew");
-    at->renewed = !renew || strcmp(renew, "add") == 0;
-    if (status == TAMIS_OK && !at->renewed && strcmp(renew, "create") != 0)
+    at->renews_on_add = !renew || strcmp(renew, "add") == 0;
+    if (status == TAMIS_OK && !at->renews_on_add && strcmp(renew, "create") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter renew is '%.40s'; give add or create",
                            at->uri->shown, renew);
     return status;

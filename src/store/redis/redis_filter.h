@@ -35,7 +35,7 @@ enum {
 /* What a batch did. */
 typedef struct tamis__touched {
     bool adds;
-    const bool *keys; /* of each Redis key: elements are in it; those of server s from s * keys on */
+    const bool *touched; /* of each Redis key: elements are in it; those of server s from s * keys on */
 } tamis__touched;
 
 typedef struct tamis__layout {
@@ -89,7 +89,7 @@ struct tamis__redis_filter {
     uint64_t seed;
     uint64_t secret_print;             /* of the secret that it was made with; 0: none, or to be made */
     uint64_t ttl_ms;                   /* 0: none */
-    bool renewed;                      /* by each add */
+    bool renews_on_add;                /* else only what is made gets an expiry */
     uint64_t generation;               /* layout tamis */
     uint64_t partition;                /* layout tamis: blocks of a Redis key; php3: bits */
     uint64_t share;                    /* layout php3: bits of a server */

@@ -177,9 +177,9 @@ typedef struct tamis__exchange {
     void *context;
     /* Puts command i, one only; false where there is none of that number, which is then done. */
     bool (*ask)(void *context, size_t i, tamis__link *link);
-    /* Takes its reply, which is no error. again: the command was sent before too, and may have been carried out then.
+    /* Takes its reply, which is no error. resent: the command was sent before too, and may have been carried out then.
      * TAMIS_E_IO for a reply that such a command does not have ends the exchange, as any failure does. */
-    tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err);
+    tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err);
     const char *what; /* the filter's name, for sentences */
     /* The slot that command i is for, or TAMIS__NO_SLOT where there is no such command; see tamis__redis_slot. Not asked
      * where all is one slot. */

@@ -90,7 +90,7 @@ static bool put_look(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_look(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_look(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const looking *look = context;
     tamis__config *to = look->to;
@@ -98,7 +98,7 @@ static tamis_status take_look(void *context, size_t i, const tamis__reply *reply
     const size_t rooms[] = {sizeof to->plan,    sizeof to->state, sizeof to->before,
                             sizeof to->pushing, sizeof to->next,  sizeof to->target + 1};
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != sizeof fields / sizeof *fields)
         return tamis__redis_strange(look->at, err);
     to->target_size = 0;
@@ -205,11 +205,11 @@ tamis_status tamis__generation_new(tamis__redis_filter *at, tamis_error *err) {
     return tamis__random(&at->generation, sizeof at->generation, at->uri->shown, err);
 }
 
-static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
     const tamis__redis_filter *at = *(const tamis__redis_filter *const *)context;
     (void)i;
-    (void)again;
+    (void)resent;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
 }
 
@@ -253,10 +253,10 @@ static bool put_footer(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
     const making *make = context;
-    (void)again;
+    (void)resent;
     if (tamis__footer_is(make->at, (uint32_t)i, reply))
         return TAMIS_OK;
     return tamis__fail(
