@@ -123,6 +123,8 @@ uint32_t tamis__redis_servers(const tamis_redis *redis);
 /* ---- clusters and sentinels ---- */
 
 uint32_t tamis__cluster_slot(const void *key, size_t size);
+/* The hash tag, which alone says the slot of a key that has one, and its size; NULL, and *size as it was: it has none. */
+const void *tamis__cluster_tag(const void *key, size_t *size);
 
 /* MOVED, or for one command alone ASK. */
 typedef struct tamis__redirection {

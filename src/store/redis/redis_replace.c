@@ -36,17 +36,11 @@ typedef struct replacement {
 
 /* ---- names ---- */
 
-static bool has_tag(const char *name, size_t size) {
-    const char *open = memchr(name, '{', size);
-    const char *close = open ? memchr(open, '}', size - (size_t)(open - name)) : NULL;
-    return close && close > open + 1;
-}
-
 static size_t beside_name(const tamis__redis_filter *at, uint32_t key, char *to) {
     char name[TAMIS__REDIS_KEY];
     const size_t size = at->layout->key_name(at, key, name);
-    const bool tagged = has_tag(name, size);
-    size_t used = 0;
+    size_t used = 0, tag_size = size;
+    const bool tagged = tamis__cluster_tag(name, &tag_size) != NULL;
     if (!tagged)
         to[used++] = '{';
     memcpy(to + used, name, size);

@@ -141,6 +141,18 @@ static tamis_status take_socket(tamis__redis_uri *uri, char *text, tamis_error *
     return decode_text(uri, text, err);
 }
 
+bool tamis__redis_address_read(const char *text, const char **host, size_t *host_size, uint16_t *port) {
+    const char *colon = strrchr(text, ':');
+    uint64_t number;
+    if (!colon || !tamis__read_number(colon + 1, UINT16_MAX, &number) || number == 0)
+        return false;
+    const bool is_bracketed = *text == '[' && colon[-1] == ']';
+    *host = text + is_bracketed;
+    *host_size = (size_t)(colon - text) - 2 * (size_t)is_bracketed;
+    *port = (uint16_t)number;
+    return true;
+}
+
 static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
     char *port = NULL;
     uint64_t number = uri->kind == TAMIS__REDIS_SENTINEL ? SENTINEL_PORT
