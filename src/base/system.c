@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,6 +98,10 @@ static ssize_t system_receive(int fd, void *buffer, size_t size) {
     return recv(fd, buffer, size, 0);
 }
 
+static ssize_t system_random(void *to, size_t size) {
+    return getrandom(to, size, 0);
+}
+
 struct tamis__system tamis__sys = {
     .open = system_open,
     .close = close,
@@ -129,6 +134,7 @@ struct tamis__system tamis__sys = {
     .connected = system_connected,
     .send = system_send,
     .receive = system_receive,
+    .random = system_random,
 };
 
 int tamis__sync(int fd) {
@@ -146,6 +152,13 @@ void tamis__advise_large(void *block, size_t size) {
     (void)block;
     (void)size;
 #endif
+}
+
+tamis_status tamis__random(void *to, size_t size, const char *what, tamis_error *err) {
+    if (tamis__sys.random(to, size) == (ssize_t)size)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
+                       what);
 }
 
 uint64_t tamis__now_ns(void) {

@@ -57,6 +57,7 @@ struct tamis__system {
     int (*connected)(int fd); /* 0, or -1 and the errno that the connecting ended with */
     ssize_t (*send)(int fd, const void *buffer, size_t size); /* without SIGPIPE */
     ssize_t (*receive)(int fd, void *buffer, size_t size);
+    ssize_t (*random)(void *to, size_t size); /* getrandom */
 };
 
 extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
@@ -68,6 +69,9 @@ TAMIS_PRIVATE_API int tamis__sync(int fd);
 /* Before all of a large block is written, or read from its file: large pages, where the system has them on request, take a
  * fraction of the time to get and to find anything in. A hint. */
 void tamis__advise_large(void *block, size_t size);
+
+/* Fills up to 256 bytes by chance; `what` needs them. */
+TAMIS_PRIVATE_API tamis_status tamis__random(void *to, size_t size, const char *what, tamis_error *err);
 
 /* Monotonic time in nanoseconds; never fails, only differences mean anything. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);

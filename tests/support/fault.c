@@ -193,6 +193,10 @@ static ssize_t faulty_receive(int fd, void *buffer, size_t size) {
     return -1;
 }
 
+static ssize_t faulty_random(void *to, size_t size) {
+    return fails(FAULT_RANDOM) ? -1 : real.random(to, size);
+}
+
 static int unharmed_look_up(const char *host, const char *port, const struct addrinfo *hints,
                             struct addrinfo **found) {
     return real.look_up(host, port, hints, found);
@@ -234,6 +238,7 @@ void fault_install(void) {
         .connected = faulty_connected,
         .send = faulty_send,
         .receive = faulty_receive,
+        .random = faulty_random,
     };
     installed = true;
 }
@@ -267,10 +272,10 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",     "close", "read",    "write",   "pread",     "pwrite", "seek",   "fstat",      "stat",
-        "readlink", "sync",  "reserve", "lock",    "fchmod",    "fchown", "rename", "rename_new", "exchange",
-        "unlink",   "poll",  "unread",  "map",     "map_file",  "advise", "unmap",  "socket",     "connect",
-        "connected", "send", "receive"};
+        "open",       "close",    "read",    "write",     "pread",  "pwrite",  "seek",     "fstat",
+        "stat",       "readlink", "sync",    "reserve",   "lock",   "fchmod",  "fchown",   "rename",
+        "rename_new", "exchange", "unlink",  "poll",      "unread", "map",     "map_file", "advise",
+        "unmap",      "socket",   "connect", "connected", "send",   "receive", "random"};
     return names[call];
 }
 

@@ -57,6 +57,7 @@ typedef enum fault_call {
     FAULT_CONNECTED,
     FAULT_SEND,
     FAULT_RECEIVE,
+    FAULT_RANDOM,
     FAULT_CALL_COUNT
 } fault_call;
 

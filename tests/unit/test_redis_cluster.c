@@ -74,6 +74,7 @@ static void reads_redirections(void **state) {
         bool asks;
     } right[] = {{"MOVED 3999 127.0.0.1:6381", "127.0.0.1", 3999, 6381, false},
                  {"ASK 0 ::1:7", "::1", 0, 7, true},
+                 {"MOVED 7 [::1]:6381", "::1", 7, 6381, false},
                  {"MOVED 16383 :6381", "self", 16383, 6381, false},
                  {"ASK 5 ?:6381", "self", 5, 6381, true}};
     static const char *const wrong[] = {

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <tamis/redis_family.h>
+
 #include "support/fault.h"
 #include "support/redis_filters.h"
 
@@ -196,6 +198,34 @@ static void a_push_rides_out_lost_connections(void **state) {
     tamis_filter_free(made);
 }
 
+static void without_random_bytes_nothing_is_made(void **state) {
+    (void)state;
+    begin();
+    const char *text = "no random bytes; check getrandom(2)", *name = "a?layout=java&expect=1000&fpr=0.03";
+    tamis_filter *made = make_for(name, 0, 10), *blocked = make_filter(1000, 0, 10), *none = NULL;
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_redis_family *family = NULL;
+    options.create = true;
+    OK(tamis_redis_push(blocked, redis, "b", NULL, &err));
+    tamis_filter *there = open_filter("b");
+    const long long keys_before = keys_there();
+    fault_install();
+    fault_arm(FAULT_RANDOM, 1, ENOSYS, true);
+    FAILS(tamis_redis_push(made, redis, name, NULL, &err), TAMIS_E_SYSTEM, text);
+    FAILS(tamis_redis_push(blocked, redis, "c", NULL, &err), TAMIS_E_SYSTEM, text);
+    FAILS(tamis_redis_unite(there, blocked, &err), TAMIS_E_SYSTEM, text);
+    FAILS(tamis_redis_filter_open(&none, redis, "c?expect=1000&fpr=0.03", &options, &err), TAMIS_E_SYSTEM,
+          text);
+    FAILS(tamis_redis_family_open(&family, redis, name, &options, &err), TAMIS_E_SYSTEM, text);
+    assert_int_equal(fault_fired(), 5);
+    fault_disarm();
+    fault_remove();
+    assert_int_equal(keys_there(), keys_before);
+    tamis_filter_free(there);
+    tamis_filter_free(blocked);
+    tamis_filter_free(made);
+}
+
 /* ---- raw bits ---- */
 
 static tamis_status collect(void *context, const void *bytes, size_t size, tamis_error *e) {
@@ -235,6 +265,7 @@ int main(void) {
         cmocka_unit_test(redissons_hash_lives_as_long),
         cmocka_unit_test(a_refused_rename_leaves_all_as_it_was),
         cmocka_unit_test(a_push_rides_out_lost_connections),
+        cmocka_unit_test(without_random_bytes_nothing_is_made),
         cmocka_unit_test(a_bitmap_comes_back),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);

@@ -94,10 +94,7 @@ static bool put_chunk(void *context, size_t i, tamis__link *link) {
     if (i % 2 == 1) {
         if (!renews(up, i))
             return false;
-        tamis__link_command(link, 3);
-        tamis__link_text(link, "PEXPIRE");
-        tamis__link_word(link, up->renewed, up->renewed_size);
-        tamis__link_number(link, up->renewed_ms);
+        tamis__link_expire(link, up->renewed, up->renewed_size, up->renewed_ms);
         return true;
     }
     const tamis__chunk chunk = tamis__chunk_of(up->there, i / 2);
@@ -110,11 +107,11 @@ static bool put_chunk(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_chunk(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_chunk(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     sending *all = context;
     const tamis__upload *up = all->up;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(all->at, err);
     if (i % 2 == 0)
@@ -154,14 +151,14 @@ static bool put_mark(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const sending *all = context;
     const tamis__chunk chunk = tamis__chunk_of(all->up->there, i);
     const uint64_t *word = mark_of(all->up, &chunk);
     const uint64_t left = chunk.at + chunk.size - 8 * (uint64_t)(word - all->up->words);
     uint8_t mark[8];
-    (void)again;
+    (void)resent;
     tamis__store64le(mark, turned(*word));
     if (reply->type == TAMIS__REPLY_STRING && reply->size == (left < sizeof mark ? left : sizeof mark) &&
         memcmp(reply->text, mark, reply->size) == 0)

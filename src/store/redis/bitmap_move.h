@@ -32,7 +32,7 @@ typedef struct tamis__upload {
     /* NULL, or a key whose expiry is renewed on the way, for so long. */
     const char *renewed;
     size_t renewed_size;
-    int64_t renewed_ms;
+    uint64_t renewed_ms;
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 } tamis__upload;

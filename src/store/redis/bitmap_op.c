@@ -43,10 +43,10 @@ static bool put(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err) {
     command *one = context;
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER && reply->type != TAMIS__REPLY_STATUS)
         return tamis__bitmap_strange(one->target, err);
     one->integer = reply->type == TAMIS__REPLY_INTEGER ? reply->integer : -1;

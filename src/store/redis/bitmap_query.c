@@ -36,10 +36,10 @@ static bool put(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err) {
     const asking *all = context;
     tamis__bitmap_query *query = &all->queries[i];
-    (void)again;
+    (void)resent;
     if (reply->type != (query->bytes ? TAMIS__REPLY_STRING : TAMIS__REPLY_INTEGER) ||
         (query->bytes && reply->size > query->room))
         return tamis__bitmap_strange(all->bitmap, err);

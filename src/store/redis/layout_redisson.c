@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/versioned.h"
 #include "plan/plan_int.h"
-#include "store/redis/redis_decimal.h"
 #include "store/redis/redis_filter.h"
 #include "store/trouble.h"
 
@@ -68,12 +68,12 @@ static bool ask_config(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_config(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_config(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
     config *there = context;
     char *const to[FIELDS] = {there->size, there->probes, there->expect, there->fpr};
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != FIELDS)
         return tamis__redis_strange(there->at, err);
     for (int j = 0; j < FIELDS; j++) {
@@ -143,8 +143,8 @@ static const char make_script[] = "if redis.call('exists', KEYS[1]) == 1 then re
 /* The shortest that reads as the same number. */
 static void print_rate(char to[NUMBER], double rate) {
     for (int digits = 1; digits <= 17; digits++) {
-        tamis__redis_write_digits(to, NUMBER, digits, rate);
-        if (tamis__redis_read_decimal(to, NULL) == rate)
+        tamis__write_digits(to, NUMBER, digits, rate);
+        if (tamis__read_decimal(to, NULL) == rate)
             break;
     }
 }
@@ -222,14 +222,14 @@ static tamis_status check_wanted(const tamis__redis_filter *at, const config *th
 
 /* As Redisson's own script compares them: without zeros in front. */
 static bool read_plain(const char *text, uint64_t most, uint64_t *out) {
-    return *text != '0' && tamis__redis_read_number(text, most, out);
+    return *text != '0' && tamis__read_number(text, most, out);
 }
 
 static tamis_status read_plan(const tamis__redis_filter *at, const config *there, tamis_plan *plan,
                               tamis_error *err) {
     uint64_t size = 0, probes = 0, expect = 0;
     char *end;
-    const double fpr = tamis__redis_read_decimal(there->fpr, &end);
+    const double fpr = tamis__read_decimal(there->fpr, &end);
     if (!read_plain(there->size, SIZE_MOST, &size) || !read_plain(there->probes, TAMIS_PROBES_MAX, &probes) ||
         !read_plain(there->expect, TAMIS_EXPECT_MAX, &expect) || end == there->fpr || *end ||
         !(fpr >= 0 && fpr <= 1))
@@ -324,13 +324,9 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
         config there = {.at = at};
         return ask_config(&there, 0, link);
     }
-    if (!batch->adds || at->ttl_ms == 0 || !at->renewed)
+    if (!batch->adds || at->ttl_ms == 0 || !at->renews_on_add)
         return false;
-    size_t size = config_name(at, name);
-    tamis__link_command(link, 3);
-    tamis__link_text(link, "PEXPIRE");
-    tamis__link_word(link, name, size);
-    tamis__link_number(link, (int64_t)at->ttl_ms);
+    tamis__link_expire(link, name, config_name(at, name), at->ttl_ms);
     return true;
 }
 

@@ -60,6 +60,14 @@ size_t tamis__config_name(const tamis__redis_filter *at, char *to);
 /* And that of the name it was opened by. */
 size_t tamis__alias_name(const tamis__redis_filter *at, char *to);
 
+/* ---- opening: see tamis_open.c ---- */
+
+tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_options *options,
+                                tamis_error *err);
+/* Makes the handle that of the filter whose config this is, which has to be what its URI asks for. After a failure it is
+ * what it was before. */
+tamis_status tamis__handle_become(tamis_filter *filter, const tamis__config *config, tamis_error *err);
+
 /* ---- partitions, of at->generation ---- */
 
 uint64_t tamis__blocks_of(const tamis_filter *filter);

@@ -12,7 +12,7 @@
  * watched again: proxies are few. A reading that fails leaves the list as it was and is done again when the client has found
  * a server, or after a while; a session that ended is followed by another, and so is one that is without a server for long:
  * a ZooKeeper that was set up anew refuses who has seen later changes than it has. The thread may be left at a name server's or
- * ZooKeeper's leisure (redis_thread.h).
+ * ZooKeeper's leisure (base/thread.h).
  */
 #define THREADED /* zookeeper.h: the calls that wait for their answer */
 #include <errno.h>
@@ -24,8 +24,8 @@
 #include <zookeeper/zookeeper_version.h>
 
 #include "base/system.h"
+#include "base/thread.h"
 #include "store/redis/proxy_watch.h"
-#include "store/redis/redis_thread.h"
 #include "store/trouble.h"
 
 enum {

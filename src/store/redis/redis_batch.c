@@ -44,11 +44,11 @@ static bool put_end(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_end(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_end(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
     const tamis__batch *all = context;
     (void)i;
-    (void)again;
+    (void)resent;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
 }
 

@@ -2,6 +2,7 @@
 #ifndef TAMIS_STORE_REDIS_REDIS_BATCH_H
 #define TAMIS_STORE_REDIS_REDIS_BATCH_H
 
+#include "store/redis/redis_spot.h"
 #include "store/redis/redis_trace.h"
 
 /*
@@ -55,7 +56,7 @@ void tamis__batch_put_expiry(const tamis__batch *all, size_t number, bool sets, 
 /* Those of a tamis__exchange. */
 uint32_t tamis__batch_slot(void *batch, size_t i);
 bool tamis__batch_put(void *batch, size_t i, tamis__link *link);
-tamis_status tamis__batch_take(void *batch, size_t i, const tamis__reply *reply, bool again,
+tamis_status tamis__batch_take(void *batch, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err);
 
 #endif

@@ -105,7 +105,7 @@ static bool put(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err) {
     touching *all = context;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != count_of(all, i))
         return tamis__bitmap_strange(all->bitmap, err);
@@ -115,7 +115,7 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
         if (bit->type != TAMIS__REPLY_INTEGER || (bit->integer != 0 && bit->integer != 1))
             return tamis__bitmap_strange(all->bitmap, err);
         all->bits[at] = (uint8_t)bit->integer;
-        if (all->sets && again && (all->is_mixed || all->bits[at] == value_of(all, at)))
+        if (all->sets && resent && (all->is_mixed || all->bits[at] == value_of(all, at)))
             all->bits[at] = TAMIS_BIT_UNKNOWN; /* perhaps it is its own doing */
     }
     all->answered[i] = true;

@@ -22,36 +22,39 @@ static uint32_t crc16(const unsigned char *bytes, size_t size) {
     return crc;
 }
 
-uint32_t tamis__cluster_slot(const void *key, size_t size) {
-    const char *open = memchr(key, '{', size), *end = (const char *)key + size;
+const void *tamis__cluster_tag(const void *key, size_t *size) {
+    const char *open = memchr(key, '{', *size), *end = (const char *)key + *size;
     const char *close = open ? memchr(open + 1, '}', (size_t)(end - open - 1)) : NULL;
-    if (close && close > open + 1)
-        return crc16((const unsigned char *)open + 1, (size_t)(close - open - 1)) % TAMIS__CLUSTER_SLOTS;
-    return crc16(key, size) % TAMIS__CLUSTER_SLOTS;
+    if (!close || close == open + 1)
+        return NULL;
+    *size = (size_t)(close - open - 1);
+    return open + 1;
+}
+
+uint32_t tamis__cluster_slot(const void *key, size_t size) {
+    const void *tag = tamis__cluster_tag(key, &size);
+    return crc16(tag ? tag : key, size) % TAMIS__CLUSTER_SLOTS;
 }
 
 /* ---- redirections ---- */
 
 bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller,
                                 tamis__redirection *to) {
-    const char *rest = error->text, *colon = strrchr(error->text, ':');
+    const char *rest = error->text;
     char *end;
     to->asks = strncmp(rest, "ASK ", 4) == 0;
     if (!to->asks && strncmp(rest, "MOVED ", 6) != 0)
         return false;
     const unsigned long slot = strtoul(strchr(rest, ' ') + 1, &end, 10);
-    if (!colon || *end != ' ' || slot >= TAMIS__CLUSTER_SLOTS || colon < end + 1)
+    if (*end != ' ' || slot >= TAMIS__CLUSTER_SLOTS ||
+        !tamis__redis_address_read(end + 1, &to->host, &to->host_size, &to->port))
         return false;
     to->slot = (uint32_t)slot;
-    to->host = end + 1;
-    to->host_size = (size_t)(colon - to->host);
     if (to->host_size == 0 || (to->host_size == 1 && *to->host == '?')) { /* the same as the teller's */
         to->host = teller->host;
         to->host_size = strlen(teller->host);
     }
-    const unsigned long port = strtoul(colon + 1, &end, 10);
-    to->port = (uint16_t)port;
-    return *end == '\0' && port > 0 && port <= UINT16_MAX;
+    return true;
 }
 
 /* ---- the map: [[first slot, last slot, [host, port, ...] of the master, [host, port, ...] of a replica, ...], ...] ---- */

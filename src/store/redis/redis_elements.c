@@ -34,51 +34,26 @@ const tamis__spot *tamis__batch_place(tamis__batch *all, size_t element) {
     return &all->spot;
 }
 
-static bool is_in(const tamis__batch *all, uint32_t probe, uint32_t key) {
-    return all->at->parts == 1 || all->spot.keys[probe] == key;
-}
-
-static bool is_first_of_key(const tamis__spot *spot, uint32_t probe) {
-    for (uint32_t j = 0; j < probe; j++)
-        if (spot->keys[j] == spot->keys[probe])
-            return false;
-    return true;
-}
-
-/* The Redis key of the element's part of that number, and how many bits it has; false where there is none. */
-static bool find_part(tamis__batch *all, size_t element, uint32_t number, uint32_t *key, uint32_t *count) {
-    const uint32_t probes = all->filter->plan.probes;
-    const tamis__spot *spot = tamis__batch_place(all, element);
-    *key = spot->key;
-    *count = probes;
-    if (all->at->parts == 1)
-        return true;
-    uint32_t first = 0;
-    while (first < probes && !(is_first_of_key(spot, first) && number-- == 0))
-        first++;
-    if (first == probes)
-        return false;
-    *key = spot->keys[first];
-    *count = 0;
-    for (uint32_t j = first; j < probes; j++)
-        *count += is_in(all, j, *key);
-    return true;
+/* False: the element has no part of that number. */
+static bool find_part(tamis__batch *all, size_t element, uint32_t number, tamis__spot_part *part) {
+    return tamis__spot_find_part(all->filter, tamis__batch_place(all, element), number, part);
 }
 
 /* Whether no other part of the element has more bits, and none before it as many. */
 static bool is_deciding(tamis__batch *all, size_t element, uint32_t number) {
     const uint32_t probes = all->filter->plan.probes;
-    uint32_t key, count, most = 0, deciding = 0;
-    if (all->at->parts == 1 || !find_part(all, element, number, &key, &count))
+    uint32_t most = 0, deciding = 0;
+    tamis__spot_part part;
+    if (all->at->parts == 1 || !find_part(all, element, number, &part))
         return true;
     for (uint32_t i = 0; i < probes; i++) {
-        count = 0;
+        uint32_t count = 0;
         for (uint32_t j = 0; j < probes; j++)
-            count += is_in(all, j, all->spot.keys[i]);
+            count += all->spot.keys[j] == all->spot.keys[i];
         deciding = count > most ? all->spot.keys[i] : deciding;
         most = count > most ? count : most;
     }
-    return key == deciding;
+    return part.key == deciding;
 }
 
 /* Of a Redis key of the element that was placed last. */
@@ -122,9 +97,9 @@ uint32_t tamis__batch_slot(void *context, size_t i) {
     tamis__batch *all = context;
     i += all->first;
     if (i < all->elements) {
-        uint32_t key, count; /* of a part that the element does not have, any slot: nothing will be put */
-        find_part(all, element_of(all, i), part_of(all, i), &key, &count);
-        return tamis__batch_key_slot(all, number_of(all, key));
+        tamis__spot_part part; /* where the element does not have it, any slot: nothing will be put */
+        find_part(all, element_of(all, i), part_of(all, i), &part);
+        return tamis__batch_key_slot(all, number_of(all, part.key));
     }
     i -= all->elements;
     if (i < all->checks)
@@ -157,7 +132,7 @@ static void put_command(const tamis__batch *all, uint32_t key, size_t count, tam
 /* Of the element that was placed last. */
 static void put_bits(const tamis__batch *all, uint32_t key, tamis__link *link) {
     for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
-        if (!is_in(all, j, key))
+        if (!tamis__spot_is_in(all->filter, &all->spot, j, key))
             continue;
         if (all->adds)
             PUT_MADE(link, "$3\r\nSET\r\n$2\r\nu1\r\n");
@@ -171,23 +146,23 @@ static void put_bits(const tamis__batch *all, uint32_t key, tamis__link *link) {
 
 static bool put_elements(tamis__batch *all, size_t element, uint32_t number, tamis__link *link) {
     const size_t some = count_together(all, element);
-    uint32_t key, count;
-    if (!find_part(all, element, number, &key, &count)) {
+    tamis__spot_part part;
+    if (!find_part(all, element, number, &part)) {
         all->left[element]--;
         return false;
     }
-    all->touched[number_of(all, key)] = true;
+    all->touched[number_of(all, part.key)] = true;
     if (all->at->layout->has_blocks && !all->adds)
         put_block(all, &all->spot, link);
     else
-        put_command(all, key, some * count, link);
+        put_command(all, part.key, some * part.count, link);
     for (size_t i = element; i < element + some; i++) {
         all->sent[i] = true;
         if (all->trace)
             tamis__trace_put(all->trace, i, number, link);
         if (all->adds || !all->at->layout->has_blocks) {
             tamis__batch_place(all, i);
-            put_bits(all, key, link);
+            put_bits(all, part.key, link);
         }
     }
     return true;
@@ -209,7 +184,7 @@ bool tamis__batch_put(void *context, size_t i, tamis__link *link) {
     i -= all->elements;
     if (i < all->checks)
         return all->at->layout->check_ask(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
-    tamis__batch_put_expiry(all, i - all->checks, all->at->renewed, link);
+    tamis__batch_put_expiry(all, i - all->checks, all->at->renews_on_add, link);
     return true;
 }
 
@@ -217,10 +192,10 @@ bool tamis__batch_put(void *context, size_t i, tamis__link *link) {
 
 static tamis_status has_bits(tamis__batch *all, size_t element, uint32_t number, const tamis__reply *reply,
                              bool *has_all, tamis_error *err) {
-    uint32_t key, count = all->filter->plan.probes;
+    tamis__spot_part part = {.count = all->filter->plan.probes};
     if (all->at->parts > 1)
-        find_part(all, element, number, &key, &count); /* it was put */
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != count)
+        find_part(all, element, number, &part); /* it was put */
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != part.count)
         return tamis__redis_strange(all->at, err);
     *has_all = true;
     for (size_t j = 0; j < reply->size; j++) {
@@ -240,16 +215,13 @@ static tamis_status has_in_block(tamis__batch *all, size_t element, const tamis_
     const tamis__spot *spot = tamis__batch_place(all, element);
     all->cut = all->cut || (reply->size < TAMIS__REDIS_BLOCK && !all->at->is_family);
     *has_all = true;
-    for (uint32_t j = 0; j < all->filter->plan.probes; j++) {
-        uint64_t offset = spot->offsets[j] - spot->block * 8;
-        *has_all = *has_all && offset / 8 < reply->size &&
-                   ((unsigned char)reply->text[offset / 8] & 0x80 >> offset % 8) != 0;
-    }
+    for (uint32_t j = 0; j < all->filter->plan.probes && *has_all; j++)
+        *has_all = tamis__spot_is_set(spot, j, reply);
     return TAMIS_OK;
 }
 
 static tamis_status take_element(tamis__batch *all, size_t element, uint32_t number,
-                                 const tamis__reply *reply, bool again, tamis_error *err) {
+                                 const tamis__reply *reply, bool resent, tamis_error *err) {
     tamis_answer *answer = &all->answers[element];
     bool has_all = false;
     tamis_status status = all->at->layout->has_blocks && !all->adds
@@ -262,33 +234,33 @@ static tamis_status take_element(tamis__batch *all, size_t element, uint32_t num
     all->left[element]--;
     if (!has_all && (!all->adds || is_deciding(all, element, number)))
         *answer = TAMIS_FRESH;
-    else if (*answer == TAMIS_SEEN && (!has_all || (again && all->adds)))
+    else if (*answer == TAMIS_SEEN && (!has_all || (resent && all->adds)))
         *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, or somebody else's now */
     return TAMIS_OK;
 }
 
 /* A reply to each of several elements is as many items of it as an element has probes. */
 static tamis_status take_elements(tamis__batch *all, size_t element, uint32_t number,
-                                  const tamis__reply *reply, bool again, tamis_error *err) {
+                                  const tamis__reply *reply, bool resent, tamis_error *err) {
     const size_t some = count_together(all, element), probes = all->filter->plan.probes;
     tamis_status status = TAMIS_OK;
     if (some == 1)
-        return take_element(all, element, number, reply, again, err);
+        return take_element(all, element, number, reply, resent, err);
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != some * probes)
         return tamis__redis_strange(all->at, err);
     tamis__reply own = *reply;
     own.size = probes;
     for (size_t i = 0; i < some && status == TAMIS_OK; i++, own.items += probes)
-        status = take_element(all, element + i, number, &own, again, err);
+        status = take_element(all, element + i, number, &own, resent, err);
     return status;
 }
 
-tamis_status tamis__batch_take(void *context, size_t i, const tamis__reply *reply, bool again,
+tamis_status tamis__batch_take(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     tamis__batch *all = context;
     i += all->first;
     if (i < all->elements)
-        return take_elements(all, element_of(all, i), part_of(all, i), reply, again, err);
+        return take_elements(all, element_of(all, i), part_of(all, i), reply, resent, err);
     i -= all->elements;
     if (i < all->checks)
         return all->at->layout->check_take(all->filter, i, reply, err);

@@ -13,11 +13,11 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <tamis/redis_family.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/versioned.h"
 #include "store/redis/redis_filter.h"
 
@@ -60,10 +60,8 @@ static tamis_status open(tamis_redis_family *family, tamis_redis *redis, const c
     tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
     hashing.scheme = TAMIS_SCHEME_XXH3;
     hashing.allocator = &family->filter->allocator;
-    if (getrandom(&hashing.seed, sizeof hashing.seed, 0) != sizeof hashing.seed)
-        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                           at->uri->shown);
-    return tamis_hasher_create(&family->names, &hashing, err);
+    status = tamis__random(&hashing.seed, sizeof hashing.seed, at->uri->shown, err);
+    return status == TAMIS_OK ? tamis_hasher_create(&family->names, &hashing, err) : status;
 }
 
 tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *redis, const char *name,

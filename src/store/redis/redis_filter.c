@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/redis/redis_filter.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -40,11 +42,11 @@ static bool put_command(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_command(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_command(void *context, size_t i, const tamis__reply *reply, bool resent,
                                  tamis_error *err) {
     command *one = context;
     (void)i;
-    (void)again;
+    (void)resent;
     switch (reply->type) {
     case TAMIS__REPLY_INTEGER:
         one->integer = reply->integer;
@@ -97,6 +99,27 @@ tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, s
     return status;
 }
 
+tamis_status tamis__redis_expire_in(tamis__redis_filter *at, uint32_t slot, tamis_key key, uint64_t ms,
+                                    tamis_error *err) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, ms);
+    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
+                               tamis__redis_word(digits)};
+    return tamis__redis_command_in(at, slot, words, ms > 0 ? 3 : 2, NULL, err);
+}
+
+tamis_status tamis__redis_expire(tamis__redis_filter *at, tamis_key key, uint64_t ms, tamis_error *err) {
+    return tamis__redis_expire_in(at, tamis__redis_slot(at->redis, key.data, key.size), key, ms, err);
+}
+
+tamis_status tamis__redis_ttl(tamis__redis_filter *at, tamis_key key, uint64_t *ms, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("PTTL"), key};
+    int64_t left = 0;
+    tamis_status status = tamis__redis_command(at, words, 2, &left, err);
+    *ms = left > 0 ? (uint64_t)left : 0;
+    return status;
+}
+
 /* ---- the whole ---- */
 
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number) {
@@ -128,11 +151,11 @@ static bool put_key(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
     every_key *all = context;
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
         return tamis__redis_strange(all->at, err);
     all->sum += (uint64_t)reply->integer;
@@ -208,8 +231,8 @@ static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
 static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
     tamis_status status = tamis__redis_uri_time(at->uri, "ttl", &at->ttl_ms, err);
     const char *renew = tamis__redis_uri_take(at->uri, "renew");
-    at->renewed = !renew || strcmp(renew, "add") == 0;
-    if (status == TAMIS_OK && !at->renewed && strcmp(renew, "create") != 0)
+    at->renews_on_add = !renew || strcmp(renew, "add") == 0;
+    if (status == TAMIS_OK && !at->renews_on_add && strcmp(renew, "create") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter renew is '%.40s'; give add or create",
                            at->uri->shown, renew);
     return status;

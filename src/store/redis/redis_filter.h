@@ -35,7 +35,7 @@ enum {
 /* What a batch did. */
 typedef struct tamis__touched {
     bool adds;
-    const bool *keys; /* of each Redis key: elements are in it; those of server s from s * keys on */
+    const bool *touched; /* of each Redis key: elements are in it; those of server s from s * keys on */
 } tamis__touched;
 
 typedef struct tamis__layout {
@@ -89,7 +89,7 @@ struct tamis__redis_filter {
     uint64_t seed;
     uint64_t secret_print;             /* of the secret that it was made with; 0: none, or to be made */
     uint64_t ttl_ms;                   /* 0: none */
-    bool renewed;                      /* by each add */
+    bool renews_on_add;                /* else only what is made gets an expiry */
     uint64_t generation;               /* layout tamis */
     uint64_t partition;                /* layout tamis: blocks of a Redis key; php3: bits */
     uint64_t share;                    /* layout php3: bits of a server */
@@ -167,6 +167,13 @@ tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, con
 /* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */
 tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
                               size_t room, size_t *size, tamis_error *err);
+
+/* PEXPIRE of a Redis key, or PERSIST where ms is 0; and the same sent to where that slot is. */
+tamis_status tamis__redis_expire(tamis__redis_filter *at, tamis_key key, uint64_t ms, tamis_error *err);
+tamis_status tamis__redis_expire_in(tamis__redis_filter *at, uint32_t slot, tamis_key key, uint64_t ms,
+                                    tamis_error *err);
+/* How long it stays: *ms is 0 where it does not expire, or is not there. */
+tamis_status tamis__redis_ttl(tamis__redis_filter *at, tamis_key key, uint64_t *ms, tamis_error *err);
 
 /* COMMAND KEY on each Redis key, summed up. */
 tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,

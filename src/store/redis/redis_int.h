@@ -124,6 +124,8 @@ uint32_t tamis__redis_servers(const tamis_redis *redis);
 /* ---- clusters and sentinels ---- */
 
 uint32_t tamis__cluster_slot(const void *key, size_t size);
+/* The hash tag, which alone says the slot of a key that has one, and its size; NULL, and *size as it was: it has none. */
+const void *tamis__cluster_tag(const void *key, size_t *size);
 
 /* MOVED, or for one command alone ASK. */
 typedef struct tamis__redirection {
@@ -183,9 +185,9 @@ typedef struct tamis__exchange {
     void *context;
     /* Puts command i, one only; false where there is none of that number, which is then done. */
     bool (*ask)(void *context, size_t i, tamis__link *link);
-    /* Takes its reply, which is no error. again: the command was sent before too, and may have been carried out then.
+    /* Takes its reply, which is no error. resent: the command was sent before too, and may have been carried out then.
      * TAMIS_E_IO for a reply that such a command does not have ends the exchange, as any failure does. */
-    tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err);
+    tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err);
     const char *what; /* the filter's name, for sentences */
     /* The slot that command i is for, or TAMIS__NO_SLOT where there is no such command; see tamis__redis_slot. Not asked
      * where all is one slot. */

@@ -105,6 +105,14 @@ void tamis__link_number(tamis__link *link, int64_t number) {
                      below + put_digits(digits + below, below ? -(uint64_t)number : (uint64_t)number));
 }
 
+void tamis__link_expire(tamis__link *link, const void *key, size_t size, uint64_t ms) {
+    tamis__link_command(link, ms > 0 ? 3 : 2);
+    tamis__link_text(link, ms > 0 ? "PEXPIRE" : "PERSIST");
+    tamis__link_word(link, key, size);
+    if (ms > 0)
+        tamis__link_number(link, (int64_t)ms);
+}
+
 void tamis__link_made(tamis__link *link, const char *words, size_t size) {
     char *to = make_room(link, size);
     if (!to)

@@ -45,6 +45,9 @@ void tamis__link_number(tamis__link *link, int64_t number);
 /* Words with their lengths, as they go over the wire: "$2\r\nu1\r\n". */
 void tamis__link_made(tamis__link *link, const char *words, size_t size);
 
+/* A whole command: PEXPIRE, or PERSIST where ms is 0. */
+void tamis__link_expire(tamis__link *link, const void *key, size_t size, uint64_t ms);
+
 /* Bytes put that have not left. */
 size_t tamis__link_unsent(const tamis__link *link);
 

@@ -88,29 +88,19 @@ tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char 
 
 /* ---- drop ---- */
 
-/* A command on the Redis key that keeps the parameters, where there is one: it goes before the bits, so that nobody finds it
- * without them. */
-static tamis_status on_config(tamis__redis_filter *at, const char *command, int64_t ms, int64_t *answer,
-                              tamis_error *err) {
-    char name[TAMIS__REDIS_KEY], digits[24];
-    *answer = 0;
-    if (!at->layout->config_name)
-        return TAMIS_OK;
-    const size_t size = at->layout->config_name(at, name);
-    snprintf(digits, sizeof digits, "%" PRId64, ms);
-    const tamis_key words[] = {tamis__redis_word(command), {name, size}, tamis__redis_word(digits)};
-    return tamis__redis_command(at, words, ms > 0 ? 3 : 2, answer, err);
-}
-
-/* A layout that keeps bits, and perhaps parameters. */
+/* A layout that keeps bits, and perhaps parameters: those go before, so that nobody finds them without the bits. */
 static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     uint64_t removed = 0;
     int64_t config = 0;
+    char name[TAMIS__REDIS_KEY];
     tamis_status status = at->layout->open(filter, &options, err);
-    if (status == TAMIS_OK)
-        status = on_config(at, tamis__redis_unlink(at->redis), 0, &config, err);
+    if (status == TAMIS_OK && at->layout->config_name) {
+        const tamis_key words[] = {tamis__redis_word(tamis__redis_unlink(at->redis)),
+                                   {name, at->layout->config_name(at, name)}};
+        status = tamis__redis_command(at, words, 2, &config, err);
+    }
     if (status == TAMIS_OK)
         status = tamis__redis_every_key(at, tamis__redis_unlink(at->redis), &removed, err);
     return status == TAMIS_OK && removed == 0 && config <= 0 ? absent(at, err) : status;
@@ -197,7 +187,7 @@ tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error 
 /* The hash goes first and stays last, so that nobody finds it without its partitions. */
 static tamis_status expire_tamis(tamis__redis_filter *at, uint64_t ms, tamis_error *err) {
     tamis__config config;
-    char name[TAMIS__REDIS_KEY], digits[24];
+    char name[TAMIS__REDIS_KEY];
     tamis_status status = tamis__config_find(at, &config, err);
     if (status != TAMIS_OK)
         return status;
@@ -205,15 +195,12 @@ static tamis_status expire_tamis(tamis__redis_filter *at, uint64_t ms, tamis_err
         return absent(at, err);
     memcpy(at->target, config.target, config.target_size);
     at->target_size = config.target_size;
-    snprintf(digits, sizeof digits, "%" PRIu64, ms);
-    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"),
-                               {name, tamis__config_name(at, name)},
-                               tamis__redis_word(digits)};
+    const tamis_key hash = {name, tamis__config_name(at, name)};
     if (ms > 0)
-        status = tamis__redis_command(at, words, 3, NULL, err);
+        status = tamis__redis_expire(at, hash, ms, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config.plan, (int64_t)ms, err);
-    return status == TAMIS_OK && ms == 0 ? tamis__redis_command(at, words, 2, NULL, err) : status;
+    return status == TAMIS_OK && ms == 0 ? tamis__redis_expire(at, hash, 0, err) : status;
 }
 
 tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t ms, tamis_error *err) {
@@ -231,10 +218,11 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
         if (status == TAMIS_OK)
             status = expire_tamis(at, ms, err);
     } else {
-        int64_t answer;
+        char config[TAMIS__REDIS_KEY];
         status = at->layout->open(filter, &options, err);
-        if (status == TAMIS_OK)
-            status = on_config(at, ms > 0 ? "PEXPIRE" : "PERSIST", (int64_t)ms, &answer, err);
+        if (status == TAMIS_OK && at->layout->config_name)
+            status =
+                tamis__redis_expire(at, (tamis_key){config, at->layout->config_name(at, config)}, ms, err);
         if (status == TAMIS_OK)
             status = tamis__partitions_expire(at, NULL, (int64_t)ms, err);
     }

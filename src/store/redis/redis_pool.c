@@ -11,9 +11,8 @@
  * then; so one that rested longer than that is asked a PING first, which has half as long. Links are used last in, first
  * out: those below one that is dead rested longer.
  */
-#include <errno.h>
-
 #include "base/system.h"
+#include "base/thread.h"
 #include "store/redis/redis_int.h"
 
 /* ---- places ---- */
@@ -24,14 +23,13 @@ static bool may_enter(const tamis_redis *redis, const tamis__node *node, const t
 }
 
 static bool wait_in_line(tamis_redis *redis, tamis__node *node, uint64_t deadline) {
-    const struct timespec until = {(time_t)(deadline / 1000000000u), (long)(deadline % 1000000000u)};
     tamis__waiter self = {NULL}, **at = &node->waiters;
     bool is_late = false;
     while (*at)
         at = &(*at)->next;
     *at = &self;
     while (!may_enter(redis, node, &self) && !is_late)
-        is_late = pthread_cond_timedwait(&redis->line_moved, &redis->mutex, &until) == ETIMEDOUT;
+        is_late = !tamis__cond_wait(&redis->line_moved, &redis->mutex, deadline);
     const bool may = may_enter(redis, node, &self);
     for (at = &node->waiters; *at != &self;)
         at = &(*at)->next;

@@ -39,11 +39,11 @@ static bool put_get(void *context, size_t i, tamis__link *link) {
 }
 
 /* Bytes past the end of a bitmap are zeros; both places were so before. */
-static tamis_status take_get(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_get(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
     const fetching *all = context;
     const tamis__chunk chunk = tamis__chunk_of(all->there, all->first + i);
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > chunk.size)
         return tamis__redis_strange(all->at, err);
     if (all->words)

@@ -21,7 +21,6 @@
  * pushing, so that the next push (or a drop) removes what one that was killed left behind; until the switch they expire by
  * themselves as well. (3) What clients use is changed by step 6 alone.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,14 +43,6 @@ typedef struct push {
     bool is_switching; /* the switch was asked for, and perhaps made */
     bool has_lost;     /* what is announced is another's by now */
 } push;
-
-static tamis_status expire_key(const push *p, const char *key, size_t size, uint64_t ms, tamis_error *err) {
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, ms);
-    const tamis_key words[] = {
-        tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), {key, size}, tamis__redis_word(digits)};
-    return tamis__redis_command(p->at, words, ms > 0 ? 3 : 2, NULL, err);
-}
 
 /* ---- steps ---- */
 
@@ -182,7 +173,7 @@ static tamis_status switch_over(push *p, tamis_error *err) {
 
 static tamis_status retire(const push *p, tamis_error *err) {
     /* After the switch: what was there keeps its own time if that fails. */
-    tamis_status status = expire_key(p, p->hash, p->hash_size, p->at->ttl_ms, err);
+    tamis_status status = tamis__redis_expire(p->at, (tamis_key){p->hash, p->hash_size}, p->at->ttl_ms, err);
     if (status == TAMIS_OK && p->at->ttl_ms > 0)
         status = tamis__partitions_expire(p->at, NULL, (int64_t)p->at->ttl_ms, err);
     if (status == TAMIS_OK && *p->config.plan)
@@ -260,13 +251,10 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     tamis_filter copy = *there;
     tamis__redis_filter at = *tamis__redis_of(there);
     push p = {.made = &copy, .at = &at, .options = &options};
-    int64_t left = 0;
     copy.body = &at;
     tamis_status status = name_it(&p, err);
-    const tamis_key words[] = {tamis__redis_word("PTTL"), {p.hash, p.hash_size}};
     if (status == TAMIS_OK)
-        status = tamis__redis_command(&at, words, 2, &left, err);
-    at.ttl_ms = left > 0 ? (uint64_t)left : 0;
+        status = tamis__redis_ttl(&at, (tamis_key){p.hash, p.hash_size}, &at.ttl_ms, err);
     return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
 }
 
@@ -346,13 +334,9 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
 
 /* It expires when what it replaces would have, where the URI says nothing. */
 static tamis_status keep_expiry(const push *p, tamis_error *err) {
-    const tamis_key words[] = {tamis__redis_word("PTTL"), {p->hash, p->hash_size}};
-    int64_t left = 0;
     if (p->at->ttl_ms > 0)
         return TAMIS_OK;
-    tamis_status status = tamis__redis_command(p->at, words, 2, &left, err);
-    p->at->ttl_ms = left > 0 ? (uint64_t)left : 0;
-    return status;
+    return tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &p->at->ttl_ms, err);
 }
 
 static tamis_status finish_resize(push *p, const tamis_filter *filter, tamis_error *err) {

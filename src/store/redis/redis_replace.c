@@ -19,8 +19,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/system.h"
 #include "base/versioned.h"
 #include "store/redis/bitmap_move.h"
 
@@ -36,17 +36,11 @@ typedef struct replacement {
 
 /* ---- names ---- */
 
-static bool has_tag(const char *name, size_t size) {
-    const char *open = memchr(name, '{', size);
-    const char *close = open ? memchr(open, '}', size - (size_t)(open - name)) : NULL;
-    return close && close > open + 1;
-}
-
 static size_t beside_name(const tamis__redis_filter *at, uint32_t key, char *to) {
     char name[TAMIS__REDIS_KEY];
     const size_t size = at->layout->key_name(at, key, name);
-    const bool tagged = has_tag(name, size);
-    size_t used = 0;
+    size_t used = 0, tag_size = size;
+    const bool tagged = tamis__cluster_tag(name, &tag_size) != NULL;
     if (!tagged)
         to[used++] = '{';
     memcpy(to + used, name, size);
@@ -57,9 +51,9 @@ static size_t beside_name(const tamis__redis_filter *at, uint32_t key, char *to)
 static tamis_status name_it(replacement *r, tamis_error *err) {
     tamis__redis_filter *at = r->at;
     uint32_t random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                           at->uri->shown);
+    tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
+    if (status != TAMIS_OK)
+        return status;
     snprintf(at->aside, sizeof at->aside, "push-%08" PRIx32, random);
     r->key_size = at->layout->key_name(at, 0, r->key);
     r->beside_size = beside_name(at, 0, r->beside);
@@ -87,11 +81,7 @@ static tamis_status ask_beside(const replacement *r, const char *name, int64_t *
 
 /* None where ms is 0. */
 static tamis_status expire(const replacement *r, tamis_key key, uint64_t ms, tamis_error *err) {
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, ms);
-    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
-                               tamis__redis_word(digits)};
-    return command(r, words, ms > 0 ? 3 : 2, NULL, err);
+    return tamis__redis_expire_in(r->at, tamis__redis_key_slot(r->at, 0), key, ms, err);
 }
 
 /* ---- steps ---- */

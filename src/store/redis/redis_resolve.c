@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 
 #include "base/system.h"
-#include "store/redis/redis_thread.h"
+#include "base/thread.h"
 #include "store/trouble.h"
 
-/* See redis_thread.h. */
+/* See base/thread.h. */
 typedef struct lookup {
     pthread_mutex_t mutex; /* guards the next five */
     pthread_cond_t is_done;

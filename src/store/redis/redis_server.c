@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "base/thread.h"
 #include "store/redis/redis_int.h"
 #include "store/trouble.h"
 
@@ -81,15 +81,6 @@ static uint32_t count_slots(const tamis__redis_uri *uri) {
     return uri->kind == TAMIS__REDIS_SHARD ? (uint32_t)uri->address_count : 1;
 }
 
-static void begin_locks(tamis_redis *redis) {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&redis->line_moved, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    pthread_mutex_init(&redis->mutex, NULL);
-}
-
 tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tamis_error *err) {
     tamis_redis *redis = tamis__alloc(uri->allocator, sizeof *redis, _Alignof(tamis_redis));
     if (!redis) {
@@ -109,7 +100,8 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     }
     redis->slot_count = count_slots(uri);
     show_all(redis);
-    begin_locks(redis);
+    pthread_mutex_init(&redis->mutex, NULL);
+    tamis__cond_init(&redis->line_moved);
     redis->connections = CONNECTIONS;
     tamis_status status = take_times(redis, err);
     if (status == TAMIS_OK)

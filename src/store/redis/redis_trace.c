@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/redis/redis_spot.h"
 
 typedef struct passage {
     const char *instance;
@@ -69,46 +70,22 @@ void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, cons
     *passage_of(trace, element, number) = (passage){tamis__link_shown(link), tamis__now_ns()};
 }
 
-/* ---- parts, by the probe that comes to their Redis key first ---- */
-
-static bool is_in_key_of(const tamis__trace *trace, const tamis__spot *spot, uint32_t probe, uint32_t first) {
-    return tamis__redis_of(trace->filter)->parts == 1 || spot->keys[probe] == spot->keys[first];
-}
-
-/* The first probe from `from` on whose Redis key none before it has; as many as there are where there is none. */
-static uint32_t find_first(const tamis__trace *trace, const tamis__spot *spot, uint32_t from) {
-    const uint32_t probes = trace->filter->plan.probes;
-    for (; from < probes; from++) {
-        uint32_t before = 0;
-        while (before < from && !is_in_key_of(trace, spot, from, before))
-            before++;
-        if (before == from)
-            break;
-    }
-    return from;
-}
-
-/* A block is a string, of bytes that may be cut short; else there is an integer a bit. */
-static bool is_set(const tamis__reply *reply, size_t item, uint64_t offset_in_block) {
-    if (reply->type == TAMIS__REPLY_ARRAY)
-        return reply->items[item].integer == 1;
-    return offset_in_block / 8 < reply->size &&
-           ((unsigned char)reply->text[offset_in_block / 8] & 0x80 >> offset_in_block % 8) != 0;
-}
-
 void tamis__trace_take(tamis__trace *trace, size_t element, uint32_t number, const tamis__spot *spot,
                        const tamis__reply *reply) {
     const uint32_t probes = trace->filter->plan.probes;
     uint8_t *bits = trace->bits + element * probes;
     passage *here = passage_of(trace, element, number);
+    tamis__spot_part part;
     size_t item = 0;
-    uint32_t first = find_first(trace, spot, 0);
     here->ns = tamis__now_ns() - here->ns;
-    while (number-- > 0)
-        first = find_first(trace, spot, first + 1);
-    for (uint32_t j = first; j < probes; j++)
-        if (is_in_key_of(trace, spot, j, first))
-            bits[j] = is_set(reply, item++, spot->offsets[j] - spot->block * 8);
+    tamis__spot_find_part(trace->filter, spot, number, &part); /* it was put */
+    for (uint32_t j = part.first; j < probes; j++) {
+        if (!tamis__spot_is_in(trace->filter, spot, j, part.key))
+            continue;
+        /* Of a block there are the bytes, else there is an integer a bit. */
+        bits[j] = reply->type == TAMIS__REPLY_ARRAY ? reply->items[item++].integer == 1
+                                                    : tamis__spot_is_set(spot, j, reply);
+    }
 }
 
 /* ---- telling ---- */
@@ -120,7 +97,8 @@ static size_t gather(tamis__trace *trace, size_t element, const tamis__spot *spo
     const uint8_t *bits = trace->bits + element * probes;
     size_t used = 0;
     uint32_t count = 0;
-    for (uint32_t first = 0; (first = find_first(trace, spot, first)) < probes; first++, count++) {
+    tamis__spot_part its;
+    for (; tamis__spot_find_part(trace->filter, spot, count, &its); count++) {
         tamis_redis_traced_part *part = &trace->parts[count];
         const passage *here = passage_of(trace, element, count);
         char *name = trace->names + (size_t)count * TAMIS__REDIS_KEY;
@@ -129,13 +107,13 @@ static size_t gather(tamis__trace *trace, size_t element, const tamis__spot *spo
                                           .offsets = trace->offsets + used,
                                           .bits = trace->found + used,
                                           .ns = here->ns};
-        part->key_size = at->layout->key_name(at, at->parts == 1 ? spot->key : spot->keys[first], name);
-        for (uint32_t j = first; j < probes; j++) {
-            if (!is_in_key_of(trace, spot, j, first))
+        part->key_size = at->layout->key_name(at, its.key, name);
+        part->count = its.count;
+        for (uint32_t j = its.first; j < probes; j++) {
+            if (!tamis__spot_is_in(trace->filter, spot, j, its.key))
                 continue;
             trace->offsets[used] = spot->offsets[j];
             trace->found[used++] = bits[j];
-            part->count++;
         }
     }
     return count;

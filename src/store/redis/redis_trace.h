@@ -5,8 +5,7 @@
 #include "store/redis/redis_filter.h"
 
 /* What a batch's elements met, kept until their answers are sure, and then told in their order: see
- * tamis_redis_filter_trace. Part `number` of an element is its bits in the Redis key that is the so many-th among those of
- * its probes. */
+ * tamis_redis_filter_trace. Parts are those of redis_spot.h. */
 typedef struct tamis__trace tamis__trace;
 
 /* For so many elements; *trace is NULL where nobody listens, and the other functions are for one that is not. */

@@ -13,8 +13,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/system.h"
 #include "store/redis/bitmap_move.h"
 #include "store/redis/layout_tamis.h"
 
@@ -44,21 +44,20 @@ static bool put_or(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, bool resent,
                             tamis_error *err) {
     const uniting *both = context;
     (void)i;
-    (void)again;
+    (void)resent;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(both->at, err);
 }
 
 /* BITOP makes its target anew, without the expiry that it had: it is the hash's. */
 static tamis_status expire_again(tamis__redis_filter *at, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
-    int64_t left;
-    const tamis_key words[] = {{"PTTL", 4}, {name, tamis__config_name(at, name)}};
-    tamis_status status = tamis__redis_command(at, words, 2, &left, err);
-    return status == TAMIS_OK && left > 0 ? tamis__partitions_expire(at, NULL, left, err) : status;
+    uint64_t left;
+    tamis_status status = tamis__redis_ttl(at, (tamis_key){name, tamis__config_name(at, name)}, &left, err);
+    return status == TAMIS_OK && left > 0 ? tamis__partitions_expire(at, NULL, (int64_t)left, err) : status;
 }
 
 static tamis_status check_alike(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {
@@ -115,11 +114,10 @@ tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const t
     tamis__redis_filter at = *tamis__redis_of(there);
     uint32_t random;
     tamis_status status = check_alike(there, from, err);
+    if (status == TAMIS_OK)
+        status = tamis__random(&random, sizeof random, at.uri->shown, err);
     if (status != TAMIS_OK)
         return status;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                           at.uri->shown);
     snprintf(at.aside, sizeof at.aside, "unite-%08" PRIx32, random);
     copy.body = &at;
     return unite_by(there, &copy, from, lock, err);

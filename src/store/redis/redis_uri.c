@@ -8,8 +8,8 @@
 
 #include <tamis/redis.h>
 
+#include "base/decimal.h"
 #include "base/memory.h"
-#include "store/redis/redis_decimal.h"
 
 enum { PORT = 6379, SENTINEL_PORT = 26379, ZOOKEEPER_PORT = 2181, DB_MAX = 65535 };
 
@@ -141,6 +141,18 @@ static tamis_status take_socket(tamis__redis_uri *uri, char *text, tamis_error *
     return decode_text(uri, text, err);
 }
 
+bool tamis__redis_address_read(const char *text, const char **host, size_t *host_size, uint16_t *port) {
+    const char *colon = strrchr(text, ':');
+    uint64_t number;
+    if (!colon || !tamis__read_number(colon + 1, UINT16_MAX, &number) || number == 0)
+        return false;
+    const bool is_bracketed = *text == '[' && colon[-1] == ']';
+    *host = text + is_bracketed;
+    *host_size = (size_t)(colon - text) - 2 * (size_t)is_bracketed;
+    *port = (uint16_t)number;
+    return true;
+}
+
 static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
     char *port = NULL;
     uint64_t number = uri->kind == TAMIS__REDIS_SENTINEL ? SENTINEL_PORT
@@ -158,7 +170,7 @@ static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error 
         if (port)
             *port++ = '\0';
     }
-    if (port && (!tamis__redis_read_number(port, 65535, &number) || number == 0))
+    if (port && (!tamis__read_number(port, 65535, &number) || number == 0))
         return refuse(uri, "has a port that is no number from 1 to 65535", "write host:6379", err);
     uri->addresses[uri->address_count++] =
         (tamis__redis_address){*text ? text : "127.0.0.1", (uint16_t)number};
@@ -201,7 +213,7 @@ static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *er
     uint64_t db;
     if (slash) {
         *slash = '\0';
-        if (!tamis__redis_read_number(path, DB_MAX, &db))
+        if (!tamis__read_number(path, DB_MAX, &db))
             return refuse(uri, "has a slash in its path, and what stands before it is no database number",
                           "write a slash within the filter's name as %2F", err);
         if (db != 0 && uri->kind == TAMIS__REDIS_CLUSTER)
@@ -323,8 +335,7 @@ tamis_status tamis__redis_uri_server(tamis__redis_uri *uri, tamis_error *err) {
     uint64_t db;
     if (!uri->name)
         return TAMIS_OK;
-    if (uri->db != 0 || strlen(uri->name) != uri->name_size ||
-        !tamis__redis_read_number(uri->name, DB_MAX, &db))
+    if (uri->db != 0 || strlen(uri->name) != uri->name_size || !tamis__read_number(uri->name, DB_MAX, &db))
         return refuse(uri, "names a filter, where a server belongs", "write redis://host:port/db", err);
     uri->db = (uint32_t)db;
     uri->name = NULL;
@@ -374,10 +385,10 @@ static bool read_scaled(const char *text, uint64_t most, uint64_t *out) {
         return false;
     memcpy(digits, text, size);
     digits[size] = '\0';
-    if (!tamis__redis_read_number(digits, most, &number))
+    if (!tamis__read_number(digits, most, &number))
         return false;
     if (text[size] == 'e') {
-        if (!tamis__redis_read_number(text + size + 1, 19, &zeros))
+        if (!tamis__read_number(text + size + 1, 19, &zeros))
             return false;
         for (; zeros > 0; zeros--, number *= 10)
             if (number > most / 10)
@@ -412,7 +423,7 @@ tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, doub
     char *end;
     if (!value)
         return TAMIS_OK;
-    double rate = tamis__redis_read_decimal(value, &end);
+    double rate = tamis__read_decimal(value, &end);
     if (end != value && strcmp(end, "%") == 0) {
         rate /= 100;
         end++;
@@ -442,7 +453,7 @@ tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint
         digits[size] = '\0';
         for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
             if (strcmp(value + size, units[i].name) != 0 ||
-                !tamis__redis_read_number(digits, UINT64_C(1) << 50, &number) ||
+                !tamis__read_number(digits, UINT64_C(1) << 50, &number) ||
                 number > (UINT64_C(1) << 50) / units[i].milliseconds)
                 continue;
             *milliseconds = number * units[i].milliseconds;

@@ -37,6 +37,10 @@ typedef struct tamis__redis_address {
     uint16_t port;
 } tamis__redis_address;
 
+/* "host:port", "[::1]:port", "::1:port", as servers name one another; *host is host_size bytes of the text, perhaps none.
+ * False: it has no port from 1 to 65535. */
+bool tamis__redis_address_read(const char *text, const char **host, size_t *host_size, uint16_t *port);
+
 enum { TAMIS__REDIS_PARAMETERS = 24, TAMIS__REDIS_ADDRESSES = 64 };
 
 typedef struct tamis__redis_parameter {

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/system.h"
 #include "store/redis/layout_tamis.h"
 #include "store/trouble.h"
 
@@ -90,7 +90,7 @@ static bool put_look(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_look(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_look(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const looking *look = context;
     tamis__config *to = look->to;
@@ -98,7 +98,7 @@ static tamis_status take_look(void *context, size_t i, const tamis__reply *reply
     const size_t rooms[] = {sizeof to->plan,    sizeof to->state, sizeof to->before,
                             sizeof to->pushing, sizeof to->next,  sizeof to->target + 1};
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != sizeof fields / sizeof *fields)
         return tamis__redis_strange(look->at, err);
     to->target_size = 0;
@@ -202,17 +202,14 @@ bool tamis__footer_is(const tamis__redis_filter *at, uint32_t key, const tamis__
 }
 
 tamis_status tamis__generation_new(tamis__redis_filter *at, tamis_error *err) {
-    if (getrandom(&at->generation, sizeof at->generation, 0) == sizeof at->generation)
-        return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system gives no random bytes; check getrandom(2)",
-                       at->uri->shown);
+    return tamis__random(&at->generation, sizeof at->generation, at->uri->shown, err);
 }
 
-static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
     const tamis__redis_filter *at = *(const tamis__redis_filter *const *)context;
     (void)i;
-    (void)again;
+    (void)resent;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
 }
 
@@ -256,10 +253,10 @@ static bool put_footer(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
     const making *make = context;
-    (void)again;
+    (void)resent;
     if (tamis__footer_is(make->at, (uint32_t)i, reply))
         return TAMIS_OK;
     return tamis__fail(
@@ -300,13 +297,13 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
     const uint32_t key = (uint32_t)(i % all->at->keys);
     size_t size = *all->at->aside ? tamis__aside_name(all->at, key, name)
                                   : all->at->layout->key_name(all->at, key, name);
-    tamis__link_command(link, all->ms > 0 ? 3 : 2);
-    tamis__link_text(link, all->ms > 0   ? "PEXPIRE"
-                           : all->ms < 0 ? tamis__redis_unlink(all->at->redis)
-                                         : "PERSIST");
+    if (all->ms >= 0) {
+        tamis__link_expire(link, name, size, (uint64_t)all->ms);
+        return true;
+    }
+    tamis__link_command(link, 2);
+    tamis__link_text(link, tamis__redis_unlink(all->at->redis));
     tamis__link_word(link, name, size);
-    if (all->ms > 0)
-        tamis__link_number(link, all->ms);
     return true;
 }
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "store/redis/layout_tamis.h"
-#include "store/redis/redis_decimal.h"
 #include "store/trouble.h"
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK };
@@ -18,7 +18,7 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
     char secret[32] = "", fpr[32];
-    tamis__redis_write_decimal(fpr, sizeof fpr, plan->fpr);
+    tamis__write_decimal(fpr, sizeof fpr, plan->fpr);
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
     snprintf(to, TAMIS__REDIS_PLAN,
@@ -55,10 +55,10 @@ static bool read_word(tamis__told *plan, char *name, char *value) {
         if (strcmp(name, numbers[i].name) == 0) {
             plan->words |= 1u << i;
             return numbers[i].base == 16 ? read_hex(value, numbers[i].to)
-                                         : tamis__redis_read_number(value, UINT64_MAX, numbers[i].to);
+                                         : tamis__read_number(value, UINT64_MAX, numbers[i].to);
         }
     if (strcmp(name, "fpr") == 0) {
-        plan->fpr = tamis__redis_read_decimal(value, &end);
+        plan->fpr = tamis__read_decimal(value, &end);
         return *end == '\0' && end != value;
     }
     if (strcmp(name, "kind") == 0) {

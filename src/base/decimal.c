@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/redis/redis_decimal.h"
+#include "base/decimal.h"
 
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-bool tamis__redis_read_number(const char *text, uint64_t most, uint64_t *out) {
+bool tamis__read_number(const char *text, uint64_t most, uint64_t *out) {
     uint64_t value = 0;
     if (!*text)
         return false;
@@ -31,20 +31,20 @@ static void leave_c(locale_t c, locale_t before) {
         freelocale(c);
 }
 
-double tamis__redis_read_decimal(const char *text, char **end) {
+double tamis__read_decimal(const char *text, char **end) {
     locale_t c, before = enter_c(&c);
     double value = strtod(text, end);
     leave_c(c, before);
     return value;
 }
 
-int tamis__redis_write_digits(char *to, size_t room, int digits, double value) {
+int tamis__write_digits(char *to, size_t room, int digits, double value) {
     locale_t c, before = enter_c(&c);
     int size = snprintf(to, room, "%.*g", digits, value);
     leave_c(c, before);
     return size;
 }
 
-void tamis__redis_write_decimal(char *to, size_t room, double value) {
-    (void)tamis__redis_write_digits(to, room, 17, value);
+void tamis__write_decimal(char *to, size_t room, double value) {
+    (void)tamis__write_digits(to, room, 17, value);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/redis/redis_thread.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <signal.h>

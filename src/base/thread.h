@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STORE_REDIS_REDIS_THREAD_H
-#define TAMIS_STORE_REDIS_REDIS_THREAD_H
+#ifndef TAMIS_BASE_THREAD_H
+#define TAMIS_BASE_THREAD_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/failure.h"
 
 /*
  * Threads that the library makes for what cannot be stopped: detached, so that whoever waits for one may leave it at his
@@ -13,11 +15,11 @@
  */
 
 /* 0, or an errno. */
-int tamis__thread_start(void *(*run)(void *), void *context);
+TAMIS_PRIVATE_API int tamis__thread_start(void *(*run)(void *), void *context);
 
 /* A condition for tamis__cond_wait. */
-void tamis__cond_init(pthread_cond_t *cond);
+TAMIS_PRIVATE_API void tamis__cond_init(pthread_cond_t *cond);
 /* False: it is later than that (tamis__now_ns). */
-bool tamis__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline);
+TAMIS_PRIVATE_API bool tamis__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline);
 
 #endif
