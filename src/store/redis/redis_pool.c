@@ -12,6 +12,7 @@
  * out: those below one that is dead rested longer.
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "base/system.h"
 #include "store/redis/redis_int.h"
@@ -48,6 +49,13 @@ bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline
     node->entered += may;
     pthread_mutex_unlock(&redis->mutex);
     return may;
+}
+
+tamis_status tamis__redis_no_place(const tamis_redis *redis, const tamis__node *node, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                       "redis %s: all %" PRIu64 " connections were in use all the time; allow more "
+                       "(connections=), or use it from fewer threads",
+                       node->to.shown, redis->connections);
 }
 
 void tamis__redis_leave(tamis_redis *redis, tamis__node *node) {
