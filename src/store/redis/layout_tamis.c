@@ -25,7 +25,9 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
+#include "base/versioned.h"
 #include "filter/kernels/filter_kernels.h"
+#include "plan/plan_int.h"
 #include "store/redis/layout_tamis.h"
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK, FOLLOW_MOST = 32 /* replacements during one batch */ };
@@ -83,23 +85,26 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
  * bench/). So fewer probes are better than fewer bits, up to a bound: the fewest probes that keep the rate at MORE_BITS
  * times the bits of the plan with the fewest.
  */
-tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
-    tamis_plan least = TAMIS_PLAN_INIT;
-    tamis_want some = *want;
-    tamis_status status = tamis_plan_make(&least, want, err);
+tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
+    tamis_plan least = TAMIS_PLAN_INIT, made;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_status status = tamis__plan_take(&want, given, plan, err);
+    if (status == TAMIS_OK)
+        status = tamis_plan_make(&least, &want, err);
     if (status != TAMIS_OK)
         return status;
-    *plan = least;
-    if (want->probes)
-        return TAMIS_OK;
-    for (some.probes = 1; some.probes < least.probes; some.probes++) {
+    made = least;
+    for (uint32_t probes = 1; want.probes == 0 && probes < least.probes; probes++) {
         tamis_plan fewer = TAMIS_PLAN_INIT;
+        tamis_want some = want;
+        some.probes = probes;
         if (tamis_plan_make(&fewer, &some, NULL) != TAMIS_OK ||
             (double)fewer.bits > MORE_BITS * (double)least.bits)
             continue;
-        *plan = fewer;
+        made = fewer;
         break;
     }
+    tamis__give_struct(plan, &made, sizeof made);
     return TAMIS_OK;
 }
 
