@@ -134,9 +134,11 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
 /*
  * The plan of a filter of layout tamis, to be made there, or in memory and pushed: as tamis_plan_make for kind blocked, but
  * where probes are not given with fewer of them than take the least bits, at most 1.6 times those. A server spends its time
- * on reading commands, and an add has a word for every probe.
+ * on reading commands, and an add has words for every probe. plan->reason says what that costs and saves.
  */
 TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+/* About how many microseconds of a server's time an add of so many probes takes, in a command of its own. */
+TAMIS_API double tamis_redis_add_cost(uint32_t probes);
 
 /*
  * The plan of a filter in memory that is to be pushed under this name (redis NULL: the URI of both): of layout tamis that
@@ -239,7 +241,7 @@ typedef struct tamis_redis_push_options {
  *
  * The other layouts are switched by RENAME, and no handle can tell: what a batch adds meanwhile may go into what was there.
  * Other parameters than before are fine where nothing keeps them (java, php), once every program is told. TAMIS_E_REFUSED:
- * the server has no RENAME for us (a Codis has none).
+ * the server has no RENAME for us; TAMIS_E_UNSUPPORTED: a Codis, which never has: nothing was sent.
  *
  * TAMIS_E_UNSUPPORTED: kind, scheme or layout; TAMIS_E_MISMATCH: what is there has another scheme, seed or secret, and
  * handles that are open could not follow: drop it first, or it is not as the parameters say; TAMIS_E_BUSY: another push of
@@ -299,6 +301,8 @@ typedef enum tamis_redis_state {
     TAMIS_REDIS_LEFT =
         3, /* layout tamis: no filter, but what a drop or push that was stopped left; drop it */
     TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
+    TAMIS_REDIS_FAMILY =
+        5, /* layout tamis: a family (tamis/redis_family.h), with the parameters of a member */
 } tamis_redis_state;
 
 typedef struct tamis_redis_entry {
@@ -314,7 +318,7 @@ typedef struct tamis_redis_entry {
     double fpr;
     uint64_t bits; /* of layout java those that the bitmap has, which end with the last one set or written */
     uint32_t probes;
-    uint64_t keys;      /* Redis keys that hold bits */
+    uint64_t keys;      /* Redis keys that hold bits; 0: of a family, and of what has none */
     int64_t expires_ms; /* from now; -1: never */
 } tamis_redis_entry;
 

@@ -7,6 +7,7 @@
 #include "cli/plan_plot.h"
 #include "cli/plan_published.h"
 #include "cli/plan_record.h"
+#include "cli/plan_store.h"
 #include "cli/plan_table.h"
 
 enum {
@@ -21,9 +22,13 @@ enum {
     OPT_PLOT,
     OPT_OUTPUT,
     OPT_MEASURE,
+    OPT_STORE,
     OPT_JSON,
     OPT_COUNT
 };
+
+static const char *const stores[] = {"memory", "redis", NULL};
+enum { STORE_REDIS = 1 };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_EXPECT] = {.name = "expect",
@@ -96,6 +101,15 @@ static const cli_option options[OPT_COUNT] = {
                      .more =
                          "By itself a list of all kinds and schemes; with other options the filter that they "
                          "plan, scaled down to a million keys where it has more."},
+    [OPT_STORE] = {.name = "store",
+                   .type = CLI_CHOICE,
+                   .value = "STORE",
+                   .fallback = "memory",
+                   .choices = stores,
+                   .help = "Where it is to be: memory, or redis, where a probe costs the server time.",
+                   .more = "With redis the plan of layout tamis for --expect and --fpr is printed beside the "
+                           "one of the fewest bits: bits, probes, and microseconds of the server's time for "
+                           "an add."},
     [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the table as one JSON object."},
 };
 
@@ -106,16 +120,20 @@ static const char only_figures[] = "what was published depends on no option";
 static const char only_curves[] = "the curves depend on no option";
 static const char one_display[] = "each is a display of its own";
 
+static const char only_blocked[] = "a filter in a Redis is of kind blocked, of the size that the rate takes";
+
 static const cli_conflict conflicts[] = {
-    {OPT_TABLE, OPT_PLOT, one_display},   {OPT_TABLE, OPT_MEASURE, one_display},
-    {OPT_PLOT, OPT_MEASURE, one_display}, {OPT_TABLE, OPT_EXPECT, only_figures},
-    {OPT_TABLE, OPT_FPR, only_figures},   {OPT_TABLE, OPT_MEMORY, only_figures},
-    {OPT_TABLE, OPT_BITS, only_figures},  {OPT_TABLE, OPT_PROBES, only_figures},
-    {OPT_TABLE, OPT_KIND, only_figures},  {OPT_TABLE, OPT_SCHEME, only_figures},
-    {OPT_PLOT, OPT_EXPECT, only_curves},  {OPT_PLOT, OPT_FPR, only_curves},
-    {OPT_PLOT, OPT_MEMORY, only_curves},  {OPT_PLOT, OPT_BITS, only_curves},
-    {OPT_PLOT, OPT_PROBES, only_curves},  {OPT_PLOT, OPT_KIND, only_curves},
-    {OPT_PLOT, OPT_SCHEME, only_curves},  {OPT_PLOT, OPT_JSON, "a drawing is no object"},
+    {OPT_TABLE, OPT_PLOT, one_display},    {OPT_TABLE, OPT_MEASURE, one_display},
+    {OPT_PLOT, OPT_MEASURE, one_display},  {OPT_TABLE, OPT_EXPECT, only_figures},
+    {OPT_TABLE, OPT_FPR, only_figures},    {OPT_TABLE, OPT_MEMORY, only_figures},
+    {OPT_TABLE, OPT_BITS, only_figures},   {OPT_TABLE, OPT_PROBES, only_figures},
+    {OPT_TABLE, OPT_KIND, only_figures},   {OPT_TABLE, OPT_SCHEME, only_figures},
+    {OPT_PLOT, OPT_EXPECT, only_curves},   {OPT_PLOT, OPT_FPR, only_curves},
+    {OPT_PLOT, OPT_MEMORY, only_curves},   {OPT_PLOT, OPT_BITS, only_curves},
+    {OPT_PLOT, OPT_PROBES, only_curves},   {OPT_PLOT, OPT_KIND, only_curves},
+    {OPT_PLOT, OPT_SCHEME, only_curves},   {OPT_PLOT, OPT_JSON, "a drawing is no object"},
+    {OPT_STORE, OPT_TABLE, one_display},   {OPT_STORE, OPT_PLOT, one_display},
+    {OPT_STORE, OPT_MEASURE, one_display},
 };
 
 static int finish_json(bool whole, tamis_error *err) {
@@ -155,6 +173,30 @@ static int run_record(const cli_args *args, const cli_value *const values[PLAN_N
     return CLI_DONE;
 }
 
+/* What a filter in a Redis costs. */
+static int run_store(const cli_args *args, tamis_error *err) {
+    tamis_want want = TAMIS_WANT_INIT;
+    plan_store store;
+
+    for (int i = OPT_MEMORY; i <= OPT_KIND; i++)
+        if (args->values[i].given && i != OPT_PROBES)
+            return cli_fail(err, "--%s: contradicts --store redis: %s; leave one of them out",
+                            options[i].name, only_blocked);
+    if (!args->values[OPT_EXPECT].given)
+        return cli_fail(err, "--store redis: the number of records is missing, and such a filter does not "
+                             "grow; give --expect N");
+    want.expect = args->values[OPT_EXPECT].number;
+    want.fpr = args->values[OPT_FPR].rate;
+    want.probes = (uint32_t)args->values[OPT_PROBES].number;
+    want.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
+    if (plan_store_make(&store, &want, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (args->values[OPT_JSON].given)
+        return finish_json(plan_store_json(stdout, &store), err);
+    plan_store_text(stdout, &store);
+    return CLI_DONE;
+}
+
 static int run_plan(const cli_args *args, tamis_error *err) {
     const cli_value *values[PLAN_NUMBERS];
     plan_ask ask = {.want = TAMIS_WANT_INIT};
@@ -171,6 +213,8 @@ static int run_plan(const cli_args *args, tamis_error *err) {
         return run_table(args->values[OPT_JSON].given, err);
     if (args->values[OPT_PLOT].given)
         return plan_plot(&args->values[OPT_OUTPUT], err);
+    if (args->values[OPT_STORE].number == STORE_REDIS)
+        return run_store(args, err);
     if (args->values[OPT_MEASURE].given && !is_asked(args))
         return plan_measure(NULL, args->values[OPT_JSON].given, err);
     if (cli_want_check_rate(&args->values[OPT_KIND], &args->values[OPT_FPR], err) != CLI_DONE)
@@ -262,6 +306,10 @@ static const cli_entry json[] = {
     {"fill", "Share of the bits that are set when full, 0 to 1; only without records, see expect."},
     {"lines_touched", "Cache lines of 64 bytes that a lookup of a new record reads, on average."},
     {"fpr_predicted", "Rate computed for the filter when full, 0 to 1; for 2^40 records where it grows."},
+    {"least_bits",
+     "With --store redis, after expect, fpr and reason: the plan of the fewest bits, an object."},
+    {"in_redis", "And the one that is made there."},
+    {"server_us", "Of these: about how many microseconds of the server's time an add takes."},
     {"rates",
      "With --table, as all up to measured: an array of published rates, with expect, bits_per_key, probes."},
     {"fpr_published", "The rate as published; fpr is the exact one."},
@@ -297,6 +345,7 @@ static const cli_example examples[] = {
     {"tamis plan --expect 10M --bits-per-key 10", "The rate that ten bits a record buy."},
     {"tamis plan --expect 3M --fpr 1% --kind classic --scheme redisbloom",
      "The size that BF.RESERVE gives it."},
+    {"tamis plan --store redis --expect 10M --fpr 1e-6", "What a filter in a Redis costs its server."},
     {"tamis plan --json", "The kinds that grow, for a program to read."},
     {"tamis plan --table", "The published figures, and the exact ones."},
     {"tamis plan --plot -o curve.svg", "What overfilling does, as a picture for a report."},

@@ -12,7 +12,7 @@
 
 enum { NAME = 3 * 1024 + 1, MEMBERS = 10 };
 
-static const char *const states[] = {"ready", "making", "alias", "left", "damaged"};
+static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family"};
 
 /* As a URI has it: what stands for something else there, and what is no letter, as %XX. */
 static const char *encode(char to[NAME], const char *name, size_t size) {
@@ -101,12 +101,13 @@ const cli_entry redis_ls_json[] = {
     {"layout", "\"tamis\", \"java\" or \"redisson\"."},
     {"state",
      "\"ready\"; \"making\": not all of it is there yet; \"alias\"; \"left\": what a drop or a push that "
-     "was stopped left, to be dropped; \"damaged\": what says its parameters cannot be read."},
+     "was stopped left, to be dropped; \"damaged\": what says its parameters cannot be read; \"family\": of "
+     "filters under names of their own, with the parameters of each."},
     {"expect", "Keys it was made for; null, like the next three: nothing says it."},
     {"fpr", "The rate promised for those."},
     {"bits", "Its bits; of layout java those there are so far."},
     {"probes", "Bits of a key."},
-    {"keys", "Redis keys that hold its bits; null for an alias."},
+    {"keys", "Redis keys that hold its bits; null for an alias and a family."},
     {"expires", "Seconds from now; null: never."},
     {"target", "Of an alias: the filter that it stands for; else null."},
     {NULL, NULL}};

@@ -110,8 +110,8 @@ bool tamis__plan_fits(const tamis_plan *plan);
 /* Fills plan->reason, and adds what there is to say of its scheme. */
 void tamis__plan_explain(tamis_plan *plan, const char *reason);
 /* Fills *want from the caller's; TAMIS_E_INVALID where either struct has no struct_size. */
-tamis_status tamis__plan_take(tamis_want *want, const tamis_want *given, const tamis_plan *plan,
-                              tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__plan_take(tamis_want *want, const tamis_want *given,
+                                                const tamis_plan *plan, tamis_error *err);
 /* Numbers within their bounds, and names that exist. */
 tamis_status tamis__plan_check(const tamis_want *want, tamis_error *err);
 

@@ -309,6 +309,26 @@ static void push_and_pull(tamis_redis *codis) {
     tamis_filter_free(made);
 }
 
+/* By RENAME alone, which is refused: so nothing is written that would stay. */
+static void push_into_one_key(tamis_redis *codis) {
+    static const char name[] = "java?layout=java&expect=10000&fpr=1e-3", written[] = "cmdstat_setrange:";
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *made;
+    OK(tamis_redis_plan_for(&plan, NULL, codis, name, &err));
+    OK(tamis_filter_create(&made, &plan, NULL, &err));
+    redis_server_ask(&server, "SETRANGE before 0 x"); /* so that they are counted */
+    char *before = strdup(strstr(redis_server_ask(&server, "INFO commandstats"), written));
+    assert_string_equal(tamis_status_name(tamis_redis_push(made, codis, name, NULL, &err)),
+                        "TAMIS_E_UNSUPPORTED");
+    if (!strstr(err.text, "takes RENAME, which a Codis refuses"))
+        fail_msg("%s", err.text);
+    const char *after = strstr(redis_server_ask(&server, "INFO commandstats"), written);
+    assert_int_equal(strcspn(before, ","), strcspn(after, ","));
+    assert_memory_equal(before, after, strcspn(before, ","));
+    free(before);
+    tamis_filter_free(made);
+}
+
 static void both_places_are_round_robin(void **state) {
     static const char *const at[][2] = {{"/jodis/one", "one"}, {"/zk/codis/db_old", "old"}};
     tamis_redis *itself;
@@ -328,6 +348,7 @@ static void both_places_are_round_robin(void **state) {
                 assert_true(proxy_passed(proxies[k], PROXY_REQUESTS) > 1000);
         }
         push_and_pull(codis);
+        push_into_one_key(codis);
         tamis_redis_close(codis);
     }
     tamis_redis_close(itself);

@@ -36,6 +36,9 @@ typedef struct tamis__told {
 
 void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]);
 /* TAMIS_E_DAMAGED: it is no plan, or one that cannot be. */
+tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *text, tamis__told *plan,
+                               tamis_error *err);
+/* The same, and TAMIS_E_MISMATCH: one of a family where `at` is a filter, or the other way. */
 tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
                               tamis_error *err);
 

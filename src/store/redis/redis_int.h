@@ -97,6 +97,8 @@ tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_
  * come already. Who waits holds no other's place. */
 bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline);
 void tamis__redis_leave(tamis_redis *redis, tamis__node *node);
+/* What there is to say then: TAMIS_E_TIMEOUT. */
+tamis_status tamis__redis_no_place(const tamis_redis *redis, const tamis__node *node, tamis_error *err);
 /* A link that was idle, and is sound, or where there is none a new one. */
 tamis_status tamis__redis_lease(tamis_redis *redis, tamis__node *node, uint64_t deadline, tamis__link **link,
                                 tamis_error *err);

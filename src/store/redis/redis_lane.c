@@ -181,10 +181,7 @@ tamis_status tamis__lane_reach(tamis__flight *run, tamis__lane *on, tamis_error 
     if (!enter(run, on)) {
         run->now = tamis__now_ns();
         on->pause_till = run->now + PLACE_AGAIN_NS;
-        tamis__fail(&run->trouble, TAMIS_E_TIMEOUT, ETIMEDOUT,
-                    "redis %s: all %" PRIu64 " connections were in use all the time; allow more "
-                    "(connections=), or use it from fewer threads",
-                    on->node->to.shown, run->redis->connections);
+        tamis__redis_no_place(run->redis, on->node, &run->trouble);
         return TAMIS_OK;
     }
     if (on->tries > 0) /* those may be as lost as the last one was */

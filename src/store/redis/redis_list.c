@@ -195,7 +195,8 @@ static tamis_status take_plan(listing *list, found *one, const tamis__reply *rep
         return keep_text(list, alias->text, alias->size, &one->target, err);
     }
     entry->state = plan->type == TAMIS__REPLY_STRING ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
-    if (plan->type != TAMIS__REPLY_STRING || tamis__told_read(&list->at, plan->text, &told, NULL) != TAMIS_OK)
+    if (plan->type != TAMIS__REPLY_STRING ||
+        tamis__told_parse(&list->at, plan->text, &told, NULL) != TAMIS_OK)
         return TAMIS_OK;
     list->at.generation = told.generation;
     tamis__state_write(&list->at, ready);
@@ -205,6 +206,10 @@ static tamis_status take_plan(listing *list, found *one, const tamis__reply *rep
     entry->fpr = told.fpr;
     entry->bits = told.bits;
     entry->probes = (uint32_t)told.probes;
+    if (told.is_family) { /* members have names of their own, which nothing lists */
+        entry->state = TAMIS_REDIS_FAMILY;
+        return TAMIS_OK;
+    }
     entry->keys = (told.bits / (8 * TAMIS__REDIS_BLOCK) - 1) / told.partition + 1;
     return TAMIS_OK;
 }
@@ -291,6 +296,9 @@ tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_red
     const tamis_allocator allocator = tamis__allocator_resolve(redis ? &redis->allocator : NULL);
     tamis__redis_uri uri;
     tamis_status status;
+    if (!redis && !pattern)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "redis: neither a server nor a URI to list; give one of them");
     if (redis) {
         status = tamis__redis_uri_parse_name(&uri, pattern ? pattern : "*", &allocator, err);
         if (status == TAMIS_OK)

@@ -11,6 +11,8 @@
  * then; so one that rested longer than that is asked a PING first, which has half as long. Links are used last in, first
  * out: those below one that is dead rested longer.
  */
+#include <inttypes.h>
+
 #include "base/system.h"
 #include "base/thread.h"
 #include "store/redis/redis_int.h"
@@ -46,6 +48,13 @@ bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline
     node->entered += may;
     pthread_mutex_unlock(&redis->mutex);
     return may;
+}
+
+tamis_status tamis__redis_no_place(const tamis_redis *redis, const tamis__node *node, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_TIMEOUT, ETIMEDOUT,
+                       "redis %s: all %" PRIu64 " connections were in use all the time; allow more "
+                       "(connections=), or use it from fewer threads",
+                       node->to.shown, redis->connections);
 }
 
 void tamis__redis_leave(tamis_redis *redis, tamis__node *node) {

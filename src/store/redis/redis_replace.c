@@ -22,6 +22,7 @@
 
 #include "base/system.h"
 #include "base/versioned.h"
+#include "plan/plan_int.h"
 #include "store/redis/bitmap_move.h"
 
 enum { LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
@@ -217,7 +218,7 @@ static tamis_status run(const replacement *r, const tamis_redis_push_options *op
     if (status == TAMIS_OK)
         status = rename_it(r, err);
     if (status != TAMIS_OK) {
-        (void)ask_beside(r, "UNLINK", &removed, NULL);
+        (void)ask_beside(r, tamis__redis_unlink(r->at->redis), &removed, NULL);
         return status;
     }
     return finish(r, err);
@@ -226,7 +227,10 @@ static tamis_status run(const replacement *r, const tamis_redis_push_options *op
 tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
                                   const tamis_redis_push_options *options, tamis_error *err) {
     replacement r = {.made = made, .at = tamis__redis_of(made), .filter = filter};
-    tamis_status status = plan_it(made, true, err);
+    tamis_status status = tamis__redis_must_know(r.at->redis, r.at->uri->shown, "RENAME",
+                                                 "push into layout tamis, or add the keys themselves", err);
+    if (status == TAMIS_OK)
+        status = plan_it(made, true, err);
     if (status == TAMIS_OK)
         status = check_alike(&r, err);
     if (status == TAMIS_OK)
@@ -236,18 +240,27 @@ tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter
     return status == TAMIS_OK ? run(&r, options, err) : status;
 }
 
+/* `want` counts for layout tamis alone, and may be NULL for the others. */
 tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *want, tamis_redis *redis,
                                   const char *name, tamis_error *err) {
+    tamis_plan made = TAMIS_PLAN_INIT;
+    const tamis_want none = TAMIS_WANT_INIT;
+    tamis_want taken = TAMIS_WANT_INIT;
     tamis_filter *named;
-    tamis_status status = tamis__redis_name(&named, redis, name, NULL, err);
+    tamis_status status = tamis__plan_take(&taken, want ? want : &none, plan, err);
     if (status != TAMIS_OK)
         return status;
-    if (tamis__redis_of(named)->layout == &tamis__layout_tamis)
-        status = tamis_redis_plan_make(plan, want, err);
-    else
+    status = tamis__redis_name(&named, redis, name, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (tamis__redis_of(named)->layout == &tamis__layout_tamis) {
+        status = tamis_redis_plan_make(&made, want, err);
+    } else {
         status = plan_it(named, true, err);
-    if (status == TAMIS_OK && named->plan.bits > 0)
-        tamis__give_struct(plan, &named->plan, sizeof named->plan);
+        made = named->plan;
+    }
+    if (status == TAMIS_OK)
+        tamis__give_struct(plan, &made, sizeof made);
     tamis_filter_free(named);
     return status;
 }

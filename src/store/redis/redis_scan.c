@@ -50,38 +50,83 @@ static tamis_status take_page(scanning *all, const tamis__reply *reply, tamis_er
     return status;
 }
 
-static tamis_status scan_pages(scanning *all, tamis__link *link, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    strcpy(all->cursor, "0");
-    do {
-        const tamis__reply *reply;
-        tamis__link_command(link, 8);
-        tamis__link_text(link, "SCAN");
-        tamis__link_text(link, all->cursor);
-        tamis__link_text(link, "MATCH");
-        tamis__link_word(link, all->what->pattern, all->what->size);
-        tamis__link_text(link, "COUNT");
-        tamis__link_number(link, AT_ONCE);
-        tamis__link_text(link, "TYPE");
-        tamis__link_text(link, all->what->type);
-        status = tamis__link_ask(link, tamis__now_ns() + all->redis->read_ns, &reply, err);
-        if (status == TAMIS_OK)
-            status = take_page(all, reply, err);
-    } while (status == TAMIS_OK && strcmp(all->cursor, "0") != 0);
+static void ask_page(const scanning *all, tamis__link *link) {
+    tamis__link_command(link, 8);
+    tamis__link_text(link, "SCAN");
+    tamis__link_text(link, all->cursor);
+    tamis__link_text(link, "MATCH");
+    tamis__link_word(link, all->what->pattern, all->what->size);
+    tamis__link_text(link, "COUNT");
+    tamis__link_number(link, AT_ONCE);
+    tamis__link_text(link, "TYPE");
+    tamis__link_text(link, all->what->type);
+}
+
+/* HAD: a page, or a failure that stays one. */
+typedef enum outcome { HAD, LOST, AWAY } outcome;
+
+static bool is_lost(tamis_status status) {
+    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
+}
+
+/* Each page takes a place of its own, so that other threads have their turns between. */
+static tamis_status scan_page(scanning *all, uint64_t deadline, outcome *had, tamis_error *err) {
+    tamis_redis *redis = all->redis;
+    const tamis__reply *reply;
+    tamis__link *link;
+    *had = HAD;
+    if (!tamis__redis_enter(redis, all->node, deadline))
+        return tamis__redis_no_place(redis, all->node, err);
+    tamis_status status = tamis__redis_lease(redis, all->node, deadline, &link, err);
+    if (status != TAMIS_OK) {
+        *had = is_lost(status) ? AWAY : HAD;
+        tamis__redis_leave(redis, all->node);
+        return status;
+    }
+    ask_page(all, link);
+    status = tamis__link_ask(link, tamis__now_ns() + redis->read_ns, &reply, err);
+    if (status != TAMIS_OK) {
+        *had = is_lost(status) ? LOST : HAD;
+    } else if (reply->type == TAMIS__REPLY_ERROR && tamis__redis_is_passing(reply)) {
+        *had = AWAY;
+        status = tamis__redis_refused(&all->node->to, "SCAN", reply, err);
+    } else {
+        status = take_page(all, reply, err);
+    }
+    if (status == TAMIS_OK)
+        tamis__redis_give_back(redis, all->node, link);
+    else
+        tamis__link_close(link);
+    tamis__redis_leave(redis, all->node);
     return status;
 }
 
+static void pause_for(uint64_t ns) {
+    tamis__sys.poll(NULL, 0, (int)(ns / 1000000) + 1);
+}
+
+/*
+ * A page that is lost is asked for again until patience ends: its cursor is as good on another connection. A server that
+ * was away may have been started again, where cursors are of another order: it is read from its beginning, and names come
+ * twice.
+ */
 static tamis_status scan_node(scanning *all, tamis_error *err) {
-    tamis__link *link;
-    tamis_status status = tamis__redis_lease(all->redis, all->node, UINT64_MAX, &link, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = scan_pages(all, link, err);
-    if (status == TAMIS_OK)
-        tamis__redis_give_back(all->redis, all->node, link);
-    else
-        tamis__link_close(link);
-    return status;
+    const tamis_redis *redis = all->redis;
+    uint64_t deadline = tamis__now_ns() + redis->patience_ns;
+    strcpy(all->cursor, "0");
+    for (;;) {
+        outcome had;
+        tamis_status status = scan_page(all, deadline, &had, err);
+        if (had != HAD && tamis__now_ns() + redis->retry_ns < deadline) {
+            if (had == AWAY)
+                strcpy(all->cursor, "0");
+            pause_for(redis->retry_ns);
+            continue;
+        }
+        if (status != TAMIS_OK || strcmp(all->cursor, "0") == 0)
+            return status;
+        deadline = tamis__now_ns() + redis->patience_ns;
+    }
 }
 
 /* Whether the server of this slot has one before it too. */

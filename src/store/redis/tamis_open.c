@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "base/versioned.h"
+#include "plan/plan_int.h"
 #include "store/redis/layout_tamis.h"
 
 /* Most bits beside those of the fewest-bits plan: see tamis_redis_plan_make. */
@@ -58,27 +60,55 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
 }
 
 /*
- * A server spends its time on reading commands: an add costs it about 0.28 us and 0.32 us for every probe (measured,
- * bench/). So fewer probes are better than fewer bits, up to a bound: the fewest probes that keep the rate at MORE_BITS
- * times the bits of the plan with the fewest.
+ * A server spends its time on reading commands (docs/MATH.md, Filters in a Redis). So fewer probes are better than fewer
+ * bits, up to a bound: the fewest probes that keep the rate at MORE_BITS times the bits of the plan with the fewest.
  */
-tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
-    tamis_plan least = TAMIS_PLAN_INIT;
-    tamis_want some = *want;
-    tamis_status status = tamis_plan_make(&least, want, err);
+#define COMMAND_US 0.28 /* of an add, measured by bench/redis.py */
+#define PROBE_US   0.32
+
+double tamis_redis_add_cost(uint32_t probes) {
+    return COMMAND_US + PROBE_US * probes;
+}
+
+static void explain(tamis_plan *plan, const tamis_plan *least, bool is_asked) {
+    if (is_asked)
+        snprintf(plan->reason, sizeof plan->reason, "probes as asked for");
+    else if (plan->probes < least->probes)
+        snprintf(
+            plan->reason, sizeof plan->reason,
+            "%" PRIu32 " probe%s and not %" PRIu32
+            ", at %.2f times the bits, as a server reads words for each: about %.1f us an add and not %.1f",
+            plan->probes, plan->probes == 1 ? "" : "s", least->probes,
+            (double)plan->bits / (double)least->bits, tamis_redis_add_cost(plan->probes),
+            tamis_redis_add_cost(least->probes));
+    else
+        snprintf(plan->reason, sizeof plan->reason,
+                 "the least bits, as with fewer probes it would take more than %.1f times those", MORE_BITS);
+}
+
+tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
+    tamis_plan least = TAMIS_PLAN_INIT, made;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_status status = tamis__plan_take(&want, given, plan, err);
+    if (want.kind == TAMIS_KIND_AUTO)
+        want.kind = TAMIS_KIND_BLOCKED;
+    if (status == TAMIS_OK)
+        status = tamis_plan_make(&least, &want, err);
     if (status != TAMIS_OK)
         return status;
-    *plan = least;
-    if (want->probes)
-        return TAMIS_OK;
-    for (some.probes = 1; some.probes < least.probes; some.probes++) {
+    made = least;
+    for (uint32_t probes = 1; want.probes == 0 && probes < least.probes; probes++) {
         tamis_plan fewer = TAMIS_PLAN_INIT;
+        tamis_want some = want;
+        some.probes = probes;
         if (tamis_plan_make(&fewer, &some, NULL) != TAMIS_OK ||
             (double)fewer.bits > MORE_BITS * (double)least.bits)
             continue;
-        *plan = fewer;
+        made = fewer;
         break;
     }
+    explain(&made, &least, want.probes > 0);
+    tamis__give_struct(plan, &made, sizeof made);
     return TAMIS_OK;
 }
 

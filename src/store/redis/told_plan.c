@@ -80,8 +80,8 @@ static bool is_sound(const tamis__told *plan) {
            plan->has_secret == (strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0);
 }
 
-tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
-                              tamis_error *err) {
+tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *text, tamis__told *plan,
+                               tamis_error *err) {
     char copy[TAMIS__REDIS_PLAN], *rest = NULL;
     bool sound = true;
     snprintf(copy, sizeof copy, "%s", text);
@@ -94,11 +94,6 @@ tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, t
         plan->has_secret = plan->has_secret || strcmp(word, "secret") == 0;
         sound = read_word(plan, word, value);
     }
-    if (sound && is_sound(plan) && plan->is_family != at->is_family)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
-                           at->uri->shown,
-                           at->is_family ? "one filter, and no family" : "a family of filters",
-                           at->is_family ? "choose another name" : "add to it and ask it with names");
     if (sound && is_sound(plan))
         return TAMIS_OK;
     return tamis__fail(
@@ -106,4 +101,14 @@ tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, t
         "redis %s: %s: what stands in its field plan is no plan of layout 1 (%.100s); restore it, or "
         "drop the filter and build it anew",
         at->redis->to.shown, at->uri->named, tamis__show(text).text);
+}
+
+tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
+                              tamis_error *err) {
+    tamis_status status = tamis__told_parse(at, text, plan, err);
+    if (status != TAMIS_OK || plan->is_family == at->is_family)
+        return status;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
+                       at->uri->shown, at->is_family ? "one filter, and no family" : "a family of filters",
+                       at->is_family ? "choose another name" : "add to it and ask it with names");
 }

@@ -10,6 +10,7 @@ seq 100 | tamis add "$redis_uri/r?layout=redisson&expect=1000&fpr=0.01"
 seq 100 | tamis add "$redis_uri/r%7B1%7D?layout=redisson&expect=1000&fpr=0.01"
 seq 100 | tamis add "$redis_uri/odd%20%2Fname?expect=10&fpr=0.5"
 seq 100 | tamis add "$redis_uri/hidden?layout=php1&bits=1000&probes=4"
+printf 'a\tk\nb\tl\n' | tamis add "$redis_uri/user%2F{1}?expect=100&fpr=0.01"
 tamis redis alias "$redis_uri/today" seen
 redis_ask set bf: x > none
 redis_ask hset plain:config a b > none
@@ -23,6 +24,7 @@ shown() {
 tamis redis ls "$redis_uri/" | shown
 tamis redis ls "$redis_uri/t*" | shown
 tamis redis ls --json "$redis_uri/t*" | shown
+tamis redis ls --json "$redis_uri/user*" | shown
 tamis redis ls "$redis_uri/1/"
 tamis redis drop "$redis_uri/left"
 tamis redis ls "$redis_uri/left"

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Processes that add are killed at random, wherever they are, and so is the server, which is started again. Others go on
+ * where they stopped: with the batch that was not answered. No key of one that was answered may be missing, be it at once
+ * or in the end.
+ *
+ *     client 0 adds keys  0 .. answered[0] .. n-1       and when it has all, asks them until it may end
+ *     client 1            n .. n + answered[1] .. 2n-1
+ *
+ * ctest: timeout=900
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <tamis/redis.h>
+
+#include "support/redis_server.h"
+#include "support/scratch.h"
+
+enum { CLIENTS = 3, BATCH = 100, LATEST = 20 * BATCH };
+
+/* Of all processes. */
+typedef struct progress {
+    _Atomic uint64_t answered[CLIENTS];
+    atomic_bool may_end;
+} progress;
+
+typedef struct storm {
+    char uri[300];
+    uint64_t each; /* keys of a client */
+    progress *shared;
+    pid_t pids[CLIENTS];
+} storm;
+
+static const char *const durable[] = {"--appendonly", "yes", "--appendfsync", "always", NULL};
+
+static redis_server server;
+
+static int set_up(void **state) {
+    (void)state;
+    if (redis_server_installed())
+        redis_server_start(&server, durable);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    redis_server_stop(&server);
+    return 0;
+}
+
+/* ---- a client ---- */
+
+static tamis_status open_it(const storm *all, tamis_filter **filter, tamis_error *err) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = true;
+    return tamis_redis_filter_open(filter, NULL, all->uri, &options, err);
+}
+
+/* Of keys from that number on. */
+static tamis_status batch(tamis_filter *filter, uint64_t from, bool adds, tamis_answer answers[BATCH],
+                          tamis_error *err) {
+    uint64_t values[BATCH];
+    tamis_key keys[BATCH];
+    for (uint64_t i = 0; i < BATCH; i++) {
+        values[i] = from + i;
+        keys[i] = (tamis_key){&values[i], sizeof values[i]};
+    }
+    return adds ? tamis_filter_add_many(filter, keys, BATCH, answers, NULL, err)
+                : tamis_filter_contains_many(filter, keys, BATCH, answers, NULL, err);
+}
+
+static tamis_status check(tamis_filter *filter, uint64_t from, tamis_error *err) {
+    tamis_answer answers[BATCH];
+    tamis_status status = batch(filter, from, false, answers, err);
+    for (uint64_t i = 0; i < BATCH && status == TAMIS_OK; i++)
+        if (answers[i] != TAMIS_SEEN) {
+            snprintf(err->text, sizeof err->text, "key %" PRIu64 " was answered, and is not there", from + i);
+            status = TAMIS_E_DAMAGED;
+        }
+    return status;
+}
+
+static tamis_status work(const storm *all, int number, tamis_error *err) {
+    _Atomic uint64_t *answered = &all->shared->answered[number];
+    const uint64_t first = (uint64_t)number * all->each;
+    uint64_t random = (uint64_t)getpid();
+    tamis_answer answers[BATCH];
+    tamis_filter *filter = NULL;
+    tamis_status status = open_it(all, &filter, err);
+    while (status == TAMIS_OK && *answered < all->each) {
+        status = batch(filter, first + *answered, true, answers, err);
+        if (status == TAMIS_OK)
+            *answered += BATCH;
+    }
+    while (status == TAMIS_OK && !all->shared->may_end)
+        status = check(filter, first + test_below(&random, all->each / BATCH) * BATCH, err);
+    tamis_filter_free(filter);
+    return status;
+}
+
+static void start(storm *all, int number) {
+    fflush(NULL);
+    all->pids[number] = fork();
+    assert_true(all->pids[number] >= 0);
+    if (all->pids[number] > 0)
+        return;
+    tamis_error err = TAMIS_ERROR_INIT;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (work(all, number, &err) == TAMIS_OK)
+        _exit(0);
+    fprintf(stderr, "client %d: %s\n", number, err.text);
+    _exit(1);
+}
+
+/* ---- the storm ---- */
+
+static void kill_one(storm *all, int number) {
+    int how;
+    kill(all->pids[number], SIGKILL);
+    assert_int_equal(waitpid(all->pids[number], &how, 0), all->pids[number]);
+    all->pids[number] = -1;
+    assert_true(WIFSIGNALED(how)); /* else it failed before */
+}
+
+/* Up to that many keys that were answered to it last, which nobody adds once more. */
+static void check_one(const storm *all, int number, uint64_t most) {
+    const uint64_t first = (uint64_t)number * all->each, answered = all->shared->answered[number];
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = NULL;
+    tamis_status status = open_it(all, &filter, &err);
+    for (uint64_t i = answered > most ? answered - most : 0; i < answered && status == TAMIS_OK; i += BATCH)
+        status = check(filter, first + i, &err);
+    tamis_filter_free(filter);
+    if (status != TAMIS_OK)
+        fail_msg("%s", err.text);
+}
+
+static void pause_ms(uint64_t ms) {
+    nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000 * 1000000)}, NULL);
+}
+
+static void end_all(storm *all) {
+    all->shared->may_end = true;
+    for (int i = 0; i < CLIENTS; i++) {
+        int how;
+        assert_int_equal(waitpid(all->pids[i], &how, 0), all->pids[i]);
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+        assert_int_equal(all->shared->answered[i], all->each);
+        check_one(all, i, all->each);
+    }
+}
+
+static void run(const char *name, uint64_t seed) {
+    const uint64_t each = test_scale(170000, 5000, 5000), kills = test_scale(60, 12, 12),
+                   of_server = test_scale(20, 6, 6); /* one in so many is the server's */
+    storm all = {.each = each};
+    uint64_t early = 0;
+    if (!server.pid)
+        skip();
+    redis_server_ask(&server, "FLUSHALL");
+    all.shared = mmap(NULL, sizeof *all.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(all.shared, MAP_FAILED);
+    snprintf(all.uri, sizeof all.uri,
+             "redis://127.0.0.1:%d/%s&expect=%" PRIu64
+             "&fpr=1e-5&retry_interval=1ms&patience=60s&read_timeout=20s&timeout=20s",
+             server.port, name, CLIENTS * each);
+    for (int i = 0; i < CLIENTS; i++)
+        start(&all, i);
+    for (uint64_t i = 0; i < kills; i++) {
+        const int one = (int)test_below(&seed, CLIENTS);
+        pause_ms(test_below(&seed, test_scale(50, 20, 20)));
+        if (i % of_server == of_server - 1) {
+            redis_server_kill(&server);
+            redis_server_restart(&server);
+        }
+        kill_one(&all, one);
+        early += all.shared->answered[one] < each;
+        check_one(&all, one, LATEST);
+        start(&all, one);
+    }
+    end_all(&all);
+    printf("%" PRIu64 " adds, %" PRIu64 " clients killed, %" PRIu64 " of them while they added\n",
+           CLIENTS * each, kills, early);
+    assert_true(early > 0);
+    munmap(all.shared, sizeof *all.shared);
+}
+
+static void what_layout_tamis_answered_stays(void **state) {
+    (void)state;
+    run("killed?partition=65536", test_seed(31));
+}
+
+static void what_layout_java_answered_stays(void **state) {
+    (void)state;
+    run("killed?layout=java", test_seed(32));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_layout_tamis_answered_stays),
+        cmocka_unit_test(what_layout_java_answered_stays),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
