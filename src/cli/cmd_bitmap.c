@@ -39,7 +39,7 @@ typedef struct bitmap_run {
     char **operands; /* behind the URI */
     size_t operand_count;
     tamis_redis_bitmap *bitmap;
-    tamis_bitmap_range range;
+    tamis_redis_bitmap_range range;
 } bitmap_run;
 
 /* ---- ranges ---- */
@@ -64,10 +64,10 @@ static int read_range(bitmap_run *run, tamis_error *err) {
     const cli_value *bits = &run->args->values[OPT_BITS], *bytes = &run->args->values[OPT_BYTES];
     const char *text = bits->given ? bits->text : bytes->text, *colon;
 
-    run->range = (tamis_bitmap_range)TAMIS_BITMAP_RANGE_INIT;
+    run->range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
     if (text == NULL)
         return CLI_DONE;
-    run->range.unit = bits->given ? TAMIS_BITMAP_BITS : TAMIS_BITMAP_BYTES;
+    run->range.unit = bits->given ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
     colon = strchr(text, ':');
     if (colon != NULL && read_place(text, colon, &run->range.from)) {
         run->range.is_open = colon[1] == '\0';
@@ -113,7 +113,7 @@ static int pos(bitmap_run *run, tamis_error *err) {
 }
 
 static int op(bitmap_run *run, tamis_error *err) {
-    static const char *const names[] = {"and", "or", "xor", "not"}; /* as tamis_bitmap_op */
+    static const char *const names[] = {"and", "or", "xor", "not"}; /* as tamis_redis_bitmap_operation */
     const size_t sources = run->operand_count - 1;
     uint64_t size;
     size_t i = 0;
@@ -122,11 +122,11 @@ static int op(bitmap_run *run, tamis_error *err) {
         i++;
     if (i == sizeof names / sizeof *names)
         return cli_fail(err, "bitmap op: '%.60s' is not known; give and, or, xor or not", run->operands[0]);
-    if (i == TAMIS_BITMAP_NOT && sources > 1)
+    if (i == TAMIS_REDIS_BITMAP_NOT && sources > 1)
         return cli_fail(err, "bitmap op not: takes one source, and here are %zu; unite them first (or)",
                         sources);
-    if (tamis_redis_bitmap_op(run->bitmap, (tamis_bitmap_op)i, (const char *const *)run->operands + 1,
-                              sources, &size, err) != TAMIS_OK)
+    if (tamis_redis_bitmap_op(run->bitmap, (tamis_redis_bitmap_operation)i,
+                              (const char *const *)run->operands + 1, sources, &size, err) != TAMIS_OK)
         return CLI_FAILED;
     if (!run->args->values[OPT_QUIET].given)
         printf("%" PRIu64 "\n", size);
