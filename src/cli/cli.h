@@ -52,9 +52,9 @@ typedef struct cli_option {
 typedef struct cli_value {
     bool given;
     const char *text; /* as typed; NULL for a flag; of many, the last */
-    const char *
-        *list;    /* of an option that may be given again: all of them, in order; cli_args_release frees it */
-    size_t count; /* of the list */
+    /* Of an option that may be given again: all of them, in order; cli_args_release frees it. */
+    const char **list;
+    size_t count;    /* of the list */
     uint64_t number; /* CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
     double rate;     /* CLI_RATE, CLI_REAL */
 } cli_value;

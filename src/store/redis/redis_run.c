@@ -38,9 +38,9 @@
 #define ASKING UINT32_MAX /* in `pending`, where no command has this number */
 
 enum {
-    WINDOW = 4096, /* commands on their way to a server */
-    CODIS_WINDOW =
-        512, /* and to a proxy, which hangs up on more than it is set to: 1024, where that was left */
+    WINDOW = 4096, /* commands on their way to a server, */
+    /* and to a proxy, which hangs up on more than it is set to: 1024, where that was left */
+    CODIS_WINDOW = 512,
     AT_ONCE = 16 << 10,      /* bytes put before the next look at the socket */
     PLACE_AGAIN_NS = 1000000 /* between looks for a place at a node that has none */
 };
