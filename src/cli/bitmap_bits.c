@@ -149,7 +149,7 @@ int bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *
         return CLI_FAILED;
     run = calloc(1, sizeof *run);
     if (run == NULL)
-        return cli_fail(err, "bitmap: out of memory; free some, or raise the limit (ulimit -v)");
+        return cli_fail_nomem("bitmap", err);
     run->bitmap = bitmap;
     run->sets = sets;
     run->quiet = quiet;
