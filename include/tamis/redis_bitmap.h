@@ -45,10 +45,10 @@ TAMIS_API void tamis_redis_bitmap_close(tamis_redis_bitmap *bitmap);
  * also for a 0. old[i] (old may be NULL) is what the bit was before. Pipelined: give many at once.
  *
  * A command whose reply was lost is asked again, and may be carried out twice. An old bit that is then found to be what
- * it was to become may be of the call's own making: TAMIS_REDIS_BIT_UNKNOWN, as are all of them where the call sets some bits
- * and clears others. Of an offset that comes more than once in a call that was disturbed any may have the old bit. A server
- * may carry out late what it was sent on a connection that was lost, so who clears what he set, or sets what he cleared,
- * does so when no answer of the call before was unknown.
+ * it was to become may be of the call's own making: TAMIS_REDIS_BIT_UNKNOWN, as are all of them where the call sets some
+ * bits and clears others. Of an offset that comes more than once in a call that was disturbed any may have the old bit. A
+ * server may carry out late what it was sent on a connection that was lost, so who clears what he set, or sets what he
+ * cleared, does so when no answer of the call before was unknown.
  *
  * TAMIS_E_RANGE: an offset from 2^32 on, TAMIS_E_INVALID: a value that is no bit; nothing is set then. After another failure
  * the first *done (NULL is fine) are set and their old bits filled; of those past them any may be set.
