@@ -2,8 +2,8 @@
 #ifndef TAMIS_REDIS_H
 #define TAMIS_REDIS_H
 
-/* Filters in bitmaps of a Redis: library libtamis-redis; many small ones at once: tamis/redis_family.h. Not part of tamis/tamis.h, so that who embeds a filter
- * inherits nothing else. */
+/* Filters in bitmaps of a Redis: library libtamis-redis; many small ones at once: tamis/redis_family.h. Not part of
+ * tamis/tamis.h, so that who embeds a filter inherits nothing else. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,6 +70,14 @@ extern "C" {
  */
 typedef struct tamis_redis tamis_redis;
 
+/*
+ * All calls with a server, those of a filter there and of tamis/redis_family.h and redis_bitmap.h too, may fail with
+ * TAMIS_E_IO (it cannot be reached, or says what no Redis says), TAMIS_E_TIMEOUT (no answer within `patience`),
+ * TAMIS_E_REFUSED (it does not let the user, or has no such command), TAMIS_E_NOMEM, and where they take a name or a URI
+ * with TAMIS_E_INVALID: it cannot be read, or a parameter is unknown, missing or out of its bounds. Below each stands what
+ * may fail besides. With `redis` NULL a call connects and closes again: who makes several opens the server once.
+ */
+
 /* *redis is owned by the caller until tamis_redis_close (NULL is fine there), which comes after the last filter of it
  * was freed. Connects once, so that what is wrong is said at once: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
  * TAMIS_E_TIMEOUT, TAMIS_E_REFUSED (user, password, database), TAMIS_E_NOMEM. allocator NULL: the default. */
@@ -79,11 +87,11 @@ TAMIS_API void tamis_redis_close(tamis_redis *redis);
 
 typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
-    bool create; /* layouts tamis and redisson: make it if it is not there and its parameters are given; else
-                           TAMIS_E_ABSENT */
-    const void *
-        secret; /* for scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter
-                           can be described, fetched and united, but not asked by key (TAMIS_E_MISMATCH) */
+    /* Layouts tamis and redisson: make it if it is not there and its parameters are given; else TAMIS_E_ABSENT. */
+    bool create;
+    /* For scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter can be described,
+     * fetched and united, but not asked by key (TAMIS_E_MISMATCH). */
+    const void *secret;
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
 } tamis_redis_filter_options;
@@ -185,7 +193,8 @@ typedef struct tamis_redis_traced {
 typedef void (*tamis_redis_tracer)(void *context, const tamis_redis_traced *one);
 
 /* Has every element that is answered from now on told, in the order of its batch, when the batch is answered; tracer NULL:
- * no more. TAMIS_E_UNSUPPORTED: the filter is not in a Redis. */
+ * no more. No round trip more; memory for a batch is 16 bytes for each Redis key of an element, and a byte
+ * for each probe. TAMIS_E_UNSUPPORTED: the filter is not in a Redis. */
 TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer,
                                                 void *context, tamis_error *err);
 
@@ -196,14 +205,19 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
  * filter, and keys that are in the old one and in the new are present all the time. The one that was replaced stays a
  * minute for batches under way. A handle does not become a filter of another scheme, seed or secret, nor one of which its
  * URI says otherwise: TAMIS_E_MISMATCH.
+ *
+ * Bits go over the network as they are, a byte for 8, in pieces of 1 MiB, some on their way at once. A filter in memory
+ * that is pushed, united or taken as `like` is only read: other threads may ask it meanwhile, none may add to it.
  */
 
 /*
  * Fetches the filter `there` into memory: of layout tamis one of kind blocked with the same plan, scheme, seed and secret,
  * of the others, where they have one Redis key, one of kind classic with their scheme and just as many bits. It answers as
  * that does for every key, may be saved, asked and united, and is owned by the caller. Keys whose add was answered before
- * are in it; those that are added meanwhile may be. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions; TAMIS_E_MISMATCH: the bitmap of another layout is
- * longer than its parameters make it; TAMIS_E_UNSUPPORTED: php2 and php3 over several keys or servers; TAMIS_E_NOMEM.
+ * are in it; those that are added meanwhile may be. A round trip for 16 MiB and a few more, all of it once more where it
+ * was replaced meanwhile; memory for the filter and those 16 MiB at the most. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of
+ * questions; TAMIS_E_MISMATCH: the bitmap of another layout is longer than its parameters make it; TAMIS_E_UNSUPPORTED:
+ * php2 and php3 over several keys or servers.
  */
 TAMIS_API tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err);
 
@@ -211,12 +225,14 @@ TAMIS_API tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter 
 typedef tamis_status (*tamis_redis_sink)(void *context, const void *bytes, size_t size, tamis_error *err);
 
 /* The same bits as bytes of the server, bit i of the filter being 0x80 >> i % 8 of byte i / 8; of layout tamis its
- * partitions in order, without what stands behind their bits. TAMIS_E_MISMATCH: it was replaced meanwhile; try again. */
+ * partitions in order, without what stands behind their bits. The same round trips; 16 MiB of memory, whatever its size.
+ * TAMIS_E_MISMATCH: it was replaced meanwhile; try again. The rest as of pull. */
 TAMIS_API tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink,
                                                void *context, tamis_error *err);
 
 /* The other way: a filter in memory like `there`, holding these bits instead of what is there; owned by the caller, who may
- * push it. TAMIS_E_MISMATCH: not as many bytes as those, or bits past the last. */
+ * push it. One round trip, to see what is there; memory for the filter, beside the bytes. TAMIS_E_MISMATCH: not as many
+ * bytes as those, or bits past the last. */
 TAMIS_API tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
                                                tamis_filter **made, tamis_error *err);
 
@@ -232,9 +248,10 @@ typedef struct tamis_redis_push_options {
 
 /*
  * Puts a filter in memory under the name (redis NULL: the URI of both): into layout tamis one of kind blocked with scheme
- * xxh3, sip or guava64, into the others one of kind classic as tamis_redis_plan_for says. It is written beside what is there, checked, and switched to at once: what was there is replaced, with all
- * keys that were added to it until then, however late. Who wants to keep those pulls, unites and pushes while nobody adds,
- * or unites in place (tamis_redis_unite). An add that is answered after the switch is in the new filter.
+ * xxh3, sip or guava64, into the others one of kind classic as tamis_redis_plan_for says. It is written beside what is
+ * there, checked, and switched to at once: what was there is replaced, with all keys that were added to it until then,
+ * however late. Who wants to keep those pulls, unites and pushes while nobody adds, or unites in place
+ * (tamis_redis_unite). An add that is answered after the switch is in the new filter.
  *
  * Parameters: partition=, by default that of before; ttl; those of the plan, where they are given, have to agree with the
  * filter. A name that is an alias stands for its target. After a failure what was there is as it was.
@@ -251,7 +268,9 @@ TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis 
                                         const tamis_redis_push_options *options, tamis_error *err);
 
 /* Makes the filter `there`, of layout tamis, hold what the one in memory holds as well, while it is used: no add is lost.
- * Both have the same bits, probes, scheme, seed and secret: TAMIS_E_MISMATCH. TAMIS_E_BUSY: it is being resized. */
+ * Both have the same bits, probes, scheme, seed and secret: TAMIS_E_MISMATCH. TAMIS_E_BUSY: it is being resized.
+ * TAMIS_E_UNSUPPORTED: another layout, or a Codis. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions. After a failure some of
+ * it may be in; united again, all is. */
 TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err);
 
 /*
@@ -279,16 +298,19 @@ TAMIS_API tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const 
 
 /* Makes `name` stand for the filter `target`, both of layout tamis, for handles that are open too; or with target NULL for
  * none any more. TAMIS_E_ABSENT: there is no such target; TAMIS_E_MISMATCH: the name is a filter itself, or the target an
- * alias. */
+ * alias. A few round trips. */
 TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target,
                                          tamis_error *err);
 
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
- * A layout that keeps no parameters needs those of opening. TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
+ * A layout that keeps no parameters needs those of opening. About ten round trips, and a command for each Redis key, whose
+ * memory the server gives back in the background. After a failure it may be there or not; dropped again, it is not.
+ * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its
- * target. */
+ * target. A few round trips, and a command for each Redis key. TAMIS_E_ABSENT: layout tamis, and there is none;
+ * TAMIS_E_RANGE: more milliseconds than a server keeps. */
 TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t milliseconds,
                                           tamis_error *err);
 
@@ -298,8 +320,8 @@ typedef enum tamis_redis_state {
     TAMIS_REDIS_READY = 0,  /* to be used */
     TAMIS_REDIS_MAKING = 1, /* layout tamis: being made, or its maker was stopped; who opens it finishes it */
     TAMIS_REDIS_ALIAS = 2,  /* stands for `target` */
-    TAMIS_REDIS_LEFT =
-        3, /* layout tamis: no filter, but what a drop or push that was stopped left; drop it */
+    /* Layout tamis: no filter, but what a drop or push that was stopped left; drop it. */
+    TAMIS_REDIS_LEFT = 3,
     TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
     TAMIS_REDIS_FAMILY =
         5, /* layout tamis: a family (tamis/redis_family.h), with the parameters of a member */
@@ -330,8 +352,9 @@ typedef tamis_status (*tamis_redis_entry_sink)(void *context, const tamis_redis_
  * Tells the filters there by name, in order of their bytes; of layouts php1 to php3 nobody can tell them from other keys.
  * pattern: a glob (* ? [a-z]) of names, percent-encoded as they are, or NULL for all; with `redis` NULL the URI of the
  * server and the pattern, which may be left out. Reads the names of all Redis keys of every server, which takes those a
- * second for some million, in steps. What comes or goes meanwhile may be told or not. TAMIS_E_REFUSED: SCAN is not let (a
- * Codis has none).
+ * second for some million, in steps: a round trip for a thousand, for each layout anew, then one for all that were found,
+ * which are kept in memory until they are told. What comes or goes meanwhile may be told or not. TAMIS_E_REFUSED: SCAN is
+ * not let (a Codis has none).
  */
 TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
                                         void *context, tamis_error *err);

@@ -20,13 +20,13 @@ extern "C" {
  * A bitmap is the string under a Redis key: bit `offset` is 0x80 >> offset % 8 of byte offset / 8, as SETBIT and GETBIT
  * have it. A key that is not there is a bitmap of no bytes; bits past the end of one are 0.
  *
- * Any number of threads may use one at once. TAMIS_E_MISMATCH: under the key is something else than a string; TAMIS_E_IO,
- * TAMIS_E_TIMEOUT, TAMIS_E_REFUSED: the server.
+ * Any number of threads may use one at once. TAMIS_E_MISMATCH: under the key is something else than a string; the rest as
+ * of all calls with a server (tamis/redis.h).
  */
 typedef struct tamis_redis_bitmap tamis_redis_bitmap;
 
 /* Offsets are below this: more bits no Redis keeps under one key. */
-#define TAMIS_BITMAP_BITS_MAX (UINT64_C(1) << 32)
+#define TAMIS_REDIS_BITMAP_BITS_MAX (UINT64_C(1) << 32)
 
 /* The bitmap under KEY, percent-encoded as in a URI, of a server; or with `redis` NULL of redis://host:port/db/KEY?..., see
  * tamis/redis.h, the connection being its own. Nothing is asked of the server yet. *bitmap is owned by the caller until
@@ -38,17 +38,17 @@ TAMIS_API tamis_status tamis_redis_bitmap_open(tamis_redis_bitmap **bitmap, tami
 TAMIS_API void tamis_redis_bitmap_close(tamis_redis_bitmap *bitmap);
 
 /* A bit: 0, 1, or of an old one */
-#define TAMIS_BIT_UNKNOWN 2
+#define TAMIS_REDIS_BIT_UNKNOWN 2
 
 /*
  * Sets `count` bits to their values (0 or 1; NULL: all 1), in order. The bitmap grows by zero bytes as far as it must,
  * also for a 0. old[i] (old may be NULL) is what the bit was before. Pipelined: give many at once.
  *
  * A command whose reply was lost is asked again, and may be carried out twice. An old bit that is then found to be what
- * it was to become may be of the call's own making: TAMIS_BIT_UNKNOWN, as are all of them where the call sets some bits
- * and clears others. Of an offset that comes more than once in a call that was disturbed any may have the old bit. A server
- * may carry out late what it was sent on a connection that was lost, so who clears what he set, or sets what he cleared,
- * does so when no answer of the call before was unknown.
+ * it was to become may be of the call's own making: TAMIS_REDIS_BIT_UNKNOWN, as are all of them where the call sets some
+ * bits and clears others. Of an offset that comes more than once in a call that was disturbed any may have the old bit. A
+ * server may carry out late what it was sent on a connection that was lost, so who clears what he set, or sets what he
+ * cleared, does so when no answer of the call before was unknown.
  *
  * TAMIS_E_RANGE: an offset from 2^32 on, TAMIS_E_INVALID: a value that is no bit; nothing is set then. After another failure
  * the first *done (NULL is fine) are set and their old bits filled; of those past them any may be set.
@@ -61,20 +61,23 @@ TAMIS_API tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const 
 TAMIS_API tamis_status tamis_redis_bitmap_get(const tamis_redis_bitmap *bitmap, const uint64_t *offsets,
                                               size_t count, uint8_t *bits, size_t *done, tamis_error *err);
 
-typedef enum tamis_bitmap_unit { TAMIS_BITMAP_BYTES, TAMIS_BITMAP_BITS } tamis_bitmap_unit;
+typedef enum tamis_redis_bitmap_unit {
+    TAMIS_REDIS_BITMAP_BYTES,
+    TAMIS_REDIS_BITMAP_BITS
+} tamis_redis_bitmap_unit;
 
 /* From one byte or bit to another, both included. Those below 0 count from the end, -1 being the last; what lies outside of
  * the bitmap is left out. */
-typedef struct tamis_bitmap_range {
+typedef struct tamis_redis_bitmap_range {
     uint32_t struct_size;
-    tamis_bitmap_unit unit;
+    tamis_redis_bitmap_unit unit;
     int64_t from, to;
     bool is_open; /* it has no end, and `to` says nothing: up to the last */
-} tamis_bitmap_range;
+} tamis_redis_bitmap_range;
 
 /* The whole bitmap. */
 /* clang-format off */
-#define TAMIS_BITMAP_RANGE_INIT {sizeof(tamis_bitmap_range), TAMIS_BITMAP_BYTES, 0, -1, true}
+#define TAMIS_REDIS_BITMAP_RANGE_INIT {sizeof(tamis_redis_bitmap_range), TAMIS_REDIS_BITMAP_BYTES, 0, -1, true}
 /* clang-format on */
 
 /*
@@ -85,7 +88,7 @@ typedef struct tamis_bitmap_range {
  * is below 0, it counts from where the bitmap ended when the call began.
  */
 TAMIS_API tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap,
-                                                const tamis_bitmap_range *range, uint64_t *count,
+                                                const tamis_redis_bitmap_range *range, uint64_t *count,
                                                 tamis_error *err);
 
 /*
@@ -95,15 +98,15 @@ TAMIS_API tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap
  * instants as of tamis_redis_bitmap_count.
  */
 TAMIS_API tamis_status tamis_redis_bitmap_pos(const tamis_redis_bitmap *bitmap, unsigned bit,
-                                              const tamis_bitmap_range *range, int64_t *offset,
+                                              const tamis_redis_bitmap_range *range, int64_t *offset,
                                               tamis_error *err);
 
-typedef enum tamis_bitmap_op {
-    TAMIS_BITMAP_AND,
-    TAMIS_BITMAP_OR,
-    TAMIS_BITMAP_XOR,
-    TAMIS_BITMAP_NOT /* of one source */
-} tamis_bitmap_op;
+typedef enum tamis_redis_bitmap_operation {
+    TAMIS_REDIS_BITMAP_AND,
+    TAMIS_REDIS_BITMAP_OR,
+    TAMIS_REDIS_BITMAP_XOR,
+    TAMIS_REDIS_BITMAP_NOT /* of one source */
+} tamis_redis_bitmap_operation;
 
 /*
  * Makes the target what comes of `count` sources, whatever it was, and without expiry. Sources are keys of the target's
@@ -117,7 +120,7 @@ typedef enum tamis_bitmap_op {
  * target is lost, and who asks it sees the old or the new. It takes twice their length in memory; where that goes through a
  * slow network, give read_timeout= the time.
  */
-TAMIS_API tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_bitmap_op op,
+TAMIS_API tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitmap_operation op,
                                              const char *const *sources, size_t count, uint64_t *size,
                                              tamis_error *err);
 

@@ -58,7 +58,7 @@ TAMIS_API void tamis_redis_family_free(tamis_redis_family *family);
 TAMIS_API tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                                    size_t count, tamis_answer *answers, size_t *done,
                                                    tamis_error *err);
-TAMIS_API tamis_status tamis_redis_family_contains_many(const tamis_redis_family *family,
+TAMIS_API tamis_status tamis_redis_family_contains_many(tamis_redis_family *family,
                                                         const tamis_redis_pair *pairs, size_t count,
                                                         tamis_answer *answers, size_t *done,
                                                         tamis_error *err);

@@ -33,10 +33,6 @@ typedef struct room {
     unsigned char made[BATCH][AUDIT_KEY_MAX];
 } room;
 
-static int fail_memory(tamis_error *err) {
-    return cli_fail(err, "audit: out of memory; free some, or raise the limit (ulimit -v)");
-}
-
 /* Written over in place, ten times a second; "" clears it. */
 static void show(const audit *run, room *r, const char *text) {
     char line[80];
@@ -110,7 +106,7 @@ static int take_keys(audit *run, room *r, size_t count, tamis_error *err) {
         if (answers[i] == TAMIS_FRESH)
             note_missing(run, &r->keys[i], run->keys);
         if (!audit_shape_learn(&r->shape, run->form.type == CLI_KEY_UTF16 ? &r->keys[i] : &keys[i]))
-            return fail_memory(err);
+            return cli_fail_nomem("audit", err);
     }
     return CLI_DONE;
 }
@@ -212,7 +208,7 @@ int audit_run(audit *run, tamis_error *err) {
     int code;
 
     if (r == NULL)
-        return fail_memory(err);
+        return cli_fail_nomem("audit", err);
     audit_shape_begin(&r->shape, run->form, run->seed);
     code = cli_key_maker_create(&r->maker, run->form, err);
     if (code == CLI_DONE)

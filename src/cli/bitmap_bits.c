@@ -39,12 +39,12 @@ static int read_bit(const bits_run *run, const char *place, tamis_key text, uint
     }
     *offset = 0;
     for (; at < end && *at >= '0' && *at <= '9'; at++)
-        if (*offset < TAMIS_BITMAP_BITS_MAX)
+        if (*offset < TAMIS_REDIS_BITMAP_BITS_MAX)
             *offset = *offset * 10 + (uint64_t)(*at - '0');
     if (at < end || text.size == 0)
         return cli_fail(err, "bitmap: %s'%s' is no offset; give a whole number from 0 to 4294967295%s", place,
                         shown, run->sets ? ", with =0 or =1 behind it if need be" : "");
-    if (*offset >= TAMIS_BITMAP_BITS_MAX)
+    if (*offset >= TAMIS_REDIS_BITMAP_BITS_MAX)
         return cli_fail(err,
                         "bitmap: %soffset '%s' is past 4294967295, the last bit (of 2^32) that a Redis keeps "
                         "under a key; split the bitmap over several keys",
@@ -85,7 +85,7 @@ static int answer(bits_run *run, tamis_error *err) {
     run->done += done;
     run->count = 0;
     for (size_t i = 0; i < done; i++) {
-        run->rows[2 * i] = run->bits[i] == TAMIS_BIT_UNKNOWN ? '?' : (char)('0' + run->bits[i]);
+        run->rows[2 * i] = run->bits[i] == TAMIS_REDIS_BIT_UNKNOWN ? '?' : (char)('0' + run->bits[i]);
         run->rows[2 * i + 1] = '\n';
     }
     if (!run->quiet)
@@ -149,7 +149,7 @@ int bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *
         return CLI_FAILED;
     run = calloc(1, sizeof *run);
     if (run == NULL)
-        return cli_fail(err, "bitmap: out of memory; free some, or raise the limit (ulimit -v)");
+        return cli_fail_nomem("bitmap", err);
     run->bitmap = bitmap;
     run->sets = sets;
     run->quiet = quiet;

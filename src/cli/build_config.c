@@ -130,6 +130,7 @@ static int take_layout(build_config *config, const tamis_plan *plan, const cli_v
                 "out",
                 build_options[i].name);
     config->filter.server = config->output;
+    config->filter.layout = *plan;
     config->filter.want.expect = plan->capacity;
     config->filter.want.kind = plan->kind;
     return CLI_DONE;
@@ -160,6 +161,7 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
         config->about.label_count > 0 || config->about.has_version)
         return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
                              "--filter-version; leave them out");
+    /* Which layout it is the plan tells: another program's does not ask what is wanted, and ours not the server. */
     any.kind = TAMIS_KIND_BLOCKED;
     any.expect = 1;
     any.fpr = 0.5;

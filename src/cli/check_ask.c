@@ -38,12 +38,6 @@ struct check_ask {
     member members[];
 };
 
-static int fail_nomem(tamis_error *err) {
-    cli_fail(err, "check: out of memory; free some, or raise the limit (ulimit -v)");
-    err->status = TAMIS_E_NOMEM;
-    return CLI_FAILED;
-}
-
 /* ---- opening ---- */
 
 /* Whether the other filter takes hashes that this one's hasher makes. */
@@ -109,7 +103,7 @@ static int check_used(const check_config *config, const bool *used, tamis_error 
 static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = ask->config;
     bool *used = calloc(config->secret_count + 1, sizeof *used);
-    int code = used == NULL ? fail_nomem(err) : CLI_DONE;
+    int code = used == NULL ? cli_fail_nomem("check", err) : CLI_DONE;
 
     for (size_t i = 0; i < config->filter_count && code == CLI_DONE; i++) {
         code = open_member(&ask->members[i], config->filters[i], config, secrets, used, err);
@@ -142,10 +136,10 @@ int check_ask_open(check_ask **ask, const check_config *config, const cli_secret
     for (size_t i = 0; i < config->filter_count; i++)
         names += strlen(config->filters[i]) + 1;
     if (made == NULL)
-        return fail_nomem(err);
+        return cli_fail_nomem("check", err);
     made->config = config;
     made->mark = malloc(names);
-    code = made->mark == NULL  ? fail_nomem(err)
+    code = made->mark == NULL  ? cli_fail_nomem("check", err)
            : config->is_family ? open_family(made, secrets, err)
                                : open_members(made, secrets, err);
     if (code == CLI_DONE)
@@ -178,7 +172,7 @@ static tamis_status make_room(check_ask *ask, size_t count, tamis_error *err) {
     ask->hashes = calloc(count, sizeof *ask->hashes);
     ask->rows = calloc(count, ask->count);
     if (ask->hashes == NULL || ask->rows == NULL) {
-        fail_nomem(err);
+        cli_fail_nomem("check", err);
         return TAMIS_E_NOMEM;
     }
     ask->room = count;

@@ -52,9 +52,9 @@ typedef struct cli_option {
 typedef struct cli_value {
     bool given;
     const char *text; /* as typed; NULL for a flag; of many, the last */
-    const char *
-        *list;    /* of an option that may be given again: all of them, in order; cli_args_release frees it */
-    size_t count; /* of the list */
+    /* Of an option that may be given again: all of them, in order; cli_args_release frees it. */
+    const char **list;
+    size_t count;    /* of the list */
     uint64_t number; /* CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
     double rate;     /* CLI_RATE, CLI_REAL */
 } cli_value;
@@ -142,6 +142,8 @@ extern const cli_command cmd_help;
 
 /* Fills *err (TAMIS_E_INVALID) with a sentence "what: why; what to do" and answers CLI_FAILED. */
 __attribute__((format(printf, 2, 3))) int cli_fail(tamis_error *err, const char *format, ...);
+/* The same of memory that was not there for `what`: TAMIS_E_NOMEM. */
+int cli_fail_nomem(const char *what, tamis_error *err);
 /* The part "why" of the sentence in *err; *length is that of it. */
 const char *cli_why(const tamis_error *err, int *length);
 /* Puts what it is called here in place of what the library names, which knows no options. */

@@ -7,10 +7,6 @@
 
 #include "cli/cli_rows.h"
 
-static int fail_memory(tamis_error *err) {
-    return cli_fail(err, "labels: out of memory; free some, or raise the limit (ulimit -v)");
-}
-
 /* ---- those that the user gives ---- */
 
 static int by_name(const void *one, const void *other) {
@@ -28,7 +24,7 @@ static int read_labels(cli_about *about, const cli_value *given, tamis_error *er
         size += strlen(given->list[i]) + 1;
     about->labels = malloc(size + 1);
     if (about->labels == NULL)
-        return fail_memory(err);
+        return cli_fail_nomem("labels", err);
     at = (char *)(about->labels + given->count);
     for (size_t i = 0; i < given->count; i++) {
         char *value;
@@ -113,7 +109,7 @@ static int join(joined *both, const tamis_label *one, size_t ones, const tamis_l
 
     *both = (joined){.labels = malloc((ones + others + 1) * sizeof *both->labels)};
     if (both->labels == NULL)
-        return fail_memory(err);
+        return cli_fail_nomem("labels", err);
     while (i < ones || j < others) {
         int order = i == ones ? 1 : j == others ? -1 : by_name(&one[i], &other[j]);
         if (order == 0 && strcmp(one[i].value, other[j].value) != 0 && !is_given(given, &other[j]) &&

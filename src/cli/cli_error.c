@@ -21,6 +21,12 @@ int cli_fail(tamis_error *err, const char *format, ...) {
     return CLI_FAILED;
 }
 
+int cli_fail_nomem(const char *what, tamis_error *err) {
+    cli_fail(err, "%s: out of memory; free some, or raise the limit (ulimit -v)", what);
+    err->status = TAMIS_E_NOMEM;
+    return CLI_FAILED;
+}
+
 /* What follows "what: "; all of it where no subject is named. */
 static const char *after_subject(const char *sentence) {
     const char *colon = strstr(sentence, ": ");

@@ -47,12 +47,6 @@ struct cli_family {
     size_t bytes_room;
 };
 
-static int fail_nomem(tamis_error *err) {
-    cli_fail(err, "records: out of memory; free some, or raise the limit (ulimit -v)");
-    err->status = TAMIS_E_NOMEM;
-    return CLI_FAILED;
-}
-
 int cli_family_delimiter(char *delimiter, const cli_value *given, bool is_family, uint8_t terminator,
                          tamis_error *err) {
     *delimiter = '\t';
@@ -69,25 +63,6 @@ int cli_family_delimiter(char *delimiter, const cli_value *given, bool is_family
 }
 
 /* ---- the name ---- */
-
-static int digit_of(char c) {
-    const char *digits = "0123456789abcdef", *at = strchr(digits, c >= 'A' && c <= 'F' ? c | 0x20 : c);
-
-    return c != '\0' && at != NULL ? (int)(at - digits) : -1;
-}
-
-/* Bytes as they are, or percent and two digits; what is none of these the library has refused. */
-static size_t decode(const char *from, size_t size, char *to) {
-    size_t used = 0;
-
-    for (size_t i = 0; i < size; i++) {
-        int high = from[i] == '%' && i + 2 < size ? digit_of(from[i + 1]) : -1;
-        int low = high >= 0 ? digit_of(from[i + 2]) : -1;
-        to[used++] = low < 0 ? from[i] : (char)(high * 16 + low);
-        i += low < 0 ? 0 : 2;
-    }
-    return used;
-}
 
 static int add_part(cli_family *family, part added, tamis_error *err) {
     if (added.field == 0 && added.size == 0)
@@ -110,7 +85,7 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
     plain += name - uri;
     for (const char *at = name; at < end;) {
         uint64_t field;
-        size_t length = cli_server_field(at, &field);
+        size_t length = cli_server_field(at, end, &field);
         if (length == 0) {
             *plain++ = *at++;
             continue;
@@ -120,7 +95,7 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
                             "filter: its name takes field %.*s; fields are numbered from 1 to %d, and a "
                             "brace that is meant is written %%7B",
                             (int)(length < 20 ? length : 20), at, FIELD_MAX);
-        used = decode(own, (size_t)(at - own), to);
+        used = cli_server_decode(to, own, (size_t)(at - own));
         if (add_part(family, (part){0, to, used}, err) != CLI_DONE ||
             add_part(family, (part){(size_t)field, NULL, 0}, err) != CLI_DONE)
             return CLI_FAILED;
@@ -129,7 +104,7 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
         own = at += length;
     }
     memcpy(plain, end, strlen(end) + 1);
-    used = decode(own, (size_t)(end - own), to);
+    used = cli_server_decode(to, own, (size_t)(end - own));
     return add_part(family, (part){0, to, used}, err);
 }
 
@@ -192,7 +167,7 @@ int cli_family_open(cli_family **family, const cli_family_want *want, tamis_erro
     if (made != NULL)
         made->template = malloc(size);
     if (made == NULL || plain == NULL || made->template == NULL) {
-        fail_nomem(err);
+        cli_fail_nomem("records", err);
     } else {
         made->adds = want->adds;
         made->delimiter = want->delimiter;
@@ -230,7 +205,7 @@ static int make_room(cli_family *family, size_t count, tamis_error *err) {
     family->pairs = calloc(count, sizeof *family->pairs);
     family->texts = calloc(count, sizeof *family->texts);
     if (family->pairs == NULL || family->texts == NULL)
-        return fail_nomem(err);
+        return cli_fail_nomem("records", err);
     family->room = count;
     return CLI_DONE;
 }
@@ -242,7 +217,7 @@ static int make_bytes(cli_family *family, size_t size, tamis_error *err) {
         return CLI_DONE;
     bytes = realloc(family->bytes, 2 * size);
     if (bytes == NULL)
-        return fail_nomem(err);
+        return cli_fail_nomem("records", err);
     family->bytes = bytes;
     family->bytes_room = 2 * size;
     return CLI_DONE;

@@ -71,8 +71,10 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
 
-    if ((want->server != NULL ? cli_server_plan(&plan, &want->want, want->server, err)
-                              : tamis_plan_make(&plan, &want->want, err)) != TAMIS_OK) {
+    if (want->layout.kind != TAMIS_KIND_AUTO) {
+        plan = want->layout;
+    } else if ((want->server != NULL ? cli_server_plan(&plan, &want->want, want->server, err)
+                                     : tamis_plan_make(&plan, &want->want, err)) != TAMIS_OK) {
         if (want->given != NULL)
             cli_want_name_memory(&want->given[CLI_PLAN_MEMORY], err);
         return CLI_FAILED;

@@ -16,7 +16,8 @@ typedef struct cli_filter_want {
     tamis_want want;
     uint64_t seed;
     const char *secret_file; /* NULL: none */
-    const char *server;      /* the URI that it is to be pushed to; NULL: none */
+    const char *server;      /* the URI that it is to be pushed to; NULL: none, */
+    tamis_plan layout;       /* and what the layout there makes of it; kind AUTO: what is wanted */
     const cli_value *given;  /* the block that it was read from, as typed; NULL: none */
 } cli_filter_want;
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_text.h"
+
 const char *const cli_key_types[] = {"bytes", "utf8", "utf16", "int32", "int64", NULL};
 
 enum {
@@ -63,21 +65,7 @@ static int fail_text(cli_key_place place, const tamis_key *text, tamis_error *er
     return CLI_FAILED;
 }
 
-static int fail_memory(tamis_error *err) {
-    cli_fail(err, "keys: out of memory; free some, or raise the limit (ulimit -v)");
-    err->status = TAMIS_E_NOMEM;
-    return CLI_FAILED;
-}
-
 /* ---- one key ---- */
-
-/* The value of a hexadecimal digit; -1 for what is none. */
-static int digit(unsigned char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static int make_room(cli_key_maker *maker, size_t size, tamis_error *err) {
     size_t room = 2 * size > ROOM_MIN ? 2 * size : ROOM_MIN;
@@ -87,7 +75,7 @@ static int make_room(cli_key_maker *maker, size_t size, tamis_error *err) {
         return CLI_DONE;
     bytes = realloc(maker->bytes, room);
     if (bytes == NULL)
-        return fail_memory(err);
+        return cli_fail_nomem("keys", err);
     maker->bytes = bytes;
     maker->room = room;
     return CLI_DONE;
@@ -103,7 +91,7 @@ static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cl
         return CLI_FAILED;
     *key = (tamis_key){maker->bytes, text->size / 2};
     for (size_t i = 0; i < text->size; i++) {
-        int value = digit(digits[i]);
+        int value = cli_text_hex_digit((char)digits[i]);
         if (value < 0) {
             snprintf(why, sizeof why,
                      "byte 0x%02X at offset %zu is no hexadecimal digit; give two digits for each byte, or "
@@ -189,7 +177,7 @@ int cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *
     cli_key_maker *made = calloc(1, sizeof *made);
 
     if (made == NULL)
-        return fail_memory(err);
+        return cli_fail_nomem("keys", err);
     made->form = form;
     if (tamis_sink_create(&made->sink, NULL, err) != TAMIS_OK) {
         free(made);
@@ -269,7 +257,7 @@ int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli
     if (status == TAMIS_OK)
         return code;
     if (status == TAMIS_E_NOMEM) /* the sink names a key by its number in the batch */
-        return fail_memory(err);
+        return cli_fail_nomem("keys", err);
     *err = trouble;
     return CLI_FAILED;
 }

@@ -191,6 +191,24 @@ cli_number cli_number_size(const char *text, uint64_t *value) {
     return CLI_NUMBER_OK;
 }
 
+cli_number cli_number_time(const char *text, uint64_t *ms) {
+    static const struct {
+        const char *name;
+        uint64_t ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    decimal number;
+    const char *rest;
+    bool whole;
+    cli_number why = read_decimal(text, &number, &rest);
+
+    if (why != CLI_NUMBER_OK)
+        return why;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(rest, units[i].name) == 0)
+            return multiply_out(&number, units[i].ms, ms, &whole);
+    return CLI_NUMBER_MALFORMED;
+}
+
 cli_number cli_number_seed(const char *text, uint64_t *value) {
     bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     const char *digits = hex ? text + 2 : text;

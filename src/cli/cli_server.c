@@ -2,10 +2,9 @@
 #include "cli/cli_server.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include "cli/cli_text.h"
 
 bool cli_server_is_uri(const char *name) {
     const char *colon = strstr(name, "://");
@@ -25,13 +24,14 @@ const char *cli_server_name(const char *uri, size_t *size) {
     return name;
 }
 
-size_t cli_server_field(const char *at, uint64_t *field) {
-    size_t digits = *at == '{' ? strspn(at + 1, "0123456789") : 0;
+size_t cli_server_field(const char *at, const char *end, uint64_t *field) {
+    const char *digit = at + 1;
 
-    if (digits == 0 || at[1 + digits] != '}')
+    if (at == end || *at != '{')
         return 0;
-    *field = digits > 18 ? UINT64_MAX : strtoull(at + 1, NULL, 10);
-    return digits + 2;
+    for (*field = 0; digit < end && *digit >= '0' && *digit <= '9'; digit++)
+        *field = *field > UINT64_MAX / 100 ? UINT64_MAX : 10 * *field + (uint64_t)(*digit - '0');
+    return digit > at + 1 && digit < end && *digit == '}' ? (size_t)(digit + 1 - at) : 0;
 }
 
 bool cli_server_is_family(const char *uri) {
@@ -43,7 +43,7 @@ bool cli_server_is_family(const char *uri) {
         return false;
     at = cli_server_name(uri, &size);
     for (const char *end = at + size; at < end; at++)
-        if (cli_server_field(at, &field) > 0)
+        if (cli_server_field(at, end, &field) > 0)
             return true;
     return false;
 }
@@ -57,6 +57,34 @@ int cli_server_refuse_family(const char *uri, tamis_error *err) {
                     "%.300s: names a family of filters, which add and check alone take; name one of them, or "
                     "write a brace that is meant as %%7B",
                     cli_server_show(uri, shown));
+}
+
+const char *cli_server_encode(char *to, const char *name, size_t size) {
+    const char *end = name + size;
+    size_t used = 0;
+    uint64_t field;
+
+    for (; name < end && used + 4 <= CLI_SERVER_NAME; name++) {
+        unsigned char c = (unsigned char)*name;
+        if (c <= ' ' || c == 0x7f || strchr("%/?@&#", c) != NULL || cli_server_field(name, end, &field) > 0)
+            used += (size_t)snprintf(to + used, 4, "%%%02X", c);
+        else
+            to[used++] = *name;
+    }
+    to[used] = '\0';
+    return to;
+}
+
+size_t cli_server_decode(char *to, const char *from, size_t size) {
+    size_t used = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        int high = from[i] == '%' && i + 2 < size ? cli_text_hex_digit(from[i + 1]) : -1;
+        int low = high >= 0 ? cli_text_hex_digit(from[i + 2]) : -1;
+        to[used++] = low < 0 ? from[i] : (char)(high * 16 + low);
+        i += low < 0 ? 0 : 2;
+    }
+    return used;
 }
 
 int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
@@ -89,6 +117,15 @@ int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *er
     if (cli_server_refuse_family(uri, err) != CLI_DONE)
         return CLI_FAILED;
     return tamis_redis_push(filter, NULL, uri, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
+                            tamis_error *err) {
+    return tamis_redis_resize_begin(resize, like, NULL, uri, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err) {
+    return tamis_redis_resize_end(resize, filter, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
 tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, const char *uri, tamis_error *err) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include <tamis/filter.h>
+#include <tamis/redis.h>
 
 #include "cli/cli.h"
 #include "cli/cli_secret.h"
@@ -16,12 +17,20 @@ bool cli_server_is_uri(const char *name);
 
 /* What stands in a URI where a filter is named, not decoded; of no filter *size is 0. */
 const char *cli_server_name(const char *uri, size_t *size);
-/* The size of a {N} that stands at `at`, of field N, 0 where none does: other braces are bytes of the name. */
-size_t cli_server_field(const char *at, uint64_t *field);
+/* The size of a {N} that stands at `at`, of field N, 0 where none does before `end`: other braces are bytes of the
+ * name. */
+size_t cli_server_field(const char *at, const char *end, uint64_t *field);
 /* Whether a name is a URI whose name of a filter has such fields: see cli_family.h. */
 bool cli_server_is_family(const char *uri);
 /* CLI_FAILED where it is, for who wants one filter. */
 int cli_server_refuse_family(const char *uri, tamis_error *err);
+
+enum { CLI_SERVER_NAME = 3 * 1024 + 1 };
+/* Bytes of a name as a URI has them, those that mean something else there or are blank or control as %XX; no more than
+ * there is room for. `to` has CLI_SERVER_NAME bytes, and is returned. */
+const char *cli_server_encode(char *to, const char *name, size_t size);
+/* The other way: how many bytes of `to`, which has room for `size`. A percent without two digits stands for itself. */
+size_t cli_server_decode(char *to, const char *from, size_t size);
 
 /* The filter of that URI. `create`: it is made if it is not there and the URI says how. secret may be NULL. */
 int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
@@ -31,6 +40,10 @@ int cli_server_open(tamis_filter **filter, const char *uri, bool create, const c
 int cli_server_pull(tamis_filter **filter, tamis_error *err);
 /* Puts a filter in memory there, in the place of what there is. */
 int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *err);
+/* As tamis_redis_resize_begin and _end. */
+int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
+                            tamis_error *err);
+int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err);
 /* The plan of one to be pushed there: what is wanted, but of a layout that is another program's what the URI says, which
  * is of kind classic. */
 tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, const char *uri, tamis_error *err);

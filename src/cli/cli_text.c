@@ -155,6 +155,13 @@ void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, si
 
 enum { DISTANCE_MAX = 32 }; /* names are shorter; what is longer is compared by its beginning */
 
+int cli_text_hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 unsigned cli_text_distance(const char *one, const char *other) {
     size_t rows = strnlen(one, DISTANCE_MAX), columns = strnlen(other, DISTANCE_MAX);
     unsigned row[DISTANCE_MAX + 1];

@@ -37,6 +37,9 @@ const char *cli_text_duration(char *text, size_t size, double seconds);
  * `indent` blanks; `column` is where the first begins. Ends with a newline. */
 void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, size_t width);
 
+/* The value of a hexadecimal digit; -1 for what is none. */
+int cli_text_hex_digit(char c);
+
 /* How many letters must change, come or go to make one name of the other, case not counting. */
 unsigned cli_text_distance(const char *one, const char *other);
 

@@ -8,18 +8,12 @@
 
 #include "cli/cli_server.h"
 
-/* As in a URI, so that no byte of it ends a word or a line. */
-static void print_key(FILE *line, const unsigned char *key, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        fprintf(line, key[i] > ' ' && key[i] < 0x7f && key[i] != '%' ? "%c" : "%%%02X", key[i]);
-}
-
 static void print_part(FILE *line, const tamis_redis_traced_part *part, bool adds) {
+    char key[CLI_SERVER_NAME]; /* in it no byte ends a word or a line */
     size_t changed = 0;
 
-    fprintf(line, "instance=%s\tkey=", part->instance);
-    print_key(line, part->key, part->key_size);
-    fputs("\toffsets=", line);
+    fprintf(line, "instance=%s\tkey=%s\toffsets=", part->instance,
+            cli_server_encode(key, part->key, part->key_size));
     for (size_t i = 0; i < part->count; i++)
         fprintf(line, "%s%" PRIu64, i > 0 ? "," : "", part->offsets[i]);
     fputs("\tbits=", line);

@@ -155,7 +155,7 @@ static int print_json(const report *of, tamis_error *err) {
     cli_json_text(object, "verdict", of->verdict);
     if (cli_json_write(object, 12, stdout, 0))
         return CLI_DONE;
-    return cli_fail(err, "audit: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+    return cli_fail_nomem("audit", err);
 }
 
 /* A filter never forgets a key: one that is missing was never added, or the file or the program is at fault. */

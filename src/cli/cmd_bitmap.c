@@ -8,7 +8,7 @@
 
 #include "cli/bitmap_bits.h"
 #include "cli/cli.h"
-#include "cli/cli_server.h"
+#include "cli/cli_action.h"
 
 enum { OPT_BYTES, OPT_BITS, OPT_QUIET, OPT_COUNT };
 
@@ -39,7 +39,7 @@ typedef struct bitmap_run {
     char **operands; /* behind the URI */
     size_t operand_count;
     tamis_redis_bitmap *bitmap;
-    tamis_bitmap_range range;
+    tamis_redis_bitmap_range range;
 } bitmap_run;
 
 /* ---- ranges ---- */
@@ -64,10 +64,10 @@ static int read_range(bitmap_run *run, tamis_error *err) {
     const cli_value *bits = &run->args->values[OPT_BITS], *bytes = &run->args->values[OPT_BYTES];
     const char *text = bits->given ? bits->text : bytes->text, *colon;
 
-    run->range = (tamis_bitmap_range)TAMIS_BITMAP_RANGE_INIT;
+    run->range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
     if (text == NULL)
         return CLI_DONE;
-    run->range.unit = bits->given ? TAMIS_BITMAP_BITS : TAMIS_BITMAP_BYTES;
+    run->range.unit = bits->given ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
     colon = strchr(text, ':');
     if (colon != NULL && read_place(text, colon, &run->range.from)) {
         run->range.is_open = colon[1] == '\0';
@@ -113,7 +113,7 @@ static int pos(bitmap_run *run, tamis_error *err) {
 }
 
 static int op(bitmap_run *run, tamis_error *err) {
-    static const char *const names[] = {"and", "or", "xor", "not"}; /* as tamis_bitmap_op */
+    static const char *const names[] = {"and", "or", "xor", "not"}; /* as tamis_redis_bitmap_operation */
     const size_t sources = run->operand_count - 1;
     uint64_t size;
     size_t i = 0;
@@ -122,63 +122,49 @@ static int op(bitmap_run *run, tamis_error *err) {
         i++;
     if (i == sizeof names / sizeof *names)
         return cli_fail(err, "bitmap op: '%.60s' is not known; give and, or, xor or not", run->operands[0]);
-    if (i == TAMIS_BITMAP_NOT && sources > 1)
+    if (i == TAMIS_REDIS_BITMAP_NOT && sources > 1)
         return cli_fail(err, "bitmap op not: takes one source, and here are %zu; unite them first (or)",
                         sources);
-    if (tamis_redis_bitmap_op(run->bitmap, (tamis_bitmap_op)i, (const char *const *)run->operands + 1,
-                              sources, &size, err) != TAMIS_OK)
+    if (tamis_redis_bitmap_op(run->bitmap, (tamis_redis_bitmap_operation)i,
+                              (const char *const *)run->operands + 1, sources, &size, err) != TAMIS_OK)
         return CLI_FAILED;
     if (!run->args->values[OPT_QUIET].given)
         printf("%" PRIu64 "\n", size);
     return CLI_DONE;
 }
 
-static const struct action {
-    const char *name;
-    size_t least, most; /* operands behind the URI */
-    bool has_range, may_be_quiet;
-    const char *takes;
-    int (*run)(bitmap_run *run, tamis_error *err);
-} actions[] = {{"set", 0, SIZE_MAX, false, true, "URI [OFFSET[=0|1]...]", set},
-               {"get", 0, SIZE_MAX, false, false, "URI [OFFSET...]", get},
-               {"count", 0, 0, true, false, "URI", count},
-               {"pos", 1, 1, true, false, "URI 0|1", pos},
-               {"op", 2, SIZE_MAX, false, true, "URI and|or|xor|not SOURCE...", op}};
+enum { SET, GET, COUNT, POS, OP, ACTIONS };
+
+enum { QUIET = 1 << OPT_QUIET, RANGE = 1 << OPT_BYTES | 1 << OPT_BITS };
+
+static const cli_action actions[ACTIONS] = {
+    [SET] = {"set", 0, SIZE_MAX, "URI [OFFSET[=0|1]...]", QUIET},
+    [GET] = {"get", 0, SIZE_MAX, "URI [OFFSET...]", 0},
+    [COUNT] = {"count", 0, 0, "URI", RANGE},
+    [POS] = {"pos", 1, 1, "URI 0|1", RANGE},
+    [OP] = {"op", 2, SIZE_MAX, "URI and|or|xor|not SOURCE...", QUIET}};
+
+static int (*const runs[ACTIONS])(bitmap_run *run, tamis_error *err) = {
+    [SET] = set, [GET] = get, [COUNT] = count, [POS] = pos, [OP] = op};
 
 static const char *const action_names[] = {"set", "get", "count", "pos", "op", NULL};
 
-static int run_action(const struct action *action, const cli_args *args, tamis_error *err) {
-    bitmap_run run = {.args = args,
-                      .operands = args->operands + 2,
-                      .operand_count = args->operand_count < 2 ? 0 : args->operand_count - 2};
+static int run_bitmap(const cli_args *args, tamis_error *err) {
+    const cli_actions known = {"bitmap", "redis://host:port/KEY", actions, ACTIONS};
+    bitmap_run run = {.args = args};
+    size_t action;
     int code;
 
-    if (args->operand_count < 2 || run.operand_count < action->least || run.operand_count > action->most)
-        return cli_fail(err, "bitmap %s: takes %s; see tamis help bitmap", action->name, action->takes);
-    if (!cli_server_is_uri(args->operands[1]))
-        return cli_fail(err, "bitmap %s: '%.200s' is no URI; write redis://host:port/KEY", action->name,
-                        args->operands[1]);
-    for (int i = 0; i < OPT_COUNT; i++)
-        if (args->values[i].given && !(i == OPT_QUIET ? action->may_be_quiet : action->has_range))
-            return cli_fail(err, "--%s: is not for bitmap %s; leave it out", options[i].name, action->name);
+    if (cli_action_find(&action, &known, args, options, err) != CLI_DONE)
+        return CLI_FAILED;
+    run.operands = args->operands + 2;
+    run.operand_count = args->operand_count - 2;
     if (read_range(&run, err) != CLI_DONE ||
         tamis_redis_bitmap_open(&run.bitmap, NULL, args->operands[1], NULL, err) != TAMIS_OK)
         return CLI_FAILED;
-    code = action->run(&run, err);
+    code = runs[action](&run, err);
     tamis_redis_bitmap_close(run.bitmap);
     return code;
-}
-
-static int run_bitmap(const cli_args *args, tamis_error *err) {
-    const char *name = args->operand_count > 0 ? args->operands[0] : NULL;
-    char shown[CLI_SERVER_SHOWN];
-
-    for (size_t i = 0; name != NULL && i < sizeof actions / sizeof actions[0]; i++)
-        if (strcmp(actions[i].name, name) == 0)
-            return run_action(&actions[i], args, err);
-    return cli_fail(err, "bitmap: %s%.60s%s; give set, get, count, pos or op", name == NULL ? "" : "'",
-                    name == NULL ? "what to do is missing" : cli_server_show(name, shown),
-                    name == NULL ? "" : "' is not known");
 }
 
 /* ---- texts ---- */

@@ -17,8 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tamis/redis.h>
-
 #include "cli/build_config.h"
 #include "cli/build_gather.h"
 #include "cli/build_sketch.h"
@@ -107,13 +105,13 @@ static tamis_status create(build_run *run, tamis_error *err) {
 static tamis_status begin_resize(build_run *run, tamis_error *err) {
     const char *output = run->config.output;
     char shown[CLI_SERVER_SHOWN], sentence[CLI_SERVER_SHOWN + 100];
-    tamis_status status;
 
     if (!run->config.resizes)
         return TAMIS_OK;
-    status = tamis_redis_resize_begin(&run->resize, run->filter, NULL, output, err);
-    if (status != TAMIS_OK || run->config.stream.quiet)
-        return status;
+    if (cli_server_resize_begin(&run->resize, run->filter, output, err) != CLI_DONE)
+        return err->status;
+    if (run->config.stream.quiet)
+        return TAMIS_OK;
     snprintf(sentence, sizeof sentence,
              "%s: what is added from now on is kept; the input has to hold the rest",
              cli_server_show(output, shown));
@@ -195,19 +193,18 @@ static int try_labels(const build_config *config, tamis_error *err) {
     return code;
 }
 
-static tamis_status end_resize(build_run *run, const tamis_filter *filter, tamis_error *err) {
+static int end_resize(build_run *run, const tamis_filter *filter, tamis_error *err) {
     tamis_redis_resize *resize = run->resize;
 
     run->resize = NULL;
-    return tamis_redis_resize_end(resize, filter, err);
+    return cli_server_resize_end(resize, filter, err);
 }
 
 static tamis_status save(build_run *run, tamis_error *err) {
     const build_config *config = &run->config;
 
     if (run->resize != NULL)
-        return end_resize(run, run->filter, err);
-
+        return end_resize(run, run->filter, err) == CLI_DONE ? TAMIS_OK : err->status;
     if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
         cli_file_save(run->filter, config->output, config->format, config->packing, err) != CLI_DONE)
         return err->status;
@@ -267,7 +264,7 @@ static int run_build(const cli_args *args, tamis_error *err) {
     int code;
 
     if (run == NULL)
-        return cli_fail(err, "build: out of memory; free some, or raise the limit (ulimit -v)");
+        return cli_fail_nomem("build", err);
     run->summary = (cli_summary)CLI_SUMMARY_INIT;
     run->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
     code = build_configure(&run->config, args, err);

@@ -154,7 +154,7 @@ static int print_json(const comparison *of, tamis_error *err) {
     put_bits(object, of, "bits_both", of->is.both);
     if (cli_json_write(object, 10, stdout, 0))
         return CLI_DONE;
-    return cli_fail(err, "diff: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+    return cli_fail_nomem("diff", err);
 }
 
 static int load(side *of, tamis_error *err) {

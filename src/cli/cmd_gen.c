@@ -88,7 +88,7 @@ static int run_gen(const cli_args *args, tamis_error *err) {
     source = malloc(sizeof *source);
     buffer = malloc(BUFFER_SIZE);
     if (source == NULL || buffer == NULL) {
-        code = cli_fail(err, "gen: out of memory; free some, or raise the limit (ulimit -v)");
+        code = cli_fail_nomem("gen", err);
     } else {
         gen_source_init(source, config.seed, config.share);
         code = generate(&config, source, buffer, err);

@@ -16,8 +16,6 @@ enum {
     ROWS_SIZE = 1 << 16
 };
 
-#define OUT_OF_MEMORY "hash: out of memory; free some, or raise the limit (ulimit -v)"
-
 typedef struct hash_run {
     hash_config config;
     tamis_hasher *hasher;
@@ -193,7 +191,7 @@ static int prepare(hash_run *run, tamis_error *err) {
     if (numbers > 0) {
         run->numbers = calloc(2 * numbers, sizeof *run->numbers);
         if (run->numbers == NULL)
-            return cli_fail(err, OUT_OF_MEMORY);
+            return cli_fail_nomem("hash", err);
         run->series = run->numbers;
         run->positions = run->numbers + numbers;
     }
@@ -219,7 +217,7 @@ static int run_hash(const cli_args *args, tamis_error *err) {
         return CLI_FAILED;
     run = calloc(1, sizeof *run);
     if (run == NULL)
-        return cli_fail(err, OUT_OF_MEMORY);
+        return cli_fail_nomem("hash", err);
     run->config = config;
     code = prepare(run, err);
     if (code == CLI_DONE)

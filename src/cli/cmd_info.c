@@ -24,7 +24,7 @@ static int describe(const cli_args *args, info_report *report, tamis_error *err)
     if (!args->values[OPT_JSON].given)
         info_report_text(stdout, report);
     else if (!info_report_json(stdout, report))
-        return cli_fail(err, "info: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+        return cli_fail_nomem("info", err);
     return code;
 }
 

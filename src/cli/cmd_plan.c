@@ -139,7 +139,7 @@ static const cli_conflict conflicts[] = {
 static int finish_json(bool whole, tamis_error *err) {
     if (whole)
         return CLI_DONE;
-    return cli_fail(err, "plan: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+    return cli_fail_nomem("plan", err);
 }
 
 static int run_table(bool json, tamis_error *err) {

@@ -6,6 +6,8 @@
 #include <tamis/redis.h>
 
 #include "cli/cli.h"
+#include "cli/cli_action.h"
+#include "cli/cli_number.h"
 #include "cli/cli_server.h"
 #include "cli/redis_ls.h"
 
@@ -39,20 +41,10 @@ static int unalias(const cli_args *args, tamis_error *err) {
 
 /* Milliseconds; 0 for "never". */
 static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
-    static const struct {
-        const char *name;
-        uint64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
-    char *unit;
-    unsigned long long number = strtoull(text, &unit, 10);
+    const uint64_t most = 1000000000000; /* 31 years */
 
     *ms = 0;
-    if (strcmp(text, "never") == 0)
-        return CLI_DONE;
-    for (size_t i = 0; i < sizeof units / sizeof units[0] && *text >= '0' && *text <= '9'; i++)
-        if (strcmp(unit, units[i].name) == 0 && number > 0 && number <= 1000000000000 / units[i].ms)
-            *ms = number * units[i].ms;
-    if (*ms > 0)
+    if (strcmp(text, "never") == 0 || (cli_number_time(text, ms) == CLI_NUMBER_OK && *ms > 0 && *ms <= most))
         return CLI_DONE;
     return cli_fail(err, "expire: '%.60s' is no time; give it as 500ms, 2s, 10m, 6h or 1d, or never", text);
 }
@@ -69,84 +61,63 @@ static int list(const cli_args *args, tamis_error *err) {
     return redis_ls(args->operands[1], args->values[OPT_JSON].given, err);
 }
 
-static const struct action {
-    const char *name;
-    size_t least, most; /* operands behind it */
-    const char *takes;
-    int (*run)(const cli_args *args, tamis_error *err);
-} actions[] = {{"alias", 2, 2, "URI TARGET", alias},
-               {"drop", 1, SIZE_MAX, "URI...", drop},
-               {"expire", 2, 2, "URI TIME", expire},
-               {"ls", 1, 1, "URI", list},
-               {"unalias", 1, 1, "URI", unalias}};
+enum { ALIAS, DROP, EXPIRE, LS, UNALIAS, ACTIONS };
+
+static const cli_action actions[ACTIONS] = {[ALIAS] = {"alias", 1, 1, "URI TARGET", 0},
+                                            [DROP] = {"drop", 0, SIZE_MAX, "URI...", 0},
+                                            [EXPIRE] = {"expire", 1, 1, "URI TIME", 0},
+                                            [LS] = {"ls", 0, 0, "URI", 1 << OPT_JSON},
+                                            [UNALIAS] = {"unalias", 0, 0, "URI", 0}};
+
+static int (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
+    [ALIAS] = alias, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
+
+static const char *const action_names[] = {"alias", "drop", "expire", "ls", "unalias", NULL};
 
 static int run_redis(const cli_args *args, tamis_error *err) {
-    const char *name = args->operand_count > 0 ? args->operands[0] : NULL;
-    char shown[CLI_SERVER_SHOWN];
+    const cli_actions known = {"redis", "redis://host:port/NAME", actions, ACTIONS};
+    size_t action;
 
-    for (size_t i = 0; name != NULL && i < sizeof actions / sizeof actions[0]; i++) {
-        const struct action *action = &actions[i];
-        size_t count = args->operand_count - 1;
-        if (strcmp(action->name, name) != 0)
-            continue;
-        if (count < action->least || count > action->most)
-            return cli_fail(err, "redis %s: takes %s; see tamis help redis", name, action->takes);
-        if (!cli_server_is_uri(args->operands[1]))
-            return cli_fail(err, "redis %s: '%.200s' is no URI; write redis://host:port/NAME", name,
-                            args->operands[1]);
-        for (size_t j = 0; j < count; j++)
-            if (cli_server_refuse_family(args->operands[1 + j], err) != CLI_DONE)
-                return CLI_FAILED;
-        if (args->values[OPT_JSON].given && action->run != list)
-            return cli_fail(err, "--json: redis %s prints nothing; leave it out", name);
-        return action->run(args, err);
-    }
-    return cli_fail(err, "redis: %s%.60s%s; give alias, drop, expire, ls or unalias", name == NULL ? "" : "'",
-                    name == NULL ? "what to do is missing" : cli_server_show(name, shown),
-                    name == NULL ? "" : "' is not known");
+    if (cli_action_find(&action, &known, args, options, err) != CLI_DONE)
+        return CLI_FAILED;
+    for (size_t i = 1; i < args->operand_count; i++)
+        if (cli_server_refuse_family(args->operands[i], err) != CLI_DONE)
+            return CLI_FAILED;
+    return runs[action](args, err);
 }
 
 static const char *const description[] = {
     "Manage filters in a Redis, which are named by URIs: redis://user:password@host:port/NAME, or "
-    "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. Other commands take such a URI "
-    "wherever they take a filter: build, add, check, info, audit, copy, merge, diff and clear.",
+    "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. build, add, check, info, audit, "
+    "copy, merge, diff and clear take such a URI where they take a filter.",
     "Several servers are redis+shard://h1,h2/NAME (that know nothing of each other), "
-    "redis+cluster://h1,h2/NAME (some nodes of a cluster) and redis+sentinel://h1,h2/MASTER/NAME (the master "
-    "that sentinels name), and codis+zk://h1,h2/PRODUCT/NAME (the proxies of a "
-    "Codis, found in ZooKeeper at these hosts); rediss://, rediss+shard://, rediss+cluster:// and "
-    "rediss+sentinel:// are the same "
-    "with TLS.",
+    "redis+cluster://h1,h2/NAME (some nodes of a cluster), redis+sentinel://h1,h2/MASTER/NAME (the master "
+    "that sentinels name) and codis+zk://h1,h2/PRODUCT/NAME (the proxies of a Codis, found in ZooKeeper at "
+    "these hosts). rediss://, rediss+shard://, rediss+cluster:// and rediss+sentinel:// are the same with "
+    "TLS.",
     "Behind a ? and between & stand parameters of the filter (docs/REDIS-LAYOUT.md) and of its connections: "
     "timeout=1s to connect, read_timeout=2s for a server to say nothing, retry_interval=50ms, patience=15s "
     "for one answer, connections=64 at most to a server; with TLS cacert=FILE, cert=FILE and key=FILE, "
-    "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and "
-    "zk_user=, zk_password= for ZooKeeper.",
+    "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and zk_user=, "
+    "zk_password= for ZooKeeper. A layout that keeps no parameters at the server (java, php1 to php3) needs "
+    "them in the URI.",
     "drop removes filters with all their keys. expire has all keys of a filter expire together after TIME "
-    "(500ms, 2s, 10m, 6h, 1d), or keeps them (never). alias makes the name of URI stand for the filter "
-    "TARGET, a "
-    "name on the same server, for programs too that have it open; unalias takes that back. Only layout tamis "
-    "has "
-    "aliases.",
+    "(500ms, 2s, 10m, 6h, 1d), or keeps them (never).",
+    "alias makes the name of URI stand for the filter TARGET, a name on the same server, for programs too "
+    "that have it open; unalias takes that back. Only layout tamis has aliases.",
+    "ls prints the filters that there are by their names, as URIs have them. URI ends with a pattern of "
+    "names, redis://host:port/seen* (* [a-z], and ? written as %3F), or with the server or its database, "
+    "redis://host:port/2/.",
+    "A line of ls has, between tabs: name, layout, state (ready, making, alias, left, damaged, family: see "
+    "--json), "
+    "keys expected, rate, bits, probes, Redis keys with bits, seconds until it expires, and the target of an "
+    "alias; - is for what nothing says. It reads the names of all Redis keys (SCAN, which a Codis does not "
+    "let). The layouts of PHP leave nothing to know a filter by.",
     "A whole filter comes by tamis build -o URI and tamis copy -o URI, in the place of what is there, at "
-    "once: with layout "
-    "tamis programs that have it open follow. build --resize makes one of another size while others add to "
-    "it. The other "
-    "layouts, which need one Redis key for it, are replaced by RENAME, where the server lets (a Codis does "
-    "not): what is "
-    "added to the old one until then is lost, and a new size has to be told to every program.",
-    "A layout that keeps no parameters at the server (java, php1 to php3) needs them in the URI.",
-    "ls prints the filters that there are by their names, as URIs have them: URI ends with a pattern of "
-    "names (* [a-z], ? "
-    "written as %3F), redis://host:port/seen*, or with the server or its database, redis://host:port/2/. A "
-    "line has, "
-    "between tabs, the name, the layout, the state (ready, making, alias, left, damaged, family: see "
-    "--json), the "
-    "number of keys "
-    "expected, the rate, bits, probes, the number of Redis keys with bits, the seconds until it expires, and "
-    "the target of "
-    "an alias; - is for what nothing says. The layouts of PHP leave nothing to know a filter by. SCAN of all "
-    "the servers' "
-    "keys is what it takes, which a Codis does not let.",
+    "once: with layout tamis programs that have it open follow. build --resize makes one of another size "
+    "while others add to it. The other layouts, which need one Redis key for it, are replaced by RENAME, "
+    "where the server lets (a Codis does not): what is added to the old one until then is lost, and a new "
+    "size has to be told to every program.",
     NULL};
 
 static const char *const exits[] = {
@@ -164,8 +135,9 @@ static const cli_example examples[] = {{"tamis build -o redis://localhost/seen a
 
 const cli_command cmd_redis = {
     .name = "redis",
-    .summary = "list, drop, expire and rename filters in a Redis",
+    .summary = "list, drop, expire and alias filters in a Redis",
     .operands = "ACTION URI [TARGET | TIME]",
+    .operand_words = action_names,
     .description = description,
     .options = options,
     .option_count = OPT_COUNT,

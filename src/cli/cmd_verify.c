@@ -57,7 +57,7 @@ static int print_json(const char *path, const found *file, const char *damage, t
         cli_file_json_text(object, "damage", damage);
     if (cli_json_write(object, 4, stdout, 0))
         return CLI_DONE;
-    return cli_fail(err, "verify: out of memory for JSON; free some, or raise the limit (ulimit -v)");
+    return cli_fail_nomem("verify", err);
 }
 
 /* damage: the sentence, or NULL. */

@@ -13,15 +13,25 @@
 #include "cli/cli_save.h"
 #include "cli/cli_server.h"
 
+enum { PIECE = 1 << 20 };
+
 typedef struct bitmap {
     char *bytes; /* malloc */
     size_t size, room;
 } bitmap;
 
-static tamis_status fail_memory(tamis_error *err) {
-    cli_fail(err, "copy: out of memory; free some, or raise the limit (ulimit -v)");
-    err->status = TAMIS_E_NOMEM;
-    return err->status;
+/* A large block the system moves without copying it. */
+static int make_room(bitmap *all, size_t size, tamis_error *err) {
+    char *more;
+
+    if (all->room - all->size >= size)
+        return CLI_DONE;
+    more = realloc(all->bytes, all->size + size);
+    if (more == NULL)
+        return cli_fail_nomem("copy", err);
+    all->bytes = more;
+    all->room = all->size + size;
+    return CLI_DONE;
 }
 
 /* ---- from a server ---- */
@@ -29,14 +39,8 @@ static tamis_status fail_memory(tamis_error *err) {
 static tamis_status take(void *context, const void *bytes, size_t size, tamis_error *err) {
     bitmap *all = context;
 
-    if (all->room - all->size < size) {
-        size_t room = 2 * all->room + size;
-        char *more = realloc(all->bytes, room);
-        if (more == NULL)
-            return fail_memory(err);
-        all->bytes = more;
-        all->room = room;
-    }
+    if (make_room(all, size, err) != CLI_DONE)
+        return err->status;
     memcpy(all->bytes + all->size, bytes, size);
     all->size += size;
     return TAMIS_OK;
@@ -66,27 +70,30 @@ static int refuse(const char *name, int number, tamis_error *err) {
 }
 
 static int read_all(bitmap *all, int fd, const char *name, tamis_error *err) {
-    char part[1 << 16];
-
     for (;;) {
-        ssize_t some = read(fd, part, sizeof part);
-        if (some < 0 && errno == EINTR)
-            continue;
-        if (some < 0)
+        ssize_t some;
+        if (all->size == all->room && make_room(all, PIECE, err) != CLI_DONE)
+            return CLI_FAILED;
+        some = read(fd, all->bytes + all->size, all->room - all->size);
+        if (some < 0 && errno != EINTR)
             return refuse(name, errno, err);
         if (some == 0)
             return CLI_DONE;
-        if (take(all, part, (size_t)some, err) != TAMIS_OK)
-            return CLI_FAILED;
+        all->size += some > 0 ? (size_t)some : 0;
     }
 }
 
+/* A file has its size and a byte more at once, in which its end is seen. */
 static int load(bitmap *all, const char *name, tamis_error *err) {
-    int fd = open(name, O_RDONLY | O_CLOEXEC), code;
+    int fd = open(name, O_RDONLY | O_CLOEXEC), code = CLI_DONE;
+    struct stat about;
 
     if (fd < 0)
         return refuse(name, errno, err);
-    code = read_all(all, fd, name, err);
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+        code = make_room(all, (size_t)about.st_size + 1, err);
+    if (code == CLI_DONE)
+        code = read_all(all, fd, name, err);
     close(fd);
     return code;
 }

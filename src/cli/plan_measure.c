@@ -204,10 +204,6 @@ static json_t *row_object(const plan_trial *trial) {
     return object;
 }
 
-static int fail_json(tamis_error *err) {
-    return cli_fail(err, "plan: out of memory for JSON; free some, or raise the limit (ulimit -v)");
-}
-
 static int finish_json(json_t *list, int count, tamis_error *err) {
     json_t *object = json_object();
 
@@ -216,7 +212,7 @@ static int finish_json(json_t *list, int count, tamis_error *err) {
         json_object_set_new(object, "measured", list);
     else
         json_decref(list);
-    return cli_json_write(object, 1, stdout, 2) ? CLI_DONE : fail_json(err);
+    return cli_json_write(object, 1, stdout, 2) ? CLI_DONE : cli_fail_nomem("plan", err);
 }
 
 /* Row `i`: prepared, measured, and printed or put into `list`. */
@@ -252,7 +248,7 @@ int plan_measure(const tamis_plan *plan, bool json, tamis_error *err) {
     plan_trial trial;
 
     if (json && list == NULL)
-        return fail_json(err);
+        return cli_fail_nomem("plan", err);
     for (int i = 0; i < count && code == CLI_DONE; i++) {
         snprintf(text, sizeof text, "measuring %d of %d", i + 1, count);
         show_progress(text);

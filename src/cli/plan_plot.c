@@ -199,9 +199,7 @@ int plan_plot(const cli_value *output, tamis_error *err) {
         plan_plot_svg(picture);
     whole = picture != NULL && !ferror(picture);
     whole = picture != NULL && fclose(picture) == 0 && whole;
-    code = whole ? cli_save(output->text, text, size, err)
-                 : cli_fail(err,
-                            "plan: out of memory for the picture; free some, or raise the limit (ulimit -v)");
+    code = whole ? cli_save(output->text, text, size, err) : cli_fail_nomem("plan", err);
     free(text);
     return code;
 }

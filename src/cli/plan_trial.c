@@ -8,6 +8,7 @@
 
 #include <tamis/filter.h>
 
+#include "cli/cli.h"
 #include "cli/gen_record.h"
 #include "cli/plan_chance.h"
 
@@ -213,10 +214,8 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
     uint64_t hits = 0;
 
     if (stream == NULL) {
-        err->status = TAMIS_E_NOMEM;
-        snprintf(err->text, sizeof err->text,
-                 "plan: out of memory; free some, or raise the limit (ulimit -v)");
-        return TAMIS_E_NOMEM;
+        cli_fail_nomem("plan", err);
+        return err->status;
     }
     trial->computed = compute(trial);
     trial->asked = plan_trial_questions(&trial->plan, trial->computed);

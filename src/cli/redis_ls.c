@@ -3,31 +3,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <tamis/redis.h>
 
 #include "cli/cli_file.h"
 #include "cli/cli_json.h"
+#include "cli/cli_server.h"
 
-enum { NAME = 3 * 1024 + 1, MEMBERS = 10 };
+enum { MEMBERS = 10 };
 
 static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family"};
-
-/* As a URI has it: what stands for something else there, and what is no letter, as %XX. */
-static const char *encode(char to[NAME], const char *name, size_t size) {
-    size_t used = 0;
-
-    for (size_t i = 0; i < size && used + 4 < NAME; i++) {
-        unsigned char c = (unsigned char)name[i];
-        if (c <= ' ' || c == 0x7f || strchr("%/?@&#", c) != NULL)
-            used += (size_t)snprintf(to + used, 4, "%%%02X", c);
-        else
-            to[used++] = (char)c;
-    }
-    to[used] = '\0';
-    return to;
-}
 
 static void print_count(uint64_t number) {
     if (number > 0)
@@ -37,11 +22,12 @@ static void print_count(uint64_t number) {
 }
 
 static tamis_status print_line(void *context, const tamis_redis_entry *entry, tamis_error *err) {
-    char name[NAME];
+    char name[CLI_SERVER_NAME];
 
     (void)context;
     (void)err;
-    printf("%s\t%s\t%s", encode(name, entry->name, entry->name_size), entry->layout, states[entry->state]);
+    printf("%s\t%s\t%s", cli_server_encode(name, entry->name, entry->name_size), entry->layout,
+           states[entry->state]);
     print_count(entry->expect);
     if (entry->fpr > 0)
         printf("\t%.15g", entry->fpr);
@@ -54,7 +40,8 @@ static tamis_status print_line(void *context, const tamis_redis_entry *entry, ta
         printf("\t%" PRId64, (entry->expires_ms + 999) / 1000);
     else
         fputs("\t-", stdout);
-    printf("\t%s\n", entry->target != NULL ? encode(name, entry->target, entry->target_size) : "-");
+    printf("\t%s\n",
+           entry->target != NULL ? cli_server_encode(name, entry->target, entry->target_size) : "-");
     return TAMIS_OK;
 }
 
@@ -67,10 +54,10 @@ static void put_count(json_t *object, const char *name, uint64_t number) {
 
 static tamis_status print_json(void *context, const tamis_redis_entry *entry, tamis_error *err) {
     json_t *object = json_object();
-    char name[NAME];
+    char name[CLI_SERVER_NAME];
 
     (void)context;
-    cli_file_json_text(object, "name", encode(name, entry->name, entry->name_size));
+    cli_file_json_text(object, "name", cli_server_encode(name, entry->name, entry->name_size));
     cli_json_text(object, "layout", entry->layout);
     cli_json_text(object, "state", states[entry->state]);
     put_count(object, "expect", entry->expect);
@@ -86,7 +73,7 @@ static tamis_status print_json(void *context, const tamis_redis_entry *entry, ta
     else
         cli_json_null(object, "expires");
     if (entry->target != NULL)
-        cli_file_json_text(object, "target", encode(name, entry->target, entry->target_size));
+        cli_file_json_text(object, "target", cli_server_encode(name, entry->target, entry->target_size));
     else
         cli_json_null(object, "target");
     if (cli_json_write(object, MEMBERS, stdout, 0))

@@ -123,6 +123,32 @@ static void sizes_know_both_units(void **state) {
     expect_refusal(cli_number_size, "1e30", CLI_NUMBER_TOO_LARGE);
 }
 
+static void times_are_milliseconds(void **state) {
+    static const struct {
+        const char *text;
+        uint64_t value;
+    } good[] = {{"0s", 0},
+                {"500ms", 500},
+                {"2s", 2000},
+                {"10m", 600000},
+                {"6h", 21600000},
+                {"1d", 86400000},
+                {"1.5h", 5400000},
+                {"1.5ms", 1},
+                {"007s", 7000},
+                {"1e3ms", 1000},
+                {"18446744073709551615ms", UINT64_MAX}};
+    static const char *const bad[] = {"",    "10",  "s",   "1w", "-1s", "+1s",
+                                      " 1s", "1s ", "1 s", "1S", "1sm", "never"};
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        expect_number(cli_number_time, good[i].text, good[i].value);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        expect_refusal(cli_number_time, bad[i], CLI_NUMBER_MALFORMED);
+    expect_refusal(cli_number_time, "18446744073709551616ms", CLI_NUMBER_TOO_LARGE);
+    expect_refusal(cli_number_time, "213503982335d", CLI_NUMBER_TOO_LARGE);
+}
+
 static void seeds_use_all_bits(void **state) {
     (void)state;
     expect_number(cli_number_seed, "0", 0);
@@ -210,9 +236,13 @@ static void sentences_name_value_and_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_exact),      cmocka_unit_test(counts_are_refused),
-        cmocka_unit_test(sizes_know_both_units), cmocka_unit_test(seeds_use_all_bits),
-        cmocka_unit_test(rates_are_doubles),     cmocka_unit_test(sentences_name_value_and_bounds),
+        cmocka_unit_test(counts_are_exact),
+        cmocka_unit_test(counts_are_refused),
+        cmocka_unit_test(sizes_know_both_units),
+        cmocka_unit_test(times_are_milliseconds),
+        cmocka_unit_test(seeds_use_all_bits),
+        cmocka_unit_test(rates_are_doubles),
+        cmocka_unit_test(sentences_name_value_and_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 /* The command is no library: what is tested of it is compiled in. */
 #include "cli/cli_error.c"
 #include "cli/cli_key.c"
+#include "cli/cli_text.c"
 #include "cli/cli_typed.c"
 
 enum { MANY = 5000, LOG = 200000 };

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 /* The command is no library: what is tested of it is compiled in. */
+#include "cli/cli_error.c"
 #include "cli/gen_record.c"
 #include "cli/plan_chance.c"
 #include "cli/plan_trial.c"

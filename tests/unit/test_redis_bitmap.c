@@ -95,12 +95,13 @@ static void what_is_no_bit_changes_nothing(void **state) {
     FAILS(tamis_redis_bitmap_set(bitmap, offsets, (uint8_t[]){2}, 1, bits, &done, &err), TAMIS_E_INVALID,
           "value 2 of offset 3");
     FAILS(tamis_redis_bitmap_pos(bitmap, 2, NULL, &(int64_t){0}, &err), TAMIS_E_INVALID, "bit 2");
-    FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_BITMAP_AND, NULL, 0, &size, &err), TAMIS_E_INVALID,
+    FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_AND, NULL, 0, &size, &err), TAMIS_E_INVALID,
           "0 sources");
-    FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_BITMAP_NOT, (const char *[]){"a", "b"}, 2, &size, &err),
+    FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_NOT, (const char *[]){"a", "b"}, 2, &size, &err),
           TAMIS_E_INVALID, "2 sources");
-    FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_BITMAP_OR, (const char *[]){"a", "b?x=y"}, 2, &size, &err),
-          TAMIS_E_INVALID, "parameter 'x'");
+    FAILS(
+        tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_OR, (const char *[]){"a", "b?x=y"}, 2, &size, &err),
+        TAMIS_E_INVALID, "parameter 'x'");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     FAILS(tamis_redis_bitmap_open(&none, redis, "", NULL, &err), TAMIS_E_INVALID, "names no key");
     FAILS(tamis_redis_bitmap_open(&none, NULL, server.uri, NULL, &err), TAMIS_E_INVALID, "names no key");
@@ -111,7 +112,7 @@ static void what_is_no_bit_changes_nothing(void **state) {
     FAILS(tamis_redis_bitmap_get(bitmap, offsets, 1, bits, NULL, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
     FAILS(tamis_redis_bitmap_count(bitmap, NULL, &size, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
     FAILS(tamis_redis_bitmap_pos(bitmap, 1, NULL, &(int64_t){0}, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
-    FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_BITMAP_XOR, (const char *[]){"k"}, 1, &size, &err),
+    FAILS(tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_XOR, (const char *[]){"k"}, 1, &size, &err),
           TAMIS_E_MISMATCH, "WRONGTYPE");
     tamis_redis_bitmap_close(bitmap);
 }
@@ -141,8 +142,8 @@ static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, 
     const bool reached = proxy_harmed(between) > 0;
     assert_int_equal(done, FEW);
     for (size_t i = 0; i < FEW; i++) {
-        unknown += old[i] == TAMIS_BIT_UNKNOWN;
-        if (old[i] != TAMIS_BIT_UNKNOWN && old[i] != want[i])
+        unknown += old[i] == TAMIS_REDIS_BIT_UNKNOWN;
+        if (old[i] != TAMIS_REDIS_BIT_UNKNOWN && old[i] != want[i])
             fail_msg("way %d, byte %" PRIu64 ": bit %zu was %d", (int)way, at, i, old[i]);
     }
     assert_true(reached || unknown == 0);
@@ -174,8 +175,8 @@ static void a_connection_may_end_at_every_byte(void **state) {
         for (uint64_t at = 0, reached = 1; reached; at += test_scale(1, 7, 3)) {
             redis_server_ask(&server, "SET cut 123");
             proxy_arm(between, (proxy_way)way, PROXY_CUT, at);
-            OK(tamis_redis_bitmap_op(harmed, TAMIS_BITMAP_XOR, (const char *[]){"cut", "other"}, 2, NULL,
-                                     &err));
+            OK(tamis_redis_bitmap_op(harmed, TAMIS_REDIS_BITMAP_XOR, (const char *[]){"cut", "other"}, 2,
+                                     NULL, &err));
             reached = proxy_harmed(between);
             assert_string_equal(redis_server_ask(&server, "GET cut"), "PPP");
         }
@@ -236,14 +237,14 @@ static void who_may_not_is_told_what_to_grant(void **state) {
 
 /* All that can be done with one, until something fails. */
 static tamis_status do_all(tamis_redis_bitmap *bitmap) {
-    const tamis_bitmap_range range = {sizeof range, TAMIS_BITMAP_BITS, -21, -2, false};
+    const tamis_redis_bitmap_range range = {sizeof range, TAMIS_REDIS_BITMAP_BITS, -21, -2, false};
     uint8_t bit;
     uint64_t count;
     int64_t offset;
-    tamis_status status =
-        tamis_redis_bitmap_op(bitmap, TAMIS_BITMAP_NOT, (const char *[]){"b"}, 1, NULL, &err); /* by pieces */
+    tamis_status status = tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_NOT, (const char *[]){"b"}, 1,
+                                                NULL, &err); /* by pieces */
     if (status == TAMIS_OK)
-        status = tamis_redis_bitmap_op(bitmap, TAMIS_BITMAP_OR, (const char *[]){"a"}, 1, NULL, &err);
+        status = tamis_redis_bitmap_op(bitmap, TAMIS_REDIS_BITMAP_OR, (const char *[]){"a"}, 1, NULL, &err);
     if (status == TAMIS_OK)
         status = tamis_redis_bitmap_set(bitmap, &(uint64_t){7}, &(uint8_t){0}, 1, &bit, NULL, &err);
     if (status == TAMIS_OK)

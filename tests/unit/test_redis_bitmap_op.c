@@ -21,19 +21,19 @@ static int tear_down(void **state) {
 
 enum { SOURCES = 4 };
 
-static void model_op(model *to, tamis_bitmap_op op, const model *from, size_t count) {
+static void model_op(model *to, tamis_redis_bitmap_operation op, const model *from, size_t count) {
     model made = {0};
     for (size_t i = 0; i < count; i++)
         made.size = from[i].size > made.size ? from[i].size : made.size;
     for (size_t at = 0; at < made.size; at++)
         for (size_t i = 0; i < count; i++) {
             const uint8_t byte = at < from[i].size ? from[i].bytes[at] : 0;
-            if (op == TAMIS_BITMAP_NOT)
+            if (op == TAMIS_REDIS_BITMAP_NOT)
                 made.bytes[at] = (uint8_t)~byte;
-            else if (i == 0 || op == TAMIS_BITMAP_OR)
+            else if (i == 0 || op == TAMIS_REDIS_BITMAP_OR)
                 made.bytes[at] |= byte;
             else
-                made.bytes[at] = op == TAMIS_BITMAP_XOR ? made.bytes[at] ^ byte : made.bytes[at] & byte;
+                made.bytes[at] = op == TAMIS_REDIS_BITMAP_XOR ? made.bytes[at] ^ byte : made.bytes[at] & byte;
         }
     *to = made;
 }
@@ -50,9 +50,9 @@ static void combine_at(const redis_server *at, const redis_server *elsewhere, ui
         sources[2] = third;
     }
     for (int n = 0; n < 4 * 6; n++) {
-        const tamis_bitmap_op op = (tamis_bitmap_op)(n % 4);
-        const size_t count = op == TAMIS_BITMAP_NOT ? 1 : 1 + test_below(seed, SOURCES);
-        const size_t first = op == TAMIS_BITMAP_NOT ? test_below(seed, SOURCES) : 0;
+        const tamis_redis_bitmap_operation op = (tamis_redis_bitmap_operation)(n % 4);
+        const size_t count = op == TAMIS_REDIS_BITMAP_NOT ? 1 : 1 + test_below(seed, SOURCES);
+        const size_t first = op == TAMIS_REDIS_BITMAP_NOT ? test_below(seed, SOURCES) : 0;
         const bool in_place = n % 3 == 0;
         uint64_t size = 77;
         for (size_t i = 0; i < SOURCES; i++) {
@@ -100,11 +100,11 @@ static void a_uri_may_name_the_same_server(void **state) {
     redis_server_ask(&server, "SET a abc");
     redis_server_ask(&server, "CONFIG RESETSTAT");
     tamis_redis_bitmap *target = open_bitmap("b");
-    OK(tamis_redis_bitmap_op(target, TAMIS_BITMAP_OR, (const char *[]){source, "a"}, 2, NULL, &err));
+    OK(tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_OR, (const char *[]){source, "a"}, 2, NULL, &err));
     assert_string_equal(redis_server_ask(&server, "GET b"), "abc");
     assert_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_getrange"));
     snprintf(source, sizeof source, "%s/1/a", server.uri); /* another database */
-    OK(tamis_redis_bitmap_op(target, TAMIS_BITMAP_OR, (const char *[]){source, "a"}, 2, NULL, &err));
+    OK(tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_OR, (const char *[]){source, "a"}, 2, NULL, &err));
     assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_getrange"));
     tamis_redis_bitmap_close(target);
 }
@@ -126,7 +126,7 @@ static void shards_are_combined(void **state) {
     assert_in_range(redis_server_number(&server, "DBSIZE"), 1, 5);
     for (size_t first = 0; first < 6; first++) {
         tamis_redis_bitmap *target = open_uri(uri, "target");
-        OK(tamis_redis_bitmap_op(target, TAMIS_BITMAP_OR, names + first, 6 - first, &size, &err));
+        OK(tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_OR, names + first, 6 - first, &size, &err));
         OK(tamis_redis_bitmap_count(target, NULL, &count, &err));
         assert_int_equal(size, 98);
         assert_int_equal(count, 7 - first);
@@ -148,7 +148,8 @@ static void long_bitmaps_are_combined(void **state) {
     redis_server_ask(&forbidding, "SET long %b", bytes, size);
     redis_server_ask(&forbidding, "SETRANGE other %d x", 3 << 20);
     tamis_redis_bitmap *target = open_uri(forbidding.uri, "made");
-    OK(tamis_redis_bitmap_op(target, TAMIS_BITMAP_XOR, (const char *[]){"long", "other"}, 2, &made, &err));
+    OK(tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_XOR, (const char *[]){"long", "other"}, 2, &made,
+                             &err));
     assert_int_equal(made, size);
     bytes[3 << 20] ^= 'x';
     redis_server_bytes(&forbidding, &got, "GET made");

@@ -6,8 +6,8 @@
 #include "support/redis_bitmaps.h"
 
 /* As Redis reads a range; false: it is empty. Both are bits then. */
-static bool read_range(const model *it, const tamis_bitmap_range *range, int64_t *from, int64_t *to) {
-    const int64_t unit = range->unit == TAMIS_BITMAP_BITS ? 1 : 8, total = (int64_t)it->size * 8 / unit;
+static bool read_range(const model *it, const tamis_redis_bitmap_range *range, int64_t *from, int64_t *to) {
+    const int64_t unit = range->unit == TAMIS_REDIS_BITMAP_BITS ? 1 : 8, total = (int64_t)it->size * 8 / unit;
     int64_t last = range->is_open ? total - 1 : range->to;
     *from = range->from < 0 ? range->from + total : range->from;
     last = last < 0 ? last + total : last;
@@ -21,7 +21,7 @@ static bool read_range(const model *it, const tamis_bitmap_range *range, int64_t
     return true;
 }
 
-static uint64_t model_count(const model *it, const tamis_bitmap_range *range) {
+static uint64_t model_count(const model *it, const tamis_redis_bitmap_range *range) {
     int64_t from, to;
     uint64_t count = 0;
     if (!range->is_open && range->from < 0 && range->to < 0 && range->from > range->to)
@@ -33,7 +33,7 @@ static uint64_t model_count(const model *it, const tamis_bitmap_range *range) {
     return count;
 }
 
-static int64_t model_pos(const model *it, unsigned bit, const tamis_bitmap_range *range) {
+static int64_t model_pos(const model *it, unsigned bit, const tamis_redis_bitmap_range *range) {
     int64_t from, to;
     if (it->size == 0)
         return bit ? -1 : 0;
@@ -63,8 +63,8 @@ static int64_t some_place(int64_t total, int64_t cut, uint64_t *seed) {
 }
 
 /* Of a server that knows ranges of bits itself. */
-static void check_server(const model *it, const tamis_bitmap_range *range) {
-    const char *unit = range->unit == TAMIS_BITMAP_BITS ? "BIT" : "BYTE";
+static void check_server(const model *it, const tamis_redis_bitmap_range *range) {
+    const char *unit = range->unit == TAMIS_REDIS_BITMAP_BITS ? "BIT" : "BYTE";
     if (range->is_open)
         return;
     assert_int_equal(redis_server_number(&server, "BITCOUNT r %lld %lld %s", (long long)range->from,
@@ -76,7 +76,8 @@ static void check_server(const model *it, const tamis_bitmap_range *range) {
                          model_pos(it, bit, range));
 }
 
-static void check_range(const tamis_redis_bitmap *bitmap, const model *it, const tamis_bitmap_range *range) {
+static void check_range(const tamis_redis_bitmap *bitmap, const model *it,
+                        const tamis_redis_bitmap_range *range) {
     uint64_t count = 0;
     int64_t offset = 0;
     OK(tamis_redis_bitmap_count(bitmap, range, &count, &err));
@@ -112,10 +113,10 @@ static void ranges_are_those_of_a_model(void **state) {
             fill(&it, sizes[i], kind, &seed);
             put_there(&server, "r", &it);
             for (uint64_t n = test_scale(200, 40, 100); n > 0; n--) {
-                tamis_bitmap_range range = TAMIS_BITMAP_RANGE_INIT;
+                tamis_redis_bitmap_range range = TAMIS_REDIS_BITMAP_RANGE_INIT;
                 const bool bits = test_below(&seed, 4) > 0;
                 const int64_t total = (int64_t)sizes[i] * (bits ? 8 : 1), cut = 4096 * (bits ? 8 : 1);
-                range.unit = bits ? TAMIS_BITMAP_BITS : TAMIS_BITMAP_BYTES;
+                range.unit = bits ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
                 range.from = some_place(total, cut, &seed);
                 range.to = some_place(total, range.from + cut, &seed);
                 range.is_open = test_below(&seed, 4) == 0;
@@ -136,12 +137,12 @@ static void ranges_are_right_at_every_alignment(void **state) {
     for (int64_t from = 0; from < 20; from += (int64_t)test_scale(1, 3, 1))
         for (int64_t to = from - 1; to < 20; to++)
             for (unsigned inside = 0; inside < 2; inside++) {
-                tamis_bitmap_range range = TAMIS_BITMAP_RANGE_INIT;
+                tamis_redis_bitmap_range range = TAMIS_REDIS_BITMAP_RANGE_INIT;
                 it.size = 0;
                 for (int64_t at = 0; at < 24; at++)
                     set_bit(&it, (uint64_t)at, (at >= from && at <= to) == inside);
                 put_there(&server, "r", &it);
-                range.unit = TAMIS_BITMAP_BITS;
+                range.unit = TAMIS_REDIS_BITMAP_BITS;
                 range.is_open = false;
                 range.from = from;
                 range.to = to < 0 ? 0 : to;
@@ -163,14 +164,14 @@ static void nothing_before_a_range_is_found(void **state) {
         for (int64_t size = first + 4094; size < first + 4099; size++)
             for (int kind = 0; kind < 4; kind++) {
                 const unsigned rest = kind % 2 ? 0xff : 0;
-                tamis_bitmap_range range = TAMIS_BITMAP_RANGE_INIT;
+                tamis_redis_bitmap_range range = TAMIS_REDIS_BITMAP_RANGE_INIT;
                 it.size = (size_t)size;
                 memset(it.bytes, (int)rest, it.size);
                 it.bytes[first] ^= 0x80;
                 if (kind > 1)
                     it.bytes[size - 1] ^= 1;
                 put_there(&server, "r", &it);
-                range.unit = TAMIS_BITMAP_BITS;
+                range.unit = TAMIS_REDIS_BITMAP_BITS;
                 range.from = 8 * first + 1;
                 check_range(bitmap, &it, &range);
                 range.is_open = false;
@@ -190,7 +191,7 @@ static void no_range_is_all(void **state) {
     fill(&it, 999, 2, &seed);
     put_there(&server, "r", &it);
     OK(tamis_redis_bitmap_count(bitmap, NULL, &count, &err));
-    assert_int_equal(count, model_count(&it, &(tamis_bitmap_range)TAMIS_BITMAP_RANGE_INIT));
+    assert_int_equal(count, model_count(&it, &(tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT));
     fill(&it, 999, 1, &seed);
     put_there(&server, "r", &it);
     OK(tamis_redis_bitmap_pos(bitmap, 0, NULL, &offset, &err));

@@ -223,8 +223,9 @@ static void combines_bitmaps(void **state) {
         redis_server_ask(owner, "CONFIG RESETSTAT");
         if (tamis_redis_bitmap_set(one, offsets, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
             tamis_redis_bitmap_set(other, offsets + 1, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
-            tamis_redis_bitmap_op(target, TAMIS_BITMAP_XOR, (const char *[]){cases[n].one, cases[n].other}, 2,
-                                  &size, &err) != TAMIS_OK ||
+            tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_XOR,
+                                  (const char *[]){cases[n].one, cases[n].other}, 2, &size,
+                                  &err) != TAMIS_OK ||
             tamis_redis_bitmap_get(target, offsets, 4, bits, NULL, &err) != TAMIS_OK)
             fail_msg("%s", err.text);
         assert_int_equal(size, 2501);

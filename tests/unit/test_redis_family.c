@@ -48,7 +48,7 @@ static void add(tamis_redis_family *family, size_t count) {
     assert_int_equal(done, count);
 }
 
-static void ask(const tamis_redis_family *family, size_t count) {
+static void ask(tamis_redis_family *family, size_t count) {
     size_t done = 0;
     OK(tamis_redis_family_contains_many(family, pairs, count, answers, &done, &err));
     assert_int_equal(done, count);

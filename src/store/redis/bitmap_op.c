@@ -16,7 +16,7 @@ typedef struct combining {
     const tamis_redis_bitmap *target;
     tamis_redis_bitmap **sources;
     size_t count;
-    tamis_bitmap_op op;
+    tamis_redis_bitmap_operation op;
 } combining;
 
 /* ---- one command that changes the target ---- */
@@ -94,8 +94,8 @@ static bool can_ask(const combining *all) {
         const tamis_key source = key_of(all->sources[i]);
         if (!is_beside(all->target, all->sources[i]))
             return false;
-        if ((all->op == TAMIS_BITMAP_XOR || all->op == TAMIS_BITMAP_NOT) && source.size == target.size &&
-            memcmp(source.data, target.data, target.size) == 0)
+        if ((all->op == TAMIS_REDIS_BITMAP_XOR || all->op == TAMIS_REDIS_BITMAP_NOT) &&
+            source.size == target.size && memcmp(source.data, target.data, target.size) == 0)
             return false;
     }
     return true;
@@ -126,13 +126,14 @@ static tamis_status ask(const combining *all, uint64_t *size, tamis_error *err) 
 /* ---- here ---- */
 
 /* `size` bytes of a source, 0 where it ends before; the result has what came of those before it. */
-static void combine(tamis_bitmap_op op, bool is_first, uint8_t *result, const uint8_t *bytes, size_t size) {
+static void combine(tamis_redis_bitmap_operation op, bool is_first, uint8_t *result, const uint8_t *bytes,
+                    size_t size) {
     for (size_t i = 0; i < size; i++) {
-        if (op == TAMIS_BITMAP_NOT)
+        if (op == TAMIS_REDIS_BITMAP_NOT)
             result[i] = (uint8_t)~bytes[i];
-        else if (is_first || op == TAMIS_BITMAP_OR)
+        else if (is_first || op == TAMIS_REDIS_BITMAP_OR)
             result[i] |= bytes[i];
-        else if (op == TAMIS_BITMAP_XOR)
+        else if (op == TAMIS_REDIS_BITMAP_XOR)
             result[i] ^= bytes[i];
         else
             result[i] &= bytes[i];
@@ -209,15 +210,15 @@ static tamis_status open_source(tamis_redis_bitmap **source, const tamis_redis_b
                                    &target->allocator, err);
 }
 
-static tamis_status check(const tamis_redis_bitmap *target, tamis_bitmap_op op, size_t count,
+static tamis_status check(const tamis_redis_bitmap *target, tamis_redis_bitmap_operation op, size_t count,
                           tamis_error *err) {
-    if (op > TAMIS_BITMAP_NOT)
+    if (op > TAMIS_REDIS_BITMAP_NOT)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%s: operation %d is not known; give one of tamis_bitmap_op", target->uri->shown,
-                           (int)op);
-    if (count == 0 || (op == TAMIS_BITMAP_NOT && count > 1))
+                           "%s: operation %d is not known; give one of tamis_redis_bitmap_operation",
+                           target->uri->shown, (int)op);
+    if (count == 0 || (op == TAMIS_REDIS_BITMAP_NOT && count > 1))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: %zu sources; give %s", target->uri->shown, count,
-                           op == TAMIS_BITMAP_NOT ? "one to not" : "one or more");
+                           op == TAMIS_REDIS_BITMAP_NOT ? "one to not" : "one or more");
     return TAMIS_OK;
 }
 
@@ -230,8 +231,9 @@ static tamis_status combine_all(const combining *all, uint64_t *size, tamis_erro
     return status == TAMIS_E_REFUSED && tamis__now_ns() < end ? by_pieces(all, size, err) : status;
 }
 
-tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_bitmap_op op, const char *const *sources,
-                                   size_t count, uint64_t *size, tamis_error *err) {
+tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitmap_operation op,
+                                   const char *const *sources, size_t count, uint64_t *size,
+                                   tamis_error *err) {
     const tamis_allocator *allocator = &target->allocator;
     combining all = {target, NULL, count, op};
     uint64_t bytes = 0;

@@ -20,9 +20,10 @@
 enum { SOME = 4096 /* bytes */ };
 
 /* With the defaults where none is given. */
-static tamis_status take_range(tamis_bitmap_range *range, const tamis_bitmap_range *given, tamis_error *err) {
-    *range = (tamis_bitmap_range)TAMIS_BITMAP_RANGE_INIT;
-    return tamis__take_options(range, sizeof *range, given, "TAMIS_BITMAP_RANGE_INIT", err);
+static tamis_status take_range(tamis_redis_bitmap_range *range, const tamis_redis_bitmap_range *given,
+                               tamis_error *err) {
+    *range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
+    return tamis__take_options(range, sizeof *range, given, "TAMIS_REDIS_BITMAP_RANGE_INIT", err);
 }
 
 static int64_t from_end(int64_t place, int64_t length) {
@@ -32,7 +33,8 @@ static int64_t from_end(int64_t place, int64_t length) {
 }
 
 /* Makes both ends of a range of bits count from the begin. */
-static tamis_status settle(const tamis_redis_bitmap *bitmap, tamis_bitmap_range *range, tamis_error *err) {
+static tamis_status settle(const tamis_redis_bitmap *bitmap, tamis_redis_bitmap_range *range,
+                           tamis_error *err) {
     tamis__bitmap_query length = {.command = "STRLEN"};
     if (range->is_open)
         range->to = INT64_MAX;
@@ -106,15 +108,15 @@ static tamis_status count_bits(const tamis_redis_bitmap *bitmap, int64_t from, i
     return TAMIS_OK;
 }
 
-tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const tamis_bitmap_range *given,
+tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const tamis_redis_bitmap_range *given,
                                       uint64_t *count, tamis_error *err) {
-    tamis_bitmap_range range;
+    tamis_redis_bitmap_range range;
     tamis_status status = take_range(&range, given, err);
     if (status != TAMIS_OK)
         return status;
     /* Before what lies outside is cut off, as a Redis does. */
     const bool is_none = !range.is_open && range.from < 0 && range.to < 0 && range.from > range.to;
-    if (range.unit == TAMIS_BITMAP_BYTES)
+    if (range.unit == TAMIS_REDIS_BITMAP_BYTES)
         return count_bytes(bitmap, range.from, range.is_open ? -1 : range.to, count, err);
     status = settle(bitmap, &range, err);
     if (status != TAMIS_OK)
@@ -141,7 +143,7 @@ static tamis__bitmap_query search(unsigned bit, int64_t from, int64_t to, bool i
 }
 
 static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
-                                const tamis_bitmap_range *range, int64_t *offset, tamis_error *err) {
+                                const tamis_redis_bitmap_range *range, int64_t *offset, tamis_error *err) {
     const int64_t from = range->from, to = range->to, first = from / 8, behind = first + SOME, last = to / 8;
     const bool goes_on = range->is_open && bit == 0;
     const size_t count = from % 8 == 0 ? 1 : last < behind ? 2 : 3;
@@ -178,17 +180,18 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
 }
 
 tamis_status tamis_redis_bitmap_pos(const tamis_redis_bitmap *bitmap, unsigned bit,
-                                    const tamis_bitmap_range *given, int64_t *offset, tamis_error *err) {
-    tamis_bitmap_range range;
+                                    const tamis_redis_bitmap_range *given, int64_t *offset,
+                                    tamis_error *err) {
+    tamis_redis_bitmap_range range;
     tamis_status status = take_range(&range, given, err);
     if (status == TAMIS_OK && bit > 1)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: bit %u is searched for; give 0 or 1",
                            bitmap->uri->shown, bit);
-    if (status == TAMIS_OK && range.unit == TAMIS_BITMAP_BITS)
+    if (status == TAMIS_OK && range.unit == TAMIS_REDIS_BITMAP_BITS)
         status = settle(bitmap, &range, err);
     if (status != TAMIS_OK)
         return status;
-    if (range.unit == TAMIS_BITMAP_BITS)
+    if (range.unit == TAMIS_REDIS_BITMAP_BITS)
         return search_bits(bitmap, bit, &range, offset, err);
     tamis__bitmap_query query = search(bit, range.from, range.to, range.is_open);
     status = tamis__bitmap_ask(bitmap, &query, 1, err);

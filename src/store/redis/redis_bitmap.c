@@ -116,7 +116,7 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
             return tamis__bitmap_strange(all->bitmap, err);
         all->bits[at] = (uint8_t)bit->integer;
         if (all->sets && resent && (all->is_mixed || all->bits[at] == value_of(all, at)))
-            all->bits[at] = TAMIS_BIT_UNKNOWN; /* perhaps it is its own doing */
+            all->bits[at] = TAMIS_REDIS_BIT_UNKNOWN; /* perhaps it is its own doing */
     }
     all->answered[i] = true;
     return TAMIS_OK;
@@ -171,7 +171,7 @@ static tamis_status check_offsets(const tamis_redis_bitmap *bitmap, const uint64
     if (done)
         *done = 0;
     for (size_t i = 0; i < count; i++)
-        if (offsets[i] >= TAMIS_BITMAP_BITS_MAX)
+        if (offsets[i] >= TAMIS_REDIS_BITMAP_BITS_MAX)
             return tamis__fail(err, TAMIS_E_RANGE, 0,
                                "%s: offset %" PRIu64
                                " is past 4294967295, the last bit (of 2^32) that a Redis "

@@ -237,12 +237,11 @@ tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis
 }
 
 /* One thread at a time has the handle, so a question may use its room. */
-tamis_status tamis_redis_family_contains_many(const tamis_redis_family *family, const tamis_redis_pair *pairs,
+tamis_status tamis_redis_family_contains_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                               size_t count, tamis_answer *answers, size_t *done,
                                               tamis_error *err) {
     size_t answered;
-    tamis_status status =
-        ask((tamis_redis_family *)(uintptr_t)family, pairs, count, false, answers, &answered, err);
+    tamis_status status = ask(family, pairs, count, false, answers, &answered, err);
     if (done)
         *done = answered;
     return status;

@@ -41,8 +41,8 @@ typedef struct tamis__touched {
 typedef struct tamis__layout {
     const char *name;
     bool has_blocks;
-    bool
-        has_servers; /* several that know nothing of each other: it chooses one for each element; else Redis keys do */
+    /* Several that know nothing of each other: it chooses one for each element; else Redis keys do. */
+    bool has_servers;
     /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks
      * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and at->seed. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);

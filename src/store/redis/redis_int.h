@@ -197,8 +197,8 @@ typedef struct tamis__exchange {
     /* Rising: commands that, with those behind them, have to come after all before them (0: none). Where one server has
      * all they are in the same pipeline, see `redone`; else they are asked when all before them are answered. */
     size_t barriers[2];
-    bool *
-        denied; /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
+    /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
+    bool *denied;
 } tamis__exchange;
 
 /* *redone (may be NULL): a command was asked twice, so that those from a barrier on may have been carried out before

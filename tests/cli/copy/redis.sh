@@ -19,6 +19,10 @@ tamis copy --format bitmap -o bits "$redis_uri/seen?$java"
 wc -c < bits
 tamis copy --format bitmap -o "$redis_uri/fourth?$java" bits
 tamis check "$redis_uri/fourth?$java" keys | wc -l
+cat bits | tamis copy --format bitmap -o "$redis_uri/fifth?$java" /dev/stdin
+tamis copy --format bitmap -o again "$redis_uri/fifth?$java"
+cmp again bits && echo "from a pipe: the same"
+tamis redis drop "$redis_uri/fifth?$java"
 for layout in "php1&bits=20011&probes=4" "php2&bits=20011&probes=4" "php3&bits=20011&probes=4" \
     "redisson&expect=1000&fpr=0.01"; do
     tamis build -o "$redis_uri/p?layout=$layout" keys

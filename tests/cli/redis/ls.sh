@@ -26,6 +26,8 @@ tamis redis ls "$redis_uri/t*" | shown
 tamis redis ls --json "$redis_uri/t*" | shown
 tamis redis ls --json "$redis_uri/user*" | shown
 tamis redis ls "$redis_uri/1/"
+# A name with a brace is that filter again, and no family.
+tamis check "$redis_uri/$(tamis redis ls "$redis_uri/r%7B*" | cut -f 1)?layout=redisson" <(echo 7)
 tamis redis drop "$redis_uri/left"
 tamis redis ls "$redis_uri/left"
 redis_ask acl setuser clerk on '>secret' '~*' '+@all' '-scan' > none
