@@ -106,7 +106,7 @@ static void check_map(tamis_redis *redis) {
     check(map && map->slot_count == redis->slot_count);
     for (size_t i = 0; i < map->slot_count; i++) {
         const tamis__node *node = map->of[i], *known = redis->nodes;
-        if (node == before)
+        if (!node || node == before)
             continue;
         while (known && known != node)
             known = known->next;

@@ -47,11 +47,16 @@ static void password_is_hidden(const tamis__redis_uri *uri, const char *text) {
 }
 
 static void take_parameters(tamis__redis_uri *uri) {
+    static const char name[] = "none that was read"; /* names that are asked for are our own */
+    tamis_error unused = TAMIS_ERROR_INIT;
+    tamis_status used = tamis__redis_uri_check_used(uri, &unused);
+    if (used != TAMIS_OK)
+        check_failed(used, TAMIS_E_INVALID, &unused);
     for (size_t i = 0; i < uri->parameter_count; i++) {
-        const char *name = uri->parameters[i].name;
         tamis_error err = TAMIS_ERROR_INIT;
         uint64_t count = 5, ms = 0;
         double rate = 0.5;
+        uri->parameters[i].name = name;
         tamis_status status = tamis__redis_uri_count(uri, name, 2, 1 << 20, &count, &err);
         if (status != TAMIS_OK)
             check_failed(status, TAMIS_E_INVALID, &err);
@@ -64,6 +69,7 @@ static void take_parameters(tamis__redis_uri *uri) {
         if (status != TAMIS_OK)
             check_failed(status, TAMIS_E_INVALID, &err);
         check(ms <= UINT64_C(1) << 50);
+        uri->parameters[i].name = "";
     }
     check(tamis__redis_uri_check_used(uri, NULL) == TAMIS_OK);
 }

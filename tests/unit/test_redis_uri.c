@@ -293,6 +293,22 @@ static void a_parameter_that_nobody_knows_is_named(void **state) {
     assert_null(strstr(err.text, "hush"));
 }
 
+/* Whatever bytes a value has. */
+static void a_value_leaves_the_sentence_on_one_line(void **state) {
+    uint64_t count = 1;
+    double rate = 0.5;
+    (void)state;
+    parse("redis://h/n?a=x%0Ay&b\n=1");
+    assert_int_equal(tamis__redis_uri_count(&uri, "a", 1, 10, &count, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'x?y'"));
+    assert_int_equal(tamis__redis_uri_rate(&uri, "a", &rate, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'x?y'"));
+    assert_int_equal(tamis__redis_uri_time(&uri, "a", &count, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'x?y'"));
+    assert_int_equal(tamis__redis_uri_check_used(&uri, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'b?'"));
+}
+
 static void without_memory_it_says_so(void **state) {
     (void)state;
     memory.fail_at = 1;
@@ -315,6 +331,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(values_are_checked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(counts_have_units, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_parameter_that_nobody_knows_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_value_leaves_the_sentence_on_one_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_memory_it_says_so, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "store/redis/redis_decimal.h"
+#include "store/trouble.h"
 
 enum { PORT = 6379, SENTINEL_PORT = 26379, ZOOKEEPER_PORT = 2181, DB_MAX = 65535 };
 
@@ -355,7 +356,7 @@ tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_erro
             return tamis__fail(err, TAMIS_E_INVALID, 0,
                                "%s: parameter '%.40s' is not known, or not for this layout; see "
                                "docs/REDIS-LAYOUT.md",
-                               uri->shown, uri->parameters[i].name);
+                               uri->shown, tamis__show(uri->parameters[i].name).text);
     return TAMIS_OK;
 }
 
@@ -402,7 +403,7 @@ tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uin
     if (!read_scaled(value, most, &number) || number < least)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is '%.40s'; give a whole number from %" PRIu64 " to %" PRIu64,
-                           uri->shown, name, value, least, most);
+                           uri->shown, name, tamis__show(value).text, least, most);
     *out = number;
     return TAMIS_OK;
 }
@@ -420,7 +421,7 @@ tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, doub
     if (end == value || *end || !(rate > 0 && rate < 1) || *value < '.' || *value > '9')
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is '%.40s'; give a rate between 0 and 1, as 0.03, or as 3%%25",
-                           uri->shown, name, value);
+                           uri->shown, name, tamis__show(value).text);
     *out = rate;
     return TAMIS_OK;
 }
@@ -451,5 +452,5 @@ tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint
     }
     return tamis__fail(err, TAMIS_E_INVALID, 0,
                        "%s: parameter %s is '%.40s'; give a time as 500ms, 2s, 10m, 6h or 1d", uri->shown,
-                       name, value);
+                       name, tamis__show(value).text);
 }
