@@ -39,15 +39,17 @@ static void show_line(char *to, size_t room, const char *text, size_t size) {
     to[used] = '\0';
 }
 
-/* What stands before the last @ is nobody's business. Where one stands behind a ?, nobody knows what is what. */
+/* What stands before the last @ is nobody's business, and what has one is no scheme. Where one stands behind a ?, nobody
+ * knows what is what. */
 size_t tamis_redis_uri_show(const char *text, char *to, size_t room) {
     const char *rest = strstr(text, "://"), *at = strrchr(text, '@'), *query = strchr(text, '?');
     size_t used = 0;
-    rest = rest ? rest + 3 : text;
+    rest = rest && !memchr(text, '@', (size_t)(rest - text)) ? rest + 3 : text;
     if (room == 0)
         return 0;
     if (at && query && at > query) {
-        snprintf(to, room, "%.*s...", (int)(rest - text), text);
+        show_line(to, room, text, (size_t)(rest - text));
+        strncat(to, "...", room - strlen(to) - 1);
         return strlen(to);
     }
     for (const char *c = text; *c && used + 1 < room; c++) {
