@@ -9,70 +9,18 @@
  *            keys, Poisson distributed, which costs bits: the plan accounts for it (docs/MATH.md).
  */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/system.h"
-#include "filter/filter_int.h"
+#include "filter/bloom_int.h"
 #include "filter/guard.h"
-#include "filter/line_count.h"
 #include "hash/positions.h"
 #include "plan/plan_int.h"
 
 enum {
-    BLOCK_WORDS = 8,
     BATCH = 64,
     POSITIONS = 1024 /* that classic keeps at once: 8 KiB of stack */
 };
-
-typedef struct bloom {
-    uint64_t *words;
-    size_t bytes;  /* whole words */
-    uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
-    uint32_t probes;
-    tamis__span span;      /* of m */
-    bool borrowed;         /* the words are those of an image */
-    uint64_t most_fresh;   /* "fresh" answers after which it is full */
-    uint64_t united_added; /* filter->added after the last union, */
-    double united_false;   /* and the false "seen" of both until then */
-    double (*rate)(double n, double m, double k);
-} bloom;
-
-/* The sum of the rates at 0, 1, ... keys offered, which is the area under the rate's curve (Simpson's rule). */
-static double rate_area(const bloom *b, double offered) {
-    enum { STEPS = 32 };
-    double sum = 0;
-    for (int i = 0; i <= STEPS; i++) {
-        double weight = i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2;
-        sum += weight * b->rate(offered * i / STEPS, (double)b->bits, b->probes);
-    }
-    return sum * offered / (3 * STEPS);
-}
-
-/* Adds of a filter never united that were answered "seen" though fresh, when so many were answered "fresh". Their
- * bits are set too, so the rate follows the number of keys offered, which is that of the added and these: found by
- * repetition, each step of which is off by less than the rate times the one before. */
-static double false_fresh_at(const bloom *b, uint64_t added) {
-    double mistaken = 0, before = -1;
-    for (int step = 0; step < 20 && mistaken - before > 1e-3; step++) {
-        before = mistaken;
-        mistaken = rate_area(b, (double)added + mistaken);
-    }
-    return mistaken;
-}
-
-double tamis__bloom_false_fresh(const tamis_filter *filter) {
-    const bloom *b = filter->body;
-    return b->united_false + false_fresh_at(b, filter->added) - false_fresh_at(b, b->united_added);
-}
-
-/* "Fresh" answers to expect of as many different keys as the filter was made for: some of them are taken for seen.
- * Five standard deviations more, so that those keys themselves are not refused. */
-static uint64_t most_fresh(const bloom *b, uint64_t capacity) {
-    double mistaken = rate_area(b, (double)capacity);
-    double most = ceil((double)capacity - mistaken + 5 * sqrt(mistaken));
-    return most < (double)capacity ? (uint64_t)most : capacity;
-}
 
 /* Some plans are made by hand, to match another program's filter. */
 static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
@@ -100,7 +48,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error
     b->span = tamis__span_of(plan->bits);
     b->probes = plan->probes;
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
-    b->most_fresh = most_fresh(b, plan->capacity);
+    b->most_fresh = tamis__bloom_most_fresh(b, plan->capacity);
     b->bytes = (size_t)((plan->bits + 63) / 64 * 8);
     *made = b;
     return TAMIS_OK;
@@ -200,46 +148,6 @@ uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count) {
     const bloom *b = filter->body;
     *count = b->bytes / 8;
     return b->words;
-}
-
-/* Keys that were answered fresh, by what is set: those offered but for the ones taken for seen. All bits set tell no
- * number; that counts as one bit left. */
-static uint64_t fresh_by_bits(const tamis_filter *filter) {
-    const bloom *b = filter->body;
-    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    filter->ops->estimate(filter, &info);
-    double most = tamis_bloom_cardinality((double)(b->bits - 1), (double)b->bits, b->probes);
-    double offered = fmin(info.cardinality, most);
-    return (uint64_t)fmax(round(offered - rate_area(b, offered)), info.ones > 0);
-}
-
-/*
- * Standard deviation of the number of keys that the bits tell of n. With load x = n k / m it is sqrt(m (e^x - 1 - x)) / k for
- * classic: that of the bits left unset, by their derivative. Blocks of S bits, of which there are B, get L = n / B keys on
- * the mean; a key leaves one bit of its block unset with chance 1 - u, two of them with 1 - v, and so of all bits unset, Z,
- *
- *     Var Z = B S (e^(-L u) + (S - 1) e^(-L v) - S e^(-2 L u) (1 + L u^2)),   dZ/dn = -S u e^(-L u)
- */
-static double estimate_deviation(const tamis_filter *filter, double n) {
-    const double m = (double)filter->plan.bits, k = filter->plan.probes, s = 64 * BLOCK_WORDS;
-    if (filter->plan.kind == TAMIS_KIND_CLASSIC)
-        return sqrt(m * (expm1(n * k / m) - n * k / m)) / k;
-    const double load = n * s / m, u = 1 - pow(1 - 1 / s, k), v = 1 - pow(1 - 2 / s, k);
-    const double one = exp(-load * u), two = exp(-load * v);
-    return sqrt(fmax(m * (one + (s - 1) * two - s * one * one * (1 + load * u * u)), 0)) / (s * u * one);
-}
-
-void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
-    const bloom *b = filter->body;
-    filter->added = added == TAMIS__ADDED_BY_BITS ? fresh_by_bits(filter) : added;
-    filter->saturated = filter->added > b->most_fresh;
-}
-
-void tamis__bloom_filled_about(tamis_filter *filter) {
-    const bloom *b = filter->body;
-    const double off = estimate_deviation(filter, (double)filter->plan.capacity);
-    tamis__bloom_filled(filter, TAMIS__ADDED_BY_BITS);
-    filter->saturated = (double)filter->added > (double)b->most_fresh + 5 * off;
 }
 
 /* "Fresh" answers that may still be given. */
@@ -466,67 +374,6 @@ static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *
     return status;
 }
 
-/* ---- estimates ---- */
-
-static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info) {
-    const bloom *b = filter->body;
-    double m = (double)b->bits, k = b->probes, ones = (double)info->ones;
-    double repeats = tamis__scheme_repeats(filter->plan.scheme, ones / m, m, k);
-    info->fpr_live = fmin(pow(ones / m, k) + repeats, 1);
-    info->cardinality = tamis_bloom_cardinality(ones, m, k);
-}
-
-/* A block is a Bloom filter of its own, so its rate and keys are, and the filter's are their mean and sum.
- * A block whose bits are all set tells no number; it counts as one with one bit left. */
-static void blocked_estimate(const tamis_filter *filter, const tamis__line_counts *counts,
-                             tamis_filter_info *info) {
-    const bloom *b = filter->body;
-    const double m = 64 * BLOCK_WORDS, k = b->probes;
-    double blocks = (double)(b->bits / (64 * BLOCK_WORDS));
-    for (int ones = 1; ones <= 64 * BLOCK_WORDS; ones++) {
-        double some = (double)counts->lines[ones];
-        info->fpr_live += some * pow(ones / m, k) / blocks;
-        info->cardinality += some * tamis_bloom_cardinality(fmin(ones, m - 1), m, k);
-    }
-}
-
-static void estimate_counted(const tamis_filter *filter, const tamis__line_counts *counts,
-                             tamis_filter_info *info) {
-    for (uint64_t ones = 1; ones <= 64 * BLOCK_WORDS; ones++)
-        info->ones += counts->lines[ones] * ones;
-    if (filter->plan.kind == TAMIS_KIND_CLASSIC)
-        classic_estimate(filter, info);
-    else
-        blocked_estimate(filter, counts, info);
-    info->false_fresh = tamis__bloom_false_fresh(filter);
-}
-
-static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
-    const bloom *b = filter->body;
-    tamis__line_counts counts = {{0}};
-    tamis__count_lines(b->words, b->bytes / 8, &counts);
-    estimate_counted(filter, &counts, info);
-}
-
-static void unite(tamis_filter *into, const tamis_filter *from) {
-    bloom *to = into->body;
-    const bloom *other = from->body;
-    double mistaken = tamis__bloom_false_fresh(into) + tamis__bloom_false_fresh(from);
-    tamis__line_counts counts = {{0}};
-    into->kernels->unite(to->words, other->words, to->bytes / 8, &counts);
-    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    estimate_counted(into, &counts, &info);
-    /* Keys in both are counted once: the bits say how many were offered, at most all; less those of them that one
-     * filter would have taken for seen, and at least what either held. */
-    uint64_t most = into->added > from->added ? into->added : from->added;
-    double sum = (double)into->added + (double)from->added;
-    double offered = fmin(info.cardinality, sum + mistaken);
-    into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)most), sum);
-    to->united_added = into->added;
-    to->united_false = mistaken;
-    into->saturated = into->saturated || from->saturated || into->added > to->most_fresh;
-}
-
 const struct tamis__filter_ops tamis__classic_ops = {
     .create = create,
     .destroy = destroy,
@@ -536,12 +383,12 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .contains_keys = classic_contains_keys,
     .touch = classic_touch,
     .touch_keys = classic_touch_keys,
-    .estimate = estimate,
+    .estimate = tamis__bloom_estimate,
     .clear = clear,
     .copy = copy,
     .part = part,
     .restore = restore,
-    .unite = unite,
+    .unite = tamis__bloom_unite,
 };
 
 const struct tamis__filter_ops tamis__blocked_ops = {
@@ -551,10 +398,10 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .contains = blocked_contains,
     .fetch = blocked_fetch,
     .touch = blocked_touch,
-    .estimate = estimate,
+    .estimate = tamis__bloom_estimate,
     .clear = clear,
     .copy = copy,
     .part = part,
     .restore = restore,
-    .unite = unite,
+    .unite = tamis__bloom_unite,
 };

@@ -107,15 +107,6 @@ static tamis_status add_remote(tamis_filter *filter, const tamis__asked *asked, 
     return status;
 }
 
-static tamis_status contains_remote(const tamis_filter *filter, const tamis__asked *asked,
-                                    tamis_answer *answers, size_t *done, tamis_error *err) {
-    size_t answered = 0;
-    tamis_status status = filter->remote->contains(filter, asked, answers, &answered, err);
-    if (done)
-        *done = answered;
-    return status;
-}
-
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err) {
     if (!filter->remote)
         return TAMIS_OK;
@@ -235,11 +226,14 @@ static tamis_status contains_asked(const tamis_filter *filter, asked what, tamis
 
 tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                         tamis_answer *answers, size_t *done, tamis_error *err) {
-    if (filter->remote)
-        return contains_remote(filter, &(tamis__asked){keys, NULL, count}, answers, done, err);
     size_t answered = 0;
+    tamis_status status;
     tamis__filter_enter(filter);
-    tamis_status status = contains_asked(filter, (asked){NULL, keys, count}, answers, &answered, err);
+    if (filter->remote)
+        status =
+            filter->remote->contains(filter, &(tamis__asked){keys, NULL, count}, answers, &answered, err);
+    else
+        status = contains_asked(filter, (asked){NULL, keys, count}, answers, &answered, err);
     tamis__filter_leave(filter);
     if (done)
         *done = answered;
@@ -267,8 +261,9 @@ tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tami
     tamis__filter_enter(filter);
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
     if (status == TAMIS_OK && filter->remote)
-        return contains_remote(filter, &(tamis__asked){NULL, hashes, count}, answers, done, err);
-    if (status == TAMIS_OK)
+        status =
+            filter->remote->contains(filter, &(tamis__asked){NULL, hashes, count}, answers, &answered, err);
+    else if (status == TAMIS_OK)
         status = contains_asked(filter, (asked){hashes, NULL, count}, answers, &answered, err);
     tamis__filter_leave(filter);
     if (done)

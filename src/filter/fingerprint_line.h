@@ -58,6 +58,9 @@ typedef struct line_geometry {
     uint32_t ends_empty; /* `ends` of an empty line */
 } line_geometry;
 
+/* For what has to be inlined below WITH_GEOMETRY to profit from it. */
+#define INLINED inline __attribute__((always_inline))
+
 /* slot_bits and home_bits from the rows of plan's table, for which all of this fits (tested). */
 static inline line_geometry line_geometry_of(uint32_t slot_bits, uint32_t home_bits) {
     line_geometry g;
@@ -160,8 +163,8 @@ static inline tamis__u128 line_slot(const line_geometry *g, const uint8_t *line,
 }
 
 /* Does the entry say that a key with this slot value was added? Compares up to the entry's end mark. */
-static inline bool line_slot_matches(const line_geometry *g, const uint8_t *line, uint32_t slot,
-                                     tamis__u128 wanted) {
+static INLINED bool line_slot_matches(const line_geometry *g, const uint8_t *line, uint32_t slot,
+                                      tamis__u128 wanted) {
     /* The head alone first: where the mark is in the tail its lowest bits are compared later. */
     uint32_t head = line_head(g, line, slot);
     uint32_t differ = head ^ (uint32_t)(wanted >> g->tail_bits);
@@ -171,8 +174,8 @@ static inline bool line_slot_matches(const line_geometry *g, const uint8_t *line
     return ((entry ^ wanted) & ~(entry ^ (entry - 1))) == 0;
 }
 
-static inline bool line_find(const line_geometry *g, const uint8_t *line, slot_range range,
-                             tamis__u128 wanted) {
+static INLINED bool line_find(const line_geometry *g, const uint8_t *line, slot_range range,
+                              tamis__u128 wanted) {
     for (uint32_t slot = range.first; slot < range.last; slot++)
         if (line_slot_matches(g, line, slot, wanted))
             return true;

@@ -15,7 +15,7 @@
  *                 `line-' `--' `- the slot --'
  *                        bucket (of 4 bits here)
  *
- * A table that grows takes only the first position_bits bits of y times lines (fingerprint.c, "Growth").
+ * A table that grows takes only the first position_bits bits of y times lines (fingerprint_grow.c, "Growth").
  *
  * Invariants:
  *  1. An entry is in its home line, or, as a guest, in the guest line: one of the 1023 lines after home
@@ -37,9 +37,6 @@ enum {
     POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
     NARROW_MAX = 60      /* slot_bits up to which the upper word of rest is all that a slot can hold */
 };
-
-/* For what has to be inlined below WITH_GEOMETRY to profit from it. */
-#define INLINED inline __attribute__((always_inline))
 
 typedef struct partition {
     _Alignas(LINE_BYTES) uint8_t *lines;

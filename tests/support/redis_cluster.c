@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 redis_server cluster[CLUSTER_NODES];
 
@@ -19,10 +18,6 @@ static const char *const options[] = {"--cluster-enabled",
                                       "--cluster-replica-validity-factor",
                                       "0",
                                       NULL};
-
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
 
 static void give_up(const char *what) {
     fprintf(stderr, "cluster: %s\n", what);

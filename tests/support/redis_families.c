@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "redis_families.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/redis_keys.h"
 
 enum { MEMBERS = 500, EACH = 4, PAIRS = MEMBERS * EACH };
 
-static tamis_error err;
 static char names[MEMBERS][24];
 static uint64_t numbers[PAIRS];
 static tamis_redis_pair pairs[PAIRS];
 static tamis_answer answers[PAIRS];
-
-#define OK(call)                                                                                             \
-    do {                                                                                                     \
-        if ((call) != TAMIS_OK)                                                                              \
-            fail_msg("%s", err.text);                                                                        \
-    } while (0)
 
 static size_t count(tamis_answer wanted) {
     size_t found = 0;

@@ -35,19 +35,6 @@ tamis_filter *open_filter(const char *name) {
     return open_on(redis, name);
 }
 
-tamis_filter *make_filter(uint64_t expect, size_t from, size_t count) {
-    tamis_want want = TAMIS_WANT_INIT;
-    tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_filter *filter = NULL;
-    want.expect = expect;
-    want.fpr = 1e-3;
-    want.kind = TAMIS_KIND_BLOCKED;
-    OK(tamis_plan_make(&plan, &want, &err));
-    OK(tamis_filter_create(&filter, &plan, NULL, &err));
-    OK(tamis_filter_add_many(filter, keys + from, count, NULL, NULL, &err));
-    return filter;
-}
-
 void assert_alike(const tamis_filter *one, const tamis_filter *other, size_t count) {
     tamis_answer *first = calloc(count, sizeof *first), *second = calloc(count, sizeof *second);
     OK(tamis_filter_contains_many(one, keys, count, first, NULL, &err));

@@ -19,8 +19,6 @@ void begin(void);
 
 /* Opened, or made where the name has the parameters. */
 tamis_filter *open_filter(const char *name);
-/* In memory, of kind blocked, at a rate of 1e-3, with `count` of keys. */
-tamis_filter *make_filter(uint64_t expect, size_t from, size_t count);
 /* They answer alike for the first `count` keys. */
 void assert_alike(const tamis_filter *one, const tamis_filter *other, size_t count);
 /* The Redis key of partition i, of which there is one. Static storage. */

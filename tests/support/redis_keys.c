@@ -25,6 +25,19 @@ tamis_filter *open_on(tamis_redis *servers, const char *name) {
     return filter;
 }
 
+tamis_filter *make_filter(uint64_t expect, size_t from, size_t count) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    want.expect = expect;
+    want.fpr = 1e-3;
+    want.kind = TAMIS_KIND_BLOCKED;
+    OK(tamis_plan_make(&plan, &want, &err));
+    OK(tamis_filter_create(&filter, &plan, NULL, &err));
+    OK(tamis_filter_add_many(filter, keys + from, count, NULL, NULL, &err));
+    return filter;
+}
+
 void add_keys(tamis_filter *filter, size_t from, size_t count) {
     size_t done = 0;
     OK(tamis_filter_add_many(filter, keys + from, count, NULL, &done, &err));

@@ -42,10 +42,6 @@ bool redis_server_installed(void) {
 
 /* ---- the process ---- */
 
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
 static void run(const redis_server *server) {
     char port[8], log[96];
     const char *words[WORDS] = {"redis-server",

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void give_up(const char *what) {
@@ -42,6 +43,10 @@ uint64_t test_random(uint64_t *state) {
 
 uint64_t test_below(uint64_t *state, uint64_t bound) {
     return test_random(state) % bound;
+}
+
+void pause_ms(uint64_t ms) {
+    nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000 * 1000000)}, NULL);
 }
 
 void bytes_add(test_bytes *bytes, const void *data, size_t size) {

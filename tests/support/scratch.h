@@ -18,6 +18,10 @@ uint64_t test_seed(uint64_t fallback);
 uint64_t test_random(uint64_t *state);
 uint64_t test_below(uint64_t *state, uint64_t bound); /* 0..bound-1, nearly uniform */
 
+/* ---- time ---- */
+
+void pause_ms(uint64_t ms);
+
 /* ---- bytes ---- */
 
 typedef struct test_bytes {

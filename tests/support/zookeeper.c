@@ -39,10 +39,6 @@ bool zookeeper_installed(void) {
     return access(JAR, R_OK) == 0 && access("/usr/bin/java", X_OK) == 0;
 }
 
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
 /* ---- the process ---- */
 
 static void run(const zookeeper *self) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Making room in tables that are as good as full: the invariants of filter/fingerprint.c are checked on every line
+ * Making room in tables that are as good as full: the invariants of filter/fingerprint_table.h are checked on every line
  * after every few insertions, for every shape, up to the insertion that finds no room and beyond.
  */
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 /* The structure of a table is nobody else's business, so it is seen from inside. */
-#include "filter/fingerprint.c"
+#include "filter/fingerprint_put.h"
 
 enum { LINES = 64, STEP = 16 };
 

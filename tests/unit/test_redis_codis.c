@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -25,6 +24,7 @@
 #include "store/redis/redis_int.h"
 #include "support/fault.h"
 #include "support/proxy.h"
+#include "support/redis_calls.h"
 #include "support/redis_server.h"
 #include "support/zookeeper.h"
 
@@ -37,16 +37,6 @@ static tamis_error err;
 static uint64_t numbers[MOST];
 static tamis_key keys[MOST];
 static tamis_answer answers[MOST];
-
-#define OK(call)                                                                                             \
-    do {                                                                                                     \
-        if ((call) != TAMIS_OK)                                                                              \
-            fail_msg("%s", err.text);                                                                        \
-    } while (0)
-
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
 
 /* ---- all of them ---- */
 

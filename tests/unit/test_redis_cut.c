@@ -18,6 +18,7 @@
 
 #include "support/fault.h"
 #include "support/proxy.h"
+#include "support/redis_calls.h"
 #include "support/redis_server.h"
 
 enum { KEYS = 4 };
@@ -58,16 +59,11 @@ static void need_server(void) {
     redis_server_ask(&server, "FLUSHALL");
 }
 
-static void must(tamis_status status) {
-    if (status != TAMIS_OK)
-        fail_msg("%s", err.text);
-}
-
 /* On a busy machine a server may miss a time that is short for the test's sake: then once more. */
 static bool is_passing(tamis_status status) {
     if (status == TAMIS_E_TIMEOUT || status == TAMIS_E_IO)
         return true;
-    must(status);
+    OK(status);
     return false;
 }
 
@@ -145,7 +141,7 @@ static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, u
         snprintf(where, sizeof where, "%.8s, way %d, harm %d, byte %" PRIu64, layout, way, harm, at);
         make_keys(keys, values);
         proxy_arm(between, way, harm, at);
-        must(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
+        OK(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
         reached = proxy_harmed(between) > 0;
         check_answers(answers, where);
         check_in(ends.direct, keys, KEYS, where);
@@ -153,7 +149,7 @@ static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, u
         check_in(ends.harmed, keys, KEYS, where);
         make_keys(keys, values);
         proxy_arm(between, way, harm, at);
-        must(tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, NULL, &err));
+        OK(tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, NULL, &err));
         for (int i = 0; i < KEYS; i++)
             assert_int_equal(answers[i], TAMIS_FRESH);
     }
@@ -183,7 +179,7 @@ static void a_connection_may_fall_silent(void **state) {
                 tamis_answer answers[KEYS];
                 make_keys(keys, values);
                 proxy_arm(between, (proxy_way)way, PROXY_HOLD, at);
-                must(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
+                OK(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err));
                 check_answers(answers, "silent");
                 check_in(ends.direct, keys, KEYS, "silent");
                 proxy_disarm(between);
@@ -230,7 +226,7 @@ static void a_bit_may_be_turned_over(void **state) {
                 if (status != TAMIS_OK && !strstr(err.text, "; "))
                     fail_msg("%s", err.text);
                 make_keys(keys, values);
-                must(tamis_filter_add_many(ends.direct, keys, KEYS, answers, NULL, &err));
+                OK(tamis_filter_add_many(ends.direct, keys, KEYS, answers, NULL, &err));
                 check_in(ends.harmed, keys, KEYS, "garbled before");
             }
         }
@@ -287,7 +283,7 @@ static void half_a_batch_of_a_damaged_filter_says_nothing(void **state) {
     uint64_t values[KEYS];
     tamis_answer answers[KEYS];
     make_keys(keys, values);
-    must(tamis_filter_add_many(ends.direct, keys, KEYS, answers, NULL, &err));
+    OK(tamis_filter_add_many(ends.direct, keys, KEYS, answers, NULL, &err));
     char names[20000], *rest = NULL;
     snprintf(names, sizeof names, "%s", redis_server_ask(&server, "KEYS *:bits"));
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))

@@ -14,6 +14,7 @@
 #include <tamis/redis.h>
 
 #include "support/fault.h"
+#include "support/redis_calls.h"
 #include "support/redis_server.h"
 
 #define NAME "topic_read:8839540:20190609"
@@ -43,11 +44,6 @@ static void need_server(void) {
     redis_server_ask(&server, "FLUSHALL");
 }
 
-static void must(tamis_status status) {
-    if (status != TAMIS_OK)
-        fail_msg("%s", err.text);
-}
-
 /* Of the server's own URI with this in front of the host, and these parameters. */
 static tamis_status try_open(tamis_filter **filter, const char *user, const char *rest) {
     char uri[300];
@@ -57,19 +53,19 @@ static tamis_status try_open(tamis_filter **filter, const char *user, const char
 
 static tamis_filter *open_filter(const char *rest) {
     tamis_filter *filter = NULL;
-    must(try_open(&filter, "", rest));
+    OK(try_open(&filter, "", rest));
     return filter;
 }
 
 static tamis_answer add(tamis_filter *filter, const char *key) {
     tamis_answer answer = TAMIS_UNKNOWN;
-    must(tamis_filter_add(filter, key, strlen(key), &answer, &err));
+    OK(tamis_filter_add(filter, key, strlen(key), &answer, &err));
     return answer;
 }
 
 static tamis_answer ask(const tamis_filter *filter, const char *key) {
     tamis_answer answer = TAMIS_UNKNOWN;
-    must(tamis_filter_contains(filter, key, strlen(key), &answer, &err));
+    OK(tamis_filter_contains(filter, key, strlen(key), &answer, &err));
     return answer;
 }
 
@@ -115,11 +111,11 @@ static void bits_are_those_of_the_published_run(void **state) {
         assert_int_equal(ask(filter, in[i]), TAMIS_SEEN);
     assert_int_equal(ask(filter, "76930248"), TAMIS_FRESH);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    must(tamis_filter_info_get(filter, &info, &err));
+    OK(tamis_filter_info_get(filter, &info, &err));
     assert_int_equal(info.added, 5);
     assert_int_equal(info.ones, redis_server_number(&server, "BITCOUNT %s", "bf:" NAME));
     assert_true(info.cardinality > 4.9 && info.cardinality < 5.1);
-    must(tamis_filter_clear(filter, &err));
+    OK(tamis_filter_clear(filter, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     assert_int_equal(ask(filter, "76930242"), TAMIS_FRESH);
     tamis_filter_free(filter);
@@ -183,7 +179,7 @@ static void names_and_databases_are_taken_as_they_are(void **state) {
     add(filter, "k");
     tamis_filter_free(filter);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
-    must(try_open(&filter, "", "3/other?" PLAN));
+    OK(try_open(&filter, "", "3/other?" PLAN));
     assert_int_equal(ask(filter, "k"), TAMIS_FRESH);
     tamis_filter_free(filter);
     redis_server_ask(&server, "SWAPDB 0 3");
@@ -198,8 +194,8 @@ static void a_unix_socket_serves_as_well(void **state) {
     tamis_redis *redis = NULL;
     tamis_filter *filter = NULL;
     snprintf(uri, sizeof uri, "%s/2", server.uri_unix);
-    must(tamis_redis_open(&redis, uri, NULL, &err));
-    must(tamis_redis_filter_open(&filter, redis, "a@b?" PLAN, NULL, &err));
+    OK(tamis_redis_open(&redis, uri, NULL, &err));
+    OK(tamis_redis_filter_open(&filter, redis, "a@b?" PLAN, NULL, &err));
     assert_int_equal(add(filter, "k"), TAMIS_FRESH);
     tamis_filter_free(filter);
     tamis_redis_close(redis);
@@ -254,23 +250,23 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     redis_server_ask(&server, "ACL SETUSER ann on >hush ~bf:* +bitfield");
     redis_server_ask(&server, "ACL SETUSER bob on >hush ~bf:* +ping");
     redis_server_ask(&server, "ACL SETUSER cat on >hush ~other:* +bitfield");
-    must(try_open(&filter, "ann:hush@", NAME "?" PLAN));
+    OK(try_open(&filter, "ann:hush@", NAME "?" PLAN));
     assert_int_equal(add(filter, "k"), TAMIS_FRESH);
     tamis_filter_free(filter);
-    must(try_open(&filter, "bob:hush@", NAME "?" PLAN));
+    OK(try_open(&filter, "bob:hush@", NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "+bitfield");
     tamis_filter_free(filter);
-    must(try_open(&filter, "cat:hush@", NAME "?" PLAN));
+    OK(try_open(&filter, "cat:hush@", NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "~bf:NAME");
     tamis_filter_free(filter);
-    must(try_open(&filter, "ann:wronghush@", NAME "?" PLAN));
+    OK(try_open(&filter, "ann:wronghush@", NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "check user and password");
     tamis_filter_free(filter);
     redis_server_ask(&server, "CONFIG SET requirepass hush");
-    must(try_open(&filter, "", NAME "?" PLAN));
+    OK(try_open(&filter, "", NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "give user and password");
     tamis_filter_free(filter);
-    must(try_open(&filter, ":hush@", NAME "?" PLAN));
+    OK(try_open(&filter, ":hush@", NAME "?" PLAN));
     assert_int_equal(ask(filter, "k"), TAMIS_SEEN);
     tamis_filter_free(filter);
     tamis_redis *redis = NULL;
@@ -279,7 +275,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_E_REFUSED);
     assert_null(strstr(err.text, "hush"));
     assert_null(redis);
-    must(try_open(&filter, ":hush@", "99/" NAME "?" PLAN));
+    OK(try_open(&filter, ":hush@", "99/" NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "name one that the server has");
     tamis_filter_free(filter);
     redis_server_stop(&server); /* questions of the helper are refused now */
@@ -294,7 +290,7 @@ static void who_may_only_read_may_ask(void **state) {
     add(filter, "there");
     tamis_filter_free(filter);
     redis_server_ask(&server, "ACL SETUSER eve on >hush %s +@read", "~bf:*");
-    must(try_open(&filter, "eve:hush@", NAME "?" PLAN));
+    OK(try_open(&filter, "eve:hush@", NAME "?" PLAN));
     assert_int_equal(ask(filter, "there"), TAMIS_SEEN);
     assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
     fails_with(filter, TAMIS_E_REFUSED, "+bitfield");
@@ -304,7 +300,7 @@ static void who_may_only_read_may_ask(void **state) {
     assert_non_null(strstr(err.text, "+@read"));
     assert_int_equal(answer, 77);
     tamis_filter_free(filter);
-    must(try_open(&filter, "eve:hush@", NAME "?" PLAN)); /* what was refused first is told */
+    OK(try_open(&filter, "eve:hush@", NAME "?" PLAN)); /* what was refused first is told */
     assert_int_equal(tamis_filter_contains(filter, "there", 5, &answer, &err), TAMIS_E_REFUSED);
     assert_null(strstr(err.text, "'bitfield_ro'"));
     tamis_filter_free(filter);

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <tamis/tamis.h>
 
@@ -31,10 +30,6 @@ static int tear_down(void **state) {
     for (int i = 0; i < SHARDS; i++)
         redis_server_stop(&shards[i]);
     return redis_filters_tear_down(state);
-}
-
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
 /* Connections that the server ever had; this question is one of them. */

@@ -29,10 +29,6 @@ static char replica_of[32];
 static const char *const replica_options[] = {
     "--replicaof", replica_of, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", NULL};
 
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
 /* ---- the three of them ---- */
 
 static bool is_linked(const redis_server *replica) {

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -134,10 +133,6 @@ static void check_all(const client *clients, uint64_t count) {
             if (answers[j] != TAMIS_SEEN)
                 fail_msg("key %" PRIu64 " was answered, and is not there", i + j);
     }
-}
-
-static void pause_ms(uint64_t ms) {
-    nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000 * 1000000)}, NULL);
 }
 
 /* Of one tamis_redis, so that the clients share its connections. The server is killed `kills` times. */

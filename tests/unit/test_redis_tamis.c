@@ -17,6 +17,7 @@
 #include <tamis/redis.h>
 
 #include "support/fault.h"
+#include "support/redis_calls.h"
 #include "support/redis_server.h"
 
 #define PLAN "expect=20000&fpr=0.01"
@@ -60,11 +61,6 @@ static void need_server(void) {
         skip();
 }
 
-static void must(tamis_status status) {
-    if (status != TAMIS_OK)
-        fail_msg("%s", err.text);
-}
-
 static tamis_status try_open(tamis_filter **filter, const char *rest, bool create, const char *secret,
                              tamis_error *error) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -80,7 +76,7 @@ static tamis_status try_open(tamis_filter **filter, const char *rest, bool creat
 
 static tamis_filter *open_filter(const char *rest) {
     tamis_filter *filter = NULL;
-    must(try_open(&filter, rest, true, NULL, &err));
+    OK(try_open(&filter, rest, true, NULL, &err));
     return filter;
 }
 
@@ -114,7 +110,7 @@ static void add_all(tamis_filter *filter) {
     tamis_answer answers[KEYS];
     size_t done = 0;
     make_keys(keys, 0);
-    must(tamis_filter_add_many(filter, keys, KEYS, answers, &done, &err));
+    OK(tamis_filter_add_many(filter, keys, KEYS, answers, &done, &err));
     assert_int_equal(done, KEYS);
     assert_true(count(answers, TAMIS_FRESH) > KEYS - 20);
     assert_int_equal(count(answers, TAMIS_UNKNOWN), 0);
@@ -125,10 +121,10 @@ static void has_all(const tamis_filter *filter) {
     tamis_key keys[KEYS];
     tamis_answer answers[KEYS];
     make_keys(keys, 0);
-    must(tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err));
+    OK(tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err));
     assert_int_equal(count(answers, TAMIS_SEEN), KEYS);
     make_keys(keys, UINT64_C(1) << 40);
-    must(tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err));
+    OK(tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err));
     assert_true(count(answers, TAMIS_SEEN) < 20);
 }
 
@@ -162,10 +158,10 @@ static void it_is_made_once_and_found_again(void **state) {
     assert_true(redis_server_number(&server, "DBSIZE") > 4);
     add_all(filter);
     has_all(filter);
-    must(try_open(&again, "f", false, NULL, &err));
+    OK(try_open(&again, "f", false, NULL, &err));
     has_all(again);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    must(tamis_filter_info_get(again, &info, &err));
+    OK(tamis_filter_info_get(again, &info, &err));
     assert_true(info.cardinality > 0.95 * KEYS && info.cardinality < 1.05 * KEYS);
     tamis_filter_free(filter);
     tamis_filter_free(again);
@@ -193,7 +189,7 @@ static void who_asks_for_something_else_is_told_the_difference(void **state) {
     refuses("f?width=3", TAMIS_E_INVALID, "'width'");
     refuses("a{b}?" PLAN, TAMIS_E_INVALID, "brace");
     tamis_filter *filter = NULL;
-    must(try_open(&filter, "f?" PLAN "&seed=5&partition=4096&scheme=xxh3", true, NULL, &err));
+    OK(try_open(&filter, "f?" PLAN "&seed=5&partition=4096&scheme=xxh3", true, NULL, &err));
     tamis_filter_free(filter);
 }
 
@@ -201,15 +197,15 @@ static void a_secret_is_asked_for_again(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = NULL, *other = NULL;
-    must(try_open(&filter, "f?" PLAN, true, "0123456789abcdef", &err));
+    OK(try_open(&filter, "f?" PLAN, true, "0123456789abcdef", &err));
     add_all(filter);
     assert_int_equal(try_open(&other, "f", true, "0123456789abcdeX", &err), TAMIS_E_MISMATCH);
     assert_non_null(strstr(err.text, "another secret"));
     assert_null(strstr(err.text, "0123456789"));
     /* Without any it is described, and asked nothing. */
-    must(try_open(&other, "f", true, NULL, &err));
+    OK(try_open(&other, "f", true, NULL, &err));
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    must(tamis_filter_info_get(other, &info, &err));
+    OK(tamis_filter_info_get(other, &info, &err));
     assert_true(info.ones > 0);
     tamis_answer answer = TAMIS_UNKNOWN;
     size_t done = 9;
@@ -220,7 +216,7 @@ static void a_secret_is_asked_for_again(void **state) {
     assert_int_equal(done, 0);
     assert_int_equal(answer, TAMIS_UNKNOWN);
     tamis_filter_free(other);
-    must(try_open(&other, "f", true, "0123456789abcdef", &err));
+    OK(try_open(&other, "f", true, "0123456789abcdef", &err));
     has_all(other);
     tamis_filter_free(filter);
     tamis_filter_free(other);
@@ -360,7 +356,7 @@ static void a_part_that_is_gone_is_never_an_absent_key(void **state) {
         add_all(filter);
         rows[i].harm(partition_of());
         answers_nothing(filter, rows[i].status, rows[i].said);
-        must(try_open(&late, "f", true, NULL, &err)); /* nor does who comes later heal it unseen */
+        OK(try_open(&late, "f", true, NULL, &err)); /* nor does who comes later heal it unseen */
         answers_nothing(late, rows[i].status, rows[i].said);
         tamis_filter_free(filter);
         tamis_filter_free(late);
@@ -469,7 +465,7 @@ static void a_plan_that_is_none_is_refused(void **state) {
     refuses("f?" PLAN, TAMIS_E_MISMATCH, "WRONGTYPE");
     redis_server_ask(&server, "FLUSHALL");
     redis_server_ask(&server, "HSET tamis:{f} plan %s", GOOD_BUT("xxh3", "1024", "3", "63", "9", "0.1"));
-    must(try_open(&filter, "f", false, NULL, &err)); /* the pattern is good */
+    OK(try_open(&filter, "f", false, NULL, &err)); /* the pattern is good */
     tamis_filter_free(filter);
 }
 
@@ -489,7 +485,7 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
     assert_int_equal(try_open(&other, "g?" PLAN, true, NULL, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "maxmemory"));
     redis_server_ask(&server, "CONFIG SET maxmemory 0");
-    must(try_open(&other, "g?" PLAN, true, NULL, &err));
+    OK(try_open(&other, "g?" PLAN, true, NULL, &err));
     add_all(other);
     has_all(other);
     has_all(filter);
@@ -518,7 +514,7 @@ static void expiry_takes_the_whole_filter(void **state) {
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000, 3600000);
     redis_server_number(&server, "PEXPIRE tamis:{f} 1000000");
     tamis_answer answer;
-    must(tamis_filter_add(filter, "new", 3, &answer, &err));
+    OK(tamis_filter_add(filter, "new", 3, &answer, &err));
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 1, 1000000);
     tamis_filter_free(filter);
 }
@@ -529,21 +525,21 @@ static void clear_forgets_all_for_everyone(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *other = NULL;
-    must(try_open(&other, "f", false, NULL, &err));
+    OK(try_open(&other, "f", false, NULL, &err));
     add_all(filter);
     char before[200];
     snprintf(before, sizeof before, "%s", partition_of());
-    must(tamis_filter_clear(filter, &err));
+    OK(tamis_filter_clear(filter, &err));
     assert_true(redis_server_number(&server, "PTTL %s", before) >= 0); /* goes soon */
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    must(tamis_filter_info_get(filter, &info, &err));
+    OK(tamis_filter_info_get(filter, &info, &err));
     assert_int_equal(info.ones, 0);
     assert_int_equal(info.added, 0);
     add_all(filter);
     has_all(filter);
     has_all(other); /* which follows */
     tamis_filter_free(other);
-    must(try_open(&other, "f?" PLAN, false, NULL, &err));
+    OK(try_open(&other, "f?" PLAN, false, NULL, &err));
     has_all(other);
     redis_server_number(&server, "DEL tamis:{f}");
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_E_ABSENT);

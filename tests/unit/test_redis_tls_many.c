@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -132,10 +131,6 @@ static void shards_have_tls(void **state) {
     tamis_redis_close(redis);
     assert_int_equal(try_open(&redis, uri, "&verify=no"), TAMIS_OK);
     tamis_redis_close(redis);
-}
-
-static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
 static void a_cluster_has_tls(void **state) {

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <tamis/redis.h>
+
 #include "store/redis/redis_uri.h"
 #include "support/fault.h"
 
@@ -293,6 +295,39 @@ static void a_parameter_that_nobody_knows_is_named(void **state) {
     assert_null(strstr(err.text, "hush"));
 }
 
+/* Whatever bytes a value has. */
+static void a_value_leaves_the_sentence_on_one_line(void **state) {
+    uint64_t count = 1;
+    double rate = 0.5;
+    (void)state;
+    parse("redis://h/n?a=x%0Ay&b\n=1");
+    assert_int_equal(tamis__redis_uri_count(&uri, "a", 1, 10, &count, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'x?y'"));
+    assert_int_equal(tamis__redis_uri_rate(&uri, "a", &rate, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'x?y'"));
+    assert_int_equal(tamis__redis_uri_time(&uri, "a", &count, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'x?y'"));
+    assert_int_equal(tamis__redis_uri_check_used(&uri, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "'b?'"));
+}
+
+/* Also of what is no URI. */
+static void what_is_shown_is_one_line_and_hides_what_is_before_an_at(void **state) {
+    static const char *const rows[][2] = {{"r\n://h?a@b", "r?://..."},
+                                          {"u:hush@redis://h/n", "redis://h/n"},
+                                          {"u:hush@redis://h?@", "..."},
+                                          {"h\n", "h?"},
+                                          {"redis://u:hush@h\x7f", "redis://h?"}};
+    char shown[40];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(tamis_redis_uri_show(rows[i][0], shown, sizeof shown), strlen(rows[i][1]));
+        assert_string_equal(shown, rows[i][1]);
+    }
+    assert_int_equal(tamis_redis_uri_show("redis://h?@", shown, 10), 9);
+    assert_string_equal(shown, "redis://.");
+}
+
 static void without_memory_it_says_so(void **state) {
     (void)state;
     memory.fail_at = 1;
@@ -315,6 +350,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(values_are_checked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(counts_have_units, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_parameter_that_nobody_knows_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_value_leaves_the_sentence_on_one_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_shown_is_one_line_and_hides_what_is_before_an_at, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(without_memory_it_says_so, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

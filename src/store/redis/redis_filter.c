@@ -225,7 +225,7 @@ static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
         "%s: layout '%.40s' is not known; there are tamis, java, redisson, php1, php2 and php3",
-        at->uri->shown, name);
+        at->uri->shown, tamis__show(name).text);
 }
 
 static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
@@ -234,7 +234,7 @@ static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
     at->renews_on_add = !renew || strcmp(renew, "add") == 0;
     if (status == TAMIS_OK && !at->renews_on_add && strcmp(renew, "create") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter renew is '%.40s'; give add or create",
-                           at->uri->shown, renew);
+                           at->uri->shown, tamis__show(renew).text);
     return status;
 }
 

@@ -107,7 +107,7 @@ static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tami
         return status;
     return tamis__fail(err, TAMIS_E_IO, 0,
                        "redis %s: sentinels name it as master, and it is a %.20s; see SENTINEL MASTERS there",
-                       node->to.shown, told->items[0].text);
+                       node->to.shown, tamis__show(told->items[0].text).text);
 }
 
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,

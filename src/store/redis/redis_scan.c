@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/trouble.h"
 
 enum { AT_ONCE = 1000, CURSOR = 24 };
 
@@ -22,7 +23,7 @@ static tamis_status refused(const scanning *all, const tamis__reply *reply, tami
         err, TAMIS_E_REFUSED, 0,
         "redis %s: refuses SCAN, without which nobody can tell what is there (%.100s); grant +scan, or "
         "ask for filters by their names",
-        all->node->to.shown, reply->text);
+        all->node->to.shown, tamis__show(reply->text).text);
 }
 
 /* [cursor, [key, key, ...]]. A key at a server where nobody would look for it is none of ours. */

@@ -111,7 +111,7 @@ static tamis_status take_verify(SSL_CTX *ssl, tamis__redis_uri *uri, tamis_error
     const char *verify = tamis__redis_uri_take(uri, "verify");
     if (verify && strcmp(verify, "no") != 0 && strcmp(verify, "yes") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter verify is '%.40s'; give yes or no",
-                           uri->shown, verify);
+                           uri->shown, tamis__show(verify).text);
     bool trusts_all = verify && strcmp(verify, "no") == 0;
     SSL_CTX_set_verify(ssl, trusts_all ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
     return TAMIS_OK;

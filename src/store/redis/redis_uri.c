@@ -10,6 +10,7 @@
 
 #include "base/decimal.h"
 #include "base/memory.h"
+#include "store/trouble.h"
 
 enum { PORT = 6379, SENTINEL_PORT = 26379, ZOOKEEPER_PORT = 2181, DB_MAX = 65535 };
 
@@ -38,15 +39,17 @@ static void show_line(char *to, size_t room, const char *text, size_t size) {
     to[used] = '\0';
 }
 
-/* What stands before the last @ is nobody's business. Where one stands behind a ?, nobody knows what is what. */
+/* What stands before the last @ is nobody's business, and what has one is no scheme. Where one stands behind a ?, nobody
+ * knows what is what. */
 size_t tamis_redis_uri_show(const char *text, char *to, size_t room) {
     const char *rest = strstr(text, "://"), *at = strrchr(text, '@'), *query = strchr(text, '?');
     size_t used = 0;
-    rest = rest ? rest + 3 : text;
+    rest = rest && !memchr(text, '@', (size_t)(rest - text)) ? rest + 3 : text;
     if (room == 0)
         return 0;
     if (at && query && at > query) {
-        snprintf(to, room, "%.*s...", (int)(rest - text), text);
+        show_line(to, room, text, (size_t)(rest - text));
+        strncat(to, "...", room - strlen(to) - 1);
         return strlen(to);
     }
     for (const char *c = text; *c && used + 1 < room; c++) {
@@ -366,7 +369,7 @@ tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_erro
             return tamis__fail(err, TAMIS_E_INVALID, 0,
                                "%s: parameter '%.40s' is not known, or not for this layout; see "
                                "docs/REDIS-LAYOUT.md",
-                               uri->shown, uri->parameters[i].name);
+                               uri->shown, tamis__show(uri->parameters[i].name).text);
     return TAMIS_OK;
 }
 
@@ -413,7 +416,7 @@ tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uin
     if (!read_scaled(value, most, &number) || number < least)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is '%.40s'; give a whole number from %" PRIu64 " to %" PRIu64,
-                           uri->shown, name, value, least, most);
+                           uri->shown, name, tamis__show(value).text, least, most);
     *out = number;
     return TAMIS_OK;
 }
@@ -431,7 +434,7 @@ tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, doub
     if (end == value || *end || !(rate > 0 && rate < 1) || *value < '.' || *value > '9')
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is '%.40s'; give a rate between 0 and 1, as 0.03, or as 3%%25",
-                           uri->shown, name, value);
+                           uri->shown, name, tamis__show(value).text);
     *out = rate;
     return TAMIS_OK;
 }
@@ -462,5 +465,5 @@ tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint
     }
     return tamis__fail(err, TAMIS_E_INVALID, 0,
                        "%s: parameter %s is '%.40s'; give a time as 500ms, 2s, 10m, 6h or 1d", uri->shown,
-                       name, value);
+                       name, tamis__show(value).text);
 }

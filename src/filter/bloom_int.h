@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_BLOOM_INT_H
+#define TAMIS_FILTER_BLOOM_INT_H
+
+/* What bloom.c and bloom_estimate.c share: the body of a classic or blocked filter. */
+#include "filter/filter_int.h"
+#include "hash/positions.h"
+
+enum { BLOCK_WORDS = 8 };
+
+typedef struct bloom {
+    uint64_t *words;
+    size_t bytes;  /* whole words */
+    uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
+    uint32_t probes;
+    tamis__span span;      /* of m */
+    bool borrowed;         /* the words are those of an image */
+    uint64_t most_fresh;   /* "fresh" answers after which it is full */
+    uint64_t united_added; /* filter->added after the last union, */
+    double united_false;   /* and the false "seen" of both until then */
+    double (*rate)(double n, double m, double k);
+} bloom;
+
+/* "Fresh" answers to expect of as many different keys as the filter was made for: some of them are taken for seen.
+ * Five standard deviations more, so that those keys themselves are not refused. */
+uint64_t tamis__bloom_most_fresh(const bloom *b, uint64_t capacity);
+
+/* Operations of both kinds. */
+void tamis__bloom_estimate(const tamis_filter *filter, tamis_filter_info *info);
+void tamis__bloom_unite(tamis_filter *into, const tamis_filter *from);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Text that somebody else wrote. Byte 0 says what it is:
+ *
+ *     0  a URI       1  a name with parameters       2, 3  the plan of a filter, of a family of layout tamis
+ *     4  what a Codis proxy says of itself
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/layout_tamis.h"
+#include "store/redis/proxy_watch.h"
+#include "support/fault.h"
+
+static fault_memory memory;
+static tamis_allocator allocator;
+
+static void check(bool holds) {
+    if (!holds)
+        abort();
+}
+
+static void check_failed(tamis_status status, tamis_status wanted, const tamis_error *err) {
+    check(status == wanted && err->status == status && *err->text && !strchr(err->text, '\n'));
+}
+
+/* ---- URIs ---- */
+
+/* Into room of just that size. */
+static void show(const char *text, size_t room) {
+    char *to = malloc(room);
+    check(to);
+    check(tamis_redis_uri_show(text, to, room) < room && strlen(to) < room);
+    free(to);
+}
+
+/* A password is not in what sentences show, where it stands nowhere else. */
+static void password_is_hidden(const tamis__redis_uri *uri, const char *text) {
+    const char *at = strrchr(text, '@');
+    if (!uri->password || strlen(uri->password) < 4 || strstr("redis+cluster://sentinel:zk", uri->password))
+        return;
+    check(at);
+    if (!strstr(at, uri->password))
+        check(!strstr(uri->shown, uri->password) && !strstr(uri->named, uri->password));
+}
+
+static void take_parameters(tamis__redis_uri *uri) {
+    static const char name[] = "none that was read"; /* names that are asked for are our own */
+    tamis_error unused = TAMIS_ERROR_INIT;
+    tamis_status used = tamis__redis_uri_check_used(uri, &unused);
+    if (used != TAMIS_OK)
+        check_failed(used, TAMIS_E_INVALID, &unused);
+    for (size_t i = 0; i < uri->parameter_count; i++) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        uint64_t count = 5, ms = 0;
+        double rate = 0.5;
+        uri->parameters[i].name = name;
+        tamis_status status = tamis__redis_uri_count(uri, name, 2, 1 << 20, &count, &err);
+        if (status != TAMIS_OK)
+            check_failed(status, TAMIS_E_INVALID, &err);
+        check(count >= 2 && count <= 1 << 20);
+        status = tamis__redis_uri_rate(uri, name, &rate, &err);
+        if (status != TAMIS_OK)
+            check_failed(status, TAMIS_E_INVALID, &err);
+        check(rate > 0 && rate < 1);
+        status = tamis__redis_uri_time(uri, name, &ms, &err);
+        if (status != TAMIS_OK)
+            check_failed(status, TAMIS_E_INVALID, &err);
+        check(ms <= UINT64_C(1) << 50);
+        uri->parameters[i].name = "";
+    }
+    check(tamis__redis_uri_check_used(uri, NULL) == TAMIS_OK);
+}
+
+static void read_uri(const char *text, bool is_name) {
+    tamis__redis_uri uri;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_status status = is_name ? tamis__redis_uri_parse_name(&uri, text, &allocator, &err)
+                                  : tamis__redis_uri_parse(&uri, text, &allocator, &err);
+    if (status == TAMIS_OK) {
+        check(is_name ? uri.address_count == 0
+                      : uri.address_count >= 1 && uri.address_count <= TAMIS__REDIS_ADDRESSES);
+        for (size_t i = 0; i < uri.address_count; i++)
+            check(*uri.addresses[i].host);
+        check(!uri.name || uri.name_size < uri.block_size);
+        password_is_hidden(&uri, text);
+        take_parameters(&uri);
+        status = tamis__redis_uri_server(&uri, &err);
+        check(status != TAMIS_OK || !uri.name);
+    }
+    if (status != TAMIS_OK)
+        check_failed(status, TAMIS_E_INVALID, &err);
+    tamis__redis_uri_release(&uri);
+    show(text, 1 + strlen(text) % 16);
+    show(text, 300);
+}
+
+/* ---- plans ---- */
+
+/* What was understood says the same when it is written. */
+static void comes_back(tamis_filter *filter, const tamis__told *told) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    char text[TAMIS__REDIS_PLAN];
+    tamis__told again;
+    tamis_scheme scheme;
+    if (told->has_secret || tamis_scheme_parse(told->scheme, &scheme, NULL) != TAMIS_OK)
+        return;
+    at->seed = told->seed;
+    at->partition = told->partition;
+    at->generation = told->generation;
+    filter->plan.scheme = scheme;
+    filter->plan.bits = told->bits;
+    filter->plan.probes = (uint32_t)told->probes;
+    filter->plan.capacity = told->expect;
+    filter->plan.fpr = told->fpr;
+    tamis__told_write(filter, text);
+    check(tamis__told_read(at, text, &again, NULL) == TAMIS_OK);
+    check(again.seed == told->seed && again.partition == told->partition && again.bits == told->bits &&
+          again.generation == told->generation && again.probes == told->probes &&
+          again.expect == told->expect && again.fpr == told->fpr && strcmp(again.scheme, told->scheme) == 0);
+}
+
+static void read_plan(const char *text, bool is_family) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter;
+    tamis__told told;
+    check(tamis__redis_name(&filter, NULL, "redis://127.0.0.1:1/n", &allocator, NULL) == TAMIS_OK);
+    tamis__redis_of(filter)->is_family = is_family;
+    tamis_status status = tamis__told_read(tamis__redis_of(filter), text, &told, &err);
+    if (status == TAMIS_OK)
+        comes_back(filter, &told);
+    else
+        check_failed(status, status == TAMIS_E_MISMATCH ? status : TAMIS_E_DAMAGED, &err);
+    tamis_filter_free(filter);
+}
+
+/* ---- proxies ---- */
+
+static void read_proxy(const char *data, size_t size) {
+    tamis__proxy proxy;
+    bool is_online = true;
+    const bool is_proxy = tamis__proxy_read(data, size, &proxy, &is_online);
+    check(is_proxy || !is_online);
+    if (is_proxy)
+        check(memchr(proxy.host, '\0', sizeof proxy.host) && *proxy.host && proxy.port > 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1)
+        return 0;
+    const uint8_t what = data[0] % 5;
+    char *text = malloc(size); /* of just its size, and a NUL behind */
+    check(text);
+    memcpy(text, data + 1, size - 1);
+    text[size - 1] = '\0';
+    allocator = fault_memory_allocator(&memory);
+    if (what < 2)
+        read_uri(text, what == 1);
+    else if (what < 4)
+        read_plan(text, what == 3);
+    else
+        read_proxy(text, size - 1);
+    free(text);
+    check(memory.live_blocks == 0);
+    return 0;
+}

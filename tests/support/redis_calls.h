@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_TEST_REDIS_CALLS_H
+#define TAMIS_TEST_REDIS_CALLS_H
+
+/* Calls that have to succeed, or to fail, and tell in `err` why: a tamis_error of whoever uses these. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/status.h>
+
+#define OK(call)                                                                                             \
+    do {                                                                                                     \
+        tamis_status status_ = (call);                                                                       \
+        if (status_ != TAMIS_OK)                                                                             \
+            fail_msg("%s: %s", tamis_status_name(status_), err.text);                                        \
+    } while (0)
+
+#define FAILS(call, wanted, part)                                                                            \
+    do {                                                                                                     \
+        assert_string_equal(tamis_status_name(call), #wanted);                                               \
+        if (!strstr(err.text, part))                                                                         \
+            fail_msg("no '%s' in: %s", part, err.text);                                                      \
+    } while (0)
+
+#endif
