@@ -22,7 +22,7 @@
 #define JAR "/usr/share/java/zookeeper.jar"
 
 /* Its client formats addresses for its log in a buffer that all of its handles share. */
-const char *__tsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) {
     return "race:libzookeeper_mt\n";
 }

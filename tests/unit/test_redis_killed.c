@@ -150,10 +150,6 @@ static void check_one(const storm *all, int number, uint64_t most) {
         fail_msg("%s", err.text);
 }
 
-static void pause_ms(uint64_t ms) {
-    nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000 * 1000000)}, NULL);
-}
-
 static void end_all(storm *all) {
     all->shared->may_end = true;
     for (int i = 0; i < CLIENTS; i++) {

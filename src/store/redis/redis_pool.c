@@ -11,6 +11,7 @@
  * then; so one that rested longer than that is asked a PING first, which has half as long. Links are used last in, first
  * out: those below one that is dead rested longer.
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/system.h"
