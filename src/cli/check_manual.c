@@ -66,6 +66,7 @@ const char *const check_notes[] = {
     "they "
     "came. One that is no key ends the run, after those before it are answered; leave such out with grep, as "
     "by grep -E '^[+-]?[0-9]+$' for numbers.",
+    CLI_NOTE_DCSO,
     CLI_NOTE_FAMILY,
     "The names before a record are those of the command line: a name with a comma in it is better given by "
     "another one.",

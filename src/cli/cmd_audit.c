@@ -223,6 +223,8 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
     of.run.filter = filter;
     if (code == CLI_DONE)
+        cli_key_fit(&of.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)), of.run.terminator);
+    if (code == CLI_DONE)
         code = audit_filter(&of, args, err);
     tamis_filter_free(filter);
     return code;
@@ -247,7 +249,8 @@ static const char *const description[] = {
     "gross breach would show.",
     "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
     "keys that it can have been made for; with one probe a key nothing follows, and nothing is judged. A "
-    "filter of another program hashes the bytes that it was given: --type says which these are.",
+    "filter of another program hashes the bytes that it was given: --type says which these are. A carriage "
+    "return at the end of a line is no part of the key where the scheme is fnv-dcso, as in tamis-check(1).",
     NULL};
 
 static const char *const exits[] = {
