@@ -8,6 +8,7 @@
 
 #include "cli/cli_bus.h"
 #include "cli/cli_server.h"
+#include "cli/cli_signal.h"
 
 const cli_entry cli_file_files[] = {
     {".NAME.tamis-lock", "Lies beside the file NAME while it is held, and says by which process. The lock "
@@ -60,8 +61,8 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
     return CLI_DONE;
 }
 
-int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
-                  tamis_error *err) {
+static int save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                int stop_fd, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status;
 
@@ -70,11 +71,23 @@ int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, t
     status = tamis_filter_about_get(filter, &about, err);
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
     if (status == TAMIS_OK)
-        status = tamis_packed_save(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format, packing,
-                                   err);
+        status = tamis_packed_save_until(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format,
+                                         packing, stop_fd, err);
     if (status == TAMIS_E_STALE)
         cli_remedy(err, "run again");
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                  tamis_error *err) {
+    return save(filter, path, format, packing, -1, err);
+}
+
+int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                   tamis_error *err) {
+    int code = cli_signals_look(err);
+
+    return code == CLI_DONE ? save(filter, path, format, packing, cli_signals_fd(), err) : code;
 }
 
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
@@ -104,6 +117,8 @@ int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const 
             cli_report(err->text); /* main() reports the last one */
         code = CLI_FAILED;
         *err = failed;
+        if (failed.status == TAMIS_E_INTERRUPTED)
+            break;
     }
     return code;
 }
