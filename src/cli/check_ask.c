@@ -10,6 +10,7 @@
  */
 #include "cli/check_ask.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ typedef struct member {
     char shown[CLI_SERVER_SHOWN]; /* that of one on a server */
     size_t group;                 /* index of its first member */
     bool by_digest;               /* the hash can be made once; else the filter makes it itself */
+    bool lost;                    /* its file could not be taken anew */
 } member;
 
 struct check_ask {
@@ -243,6 +245,33 @@ static tamis_status ask_members(check_ask *ask, const tamis_key *records, size_t
     return TAMIS_OK;
 }
 
+/* Files that took the place of those that are open, with --follow. What cannot be opened is told once, and the old one
+ * asked on. A look takes a few system calls a batch. */
+static tamis_status reload_members(check_ask *ask, tamis_error *err) {
+    bool any = false;
+
+    for (size_t i = 0; i < ask->count; i++) {
+        member *one = &ask->members[i];
+        tamis_error why = TAMIS_ERROR_INIT;
+        bool changed = false, lost = false;
+        if (cli_server_format(one->filter) == NULL)
+            lost = tamis_filter_reload(one->filter, &changed, &why) != TAMIS_OK &&
+                   why.status != TAMIS_E_UNSUPPORTED; /* a packed one is in memory */
+        if (lost && !one->lost && !ask->config->stream.quiet && !ask->config->stream.json) {
+            cli_remedy(&why, "the filter that was read before stays in use");
+            cli_report(why.text);
+        }
+        one->lost = lost;
+        any = any || changed;
+    }
+    for (size_t i = 0; any && i < ask->count; i++) {
+        find_group(ask, i);
+        if (fit_keys(ask, ask->members[i].filter, err) != CLI_DONE)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
+
 static tamis_status ask_all(check_ask *ask, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err) {
     tamis_status status;
@@ -275,6 +304,8 @@ tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, 
 
     *done = 0;
     status = make_room(ask, count, err);
+    if (status == TAMIS_OK && ask->config->follow)
+        status = reload_members(ask, err);
     if (status == TAMIS_OK)
         status = ask_all(ask, keys, count, answers, done, err);
     if (!ask->found && *done > 0)
@@ -289,6 +320,11 @@ void check_ask_place(void *context, const char *input, uint64_t record) {
         cli_family_place(ask->family, input, record);
 }
 
+/* A name is one word of the mark, which is one field of a line. */
+static char shown(char byte) {
+    return iscntrl((unsigned char)byte) || byte == ',' ? '?' : byte;
+}
+
 tamis_key check_ask_mark(void *context, size_t i) {
     check_ask *ask = context;
     size_t used = 0;
@@ -299,8 +335,8 @@ tamis_key check_ask_mark(void *context, size_t i) {
             continue;
         if (used > 0)
             ask->mark[used++] = ',';
-        memcpy(ask->mark + used, ask->members[j].name, size);
-        used += size;
+        for (size_t at = 0; at < size; at++)
+            ask->mark[used++] = shown(ask->members[j].name[at]);
     }
     ask->mark[used++] = '\t';
     return (tamis_key){ask->mark, used};
