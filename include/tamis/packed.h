@@ -46,6 +46,11 @@ TAMIS_API tamis_status tamis_packed_open(tamis_filter **filter, const char *path
 TAMIS_API tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
                                          tamis_packing packing, tamis_error *err);
 
+/* The same, but as soon as `stop_fd` can be read (a pipe that a signal's handler writes to; -1: none) it ends with
+ * TAMIS_E_INTERRUPTED: the file is as it was, and nothing is left beside it. It is looked at every 16 MiB. */
+TAMIS_API tamis_status tamis_packed_save_until(tamis_filter *filter, const char *path, tamis_format format,
+                                               tamis_packing packing, int stop_fd, tamis_error *err);
+
 #ifdef __cplusplus
 }
 #endif

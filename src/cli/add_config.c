@@ -84,7 +84,7 @@ const cli_example add_examples[] = {
      "Numbers as the type that the filter was made with."},
     {NULL, NULL}};
 
-const char *const add_notes[] = {CLI_NOTE_FAMILY, NULL};
+const char *const add_notes[] = {CLI_NOTE_DCSO, CLI_NOTE_FAMILY, NULL};
 
 /* In the order in which they are printed. */
 const cli_entry add_json[] = {

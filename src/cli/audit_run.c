@@ -144,7 +144,24 @@ static int open_keys(audit *run, room *r, tamis_error *err) {
     return code;
 }
 
+/* How many different ones were read, while nothing else is known. */
+static int count_distinct(audit *run, const room *r, tamis_error *err) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+
+    if (tamis_filter_info_get(r->known, &info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    run->distinct = info.added;
+    return CLI_DONE;
+}
+
 /* ---- random keys ---- */
+
+/* The random keys are kept, so that none is asked twice. */
+static int fail_asked(tamis_error *err) {
+    if (err->status == TAMIS_E_NOMEM)
+        cli_remedy(err, "give fewer --questions, or free memory");
+    return CLI_FAILED;
+}
 
 /* New random keys, at most `wanted`. Where most are known, because the shape has few keys, they are made longer. */
 static int make_keys(room *r, size_t wanted, size_t *count, tamis_error *err) {
@@ -160,7 +177,7 @@ static int make_keys(room *r, size_t wanted, size_t *count, tamis_error *err) {
         memcpy(r->keys, keys, wanted * sizeof *keys);
     }
     if (tamis_filter_add_many(r->known, r->keys, wanted, answers, NULL, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return fail_asked(err);
     *count = 0;
     for (size_t i = 0; i < wanted; i++)
         if (answers[i] == TAMIS_FRESH)
@@ -215,6 +232,8 @@ int audit_run(audit *run, tamis_error *err) {
         code = make_known(run, r, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
     if (code == CLI_DONE)
         code = open_keys(run, r, err);
+    if (code == CLI_DONE)
+        code = count_distinct(run, r, err);
     if (code == CLI_DONE)
         code = check_supply(run, err);
     if (code == CLI_DONE)

@@ -20,6 +20,7 @@ typedef struct audit {
     bool progress;               /* shown on standard error */
     uint64_t asked;              /* random keys to ask */
     uint64_t keys;               /* read from keys_path */
+    uint64_t distinct;           /* of these, keys that are different */
     uint64_t missing;            /* of these, answered "new": each a false negative */
     uint64_t first_missing;      /* number of the first, counted from 1 */
     char shown[AUDIT_SHOWN + 1]; /* and the begin of it */

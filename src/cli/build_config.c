@@ -197,7 +197,10 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
         return CLI_FAILED;
     if (check_server(config, values, err) != CLI_DONE)
         return CLI_FAILED;
-    return check_format(config, err);
+    if (check_format(config, err) != CLI_DONE)
+        return CLI_FAILED;
+    cli_key_fit(&config->stream.form, config->filter.want.scheme, config->stream.terminator);
+    return CLI_DONE;
 }
 
 void build_config_release(build_config *config) {

@@ -2,6 +2,8 @@
 /* What help and manual of build say besides its options. */
 #include "cli/build_config.h"
 
+#include "cli/cli_rows.h"
+
 const char *const build_description[] = {
     "Make a filter of the records read, and keep it in a file that check, add, dedup and other programs "
     "open.",
@@ -68,6 +70,7 @@ const char *const build_notes[] = {
     "the right size, and the kinds that cannot grow need --expect.",
     "With --type or --hex the keys are what the records stand for, and a record that is none ends the run: "
     "nothing is saved. Records with equal keys are one, as 7 and 007 of int64 are.",
+    CLI_NOTE_DCSO,
     "Without a secret the hash is known to everybody: a hostile sender can find records that the filter "
     "takes for its own. --secret-file is the answer to that; check needs the same secret then.",
     NULL};

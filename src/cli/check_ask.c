@@ -10,6 +10,7 @@
  */
 #include "cli/check_ask.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ typedef struct member {
     char shown[CLI_SERVER_SHOWN]; /* that of one on a server */
     size_t group;                 /* index of its first member */
     bool by_digest;               /* the hash can be made once; else the filter makes it itself */
+    bool lost;                    /* its file could not be taken anew */
 } member;
 
 struct check_ask {
@@ -32,8 +34,9 @@ struct check_ask {
     size_t count;       /* of members that are open */
     size_t room;        /* keys that the arrays have room for */
     tamis_hash *hashes;
-    tamis_answer *rows; /* count rows of `room` */
-    char *mark;         /* room for all names */
+    tamis_answer *rows;  /* count rows of `room` */
+    char *mark;          /* room for all names */
+    cli_key_maker *bare; /* of keys for filters that take lines so; NULL: none does */
     bool found;
     member members[];
 };
@@ -100,6 +103,19 @@ static int check_used(const check_config *config, const bool *used, tamis_error 
     return CLI_DONE;
 }
 
+/* Lines are texts; a key of the command line is no line, and one of digits or a number may end in any byte. */
+static int fit_keys(check_ask *ask, const tamis_filter *filter, tamis_error *err) {
+    const cli_stream *records = &ask->config->stream;
+    cli_key_form form = {.type = CLI_KEY_BYTES};
+
+    if (ask->config->key_count > 0 || records->form.hex || records->form.type > CLI_KEY_UTF8)
+        return CLI_DONE;
+    cli_key_fit(&form, tamis_hasher_scheme(tamis_filter_hasher(filter)), records->terminator);
+    if (!form.bare || ask->bare != NULL)
+        return CLI_DONE;
+    return cli_key_maker_create(&ask->bare, form, err);
+}
+
 static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = ask->config;
     bool *used = calloc(config->secret_count + 1, sizeof *used);
@@ -110,7 +126,8 @@ static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *
         if (code == CLI_DONE) {
             ask->count++;
             find_group(ask, i);
-            if (config->trace)
+            code = fit_keys(ask, ask->members[i].filter, err);
+            if (code == CLI_DONE && config->trace)
                 code = cli_trace_begin(ask->members[i].filter, err);
         }
     }
@@ -155,6 +172,7 @@ void check_ask_free(check_ask *ask) {
     for (size_t i = 0; i < ask->count; i++)
         tamis_filter_free(ask->members[i].filter);
     cli_family_free(ask->family);
+    cli_key_maker_free(ask->bare);
     free(ask->hashes);
     free(ask->rows);
     free(ask->mark);
@@ -179,15 +197,31 @@ static tamis_status make_room(check_ask *ask, size_t count, tamis_error *err) {
     return TAMIS_OK;
 }
 
+/* The records as keys of that filter. */
+static tamis_status keys_for(check_ask *ask, const member *asked, const tamis_key *records, size_t count,
+                             const tamis_key **keys, tamis_error *err) {
+    cli_key_place nowhere = {NULL, "record", 1};
+    size_t made;
+
+    *keys = records;
+    if (ask->bare == NULL ||
+        tamis_hasher_scheme(tamis_filter_hasher(asked->filter)) != TAMIS_SCHEME_FNV_DCSO ||
+        cli_key_make(ask->bare, records, count, nowhere, keys, &made, err) == CLI_DONE)
+        return TAMIS_OK;
+    return err->status;
+}
+
 /* Fills the rows of all filters. */
-static tamis_status ask_members(check_ask *ask, const tamis_key *keys, size_t count, tamis_error *err) {
+static tamis_status ask_members(check_ask *ask, const tamis_key *records, size_t count, tamis_error *err) {
     tamis_status status = TAMIS_OK;
+    const tamis_key *keys;
 
     for (size_t first = 0; first < ask->count; first++) {
         const member *leader = &ask->members[first];
         if (leader->group != first)
             continue;
-        if (leader->by_digest)
+        status = keys_for(ask, leader, records, count, &keys, err);
+        if (leader->by_digest && status == TAMIS_OK)
             status = tamis_hash_many(tamis_filter_hasher(leader->filter), keys, count, ask->hashes, err);
         for (size_t i = first; i < ask->count && status == TAMIS_OK; i++) {
             const member *asked = &ask->members[i];
@@ -205,15 +239,46 @@ static tamis_status ask_members(check_ask *ask, const tamis_key *keys, size_t co
     return TAMIS_OK;
 }
 
+/* Files that took the place of those that are open, with --follow. What cannot be opened is told once, and the old one
+ * asked on. A look takes a few system calls a batch. */
+static tamis_status reload_members(check_ask *ask, tamis_error *err) {
+    bool any = false;
+
+    for (size_t i = 0; i < ask->count; i++) {
+        member *one = &ask->members[i];
+        tamis_error why = TAMIS_ERROR_INIT;
+        bool changed = false, lost = false;
+        if (cli_server_format(one->filter) == NULL)
+            lost = tamis_filter_reload(one->filter, &changed, &why) != TAMIS_OK &&
+                   why.status != TAMIS_E_UNSUPPORTED; /* a packed one is in memory */
+        if (lost && !one->lost && !ask->config->stream.quiet && !ask->config->stream.json) {
+            cli_remedy(&why, "the filter that was read before stays in use");
+            cli_report(why.text);
+        }
+        one->lost = lost;
+        any = any || changed;
+    }
+    for (size_t i = 0; any && i < ask->count; i++) {
+        find_group(ask, i);
+        if (fit_keys(ask, ask->members[i].filter, err) != CLI_DONE)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
+
 static tamis_status ask_all(check_ask *ask, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err) {
     tamis_status status;
 
     if (ask->family != NULL)
         return cli_family_ask(ask->family, keys, count, answers, done, err);
-    if (ask->count == 1)
-        return tamis_filter_contains_many(ask->members[0].filter, keys, count, answers, done, err);
     *done = 0;
+    if (ask->count == 1) {
+        status = keys_for(ask, &ask->members[0], keys, count, &keys, err);
+        return status == TAMIS_OK
+                   ? tamis_filter_contains_many(ask->members[0].filter, keys, count, answers, done, err)
+                   : status;
+    }
     status = ask_members(ask, keys, count, err);
     if (status != TAMIS_OK)
         return status;
@@ -233,6 +298,8 @@ tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, 
 
     *done = 0;
     status = make_room(ask, count, err);
+    if (status == TAMIS_OK && ask->config->follow)
+        status = reload_members(ask, err);
     if (status == TAMIS_OK)
         status = ask_all(ask, keys, count, answers, done, err);
     if (!ask->found && *done > 0)
@@ -247,6 +314,11 @@ void check_ask_place(void *context, const char *input, uint64_t record) {
         cli_family_place(ask->family, input, record);
 }
 
+/* A name is one word of the mark, which is one field of a line. */
+static char shown(char byte) {
+    return iscntrl((unsigned char)byte) || byte == ',' ? '?' : byte;
+}
+
 tamis_key check_ask_mark(void *context, size_t i) {
     check_ask *ask = context;
     size_t used = 0;
@@ -257,8 +329,8 @@ tamis_key check_ask_mark(void *context, size_t i) {
             continue;
         if (used > 0)
             ask->mark[used++] = ',';
-        memcpy(ask->mark + used, ask->members[j].name, size);
-        used += size;
+        for (size_t at = 0; at < size; at++)
+            ask->mark[used++] = shown(ask->members[j].name[at]);
     }
     ask->mark[used++] = '\t';
     return (tamis_key){ask->mark, used};

@@ -60,13 +60,18 @@ const cli_entry check_json[] = {
     {NULL, NULL}};
 
 const char *const check_notes[] = {
-    "A filter that is replaced while it is asked, as build, add and dedup do it, is asked on as it was. One "
-    "whose file is cut short or overwritten in place ends the run with an error.",
+    "A filter that is replaced while it is asked, as build, add and dedup do it, is asked on as it was; with "
+    "--follow records that come later are asked of the new one. Where that cannot be opened a remark says "
+    "so, "
+    "and the old one stays in use; a compressed one is not looked at again. One whose file is cut short or "
+    "overwritten in place ends the run with an error.",
     "With --type or --hex the keys of the records, or of --key, are asked for, and the records printed as "
     "they "
     "came. One that is no key ends the run, after those before it are answered; leave such out with grep, as "
     "by grep -E '^[+-]?[0-9]+$' for numbers.",
+    CLI_NOTE_DCSO,
     CLI_NOTE_FAMILY,
-    "The names before a record are those of the command line: a name with a comma in it is better given by "
-    "another one.",
+    "The names before a record are those of the command line, with ? for a comma, a tab, a newline or "
+    "another "
+    "control byte in one.",
     NULL};

@@ -8,6 +8,7 @@
 
 #include "cli/cli_bus.h"
 #include "cli/cli_server.h"
+#include "cli/cli_signal.h"
 
 const cli_entry cli_file_files[] = {
     {".NAME.tamis-lock", "Lies beside the file NAME while it is held, and says by which process. The lock "
@@ -18,6 +19,15 @@ const cli_entry cli_file_files[] = {
      "leaves is removed by the next one that writes NAME."},
     {NULL, NULL}};
 
+/* "-" would be taken for a stream, and a filter is none. */
+static int check_name(const char *path, tamis_error *err) {
+    if (strcmp(path, "-") != 0)
+        return CLI_DONE;
+    return cli_fail(err,
+                    "filter '-': is not read from standard input, nor written to standard output; name a "
+                    "file, or give ./- for one of that name");
+}
+
 int cli_file_open(tamis_filter **filter, const char *path, cli_access access, const cli_secret *secret,
                   tamis_packing *packing, tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
@@ -27,6 +37,8 @@ int cli_file_open(tamis_filter **filter, const char *path, cli_access access, co
             *packing = TAMIS_PACKING_NONE;
         return cli_server_open(filter, path, false, secret, err);
     }
+    if (check_name(path, err) != CLI_DONE)
+        return CLI_FAILED;
     cli_bus_begin();
     options.writable = access != CLI_ASK;
     options.overfill = access == CLI_OVERFILL;
@@ -53,6 +65,8 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
     *lock = NULL;
     if (cli_server_is_uri(path)) /* a server orders who comes at the same time */
         return CLI_DONE;
+    if (check_name(path, err) != CLI_DONE)
+        return CLI_FAILED;
     status = tamis_file_lock(lock, path, err);
     if (status != TAMIS_E_UNSUPPORTED)
         return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
@@ -60,8 +74,21 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
     return CLI_DONE;
 }
 
-int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
-                  tamis_error *err) {
+/* What has taken the place of a file may be no filter: running again does not help then. */
+static int fail_stale(const char *path, tamis_error *err) {
+    tamis_filter *now = NULL;
+    tamis_error why = TAMIS_ERROR_INIT;
+
+    if (cli_file_open(&now, path, CLI_ASK, NULL, NULL, &why) == CLI_DONE)
+        cli_remedy(err, "run again");
+    else
+        cli_remedy(err, "that is no filter: put a whole one there, and run again");
+    tamis_filter_free(now);
+    return CLI_FAILED;
+}
+
+static int save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                int stop_fd, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status;
 
@@ -70,11 +97,23 @@ int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, t
     status = tamis_filter_about_get(filter, &about, err);
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
     if (status == TAMIS_OK)
-        status = tamis_packed_save(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format, packing,
-                                   err);
+        status = tamis_packed_save_until(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format,
+                                         packing, stop_fd, err);
     if (status == TAMIS_E_STALE)
-        cli_remedy(err, "run again");
+        return fail_stale(path, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                  tamis_error *err) {
+    return save(filter, path, format, packing, -1, err);
+}
+
+int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                   tamis_error *err) {
+    int code = cli_signals_look(err);
+
+    return code == CLI_DONE ? save(filter, path, format, packing, cli_signals_fd(), err) : code;
 }
 
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
@@ -104,6 +143,8 @@ int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const 
             cli_report(err->text); /* main() reports the last one */
         code = CLI_FAILED;
         *err = failed;
+        if (failed.status == TAMIS_E_INTERRUPTED)
+            break;
     }
     return code;
 }

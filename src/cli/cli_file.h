@@ -32,13 +32,17 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err);
 /* Saves it as `format`; AUTO: the one that it was read in. */
 int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
                   tamis_error *err);
+/* The same, but a signal (cli_signal.h) that came or comes ends it: TAMIS_E_INTERRUPTED, and the file is as it was. */
+int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+                   tamis_error *err);
 /* Saves it where no file may be. */
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);
 
 /* For the manual of commands that save: what may lie beside the file meanwhile. */
 extern const cli_entry cli_file_files[];
 
-/* Runs `each` for every operand: an error is reported and the next one taken, and the last error is left in *err. With
+/* Runs `each` for every operand: an error is reported and the next one taken, unless a signal was
+ * it, and the last error is left in *err. With
  * an error CLI_FAILED, else CLI_NEGATIVE if an answer was that. */
 int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const char *path, tamis_error *err),
                   tamis_error *err);

@@ -209,14 +209,17 @@ void cli_filter_tell_overfull(const tamis_filter *filter, const char *path, cons
     if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || !info.saturated ||
         tamis_filter_about_get(filter, &about, NULL) != TAMIS_OK)
         return;
+    cli_text_real(now, sizeof now, info.fpr_live);
+    cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr);
+    if (strcmp(now, promised) == 0)
+        return; /* so few more that nobody would see it */
     snprintf(sentence, sizeof sentence,
              "%.200s: holds %s%s keys and was made for %s%s, so its rate is now about %s and not %s; %s",
              path, isfinite(info.cardinality) ? "about " : "",
              isfinite(info.cardinality) ? cli_text_expected(holds, sizeof holds, info.cardinality)
                                         : "an untold number of",
              about.format == TAMIS_FORMAT_GUAVA ? "at most " : "",
-             cli_text_count(made, sizeof made, info.capacity), cli_text_real(now, sizeof now, info.fpr_live),
-             cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr), remedy);
+             cli_text_count(made, sizeof made, info.capacity), now, promised, remedy);
     cli_report(sentence);
 }
 

@@ -20,6 +20,8 @@ struct cli_key_maker {
     tamis_sink *sink;
     unsigned char *bytes; /* of the digits of one key */
     size_t room;
+    tamis_key *lines; /* texts without what ends them */
+    size_t line_room;
 };
 
 int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err) {
@@ -33,7 +35,11 @@ int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value
 }
 
 bool cli_key_is_plain(cli_key_form form) {
-    return form.type == CLI_KEY_BYTES && !form.hex;
+    return form.type == CLI_KEY_BYTES && !form.hex && !form.bare;
+}
+
+void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator) {
+    form->bare = scheme == TAMIS_SCHEME_FNV_DCSO && terminator == '\n';
 }
 
 /* ---- errors ---- */
@@ -138,10 +144,18 @@ static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t
     return cli_key_fail(place, text, why, err);
 }
 
+/* Of digits what is no digit is told, not left out. */
+static tamis_key line_of(const cli_key_maker *maker, tamis_key text) {
+    if (maker->form.bare && !maker->form.hex && text.size > 0 &&
+        ((const char *)text.data)[text.size - 1] == '\r')
+        text.size--;
+    return text;
+}
+
 /* Puts one key and ends it. Text that is no UTF-8 the sink tells later. */
 static int put(cli_key_maker *maker, const tamis_key *text, cli_key_place place, tamis_error *err) {
     tamis_sink *sink = maker->sink;
-    tamis_key key = *text;
+    tamis_key key = line_of(maker, *text);
     int64_t value = 0;
 
     if (maker->form.hex && unhex(maker, text, &key, place, err) != CLI_DONE)
@@ -192,6 +206,7 @@ void cli_key_maker_free(cli_key_maker *maker) {
         return;
     tamis_sink_free(maker->sink);
     free(maker->bytes);
+    free(maker->lines);
     free(maker);
 }
 
@@ -231,6 +246,23 @@ static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t coun
     return status == TAMIS_E_INVALID ? fail_text(place_of(first, i), &texts[i], err) : CLI_FAILED;
 }
 
+/* Keys that are their texts but for the end: nothing is copied. */
+static int make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count, const tamis_key **keys,
+                      size_t *made, tamis_error *err) {
+    if (count > maker->line_room) {
+        free(maker->lines);
+        maker->lines = calloc(count, sizeof *maker->lines);
+        maker->line_room = maker->lines != NULL ? count : 0;
+        if (maker->lines == NULL)
+            return fail_memory(err);
+    }
+    for (size_t i = 0; i < count; i++)
+        maker->lines[i] = line_of(maker, texts[i]);
+    *keys = maker->lines;
+    *made = count;
+    return CLI_DONE;
+}
+
 int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
                  const tamis_key **keys, size_t *made, tamis_error *err) {
     tamis_error trouble = TAMIS_ERROR_INIT;
@@ -244,6 +276,8 @@ int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli
         *made = count;
         return CLI_DONE;
     }
+    if (maker->form.type == CLI_KEY_BYTES && !maker->form.hex)
+        return make_lines(maker, texts, count, keys, made, err);
     tamis_sink_clear(maker->sink);
     while (good < count && code == CLI_DONE) {
         code = put(maker, &texts[good], place_of(first, good), err);

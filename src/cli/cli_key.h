@@ -3,6 +3,7 @@
 #define TAMIS_CLI_KEY_H
 
 #include <tamis/funnel.h>
+#include <tamis/hash.h>
 
 #include "cli/cli.h"
 
@@ -20,7 +21,8 @@ extern const char *const cli_key_types[];
 /* How keys are written; all zeros: as the bytes they are. */
 typedef struct cli_key_form {
     cli_key_type type;
-    bool hex; /* in hexadecimal digits, of a text too */
+    bool hex;  /* in hexadecimal digits, of a text too */
+    bool bare; /* a carriage return at the end of a text is none of it */
 } cli_key_form;
 
 /* Which key an error is about. */
@@ -38,6 +40,10 @@ typedef struct cli_key_maker cli_key_maker;
 
 /* What --type and --hex say of records. CLI_DONE, or CLI_FAILED where they contradict each other. */
 int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err);
+
+/* Lines for a filter of scheme fnv-dcso are what the bloom program of DCSO takes for them: those of Windows without the
+ * carriage return at their end. Records that end otherwise stay as they are. */
+void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
 
 /* Whether there is nothing to be made. */
 bool cli_key_is_plain(cli_key_form form);

@@ -12,6 +12,7 @@
 
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t wake_fd = -1;
+static int stopping_fd = -1; /* the other end */
 
 static void on_signal(int number) {
     int saved = errno;
@@ -33,7 +34,7 @@ int cli_signals_begin(int *stop_fd, tamis_error *err) {
         return cli_fail(err, "pipe for signals: %s; close files, or raise the limit of open files",
                         cli_errno_text(why, sizeof why, errno));
     wake_fd = ends[1];
-    *stop_fd = ends[0];
+    *stop_fd = stopping_fd = ends[0];
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;
@@ -47,6 +48,22 @@ int cli_signals_begin(int *stop_fd, tamis_error *err) {
         sigaction(ending[i], &action, NULL);
     }
     return CLI_DONE;
+}
+
+int cli_signals_fd(void) {
+    return stopping_fd;
+}
+
+int cli_signals_look(tamis_error *err) {
+    if (caught_signal == 0)
+        return CLI_DONE;
+    cli_fail(err, "stopped by a signal");
+    err->status = TAMIS_E_INTERRUPTED;
+    return CLI_FAILED;
+}
+
+int cli_signals_end(int code, const tamis_error *err) {
+    return code == CLI_FAILED && err->status == TAMIS_E_INTERRUPTED ? cli_signals_code() : code;
 }
 
 int cli_signals_code(void) {

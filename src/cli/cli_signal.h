@@ -15,6 +15,13 @@ int cli_signals_begin(int *stop_fd, tamis_error *err);
 /* The exit status of a run that a signal ended: 130 for SIGINT, as a shell would say it. */
 int cli_signals_code(void);
 
+/* The same descriptor; -1 before cli_signals_begin. */
+int cli_signals_fd(void);
+/* Between two steps: CLI_FAILED with TAMIS_E_INTERRUPTED where a signal came. */
+int cli_signals_look(tamis_error *err);
+/* What a run answers that came to `code`: the signal's status where that is what ended it. */
+int cli_signals_end(int code, const tamis_error *err);
+
 /* Dies of SIGPIPE, as a program does that takes no care of it: the shell sees 141. */
 _Noreturn void cli_die_of_pipe(void);
 

@@ -38,7 +38,9 @@ static tamis_status stream(add_run *run, tamis_error *err) {
         service.context = run->family;
         service.ask = cli_family_ask;
         service.place = cli_family_place;
-        records.form = (cli_key_form){CLI_KEY_BYTES, false}; /* it makes keys of parts of them */
+        records.form = (cli_key_form){.type = CLI_KEY_BYTES}; /* it makes keys of parts of them */
+    } else {
+        cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)), records.terminator);
     }
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;

@@ -57,6 +57,7 @@ typedef struct report {
     double promised, low, high;
     const char *verdict;
     bool broken;
+    bool partial; /* "broken" would be told of keys that may be in it */
 } report;
 
 static int open_filter(tamis_filter **filter, const char *path, const char *secret_file, tamis_error *err) {
@@ -81,6 +82,13 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     return code;
 }
 
+/* Whether it clearly holds more keys than KEYS has: by more than five times what an estimate of so many errs by. */
+static bool holds_others(const report *of) {
+    double holds = of->info.cardinality;
+
+    return of->run.keys_path != NULL && isfinite(holds) && holds > (double)of->run.distinct + 5 * sqrt(holds);
+}
+
 /* A filter of another program's size may have a computed rate above the one that was asked for by rounding, a few per
  * cent. What is far above, as where positions of a scheme repeat, is no promise kept. */
 static void judge(report *of, const tamis_plan *plan) {
@@ -95,10 +103,18 @@ static void judge(report *of, const tamis_plan *plan) {
     if (!of->promises)
         return;
     of->broken = plan_chance_exceeds(run->hits, run->asked, allowed);
-    of->verdict = of->broken ? "broken" : plan->fpr * (double)run->asked < HITS_TO_SEE ? "too rare" : "kept";
+    of->partial = of->broken && holds_others(of) &&
+                  plan_chance_exceeds(run->hits, run->asked, fmax(allowed, 1.1 * of->info.fpr_live));
+    of->broken = of->broken && !of->partial;
+    of->verdict = of->partial                                    ? "untold"
+                  : of->broken                                   ? "broken"
+                  : plan->fpr * (double)run->asked < HITS_TO_SEE ? "too rare"
+                                                                 : "kept";
 }
 
 static const char *explain(const report *of) {
+    if (of->partial)
+        return "untold: the random keys may be keys that are in it and not in KEYS";
     if (!of->broken)
         return strcmp(of->verdict, "kept") == 0
                    ? "kept: not above the promise, or not beyond chance"
@@ -176,6 +192,21 @@ static void tell_missing(const report *of) {
     cli_report(sentence);
 }
 
+/* Random keys are like those of KEYS, and so like the others in the filter: where there are few such, they are those. */
+static void tell_partial(const report *of) {
+    char sentence[400], holds[CLI_TEXT_NUMBER], given[CLI_TEXT_NUMBER];
+
+    if (!of->partial)
+        return;
+    snprintf(
+        sentence, sizeof sentence,
+        "%.120s: holds about %s keys, and KEYS has %s: random keys that look like these may be in it; give "
+        "all its keys",
+        of->path, cli_text_expected(holds, sizeof holds, of->info.cardinality),
+        cli_text_count(given, sizeof given, of->run.distinct));
+    cli_report(sentence);
+}
+
 static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(of->run.filter);
     const cli_value *questions = &args->values[OPT_QUESTIONS];
@@ -194,6 +225,7 @@ static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
         return code;
     judge(of, plan);
     tell_missing(of);
+    tell_partial(of);
     if (!args->values[OPT_JSON].given)
         print_text(of);
     else if (print_json(of, err) != CLI_DONE)
@@ -223,6 +255,8 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
     of.run.filter = filter;
     if (code == CLI_DONE)
+        cli_key_fit(&of.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)), of.run.terminator);
+    if (code == CLI_DONE)
         code = audit_filter(&of, args, err);
     tamis_filter_free(filter);
     return code;
@@ -245,14 +279,20 @@ static const char *const description[] = {
     "chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. \"too "
     "rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing but a "
     "gross breach would show.",
+    "KEYS has to be all that is in FILTER: else a random key may be one of the others, and is no wrong "
+    "answer. "
+    "Where more random keys are in it than it can be wrong about, and it clearly holds more keys than KEYS "
+    "has, "
+    "the rate is \"untold\", with a remark.",
     "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
     "keys that it can have been made for; with one probe a key nothing follows, and nothing is judged. A "
-    "filter of another program hashes the bytes that it was given: --type says which these are.",
+    "filter of another program hashes the bytes that it was given: --type says which these are. A carriage "
+    "return at the end of a line is no part of the key where the scheme is fnv-dcso, as in tamis-check(1).",
     NULL};
 
 static const char *const exits[] = {
     "0",
-    "The rate is not above the promise, or none is recorded, and no key is missing.",
+    "The rate is not above the promise, or none is recorded, or it is untold, and no key is missing.",
     "1",
     "The promise is broken beyond chance, or a key is missing.",
     "2",
@@ -274,7 +314,7 @@ static const cli_entry json[] = {
     {"keys", "Keys in KEYS."},
     {"missing", "How many of them were answered \"new\": false negatives."},
     {"saturated", "true: more keys came than the filter was made for."},
-    {"verdict", "kept, too rare (to be measured), broken, or none (was promised); of the rate "
+    {"verdict", "kept, too rare (to be measured), broken, untold, or none (was promised); of the rate "
                 "alone."},
     {NULL, NULL}};
 

@@ -23,7 +23,7 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     service.ask = check_ask_keys;
     service.place = check_ask_place;
     if (config->is_family) /* it makes keys of parts of them */
-        records.form = (cli_key_form){CLI_KEY_BYTES, false};
+        records.form = (cli_key_form){.type = CLI_KEY_BYTES};
     service.mark = config->marks ? check_ask_mark : NULL;
     service.enough = config->stream.quiet ? check_ask_found : NULL;
     options.output = config->invert ? output : NULL;

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_signal.h"
 
 enum { OPT_QUIET, OPT_COUNT };
 
@@ -16,16 +17,18 @@ static int clear(const char *path, tamis_error *err) {
     if (code == CLI_DONE && tamis_filter_clear(filter, err) != TAMIS_OK)
         code = CLI_FAILED;
     if (code == CLI_DONE)
-        code = cli_file_save(filter, path, TAMIS_FORMAT_AUTO, packing, err);
+        code = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, packing, err);
     tamis_filter_free(filter);
     return code;
 }
 
 static int each(const cli_args *args, const char *path, tamis_error *err) {
     tamis_lock *lock = NULL;
-    int code = cli_file_lock(&lock, path, err);
+    int code = cli_signals_look(err);
 
     (void)args;
+    if (code == CLI_DONE)
+        code = cli_file_lock(&lock, path, err);
     if (code == CLI_DONE)
         code = clear(path, err);
     tamis_file_unlock(lock);
@@ -33,7 +36,11 @@ static int each(const cli_args *args, const char *path, tamis_error *err) {
 }
 
 static int run_clear(const cli_args *args, tamis_error *err) {
-    return cli_file_each(args, each, err);
+    int stop_fd;
+
+    if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_signals_end(cli_file_each(args, each, err), err);
 }
 
 static const char *const description[] = {
@@ -49,6 +56,9 @@ static const char *const exits[] = {
     "2",
     "Error: a file that cannot be read or written, is no filter or is damaged. It stays as it was; the "
     "others are cleared.",
+    "130",
+    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): the FILTER in hand stays as it was, and those after "
+    "it.",
     "141",
     "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};

@@ -3,6 +3,7 @@
 #include "cli/cli_about.h"
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_signal.h"
 #include "cli/copy_bitmap.h"
 
 enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
@@ -47,7 +48,7 @@ static int copy(const cli_args *args, const char *output, tamis_error *err) {
     if (code == CLI_DONE)
         code = describe(args, filter, err);
     if (code == CLI_DONE)
-        code = cli_file_save(filter, output, format, cli_file_packing(args->values[OPT_GZIP].given), err);
+        code = cli_file_write(filter, output, format, cli_file_packing(args->values[OPT_GZIP].given), err);
     if (code == CLI_DONE && !args->values[OPT_QUIET].given)
         cli_about_tell_lost(filter, output, format);
     tamis_filter_free(filter);
@@ -68,18 +69,20 @@ static int copy_bits(const cli_args *args, const char *output, tamis_error *err)
 static int run_copy(const cli_args *args, tamis_error *err) {
     const char *output = args->values[OPT_OUTPUT].text;
     tamis_lock *lock = NULL;
-    int code;
+    int code, stop_fd;
 
     if (output == NULL)
         return cli_fail(err, "copy: --output is missing; name the file to write as -o FILE");
     if (args->operand_count != 1)
         return cli_fail(err, "copy: takes one filter, and %zu are named; give its file", args->operand_count);
-    code = cli_file_lock(&lock, output, err);
+    code = cli_signals_begin(&stop_fd, err);
+    if (code == CLI_DONE)
+        code = cli_file_lock(&lock, output, err);
     if (code == CLI_DONE)
         code = args->values[OPT_FORMAT].number == CLI_COPY_BITMAP ? copy_bits(args, output, err)
                                                                   : copy(args, output, err);
     tamis_file_unlock(lock);
-    return code;
+    return cli_signals_end(code, err);
 }
 
 static const char *const description[] = {
@@ -109,6 +112,8 @@ static const char *const exits[] = {
     "2",
     "Error: FILTER cannot be read, is no filter, is damaged or not for that format, or FILE cannot be "
     "written. FILE stays as it was.",
+    "130",
+    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): FILE stays as it was, and nothing lies beside it.",
     "141",
     "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};

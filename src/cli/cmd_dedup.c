@@ -110,6 +110,7 @@ static tamis_status ask_session(void *session, const tamis_key *keys, size_t cou
 static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
+    cli_stream records = config->stream;
 
     service.context = run->session;
     service.ask = ask_session;
@@ -118,7 +119,8 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     /* A filter on the disk must not know records that are not there themselves. */
     stream_options.durable = config->filter_file != NULL;
     stream_options.stop_fd = stop_fd;
-    return cli_stream_run(&config->stream, &service, &stream_options, &run->report.stats, err);
+    cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)), records.terminator);
+    return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
 }
 
 /* The library knows why it is full; which option helps is known here. */

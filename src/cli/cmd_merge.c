@@ -5,6 +5,7 @@
 #include "cli/cli_filter.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_server.h"
+#include "cli/cli_signal.h"
 
 enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
 
@@ -40,7 +41,10 @@ static int refuse(const char *path, const char *first, tamis_error *err) {
  * DCSO, or a compressed one, is decoded, and so of two.) */
 static int unite(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
-    int code = cli_file_fetch(&from, path, err);
+    int code = cli_signals_look(err);
+
+    if (code == CLI_DONE)
+        code = cli_file_fetch(&from, path, err);
 
     if (code == CLI_DONE && tamis_filter_union(run->all, from, err) != TAMIS_OK)
         code = refuse(path, run->first, err);
@@ -85,7 +89,7 @@ static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = forget_time(run->all, err);
     if (code == CLI_DONE)
-        code = cli_file_save(run->all, run->output, run->format, run->packing, err);
+        code = cli_file_write(run->all, run->output, run->format, run->packing, err);
     if (code != CLI_DONE || !run->remarks)
         return code;
     cli_about_tell_clash(&run->clash);
@@ -112,7 +116,7 @@ static int run_merge(const cli_args *args, tamis_error *err) {
                      .format = (tamis_format)values[OPT_FORMAT].number,
                      .packing = cli_file_packing(values[OPT_GZIP].given),
                      .remarks = !values[OPT_QUIET].given};
-    int code;
+    int code, stop_fd;
 
     if (run.output == NULL)
         return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
@@ -121,9 +125,11 @@ static int run_merge(const cli_args *args, tamis_error *err) {
     run.first = args->operands[0];
     code = cli_about_read(&run.about, values + OPT_LABEL, err);
     if (code == CLI_DONE)
+        code = cli_signals_begin(&stop_fd, err);
+    if (code == CLI_DONE)
         code = merge_held(&run, args, err);
     cli_about_release(&run.about);
-    return code;
+    return cli_signals_end(code, err);
 }
 
 static const char *const description[] = {
@@ -149,6 +155,8 @@ static const char *const exits[] = {
     "2",
     "Error: a filter that cannot be read, is none, is damaged or cannot be united with the first, or FILE "
     "cannot be written. FILE stays as it was.",
+    "130",
+    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): FILE stays as it was, and nothing lies beside it.",
     "141",
     "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};

@@ -112,6 +112,7 @@ static const char *const exits[] = {
     "0",   "All are whole.",
     "1",   "Damage was found.",
     "2",   "Error: a file that cannot be read, or is no filter. The others are verified.",
+    "130", "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP).",
     "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 

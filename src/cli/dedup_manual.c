@@ -2,6 +2,8 @@
 /* What help and manual of dedup say besides its options. */
 #include "cli/dedup_config.h"
 
+#include "cli/cli_rows.h"
+
 const char *const dedup_description[] = {
     "Print each record the first time it is seen, in input order, in a few bytes of memory a record.",
     "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given. A "
@@ -100,6 +102,7 @@ const char *const dedup_notes[] = {
     "With --type or --hex a record is seen when its key was, whatever its text: 7, +7 and 007 are one int64, "
     "and the first of them is printed, as it came. A record that is no key (a blank before the digits, a "
     "carriage return behind them) ends the run, after those before it are written to standard output.",
+    CLI_NOTE_DCSO,
     "Without a secret the hash is known to everybody: a hostile sender can aim records at the filter, to "
     "make "
     "it drop records of others or to make it grow or fill up early. --secret-file is the answer to that.",

@@ -20,11 +20,14 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                           .help = "Write the other occurrences to FILE, in the same way.",
                           .more =
                               "With - they go to standard output, and the first ones need --output FILE."},
-    [DEDUP_COUNT] = {.name = "count",
-                     .type = CLI_FLAG,
-                     .help = "Write no records, only how many would have been written, on standard output.",
-                     .more = "That is the unique ones and, with --when-full pass, those that were passed on: "
-                             "the lines that the same run without --count prints."},
+    [DEDUP_COUNT] =
+        {.name = "count",
+         .type = CLI_FLAG,
+         .help = "Write no records, only how many would have been written, on standard output.",
+         .more =
+             "That is the unique ones and, with --when-full pass, those that were passed on: "
+             "the lines that the same run without --count prints. The filter of --filter is saved all the "
+             "same."},
     [DEDUP_FILTER] =
         {.name = "filter",
          .type = CLI_FILE,

@@ -121,11 +121,16 @@ void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
     filter->saturated = filter->added > b->most_fresh;
 }
 
-void tamis__bloom_filled_about(tamis_filter *filter) {
+/* Whether bits that tell of so many keys leave no doubt that the capacity is passed. */
+static bool is_past_doubt(const tamis_filter *filter) {
     const bloom *b = filter->body;
     const double off = estimate_deviation(filter, (double)filter->plan.capacity);
+    return (double)filter->added > (double)b->most_fresh + 5 * off;
+}
+
+void tamis__bloom_filled_about(tamis_filter *filter) {
     tamis__bloom_filled(filter, TAMIS__ADDED_BY_BITS);
-    filter->saturated = (double)filter->added > (double)b->most_fresh + 5 * off;
+    filter->saturated = is_past_doubt(filter);
 }
 
 void tamis__bloom_unite(tamis_filter *into, const tamis_filter *from) {
@@ -142,7 +147,9 @@ void tamis__bloom_unite(tamis_filter *into, const tamis_filter *from) {
     double sum = (double)into->added + (double)from->added;
     double offered = fmin(info.cardinality, sum + mistaken);
     into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)most), sum);
+    into->saturated = into->saturated || from->saturated || is_past_doubt(into);
+    if (!into->saturated && into->added > to->most_fresh) /* by the error of the estimate: it is full */
+        into->added = to->most_fresh;
     to->united_added = into->added;
     to->united_false = mistaken;
-    into->saturated = into->saturated || from->saturated || into->added > to->most_fresh;
 }

@@ -26,20 +26,37 @@
 #include "store/origin.h"
 #include "store/trouble.h"
 
-enum { BUFFER = 256 << 10 };
+enum {
+    BUFFER = 256 << 10,
+    PIECE = 16 << 20 /* bytes that are written without a look whether to stop */
+};
 
 /* Where an emitter's bytes go: small pieces through a buffer, large ones directly. */
 typedef struct sink {
     int fd;
+    int stop_fd; /* -1: none */
     const char *name;
     unsigned char *buffer; /* BUFFER bytes */
     size_t used;
     uint64_t total; /* bytes taken */
 } sink;
 
+/* A look that fails says nothing, and the save goes on. */
+static tamis_status look(int stop_fd, const char *name, tamis_error *err) {
+    struct pollfd asked = {.fd = stop_fd, .events = POLLIN};
+    if (stop_fd < 0 || tamis__sys.poll(&asked, 1, 0) <= 0)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: stopped on request, nothing was saved",
+                       tamis__show(name).text);
+}
+
 static tamis_status write_all(const sink *out, const unsigned char *bytes, size_t size, tamis_error *err) {
     while (size > 0) {
-        ssize_t wrote = tamis__sys.write(out->fd, bytes, size);
+        tamis_status status = look(out->stop_fd, out->name, err);
+        if (status != TAMIS_OK)
+            return status;
+        ssize_t wrote =
+            tamis__sys.write(out->fd, bytes, out->stop_fd < 0 || size < PIECE ? size : (size_t)PIECE);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
@@ -88,6 +105,7 @@ typedef struct saving {
     tamis_filter *filter;
     const tamis__format *format;
     tamis__wrap *wrap; /* NULL: none */
+    int stop_fd;       /* -1: none */
     bool only_new;     /* the name must not stand for a file */
     tamis__place place;
     tamis__aside aside;
@@ -120,7 +138,7 @@ static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
 
 /* The file aside, whole and on the disk, or nothing. */
 static tamis_status write_aside(saving *s, tamis_error *err) {
-    sink out = {.name = s->place.name};
+    sink out = {.stop_fd = s->stop_fd, .name = s->place.name};
     tamis_status status = tamis__aside_create(&s->aside, &s->place, true, &out.fd, err);
     if (status != TAMIS_OK)
         return status;
@@ -129,6 +147,8 @@ static tamis_status write_aside(saving *s, tamis_error *err) {
         status = tamis__fail_file(err, out.name, errno);
     if (tamis__sys.close(out.fd) < 0 && status == TAMIS_OK)
         status = tamis__fail_file(err, out.name, errno);
+    if (status == TAMIS_OK) /* syncing may have taken long */
+        status = look(s->stop_fd, out.name, err);
     if (status != TAMIS_OK)
         tamis__aside_remove(&s->aside, err);
     return status;
@@ -180,8 +200,12 @@ static tamis_status save_file(saving *s, tamis_error *err) {
 }
 
 static tamis_status save(tamis_filter *filter, const char *path, tamis_format number, tamis__wrap *wrap,
-                         bool only_new, tamis_error *err) {
-    saving s = {.filter = filter, .format = tamis__format_of(number), .wrap = wrap, .only_new = only_new};
+                         int stop_fd, bool only_new, tamis_error *err) {
+    saving s = {.filter = filter,
+                .format = tamis__format_of(number),
+                .wrap = wrap,
+                .stop_fd = stop_fd,
+                .only_new = only_new};
     if (!s.format)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "format: there is none of number %d; see tamis_format",
                            (int)number);
@@ -202,19 +226,19 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format nu
 
 tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_format format,
                                   tamis_error *err) {
-    return save(filter, path, format, NULL, false, err);
+    return save(filter, path, format, NULL, -1, false, err);
 }
 
 tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format, tamis__wrap *wrap,
-                              tamis_error *err) {
-    return save(filter, path, format, wrap, false, err);
+                              int stop_fd, tamis_error *err) {
+    return save(filter, path, format, wrap, stop_fd, false, err);
 }
 
 tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,
                                    tamis_error *err) {
-    return save(filter, path, format, NULL, true, err);
+    return save(filter, path, format, NULL, -1, true, err);
 }
 
 tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err) {
-    return save(filter, path, TAMIS_FORMAT_TAMIS, NULL, false, err);
+    return save(filter, path, TAMIS_FORMAT_TAMIS, NULL, -1, false, err);
 }

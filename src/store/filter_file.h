@@ -22,8 +22,9 @@ typedef tamis_status tamis__wrap(const tamis_filter *filter, const tamis__format
                                  const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err);
 
 /* As tamis_filter_save_as, through `wrap` (NULL: as the format has it). How many bytes that will be is not known
- * beforehand: a full disk is found by writing, still before the old file is touched. */
+ * beforehand: a full disk is found by writing, still before the old file is touched. As soon as `stop_fd` (-1: none) can be
+ * read it ends with TAMIS_E_INTERRUPTED, the old file being there and nothing beside it. */
 TAMIS_PRIVATE_API tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
-                                                tamis__wrap *wrap, tamis_error *err);
+                                                tamis__wrap *wrap, int stop_fd, tamis_error *err);
 
 #endif

@@ -45,10 +45,12 @@ tamis_status tamis__origin_check(const tamis_filter *filter, const tamis__place 
         return errno == ENOENT ? TAMIS_OK : tamis__fail_file(err, place->name, errno);
     if (tamis__origin_is(filter->origin, &now))
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_STALE, 0,
-                       "%s: was replaced since it was opened, and what is there now would be lost; open it "
-                       "anew and add again",
-                       tamis__show(place->name).text);
+    bool same = filter->origin->device == now.st_dev && filter->origin->inode == now.st_ino;
+    return tamis__fail(
+        err, TAMIS_E_STALE, 0,
+        "%s: was %s since it was opened, and what is there now would be lost; open it anew and "
+        "add again",
+        tamis__show(place->name).text, same ? "written to" : "replaced");
 }
 
 void tamis__origin_saved(tamis_filter *filter, const tamis__place *place, const struct stat *about) {

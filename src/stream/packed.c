@@ -166,11 +166,16 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
 
 tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
                                tamis_packing packing, tamis_error *err) {
+    return tamis_packed_save_until(filter, path, format, packing, -1, err);
+}
+
+tamis_status tamis_packed_save_until(tamis_filter *filter, const char *path, tamis_format format,
+                                     tamis_packing packing, int stop_fd, tamis_error *err) {
     switch (packing) {
     case TAMIS_PACKING_NONE:
-        return tamis_filter_save_as(filter, path, format, err);
+        return tamis__file_save(filter, path, format, NULL, stop_fd, err);
     case TAMIS_PACKING_GZIP:
-        return tamis__file_save(filter, path, format, tamis__pack_gzip, err);
+        return tamis__file_save(filter, path, format, tamis__pack_gzip, stop_fd, err);
     default:
         return tamis__fail(err, TAMIS_E_INVALID, 0, "packing: there is none of number %d; see tamis_packing",
                            (int)packing);

@@ -170,6 +170,24 @@ def compressed():
         fail("compressed: data is lost when we add a key")
 
 
+def lines_of_windows():
+    """bloom takes a carriage return at the end of a line away, one of several: the command does so too."""
+    some, others = keys(60), keys(ABSENT)
+    text = b"".join(key + b"\r\n" for key in some[:-2]) + some[-2] + b"\r\r\n" + some[-1]
+    make(100, "0.001", "theirs")
+    run("bloom", "insert", "theirs", given=text)
+    run(TAMIS, "build", "-q", "--format", "dcso", "--expect", "100", "--fpr", "0.001", "-o", "ours", given=text)
+    same_bytes("built of lines of Windows", "theirs", "ours")
+    run(TAMIS, "build", "-q", "--format", "dcso", "--expect", "100", "--fpr", "0.001", "-o", "ours", given=b"")
+    run(TAMIS, "add", "ours", given=text)
+    same_bytes("added lines of Windows", "theirs", "ours")
+    asked = text + b"\r\n" + b"".join(key + b"\r\n" for key in others)
+    ours = run(TAMIS, "check", "theirs", given=asked).split(b"\n")
+    theirs = run("bloom", "check", "theirs", given=asked).split(b"\n")
+    if [line[:-1] if line.endswith(b"\r") else line for line in ours] != theirs:
+        fail("lines of Windows are answered differently")
+
+
 def long_keys():
     """Ours takes what bloom cannot, and bloom still answers for the rest of that file."""
     long_one, some = b"x" * 70000, keys(20)
@@ -196,7 +214,7 @@ def a_mistake_is_found():
 def main():
     for number in range(FILTERS):
         one_filter(number)
-    for check in (user_data, joined, compressed, long_keys, a_mistake_is_found):
+    for check in (user_data, joined, compressed, lines_of_windows, long_keys, a_mistake_is_found):
         check()
 
 

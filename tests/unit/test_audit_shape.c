@@ -13,7 +13,7 @@
 /* The command is no library. */
 #include "cli/audit_shape.c"
 
-static const cli_key_form plain = {CLI_KEY_BYTES, false};
+static const cli_key_form plain = {.type = CLI_KEY_BYTES};
 static audit_shape shape;
 
 static void learn(const char *text) {
@@ -120,7 +120,7 @@ static void utf8_stays_utf8(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     (void)state;
     assert_int_equal(tamis_sink_create(&sink, NULL, &err), TAMIS_OK);
-    audit_shape_begin(&shape, (cli_key_form){CLI_KEY_UTF16, false}, 6);
+    audit_shape_begin(&shape, (cli_key_form){.type = CLI_KEY_UTF16}, 6);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         learn(texts[i]);
     for (size_t i = 0; i < 3; i++) /* a character across the place where a text is cut, at each offset */
@@ -155,7 +155,7 @@ static int64_t number_of(const unsigned char *bytes, size_t size) {
 
 /* A number of the type, of sign and size of one that was learnt, until there are too few. */
 static void numbers_keep_sign_and_size(void **state) {
-    static const cli_key_form forms[] = {{CLI_KEY_INT32, false}, {CLI_KEY_INT64, false}};
+    static const cli_key_form forms[] = {{.type = CLI_KEY_INT32}, {.type = CLI_KEY_INT64}};
     static const int64_t learnt[] = {1000, -5, 0, -1, INT32_MAX, INT32_MIN};
     static const int64_t low[] = {0, -8, 0, -1, INT32_MIN, INT32_MIN},
                          high[] = {1023, -1, 0, -1, INT32_MAX, INT32_MAX};
@@ -207,7 +207,7 @@ static void digits_mean_any_bytes_of_like_length(void **state) {
     bool met[256] = {false};
     size_t values = 0;
     (void)state;
-    audit_shape_begin(&shape, (cli_key_form){CLI_KEY_BYTES, true}, 9);
+    audit_shape_begin(&shape, (cli_key_form){.type = CLI_KEY_BYTES, .hex = true}, 9);
     assert_int_equal(audit_shape_make(&shape, made), 16);
     learn("aa");
     for (int i = 0; i < 10000; i++) {

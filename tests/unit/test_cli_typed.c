@@ -104,23 +104,23 @@ static void each_form_makes_its_bytes(void **state) {
         cli_key_form form;
         const char *text, *key;
     } cases[] = {
-        {{CLI_KEY_BYTES, true}, "00fFA5", "00ffa5 "},
-        {{CLI_KEY_BYTES, true}, "", " "},
-        {{CLI_KEY_UTF8, false}, "\xc3\xa9", "c3a9 "},
-        {{CLI_KEY_UTF8, false}, "", " "},
-        {{CLI_KEY_UTF8, true}, "c3a9", "c3a9 "},
-        {{CLI_KEY_UTF16, false}, "a\xc3\xa9", "6100e900 "},
-        {{CLI_KEY_UTF16, false}, "\xf0\x9f\x98\x80", "3dd800de "},
-        {{CLI_KEY_UTF16, false}, "", " "},
-        {{CLI_KEY_INT32, false}, "258", "02010000 "},
-        {{CLI_KEY_INT32, false}, "-2", "feffffff "},
-        {{CLI_KEY_INT32, false}, "+007", "07000000 "},
-        {{CLI_KEY_INT32, false}, "-0", "00000000 "},
-        {{CLI_KEY_INT32, false}, "2147483647", "ffffff7f "},
-        {{CLI_KEY_INT32, false}, "-2147483648", "00000080 "},
-        {{CLI_KEY_INT64, false}, "00000000000000000000000000000000000001", "0100000000000000 "},
-        {{CLI_KEY_INT64, false}, "9223372036854775807", "ffffffffffffff7f "},
-        {{CLI_KEY_INT64, false}, "-9223372036854775808", "0000000000000080 "},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "00fFA5", "00ffa5 "},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "", " "},
+        {{.type = CLI_KEY_UTF8}, "\xc3\xa9", "c3a9 "},
+        {{.type = CLI_KEY_UTF8}, "", " "},
+        {{.type = CLI_KEY_UTF8, .hex = true}, "c3a9", "c3a9 "},
+        {{.type = CLI_KEY_UTF16}, "a\xc3\xa9", "6100e900 "},
+        {{.type = CLI_KEY_UTF16}, "\xf0\x9f\x98\x80", "3dd800de "},
+        {{.type = CLI_KEY_UTF16}, "", " "},
+        {{.type = CLI_KEY_INT32}, "258", "02010000 "},
+        {{.type = CLI_KEY_INT32}, "-2", "feffffff "},
+        {{.type = CLI_KEY_INT32}, "+007", "07000000 "},
+        {{.type = CLI_KEY_INT32}, "-0", "00000000 "},
+        {{.type = CLI_KEY_INT32}, "2147483647", "ffffff7f "},
+        {{.type = CLI_KEY_INT32}, "-2147483648", "00000080 "},
+        {{.type = CLI_KEY_INT64}, "00000000000000000000000000000000000001", "0100000000000000 "},
+        {{.type = CLI_KEY_INT64}, "9223372036854775807", "ffffffffffffff7f "},
+        {{.type = CLI_KEY_INT64}, "-9223372036854775808", "0000000000000080 "},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -135,23 +135,23 @@ static void what_is_no_key_is_told(void **state) {
         cli_key_form form;
         const char *text, *why;
     } cases[] = {
-        {{CLI_KEY_BYTES, true}, "abc", "an odd number of hexadecimal digits, 3"},
-        {{CLI_KEY_BYTES, true}, "a", "an odd number of hexadecimal digits, 1"},
-        {{CLI_KEY_BYTES, true}, "ab\r", "byte 0x0D at offset 2 is no hexadecimal digit"},
-        {{CLI_KEY_BYTES, true}, "g0", "byte 0x67 at offset 0 is no hexadecimal digit"},
-        {{CLI_KEY_UTF8, false}, "a\xff", "not UTF-8 at offset 1 (byte 0xFF)"},
-        {{CLI_KEY_UTF16, false}, "\xed\xa0\x80", "not UTF-8 at offset 0 (byte 0xED)"},
-        {{CLI_KEY_INT32, false}, "", "'': not a whole number;"},
-        {{CLI_KEY_INT32, false}, "-", "'-': not a whole number;"},
-        {{CLI_KEY_INT32, false}, "1\r", "not a whole number at offset 1 (byte 0x0D)"},
-        {{CLI_KEY_INT32, false}, " 1", "not a whole number at offset 0 (byte 0x20)"},
-        {{CLI_KEY_INT32, false}, "--1", "not a whole number at offset 1 (byte 0x2D)"},
-        {{CLI_KEY_INT32, false}, "99999999999999999999x", "not a whole number at offset 20 (byte 0x78)"},
-        {{CLI_KEY_INT32, false}, "2147483648", "out of range"},
-        {{CLI_KEY_INT32, false}, "-2147483649", "out of range"},
-        {{CLI_KEY_INT64, false}, "9223372036854775808", "out of range"},
-        {{CLI_KEY_INT64, false}, "-9223372036854775809", "out of range"},
-        {{CLI_KEY_INT64, false}, "18446744073709551617", "out of range"},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "abc", "an odd number of hexadecimal digits, 3"},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "a", "an odd number of hexadecimal digits, 1"},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "ab\r", "byte 0x0D at offset 2 is no hexadecimal digit"},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "g0", "byte 0x67 at offset 0 is no hexadecimal digit"},
+        {{.type = CLI_KEY_UTF8}, "a\xff", "not UTF-8 at offset 1 (byte 0xFF)"},
+        {{.type = CLI_KEY_UTF16}, "\xed\xa0\x80", "not UTF-8 at offset 0 (byte 0xED)"},
+        {{.type = CLI_KEY_INT32}, "", "'': not a whole number;"},
+        {{.type = CLI_KEY_INT32}, "-", "'-': not a whole number;"},
+        {{.type = CLI_KEY_INT32}, "1\r", "not a whole number at offset 1 (byte 0x0D)"},
+        {{.type = CLI_KEY_INT32}, " 1", "not a whole number at offset 0 (byte 0x20)"},
+        {{.type = CLI_KEY_INT32}, "--1", "not a whole number at offset 1 (byte 0x2D)"},
+        {{.type = CLI_KEY_INT32}, "99999999999999999999x", "not a whole number at offset 20 (byte 0x78)"},
+        {{.type = CLI_KEY_INT32}, "2147483648", "out of range"},
+        {{.type = CLI_KEY_INT32}, "-2147483649", "out of range"},
+        {{.type = CLI_KEY_INT64}, "9223372036854775808", "out of range"},
+        {{.type = CLI_KEY_INT64}, "-9223372036854775809", "out of range"},
+        {{.type = CLI_KEY_INT64}, "18446744073709551617", "out of range"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -172,7 +172,7 @@ static void a_text_is_quoted_with_care(void **state) {
     (void)state;
     memset(text, '\x1b', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    key_of((cli_key_form){CLI_KEY_INT64, false}, text, &err);
+    key_of((cli_key_form){.type = CLI_KEY_INT64}, text, &err);
     assert_string_equal(err.text,
                         "record 1 '????????????????????????????????????????????????????????????...': "
                         "not a whole number at offset 0 (byte 0x1B); give one from "
@@ -185,10 +185,10 @@ static void those_before_a_bad_one_are_answered(void **state) {
         cli_key_form form;
         const char *texts[5], *log, *rest;
     } cases[] = {
-        {{CLI_KEY_BYTES, true}, {"01", "02", "0", "03", "04"}, "01 02 ", "01 02 03 04 "},
-        {{CLI_KEY_UTF8, false}, {"a", "b", "\x80", "c", "d"}, "61 62 ", "61 62 63 64 "},
-        {{CLI_KEY_UTF16, false}, {"a", "b", "\xe2\x82", "c", "d"}, "6100 6200 ", "6100 6200 6300 6400 "},
-        {{CLI_KEY_INT32, false},
+        {{.type = CLI_KEY_BYTES, .hex = true}, {"01", "02", "0", "03", "04"}, "01 02 ", "01 02 03 04 "},
+        {{.type = CLI_KEY_UTF8}, {"a", "b", "\x80", "c", "d"}, "61 62 ", "61 62 63 64 "},
+        {{.type = CLI_KEY_UTF16}, {"a", "b", "\xe2\x82", "c", "d"}, "6100 6200 ", "6100 6200 6300 6400 "},
+        {{.type = CLI_KEY_INT32},
          {"1", "2", "x", "3", "4"},
          "01000000 02000000 ",
          "01000000 02000000 03000000 04000000 "},
@@ -223,7 +223,7 @@ static void a_service_may_stop_on_the_way(void **state) {
     cli_typed typed;
     size_t done = 77;
     (void)state;
-    begin(&typed, (cli_key_form){CLI_KEY_INT32, false});
+    begin(&typed, (cli_key_form){.type = CLI_KEY_INT32});
     inner.limit = 3;
     assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_FULL);
     assert_int_equal(done, 3);
@@ -244,7 +244,7 @@ static void batches_are_large(void **state) {
     static const size_t bad[] = {0, 1, 255, 256, 2048, MANY - 1};
     cli_typed typed;
     (void)state;
-    begin(&typed, (cli_key_form){CLI_KEY_UTF16, false});
+    begin(&typed, (cli_key_form){.type = CLI_KEY_UTF16});
     for (size_t i = 0; i < MANY; i++)
         keys[i] = (tamis_key){texts[i], (size_t)snprintf(texts[i], sizeof texts[i], "%zu", i)};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -273,7 +273,7 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     cli_typed typed;
     (void)state;
-    begin(&typed, (cli_key_form){CLI_KEY_UTF8, false});
+    begin(&typed, (cli_key_form){.type = CLI_KEY_UTF8});
     assert_null(typed.service.mark);
     assert_null(typed.service.enough);
     cli_typed_end(&typed);
@@ -283,7 +283,9 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     service.mark = mark_number;
     service.enough = had_enough;
     service.place = note_place;
-    assert_int_equal(cli_typed_begin(&typed, (cli_key_form){CLI_KEY_BYTES, true}, &service, &err), CLI_DONE);
+    assert_int_equal(
+        cli_typed_begin(&typed, (cli_key_form){.type = CLI_KEY_BYTES, .hex = true}, &service, &err),
+        CLI_DONE);
     assert_false(typed.service.enough(typed.service.context));
     inner.enough = true;
     assert_true(typed.service.enough(typed.service.context));
@@ -298,7 +300,7 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
 static void plain_keys_do_not_come_by(void **state) {
     cli_typed typed;
     (void)state;
-    begin(&typed, (cli_key_form){CLI_KEY_BYTES, false});
+    begin(&typed, (cli_key_form){.type = CLI_KEY_BYTES});
     assert_ptr_equal(typed.service.ask, log_keys);
     assert_ptr_equal(typed.service.context, &inner);
     assert_null(typed.service.place);

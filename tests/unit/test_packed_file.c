@@ -215,6 +215,33 @@ static void the_same_filter_gives_the_same_bytes(void **state) {
     tamis_filter_free(filter);
 }
 
+/* The old file is there, nothing is beside it, and the next save goes its way. */
+static void a_save_ends_on_request(void **state) {
+    static const tamis_packing packings[] = {TAMIS_PACKING_NONE, TAMIS_PACKING_GZIP};
+    tamis_filter *filter = dcso_filter();
+    int ends[2];
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "", 1), 1);
+    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
+        test_bytes after = {0};
+        assert_int_equal(
+            tamis_packed_save_until(filter, scratch("f"), TAMIS_FORMAT_TAMIS, packings[i], ends[0], &err),
+            TAMIS_E_INTERRUPTED);
+        say("nothing was saved");
+        assert_int_equal(scratch_entries(), 1);
+        file_read(scratch("f"), &after);
+        assert_true(bytes_equal(&sample, &after));
+        bytes_clear(&after);
+    }
+    close(ends[1]);
+    close(ends[0]);
+    assert_int_equal(
+        tamis_packed_save_until(filter, scratch("f"), TAMIS_FORMAT_TAMIS, TAMIS_PACKING_NONE, -1, &err),
+        TAMIS_OK);
+    tamis_filter_free(filter);
+}
+
 static void secrets_are_passed_on(void **state) {
     (void)state;
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
@@ -470,6 +497,7 @@ int main(void) {
         CASE(golden_file_is_read),
         CASE(plain_files_are_mapped),
         CASE(the_same_filter_gives_the_same_bytes),
+        CASE(a_save_ends_on_request),
         CASE(secrets_are_passed_on),
         CASE(members_are_one),
         CASE(nothing_else_stands_behind_a_member),

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A filter with DCSO's hashes takes lines as DCSO's bloom does, in every command and format; others take all bytes.
+printf 'foo\r\nbar\r\nbaz' > windows
+printf 'foo\nbar\nbaz\n' > unix
+tamis build -q --format dcso --expect 10 -o a.bloom windows
+tamis build -q --format dcso --expect 10 -o b.bloom unix
+cmp a.bloom b.bloom && echo "built alike"
+tamis build -q --format dcso --expect 10 -o b.bloom /dev/null
+tamis add b.bloom windows
+cmp a.bloom b.bloom && echo "added alike"
+tamis check a.bloom windows | od -An -c
+tamis check a.bloom --type utf8 -c windows
+tamis copy -o a.tamis a.bloom
+tamis check -c a.tamis windows
+tamis build --expect 10 -o plain.tamis unix
+tamis check -c plain.tamis windows
+tamis check -f plain.tamis -f a.bloom windows | od -An -c
+printf 'new\r\nfoo\r\nnew\n' | tamis dedup --filter b.bloom | od -An -c
+tamis audit a.bloom windows --json | grep -o '"missing": [0-9]*'
+echo "--- every byte"
+tamis check -c a.bloom -k $'foo\r' -k bar
+printf 'foo\r\0bar\0' | tamis check -z -c a.bloom
+printf '666f6f0d\n666f6f\n' | tamis check --hex a.bloom
+printf '13\n' > ids
+tamis build -q --format dcso --expect 10 --type int32 -o ids.bloom ids
+tamis check --type int32 -f ids.bloom -f plain.tamis -k 13 -k 0
+tamis check --type int32 ids.bloom ids
