@@ -228,7 +228,8 @@ static tamis_status combine_all(const combining *all, uint64_t *size, tamis_erro
     tamis_status status = TAMIS_E_REFUSED;
     if (can_ask(all))
         status = ask(all, size, err);
-    return status == TAMIS_E_REFUSED && tamis__now_ns() < end ? by_pieces(all, size, err) : status;
+    const bool is_refused = status == TAMIS_E_REFUSED || status == TAMIS_E_UNSUPPORTED; /* of a Codis */
+    return is_refused && tamis__now_ns() < end ? by_pieces(all, size, err) : status;
 }
 
 tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitmap_operation op,

@@ -238,12 +238,19 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *
     tamis_status status = tamis__told_read(&at, at.next_text, &told, err);
     if (status != TAMIS_OK)
         return status;
+    if (strcmp(told.scheme, tamis_scheme_name(filter->plan.scheme)) != 0 || told.seed != at.seed ||
+        (told.has_secret && told.secret != filter->hasher->secret_print))
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "redis %s: %s: is being resized into one of another scheme, seed or secret; see who does "
+            "that",
+            at.redis->to.shown, at.uri->named);
     copy.body = &at;
     copy.plan.bits = told.bits;
     copy.plan.probes = (uint32_t)told.probes;
     at.layout = &layout_next;
     at.generation = told.generation;
-    at.ttl_ms = 0; /* until it takes the place */
+    at.ttl_ms = at.ttl_ms > 0 && at.renews_on_add ? at.ttl_ms + TAMIS__GRACE_MS : 0;
     at.doubts = (tamis__doubts){0};
     at.tracer = NULL;
     tamis__partitions_set(&copy, told.partition);

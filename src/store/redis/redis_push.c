@@ -109,13 +109,27 @@ static tamis_status tidy(const push *p, tamis_error *err) {
     return status;
 }
 
+/* The hash of the filter that was named first: an alias may stand for another by now. */
+static tamis_status find_config(push *p, tamis_error *err) {
+    const tamis__redis_filter *at = p->at;
+    tamis_status status = tamis__config_find(at, &p->config, err);
+    if (status != TAMIS_OK || (p->config.target_size == at->target_size &&
+                               memcmp(p->config.target, at->target, at->target_size) == 0))
+        return status;
+    return tamis__fail(
+        err, TAMIS_E_MISMATCH, 0,
+        "redis %s: %s: stands for another filter since this began, and nothing was replaced; see who "
+        "changes aliases, and try again",
+        at->redis->to.shown, at->uri->named);
+}
+
 static tamis_status announce(push *p, tamis_error *err) {
     const tamis_key next[] = {tamis__redis_word("HDEL"), {p->hash, p->hash_size}, tamis__redis_word("next")};
     const tamis_key words[] = {tamis__redis_word("HSET"),
                                {p->hash, p->hash_size},
                                tamis__redis_word("pushing"),
                                tamis__redis_word(p->plan)};
-    tamis_status status = tamis__config_find(p->at, &p->config, err); /* as it is since the lock was taken */
+    tamis_status status = find_config(p, err); /* as it is since the lock was taken */
     if (status == TAMIS_OK && *p->config.next)
         status = tamis__redis_command(p->at, next, 3, NULL, err);
     if (status == TAMIS_OK)
@@ -155,7 +169,7 @@ static tamis_status switch_over(push *p, tamis_error *err) {
     char state[TAMIS__REDIS_STATE];
     tamis_status status = tamis__lock_check(p->at, p->plan, err);
     if (status == TAMIS_OK)
-        status = tamis__config_find(p->at, &p->config, err);
+        status = find_config(p, err);
     if (status != TAMIS_OK)
         return status;
     p->is_switching = true;
@@ -266,6 +280,15 @@ struct tamis_redis_resize {
     tamis_allocator allocator;
 };
 
+/* A hash that expires takes all knowledge of them with it. */
+static tamis_status expire_with_hash(const push *p, tamis_error *err) {
+    uint64_t left = 0;
+    tamis_status status = tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &left, err);
+    if (status != TAMIS_OK || left == 0)
+        return status;
+    return tamis__partitions_expire(p->at, NULL, (int64_t)(left + TAMIS__GRACE_MS), err);
+}
+
 static tamis_status set_next(const push *p, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("HSET"),
                                {p->hash, p->hash_size},
@@ -286,6 +309,9 @@ static tamis_status begin_resize(push *p, tamis_error *err) {
         status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                              "%s: layout %s cannot be resized while it is used; push another in its place",
                              p->at->uri->shown, p->at->layout->name);
+    if (status == TAMIS_OK) /* before anybody's adds are doubled: see tamis__unite */
+        status = tamis__redis_must_know(p->at->redis, p->at->uri->shown, "BITOP", "push another in its place",
+                                        err);
     if (status == TAMIS_OK)
         status = plan_push(p, err);
     if (status != TAMIS_OK)
@@ -298,6 +324,8 @@ static tamis_status begin_resize(push *p, tamis_error *err) {
         status = nothing_there(p, err);
     if (status == TAMIS_OK)
         status = fill(p, err);
+    if (status == TAMIS_OK)
+        status = expire_with_hash(p, err);
     if (status == TAMIS_OK)
         status = set_next(p, err);
     if (status == TAMIS_OK)
@@ -353,9 +381,8 @@ static tamis_status finish_resize(push *p, const tamis_filter *filter, tamis_err
 
 static tamis_status end_resize(push *p, const tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__lock_take(p->at, p->plan, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = tamis__config_find(p->at, &p->config, err);
+    if (status == TAMIS_OK)
+        status = find_config(p, err);
     p->has_lost = status != TAMIS_OK || strcmp(p->config.next, p->plan) != 0;
     if (status == TAMIS_OK && p->has_lost)
         status =

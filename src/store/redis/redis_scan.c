@@ -149,6 +149,9 @@ tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tami
     if (status != TAMIS_OK)
         return status;
     tamis__map *map = tamis__map_hold(redis);
+    if (!map)
+        return tamis__fail(err, TAMIS_E_IO, 0, "redis %s: no server is known by now; try again",
+                           redis->to.shown);
     all.map = map;
     for (size_t i = 0; i < map->slot_count && status == TAMIS_OK; i++) {
         all.node = map->of[i];
