@@ -254,7 +254,7 @@ static int make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count
         maker->lines = calloc(count, sizeof *maker->lines);
         maker->line_room = maker->lines != NULL ? count : 0;
         if (maker->lines == NULL)
-            return fail_memory(err);
+            return cli_fail_nomem("records", err);
     }
     for (size_t i = 0; i < count; i++)
         maker->lines[i] = line_of(maker, texts[i]);
