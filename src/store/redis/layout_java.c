@@ -73,6 +73,7 @@ const tamis__layout tamis__layout_java = {.name = "java",
                                           .open = open,
                                           .place = tamis__redis_place,
                                           .key_name = key_name,
+                                          .refresh = tamis__redis_check_length,
                                           .bytes_in = tamis__redis_bytes_in,
                                           .estimate = estimate,
                                           .clear = tamis__redis_delete_all};
