@@ -214,6 +214,21 @@ static void drop_ends_what_a_drop_that_was_killed_began(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
+/* It gives memory back: of the lock and of `before`, which take some, it can do without. But a push that has the lock
+ * keeps it. */
+static void a_server_that_is_full_can_be_emptied(void **state) {
+    (void)state;
+    begin();
+    push("f?partition=4096", 30000, 0, 1000);
+    redis_server_ask(&server, "SET tamis:{f}:push another");
+    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY, "another push or drop of it is under way");
+    redis_server_ask(&server, "DEL tamis:{f}:push");
+    OK(tamis_redis_drop(redis, "f", &err));
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
 static void drop_in_the_middle(void *context, uint64_t done, uint64_t total) {
     int *times = context;
     (void)total;
@@ -372,6 +387,7 @@ int main(void) {
         cmocka_unit_test(an_alias_that_comes_back_within_a_batch_leaves_answers_unknown),
         cmocka_unit_test(drop_leaves_nothing),
         cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
+        cmocka_unit_test(a_server_that_is_full_can_be_emptied),
         cmocka_unit_test(drop_waits_for_a_push),
         cmocka_unit_test(drop_and_expire_know_layout_java),
         cmocka_unit_test(drop_and_expire_know_layout_redisson),

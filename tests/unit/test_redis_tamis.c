@@ -497,6 +497,49 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
     tamis_filter_free(other);
 }
 
+/* It is not tried, and where it is, what was made of it is taken back. */
+static void one_that_is_too_large_leaves_nothing(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = NULL;
+    redis_server_ask(&server, "CONFIG SET maxmemory 8mb");
+    assert_int_equal(try_open(&filter, "f?expect=1e7&fpr=0.01", true, NULL, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "bytes, and the server uses "));
+    assert_non_null(strstr(err.text, " of its maxmemory of 8388608; raise that"));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+
+    /* Who may not ask, or a server that would evict, finds out on the way. */
+    redis_server_ask(&server, "CONFIG SET maxmemory-policy volatile-lru");
+    redis_server_ask(&server, "CONFIG SET maxmemory 14mb");
+    redis_server_ask(&server, "SETRANGE other 10000000 x");
+    assert_int_equal(try_open(&filter, "f?expect=5e6&fpr=0.01&partition=65536", true, NULL, &err),
+                     TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "OOM"));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_ask(&server, "CONFIG SET maxmemory-policy noeviction");
+}
+
+static void so_many_partitions_are_not_made(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = NULL;
+    assert_int_equal(try_open(&filter, "f?expect=1e9&fpr=0.01&partition=128", true, NULL, &err),
+                     TAMIS_E_RANGE);
+    assert_non_null(strstr(err.text, " Redis keys, and may be in 1048576; give partition="));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    /* And that is the least that will do, of a server that has not the memory. */
+    char rest[100];
+    const unsigned long long least = strtoull(strstr(err.text, "give partition=") + 15, NULL, 10);
+    redis_server_ask(&server, "CONFIG SET maxmemory 8mb");
+    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least);
+    assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_REFUSED);
+    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least - 64);
+    assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_RANGE);
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
 static void expiry_takes_the_whole_filter(void **state) {
     (void)state;
     need_server();
@@ -605,6 +648,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_dropped_or_replaced_is_told, start, stop),
         cmocka_unit_test_setup_teardown(a_plan_that_is_none_is_refused, start, stop),
         cmocka_unit_test_setup_teardown(what_the_server_has_no_memory_for_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_is_too_large_leaves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(so_many_partitions_are_not_made, start, stop),
         cmocka_unit_test_setup_teardown(expiry_takes_the_whole_filter, start, stop),
         cmocka_unit_test_setup_teardown(clear_forgets_all_for_everyone, start, stop),
         cmocka_unit_test_setup_teardown(several_clears_leave_one_filter, start, stop),

@@ -28,7 +28,7 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
              at->partition, plan->capacity, fpr, at->generation);
 }
 
-enum { HEX_DIGITS = 16, PARTITIONS_MOST = 1 << 20 };
+enum { HEX_DIGITS = 16 };
 
 /* Just 16 digits in lower case: what is spelled otherwise would name other Redis keys. */
 static bool read_hex(const char *text, uint64_t *out) {
@@ -74,7 +74,7 @@ static bool is_sound(const tamis__told *plan) {
     return plan->layout == 1 && plan->blocked && plan->bits >= BLOCK_BITS && plan->bits % BLOCK_BITS == 0 &&
            plan->bits <= TAMIS_BITS_MAX && plan->probes >= 1 && plan->probes <= TAMIS_PROBES_MAX &&
            plan->partition >= 1 && plan->partition < TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK &&
-           (plan->bits / BLOCK_BITS - 1) / plan->partition < PARTITIONS_MOST && plan->expect >= 1 &&
+           (plan->bits / BLOCK_BITS - 1) / plan->partition < TAMIS__PARTITIONS_MOST && plan->expect >= 1 &&
            (plan->words | 1u << SECRET) == ALL_WORDS && plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 &&
            plan->fpr < 1 && (!plan->is_family || plan->partition == plan->bits / BLOCK_BITS) &&
            plan->has_secret == (strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0);
