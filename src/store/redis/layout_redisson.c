@@ -361,9 +361,11 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
     if (status != TAMIS_OK)
         return status;
     if (!is_there(&there))
-        return tamis__fail(err, TAMIS_E_ABSENT, 0,
-                           "redis %s: %s: was deleted, or expired, while it was open; open it anew",
-                           at->redis->to.shown, at->uri->named);
+        return tamis__fail(
+            err, TAMIS_E_ABSENT, 0,
+            "redis %s: %s: was deleted, or expired, while it was open, or its server was started again "
+            "without its data; open it anew",
+            at->redis->to.shown, at->uri->named);
     if (read_plain(there.size, UINT64_MAX, &size) && size == filter->plan.bits &&
         read_plain(there.probes, UINT64_MAX, &probes) && probes == filter->plan.probes)
         return TAMIS_OK;

@@ -344,9 +344,11 @@ tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *o
 /* ---- following ---- */
 
 static tamis_status gone(const tamis__redis_filter *at, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_ABSENT, 0,
-                       "redis %s: %s: was dropped, or expired, while it was open; open it anew",
-                       at->redis->to.shown, at->uri->named);
+    return tamis__fail(
+        err, TAMIS_E_ABSENT, 0,
+        "redis %s: %s: was dropped, or expired, while it was open, or its server was started again "
+        "without its data; open it anew",
+        at->redis->to.shown, at->uri->named);
 }
 
 static bool has_target(const tamis__redis_filter *at, const tamis__config *config) {
