@@ -68,7 +68,18 @@ static void an_alias_is_made_and_removed(void **state) {
     OK(tamis_redis_alias(redis, "a", "f", &err));
     FAILS(tamis_redis_alias(redis, "b", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
     FAILS(tamis_redis_alias(redis, "f", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
+    FAILS(tamis_redis_alias(redis, "f", NULL, &err), TAMIS_E_MISMATCH, "f: is a filter, and no alias");
     push("g", 1000, 0, 1);
+    push("h", 1000, 0, 1);
+    OK(tamis_redis_alias(redis, "to-h", "h", &err));
+    tamis_filter *to_h = open_filter("to-h");
+    OK(tamis_redis_drop(redis, "h", &err));
+    tamis_answer of_h = TAMIS_UNKNOWN;
+    FAILS(tamis_filter_contains(to_h, "x", 1, &of_h, &err), TAMIS_E_ABSENT,
+          "to-h: is an alias of h, and there is no");
+    FAILS(tamis_redis_filter_open(&none, redis, "to-h", NULL, &err), TAMIS_E_ABSENT,
+          "to-h: is an alias of h");
+    tamis_filter_free(to_h);
     FAILS(tamis_redis_alias(redis, "f", "g", &err), TAMIS_E_MISMATCH, "f: is a filter itself");
 
     tamis_filter *handle = open_filter("a");

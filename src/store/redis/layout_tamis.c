@@ -27,6 +27,7 @@
 #include "base/system.h"
 #include "filter/kernels/filter_kernels.h"
 #include "store/redis/layout_tamis.h"
+#include "store/trouble.h"
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK, FOLLOW_MOST = 32 /* replacements during one batch */ };
 
@@ -156,14 +157,12 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
     tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_hasher *have = filter->hasher;
     tamis_scheme scheme;
-    tamis_status status = tamis_scheme_parse(there->scheme, &scheme, err);
-    if (status == TAMIS_OK && !tamis__has_scheme(scheme))
-        status = tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "redis %s: %s: its scheme %s is not one of layout tamis; use a later version of tamis",
-            at->redis->to.shown, at->uri->named, there->scheme);
-    if (status != TAMIS_OK)
-        return status;
+    tamis_status status = tamis_scheme_parse(there->scheme, &scheme, NULL);
+    if (status != TAMIS_OK || !tamis__has_scheme(scheme))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "redis %s: %s: has scheme=%s, and layout tamis has xxh3, sip and guava64; use a "
+                           "version of tamis that knows it, or drop the filter and build it anew",
+                           at->redis->to.shown, at->uri->named, tamis__show(there->scheme).text);
     if (have && (have->scheme != scheme || at->seed != there->seed ||
                  (there->has_secret && have->secret_print != there->secret)))
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
@@ -285,6 +284,17 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     return status;
 }
 
+static tamis_status target_gone(const tamis__redis_filter *at, const tamis__config *config,
+                                tamis_error *err) {
+    char target[TAMIS__REDIS_NAME + 1];
+    memcpy(target, config->target, config->target_size);
+    target[config->target_size] = '\0';
+    return tamis__fail(err, TAMIS_E_ABSENT, 0,
+                       "redis %s: %s: is an alias of %s, and there is no such filter; build that, or let the "
+                       "name stand for another",
+                       at->redis->to.shown, at->uri->named, tamis__show(target).text);
+}
+
 static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config;
@@ -297,6 +307,8 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
         status = tamis__config_find(at, &config, err);
     if (status != TAMIS_OK)
         return status;
+    if (!*config.plan && config.target_size > 0 && !(options->create && wanted.want.expect))
+        return target_gone(at, &config, err);
     if (!*config.plan && !(options->create && wanted.want.expect))
         return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
                            at->redis->to.shown, at->uri->named,
@@ -370,6 +382,8 @@ static tamis_status follow(const tamis_filter *filter, tamis_error *err) {
         status = tamis__config_find(at, &config, err);
     if (status != TAMIS_OK)
         return status;
+    if (!*config.plan && config.target_size > 0)
+        return target_gone(at, &config, err);
     if (!*config.plan)
         return gone(at, err);
     at->looked_at = tamis__now_ns();
@@ -551,7 +565,7 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *
     tamis__redis_filter at = *tamis__redis_of(filter);
     tamis__told told;
     size_t done;
-    tamis_status status = tamis__told_read(&at, at.next_text, &told, err);
+    tamis_status status = tamis__told_read_field(&at, "next", at.next_text, &told, err);
     if (status != TAMIS_OK)
         return status;
     copy.body = &at;

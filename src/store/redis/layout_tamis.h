@@ -36,9 +36,12 @@ typedef struct tamis__told {
 } tamis__told;
 
 void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]);
-/* TAMIS_E_DAMAGED: it is no plan, or one that cannot be. */
+/* TAMIS_E_DAMAGED: it is no plan, or one that cannot be; says what of it is refused. */
 tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
                               tamis_error *err);
+/* The same of another field than `plan`. */
+tamis_status tamis__told_read_field(const tamis__redis_filter *at, const char *field, const char *text,
+                                    tamis__told *plan, tamis_error *err);
 
 /* ---- the config hash ---- */
 

@@ -62,6 +62,10 @@ static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
                            at->redis->to.shown, at->uri->named);
+    if (status == TAMIS_OK && !target && config.target_size == 0 && *config.plan)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: is a filter, and no alias; drop it, where that is meant",
+                           at->redis->to.shown, at->uri->named);
     if (status == TAMIS_OK && !target && config.target_size == 0)
         return absent(at, err);
     if (status != TAMIS_OK)
