@@ -282,6 +282,37 @@ static void drop_and_expire_know_layout_java(void **state) {
     tamis_filter_free(handle);
 }
 
+/* ---- counting ---- */
+
+/* A server that counts a large string at once answers nobody else meanwhile. */
+static void bits_are_counted_piece_by_piece(void **state) {
+    (void)state;
+    begin();
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    static const char *const bits[] = {"0", "33554431", "33554432", "79999999"};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        redis_server_number(&server, "SETBIT p %s 1", bits[i]);
+    tamis_filter *filter = open_filter("p?layout=php1&bits=80000000&probes=3");
+    redis_server_ask(&server, "CONFIG RESETSTAT");
+    OK(tamis_filter_info_get(filter, &info, &err));
+    assert_int_equal(info.ones, 4);
+    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_bitcount:calls=3,"));
+    tamis_filter_free(filter);
+
+    filter = open_filter("f?expect=5000000&fpr=0.001");
+    OK(tamis_filter_add_many(filter, keys, 10000, NULL, NULL, &err));
+    redis_server_ask(&server, "CONFIG RESETSTAT");
+    OK(tamis_filter_info_get(filter, &info, &err));
+    const long long end = redis_server_number(&server, "STRLEN %s", partition_of("f", 0)) - 65;
+    char calls[40];
+    snprintf(calls, sizeof calls, "cmdstat_bitcount:calls=%lld,", end / (4 << 20) + 1);
+    assert_true(end > 4 << 20);
+    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), calls));
+    assert_int_equal(info.ones,
+                     redis_server_number(&server, "BITCOUNT %s 0 %s", partition_of("f", 0), "-65"));
+    tamis_filter_free(filter);
+}
+
 /* ---- expire ---- */
 
 static void drop_and_expire_know_layout_redisson(void **state) {
@@ -402,6 +433,7 @@ int main(void) {
         cmocka_unit_test(drop_waits_for_a_push),
         cmocka_unit_test(drop_and_expire_know_layout_java),
         cmocka_unit_test(drop_and_expire_know_layout_redisson),
+        cmocka_unit_test(bits_are_counted_piece_by_piece),
         cmocka_unit_test(expire_is_of_all_keys),
         cmocka_unit_test(unite_loses_no_add),
         cmocka_unit_test(unite_does_not_mend_what_is_lost),

@@ -173,6 +173,13 @@ tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, s
 tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
                                     tamis_error *err);
 
+/* Of a Redis key of that number: bytes that are bits. */
+typedef uint64_t tamis__bytes_of(const tamis_filter *filter, uint32_t key);
+/* Bits that are set in all Redis keys, each of which has `bytes` of them, or where bytes_of is not NULL as many as that
+ * says, `bytes` at most. */
+tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
+                                uint64_t *ones, tamis_error *err);
+
 /* ---- what layouts have in common ---- */
 
 /* Of one Redis key: the positions of the scheme among plan.bits. */
