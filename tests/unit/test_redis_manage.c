@@ -240,6 +240,20 @@ static void a_server_that_is_full_can_be_emptied(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
+/* The URI that a filter was made by is for all that is done with it. */
+static void drop_and_expire_take_the_parameters(void **state) {
+    (void)state;
+    begin();
+    const char *name = "f?expect=3000&fpr=0.01&scheme=xxh3&seed=7&partition=4096&ttl=1h";
+    tamis_filter_free(open_filter(name));
+    OK(tamis_redis_expire(redis, name, 5000000, &err));
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 4900000, 5000000);
+    FAILS(tamis_redis_drop(redis, "f?expect=3000&frp=0.01", &err), TAMIS_E_INVALID, "'frp' is not known");
+    FAILS(tamis_redis_drop(redis, "f?expect=many", &err), TAMIS_E_INVALID, "expect is 'many'");
+    OK(tamis_redis_drop(redis, name, &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
 static void drop_in_the_middle(void *context, uint64_t done, uint64_t total) {
     int *times = context;
     (void)total;
@@ -430,6 +444,7 @@ int main(void) {
         cmocka_unit_test(drop_leaves_nothing),
         cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
         cmocka_unit_test(a_server_that_is_full_can_be_emptied),
+        cmocka_unit_test(drop_and_expire_take_the_parameters),
         cmocka_unit_test(drop_waits_for_a_push),
         cmocka_unit_test(drop_and_expire_know_layout_java),
         cmocka_unit_test(drop_and_expire_know_layout_redisson),

@@ -331,6 +331,12 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     return status;
 }
 
+tamis_status tamis__wanted_pass(tamis__redis_filter *at, tamis_error *err) {
+    asked_for wanted;
+    tamis_status status = read_wanted(at, &wanted, err);
+    return status == TAMIS_OK ? tamis__redis_uri_check_used(at->uri, err) : status;
+}
+
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *old, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;

@@ -115,6 +115,10 @@ tamis_status tamis__lock_check_free(tamis__redis_filter *at, tamis_error *err);
 tamis_status tamis__lock_leave(tamis__redis_filter *at, tamis_error *err);
 tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err);
 
+/* Takes the parameters of at's URI, which have to be some of this layout, and makes nothing of them: one URI is for all that
+ * is done with a filter. */
+tamis_status tamis__wanted_pass(tamis__redis_filter *at, tamis_error *err);
+
 /* ---- for push, which makes a filter of the same name anew ---- */
 
 /* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the

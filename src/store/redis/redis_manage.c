@@ -209,7 +209,7 @@ tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error 
     if (at->layout != &tamis__layout_tamis)
         status = drop_keys(filter, err);
     else
-        status = tamis__redis_uri_check_used(at->uri, err);
+        status = tamis__wanted_pass(at, err);
     if (status == TAMIS_OK && at->layout == &tamis__layout_tamis)
         status = drop_tamis(at, err);
     tamis_filter_free(filter);
@@ -251,7 +251,7 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
         return status;
     tamis__redis_filter *at = tamis__redis_of(filter);
     if (at->layout == &tamis__layout_tamis) {
-        status = tamis__redis_uri_check_used(at->uri, err);
+        status = tamis__wanted_pass(at, err);
         if (status == TAMIS_OK)
             status = expire_tamis(at, ms, err);
     } else {
