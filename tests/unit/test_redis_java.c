@@ -310,6 +310,21 @@ static void who_may_only_read_may_ask(void **state) {
     tamis_filter_free(filter);
 }
 
+/* The class would have 2^31 - 1 bits, and another rate. */
+static void a_rate_that_is_not_kept_is_refused(void **state) {
+    (void)state;
+    need_server();
+    static const char *const rests[] = {"n?layout=java&expect=224060000&fpr=0.01",
+                                        "n?layout=java&expect=1e12&fpr=1e-9"};
+    tamis_filter *filter = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(try_open(&filter, "", rests[i]), TAMIS_E_RANGE);
+        assert_non_null(strstr(err.text, "bits, and layout java has 2147483647 at the most; expect fewer"));
+        assert_null(filter);
+    }
+    tamis_filter_free(open_filter("n?layout=java&expect=224040000&fpr=0.01"));
+}
+
 static void bits_of_other_parameters_are_told(void **state) {
     (void)state;
     need_server();
@@ -368,6 +383,7 @@ int main(void) {
         cmocka_unit_test(a_server_without_memory_is_told),
         cmocka_unit_test(who_may_not_is_told_what_to_grant),
         cmocka_unit_test(who_may_only_read_may_ask),
+        cmocka_unit_test(a_rate_that_is_not_kept_is_refused),
         cmocka_unit_test(bits_of_other_parameters_are_told),
         cmocka_unit_test(parameters_that_make_no_filter_are_named),
     };
