@@ -334,6 +334,8 @@ static void bits_of_other_parameters_are_told(void **state) {
     tamis_filter_free(filter);
     filter = open_filter(NAME "?layout=java&expect=300&fpr=0.03");
     tamis_answer answer = 77;
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_E_MISMATCH);
     for (int i = 0; i < 2; i++) {
         fails_with(filter, TAMIS_E_MISMATCH, "give the parameters that it was made with");
         assert_int_equal(tamis_filter_contains(filter, published[0].key, 8, &answer, &err), TAMIS_E_MISMATCH);

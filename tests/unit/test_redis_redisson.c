@@ -209,6 +209,9 @@ static void forged_configs_are_refused(void **state) {
         put_config("{forged}:config", apart[i][0], apart[i][1], apart[i][2], apart[i][3]);
         refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "contradicts itself: expectedInsertions ");
     }
+    put_config("{forged}:config", "77", "1", "1000", "0.01");
+    refused("forged?layout=redisson", true, TAMIS_E_DAMAGED,
+            "come to size 9585 and hashIterations 7, and it says 77 and 1; ");
     put_config("{forged}:config", "9584", "7", "1000", "0.01"); /* a logarithm of another library */
     tamis_filter_free(opened("forged?layout=redisson", false));
     put_config("{forged}:config", "9585", "7", "1000", "0.01");

@@ -20,7 +20,9 @@ tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, d
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const uint64_t each =
         at->partition > 0 ? at->partition : (uint64_t)bits; /* layout php3 cuts a filter up */
-    tamis_status status = tamis__redis_count(filter, (each + 7) / 8, NULL, &info->ones, err);
+    tamis_status status = tamis__redis_check_length(filter, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_count(filter, (each + 7) / 8, NULL, &info->ones, err);
     if (status != TAMIS_OK)
         return status;
     const double ones = (double)info->ones / filters, probes = filter->plan.probes;

@@ -243,14 +243,13 @@ static tamis_status read_plan(const tamis__redis_filter *at, const config *there
             SIZE_MOST, TAMIS_PROBES_MAX);
     /* Two logarithms may differ in their last bit. Positions of another size would call keys absent that are in it. */
     const double by_rule = floor(tamis_bloom_bits((double)expect, fpr));
-    const uint32_t probes_by_rule = tamis_bloom_probes((double)expect, (double)size);
-    if (!(fabs((double)size - by_rule) <= 1) || probes != probes_by_rule)
+    if (!(fabs((double)size - by_rule) <= 1) || probes != tamis_bloom_probes((double)expect, (double)size))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "redis %s: %s: its config contradicts itself: expectedInsertions %" PRIu64
                            " and falseProbability %g come to size %.0f and hashIterations %" PRIu32
                            ", and it says %" PRIu64 " and %" PRIu64 "; restore it, or name another filter",
-                           at->redis->to.shown, at->uri->named, expect, fpr, by_rule, probes_by_rule, size,
-                           probes);
+                           at->redis->to.shown, at->uri->named, expect, fpr, by_rule,
+                           tamis_bloom_probes((double)expect, by_rule), size, probes);
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = TAMIS_SCHEME_REDISSON;
     plan->capacity = expect;
