@@ -147,10 +147,11 @@ tamis_status tamis__told_read_field(const tamis__redis_filter *at, const char *f
                                     tamis__told *plan, tamis_error *err) {
     char why[WHY];
     if (!read_plan(plan, text, why))
-        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "redis %s: %s: its field %s %s; use a version of tamis that knows that, "
-                           "restore it, or drop the filter and build it anew",
-                           at->redis->to.shown, at->uri->named, field, why);
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: its field %s is no plan of layout 1: it %s; use a version of tamis that "
+            "knows that, restore it, or drop the filter and build it anew",
+            at->redis->to.shown, at->uri->named, field, why);
     if (plan->is_family == at->is_family)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
