@@ -306,6 +306,44 @@ static void who_may_only_read_may_ask(void **state) {
     tamis_filter_free(filter);
 }
 
+/* The class would have 2^31 - 1 bits, and another rate. */
+static void a_rate_that_is_not_kept_is_refused(void **state) {
+    (void)state;
+    need_server();
+    static const char *const rests[] = {"n?layout=java&expect=224060000&fpr=0.01",
+                                        "n?layout=java&expect=1e12&fpr=1e-9"};
+    tamis_filter *filter = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(try_open(&filter, "", rests[i]), TAMIS_E_RANGE);
+        assert_non_null(strstr(err.text, "bits, and layout java has 2147483647 at the most; expect fewer"));
+        assert_null(filter);
+    }
+    tamis_filter_free(open_filter("n?layout=java&expect=224040000&fpr=0.01"));
+}
+
+static void bits_of_other_parameters_are_told(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter(NAME "?" PLAN);
+    for (int i = 0; i < PUBLISHED; i++)
+        add(filter, published[i].key);
+    tamis_filter_free(filter);
+    filter = open_filter(NAME "?layout=java&expect=300&fpr=0.03");
+    tamis_answer answer = 77;
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_E_MISMATCH);
+    for (int i = 0; i < 2; i++) {
+        fails_with(filter, TAMIS_E_MISMATCH, "give the parameters that it was made with");
+        assert_int_equal(tamis_filter_contains(filter, published[0].key, 8, &answer, &err), TAMIS_E_MISMATCH);
+        assert_int_equal(answer, 77);
+    }
+    tamis_filter_free(filter);
+    filter = open_filter(NAME "?" PLAN);
+    assert_int_equal(ask(filter, published[0].key), TAMIS_SEEN);
+    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    tamis_filter_free(filter);
+}
+
 static void parameters_that_make_no_filter_are_named(void **state) {
     (void)state;
     need_server();
@@ -343,6 +381,8 @@ int main(void) {
         cmocka_unit_test(a_server_without_memory_is_told),
         cmocka_unit_test(who_may_not_is_told_what_to_grant),
         cmocka_unit_test(who_may_only_read_may_ask),
+        cmocka_unit_test(a_rate_that_is_not_kept_is_refused),
+        cmocka_unit_test(bits_of_other_parameters_are_told),
         cmocka_unit_test(parameters_that_make_no_filter_are_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -308,6 +308,35 @@ static void a_refusal_is_told_with_what_the_server_said(void **state) {
     }
 }
 
+/* A server that knows no AUTH quotes what it was sent; in its other sentences a password may stand by chance. */
+static void a_wrong_password_may_be_a_word_of_the_answer(void **state) {
+    (void)state;
+    static const struct {
+        const char *password, *says, *told;
+    } rows[] = {
+        {"password", "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
+         "check user and password"},
+        {"user", "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
+         "check user and password"},
+        {"password", "-ERR invalid password\r\n", "check user and password"},
+        {"set", "-ERR Client sent AUTH, but no password is set\r\n", "check user and password"},
+        {"permissions", "-NOPERM this user has no permissions to run it\r\n", "check user and password"},
+        {"hush", "-ERR unknown command `AUTH`, with args beginning with: `hush`\r\n",
+         "leave the password out"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        server self = {0};
+        tamis__link *link = NULL;
+        to.password = rows[i].password;
+        begin(&self, rows[i].says, strlen(rows[i].says));
+        assert_int_equal(tamis__link_open(&link, &to, in_ms(LONG), &err), TAMIS_E_REFUSED);
+        if (!strstr(err.text, rows[i].told))
+            fail_msg("%s", err.text);
+        end(&self);
+        bytes_clear(&self.heard);
+    }
+}
+
 /* What nobody asked for makes a connection unfit to be kept, be it a whole reply or the first byte of one. */
 static void a_word_too_many_is_noticed(void **state) {
     (void)state;
@@ -407,6 +436,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_name_is_waited_for_until_the_deadline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_server_may_go_after_any_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_connection_may_be_reset, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_wrong_password_may_be_a_word_of_the_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_refusal_is_told_with_what_the_server_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_word_too_many_is_noticed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(words_may_be_long_and_many, set_up, tear_down),

@@ -68,7 +68,18 @@ static void an_alias_is_made_and_removed(void **state) {
     OK(tamis_redis_alias(redis, "a", "f", &err));
     FAILS(tamis_redis_alias(redis, "b", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
     FAILS(tamis_redis_alias(redis, "f", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
+    FAILS(tamis_redis_alias(redis, "f", NULL, &err), TAMIS_E_MISMATCH, "f: is a filter, and no alias");
     push("g", 1000, 0, 1);
+    push("h", 1000, 0, 1);
+    OK(tamis_redis_alias(redis, "to-h", "h", &err));
+    tamis_filter *to_h = open_filter("to-h");
+    OK(tamis_redis_drop(redis, "h", &err));
+    tamis_answer of_h = TAMIS_UNKNOWN;
+    FAILS(tamis_filter_contains(to_h, "x", 1, &of_h, &err), TAMIS_E_ABSENT,
+          "to-h: is an alias of h, and there is no");
+    FAILS(tamis_redis_filter_open(&none, redis, "to-h", NULL, &err), TAMIS_E_ABSENT,
+          "to-h: is an alias of h");
+    tamis_filter_free(to_h);
     FAILS(tamis_redis_alias(redis, "f", "g", &err), TAMIS_E_MISMATCH, "f: is a filter itself");
 
     tamis_filter *handle = open_filter("a");
@@ -214,6 +225,35 @@ static void drop_ends_what_a_drop_that_was_killed_began(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
+/* It gives memory back: of the lock and of `before`, which take some, it can do without. But a push that has the lock
+ * keeps it. */
+static void a_server_that_is_full_can_be_emptied(void **state) {
+    (void)state;
+    begin();
+    push("f?partition=4096", 30000, 0, 1000);
+    redis_server_ask(&server, "SET tamis:{f}:push another");
+    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY, "another push or drop of it is under way");
+    redis_server_ask(&server, "DEL tamis:{f}:push");
+    OK(tamis_redis_drop(redis, "f", &err));
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
+/* The URI that a filter was made by is for all that is done with it. */
+static void drop_and_expire_take_the_parameters(void **state) {
+    (void)state;
+    begin();
+    const char *name = "f?expect=3000&fpr=0.01&scheme=xxh3&seed=7&partition=4096&ttl=1h";
+    tamis_filter_free(open_filter(name));
+    OK(tamis_redis_expire(redis, name, 5000000, &err));
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 4900000, 5000000);
+    FAILS(tamis_redis_drop(redis, "f?expect=3000&frp=0.01", &err), TAMIS_E_INVALID, "'frp' is not known");
+    FAILS(tamis_redis_drop(redis, "f?expect=many", &err), TAMIS_E_INVALID, "expect is 'many'");
+    OK(tamis_redis_drop(redis, name, &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
 static void drop_in_the_middle(void *context, uint64_t done, uint64_t total) {
     int *times = context;
     (void)total;
@@ -254,6 +294,37 @@ static void drop_and_expire_know_layout_java(void **state) {
     OK(tamis_redis_drop(redis, name, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     tamis_filter_free(handle);
+}
+
+/* ---- counting ---- */
+
+/* A server that counts a large string at once answers nobody else meanwhile. */
+static void bits_are_counted_piece_by_piece(void **state) {
+    (void)state;
+    begin();
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    static const char *const bits[] = {"0", "33554431", "33554432", "79999999"};
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
+        redis_server_number(&server, "SETBIT p %s 1", bits[i]);
+    tamis_filter *filter = open_filter("p?layout=php1&bits=80000000&probes=3");
+    redis_server_ask(&server, "CONFIG RESETSTAT");
+    OK(tamis_filter_info_get(filter, &info, &err));
+    assert_int_equal(info.ones, 4);
+    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_bitcount:calls=3,"));
+    tamis_filter_free(filter);
+
+    filter = open_filter("f?expect=5000000&fpr=0.001");
+    OK(tamis_filter_add_many(filter, keys, 10000, NULL, NULL, &err));
+    redis_server_ask(&server, "CONFIG RESETSTAT");
+    OK(tamis_filter_info_get(filter, &info, &err));
+    const long long end = redis_server_number(&server, "STRLEN %s", partition_of("f", 0)) - 65;
+    char calls[40];
+    snprintf(calls, sizeof calls, "cmdstat_bitcount:calls=%lld,", end / (4 << 20) + 1);
+    assert_true(end > 4 << 20);
+    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), calls));
+    assert_int_equal(info.ones,
+                     redis_server_number(&server, "BITCOUNT %s 0 %s", partition_of("f", 0), "-65"));
+    tamis_filter_free(filter);
 }
 
 /* ---- expire ---- */
@@ -372,9 +443,12 @@ int main(void) {
         cmocka_unit_test(an_alias_that_comes_back_within_a_batch_leaves_answers_unknown),
         cmocka_unit_test(drop_leaves_nothing),
         cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
+        cmocka_unit_test(a_server_that_is_full_can_be_emptied),
+        cmocka_unit_test(drop_and_expire_take_the_parameters),
         cmocka_unit_test(drop_waits_for_a_push),
         cmocka_unit_test(drop_and_expire_know_layout_java),
         cmocka_unit_test(drop_and_expire_know_layout_redisson),
+        cmocka_unit_test(bits_are_counted_piece_by_piece),
         cmocka_unit_test(expire_is_of_all_keys),
         cmocka_unit_test(unite_loses_no_add),
         cmocka_unit_test(unite_does_not_mend_what_is_lost),

@@ -200,6 +200,21 @@ static void forged_configs_are_refused(void **state) {
         refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_DAMAGED,
                 "what stands in its config is none of Redisson's (size '");
     }
+    /* Each a number that may be, and together none of Redisson's. */
+    static const char *const apart[][4] = {{"77", "7", "1000", "0.01"},   {"77", "1", "1000", "0.01"},
+                                           {"9587", "7", "1000", "0.01"}, {"9585", "6", "1000", "0.01"},
+                                           {"9585", "7", "1000", "0.02"}, {"9585", "7", "1000", "1"},
+                                           {"9585", "7", "999", "0.01"}};
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        put_config("{forged}:config", apart[i][0], apart[i][1], apart[i][2], apart[i][3]);
+        refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "contradicts itself: expectedInsertions ");
+    }
+    put_config("{forged}:config", "77", "1", "1000", "0.01");
+    refused("forged?layout=redisson", true, TAMIS_E_DAMAGED,
+            "come to size 9585 and hashIterations 7, and it says 77 and 1; ");
+    put_config("{forged}:config", "9584", "7", "1000", "0.01"); /* a logarithm of another library */
+    tamis_filter_free(opened("forged?layout=redisson", false));
+    put_config("{forged}:config", "9585", "7", "1000", "0.01");
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
     redis_server_ask(&server, "HDEL {forged}:config hashIterations");
     refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "hashIterations ''");
@@ -209,6 +224,28 @@ static void forged_configs_are_refused(void **state) {
     redis_server_ask(&server, "SET {forged}:config x");
     refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_MISMATCH, "WRONGTYPE");
     assert_string_equal(redis_server_ask(&server, "GET {forged}:config"), "x");
+}
+
+/* Of another config, however it came to be there. */
+static void a_bitmap_that_is_longer_is_refused(void **state) {
+    (void)state;
+    if (!server.pid)
+        skip();
+    tamis_answer answer = TAMIS_UNKNOWN;
+    put_config("{long}:config", "9585", "7", "1000", "0.01");
+    redis_server_ask(&server, "SETBIT long 9591 1"); /* the last of its 1199 bytes */
+    tamis_filter *filter = opened("long?layout=redisson", false);
+    assert_int_equal(add(filter, "key"), TAMIS_FRESH);
+    tamis_filter_free(filter);
+    redis_server_ask(&server, "SETBIT long 9592 1");
+    filter = opened("long?layout=redisson", false);
+    for (int i = 0; i < 2; i++) {
+        assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_MISMATCH,
+                    "Redis key long has 1200 bytes, and 9585 bits take 1199; give the parameters");
+        assert_said(tamis_filter_add(filter, "other", 5, &answer, &err), TAMIS_E_MISMATCH, "has 1200 bytes");
+    }
+    assert_string_equal(redis_server_ask(&server, "BITCOUNT long"), "9");
+    tamis_filter_free(filter);
 }
 
 /* ---- two who make it at once ---- */
@@ -285,7 +322,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_filter_of_redissons),      cmocka_unit_test(a_filter_is_made_as_redisson_would),
         cmocka_unit_test(both_keys_expire),           cmocka_unit_test(a_config_that_changes_is_noticed),
-        cmocka_unit_test(forged_configs_are_refused), cmocka_unit_test(one_of_many_makes_it),
+        cmocka_unit_test(forged_configs_are_refused), cmocka_unit_test(a_bitmap_that_is_longer_is_refused),
+        cmocka_unit_test(one_of_many_makes_it),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

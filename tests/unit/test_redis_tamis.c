@@ -469,6 +469,43 @@ static void a_plan_that_is_none_is_refused(void **state) {
     tamis_filter_free(filter);
 }
 
+/* What the norm says of who refuses a plan. */
+static void what_of_a_plan_is_refused_is_said(void **state) {
+    (void)state;
+    need_server();
+    static const struct {
+        const char *plan, *said;
+    } rows[] = {
+        {GOOD_BUT("xxh3", "1024", "300", "63", "9", "0.1"),
+         "its field plan is no plan of layout 1: it has probes=300, and takes 1 to 255; "},
+        {GOOD_BUT("xxh3", "15361", "3", "63", "9", "0.1"), "has bits=15361, and takes a multiple of 512; "},
+        {GOOD_BUT("xxh3", "1024", "3", "63", "9", "1"), "has fpr=1, and takes a rate between 0 and 1; "},
+        {GOOD_BUT("xxh3", "1024", "3", "63", "x", "0.1"), "has expect=x, and takes 1 to 1000000000000; "},
+        {GOOD_BUT("xxh3", "1073741824", "3", "1", "9", "0.1"),
+         "partition=1, which is more than 1048576 partitions"},
+        {GOOD_BUT("sip", "1024", "3", "63", "9", "0.1"), "has scheme=sip and no word secret; "},
+        {GOOD_BUT("md5", "1024", "3", "63", "9", "0.1"),
+         ": f: has scheme=md5, and layout tamis has xxh3, sip and guava64; "},
+        {"layout=2 kind=blocked", "has layout=2, and takes 1; "},
+        {"layout=1 kind=foo", "has kind=foo, and takes blocked or family; "},
+        {"layout=1 kind=blocked generation=1",
+         "has generation=1, and takes 16 digits of 0 to 9 and a to f; "},
+        {"layout=1 kind=blocked", "has no word seed; "},
+        {"garbage", "has no word layout; "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        redis_server_ask(&server, "HSET tamis:{f} plan %s", rows[i].plan);
+        refuses("f", strstr(rows[i].said, "md5") ? TAMIS_E_UNSUPPORTED : TAMIS_E_DAMAGED, rows[i].said);
+    }
+    redis_server_ask(&server, "DEL tamis:{f}");
+    tamis_filter *filter = open_filter("f?" PLAN);
+    redis_server_ask(&server, "HSET tamis:{f} next garbage");
+    tamis_answer answer;
+    assert_int_equal(tamis_filter_add(filter, "k", 1, &answer, &err), TAMIS_E_DAMAGED);
+    assert_non_null(strstr(err.text, "its field next is no plan of layout 1: it has no word layout; "));
+    tamis_filter_free(filter);
+}
+
 /* ---- limits of the server ---- */
 
 static void what_the_server_has_no_memory_for_is_told(void **state) {
@@ -491,6 +528,49 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
     has_all(filter);
     tamis_filter_free(filter);
     tamis_filter_free(other);
+}
+
+/* It is not tried, and where it is, what was made of it is taken back. */
+static void one_that_is_too_large_leaves_nothing(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = NULL;
+    redis_server_ask(&server, "CONFIG SET maxmemory 8mb");
+    assert_int_equal(try_open(&filter, "f?expect=1e7&fpr=0.01", true, NULL, &err), TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "bytes, and the server uses "));
+    assert_non_null(strstr(err.text, " of its maxmemory of 8388608; raise that"));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+
+    /* Who may not ask, or a server that would evict, finds out on the way. */
+    redis_server_ask(&server, "CONFIG SET maxmemory-policy volatile-lru");
+    redis_server_ask(&server, "CONFIG SET maxmemory 14mb");
+    redis_server_ask(&server, "SETRANGE other 10000000 x");
+    assert_int_equal(try_open(&filter, "f?expect=5e6&fpr=0.01&partition=65536", true, NULL, &err),
+                     TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "OOM"));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_ask(&server, "CONFIG SET maxmemory-policy noeviction");
+}
+
+static void so_many_partitions_are_not_made(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = NULL;
+    assert_int_equal(try_open(&filter, "f?expect=1e9&fpr=0.01&partition=128", true, NULL, &err),
+                     TAMIS_E_RANGE);
+    assert_non_null(strstr(err.text, " Redis keys, and may be in 1048576; give partition="));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    /* And that is the least that will do, of a server that has not the memory. */
+    char rest[100];
+    const unsigned long long least = strtoull(strstr(err.text, "give partition=") + 15, NULL, 10);
+    redis_server_ask(&server, "CONFIG SET maxmemory 8mb");
+    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least);
+    assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_REFUSED);
+    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least - 64);
+    assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_RANGE);
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
 static void expiry_takes_the_whole_filter(void **state) {
@@ -601,6 +681,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_dropped_or_replaced_is_told, start, stop),
         cmocka_unit_test_setup_teardown(a_plan_that_is_none_is_refused, start, stop),
         cmocka_unit_test_setup_teardown(what_the_server_has_no_memory_for_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(what_of_a_plan_is_refused_is_said, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_is_too_large_leaves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(so_many_partitions_are_not_made, start, stop),
         cmocka_unit_test_setup_teardown(expiry_takes_the_whole_filter, start, stop),
         cmocka_unit_test_setup_teardown(clear_forgets_all_for_everyone, start, stop),
         cmocka_unit_test_setup_teardown(several_clears_leave_one_filter, start, stop),

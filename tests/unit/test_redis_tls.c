@@ -145,6 +145,30 @@ static void one_that_is_not_is_refused(void **state) {
     connecting = "20s";
 }
 
+/* And the other way round: the server sees no TLS and goes. */
+static void what_is_no_tls_is_told_to_be(void **state) {
+    (void)state;
+    need_server();
+    tamis_redis *redis = NULL;
+    tamis_filter *filter = NULL;
+    tamis_answer answer;
+    char uri[200];
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?timeout=20s&patience=1ms", tls_port);
+    tamis_status status = tamis_redis_open(&redis, uri, NULL, &err);
+    if (status == TAMIS_OK)
+        status = tamis_redis_filter_open(&filter, redis, "n?" PLAN, NULL, &err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_add(filter, "k", 1, &answer, &err);
+    if (status != TAMIS_E_IO || !strstr(err.text, "has it TLS at this port? write rediss://"))
+        fail_msg("%s: %s", tamis_status_name(status), err.text);
+    tamis_filter_free(filter);
+    tamis_redis_close(redis);
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?cacert=ca.pem", server.port);
+    assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_E_INVALID);
+    assert_non_null(
+        strstr(err.text, "parameter cacert is for rediss:// (TLS), and this is not; write rediss://"));
+}
+
 static void files_that_are_none_are_named(void **state) {
     char text[300];
     (void)state;
@@ -242,6 +266,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_that_is_trusted_is_spoken_to),
         cmocka_unit_test(one_that_is_not_is_refused),
+        cmocka_unit_test(what_is_no_tls_is_told_to_be),
         cmocka_unit_test(files_that_are_none_are_named),
         cmocka_unit_test(a_server_may_want_a_certificate),
         cmocka_unit_test(each_byte_may_come_alone_and_each_call_fail),

@@ -17,7 +17,12 @@ void tamis__redis_place(const tamis_filter *filter, const tamis__asked *asked, s
 
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
                                    tamis_filter_info *info, tamis_error *err) {
-    tamis_status status = tamis__redis_every_key(tamis__redis_of(filter), "BITCOUNT", &info->ones, err);
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const uint64_t each =
+        at->partition > 0 ? at->partition : (uint64_t)bits; /* layout php3 cuts a filter up */
+    tamis_status status = tamis__redis_check_length(filter, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_count(filter, (each + 7) / 8, NULL, &info->ones, err);
     if (status != TAMIS_OK)
         return status;
     const double ones = (double)info->ones / filters, probes = filter->plan.probes;

@@ -6,14 +6,10 @@
  * say the same.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "store/redis/redis_filter.h"
-
-/* A Java cast to int: the nearest there is. */
-static uint64_t to_int(double x) {
-    return x < (double)INT32_MAX ? (uint64_t)x : INT32_MAX;
-}
 
 static tamis_status make_plan(tamis__redis_filter *at, tamis_plan *plan, tamis_error *err) {
     double fpr = 0;
@@ -32,7 +28,14 @@ static tamis_status make_plan(tamis__redis_filter *at, tamis_plan *plan, tamis_e
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = TAMIS_SCHEME_GUAVA64;
     plan->fpr = fpr;
-    plan->bits = to_int(tamis_bloom_bits(n, fpr));
+    const double bits = floor(tamis_bloom_bits(n, fpr));
+    if (bits > INT32_MAX) /* the class would take as many, silently, and keep another rate */
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "%s: expect=%" PRIu64
+                           " and fpr=%g come to %.0f bits, and layout java has %d at the "
+                           "most; expect fewer, or ask for a larger rate",
+                           at->uri->shown, plan->capacity, fpr, bits, INT32_MAX);
+    plan->bits = (uint64_t)bits;
     if (plan->bits == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: expect=%" PRIu64
@@ -73,6 +76,7 @@ const tamis__layout tamis__layout_java = {.name = "java",
                                           .open = open,
                                           .place = tamis__redis_place,
                                           .key_name = key_name,
+                                          .refresh = tamis__redis_check_length,
                                           .bytes_in = tamis__redis_bytes_in,
                                           .estimate = estimate,
                                           .clear = tamis__redis_delete_all};

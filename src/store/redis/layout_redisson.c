@@ -241,6 +241,15 @@ static tamis_status read_plan(const tamis__redis_filter *at, const config *there
             at->redis->to.shown, at->uri->named, tamis__show(there->size).text,
             tamis__show(there->probes).text, tamis__show(there->expect).text, tamis__show(there->fpr).text,
             SIZE_MOST, TAMIS_PROBES_MAX);
+    /* Two logarithms may differ in their last bit. Positions of another size would call keys absent that are in it. */
+    const double by_rule = floor(tamis_bloom_bits((double)expect, fpr));
+    if (!(fabs((double)size - by_rule) <= 1) || probes != tamis_bloom_probes((double)expect, (double)size))
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redis %s: %s: its config contradicts itself: expectedInsertions %" PRIu64
+                           " and falseProbability %g come to size %.0f and hashIterations %" PRIu32
+                           ", and it says %" PRIu64 " and %" PRIu64 "; restore it, or name another filter",
+                           at->redis->to.shown, at->uri->named, expect, fpr, by_rule,
+                           tamis_bloom_probes((double)expect, by_rule), size, probes);
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = TAMIS_SCHEME_REDISSON;
     plan->capacity = expect;
@@ -347,9 +356,11 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
     if (status != TAMIS_OK)
         return status;
     if (!is_there(&there))
-        return tamis__fail(err, TAMIS_E_ABSENT, 0,
-                           "redis %s: %s: was deleted, or expired, while it was open; open it anew",
-                           at->redis->to.shown, at->uri->named);
+        return tamis__fail(
+            err, TAMIS_E_ABSENT, 0,
+            "redis %s: %s: was deleted, or expired, while it was open, or its server was started again "
+            "without its data; open it anew",
+            at->redis->to.shown, at->uri->named);
     if (read_plain(there.size, UINT64_MAX, &size) && size == filter->plan.bits &&
         read_plain(there.probes, UINT64_MAX, &probes) && probes == filter->plan.probes)
         return TAMIS_OK;
@@ -393,6 +404,7 @@ const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .check_ask = check_ask,
                                               .check_slot = check_slot,
                                               .check_take = check_take,
+                                              .refresh = tamis__redis_check_length,
                                               .bytes_in = tamis__redis_bytes_in,
                                               .estimate = estimate,
                                               .clear = clear};

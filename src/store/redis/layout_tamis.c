@@ -27,15 +27,18 @@
 #include "base/system.h"
 #include "filter/kernels/filter_kernels.h"
 #include "store/redis/layout_tamis.h"
+#include "store/trouble.h"
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK, FOLLOW_MOST = 32 /* replacements during one batch */ };
 
 /* ---- following ---- */
 
 static tamis_status gone(const tamis__redis_filter *at, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_ABSENT, 0,
-                       "redis %s: %s: was dropped, or expired, while it was open; open it anew",
-                       at->redis->to.shown, at->uri->named);
+    return tamis__fail(
+        err, TAMIS_E_ABSENT, 0,
+        "redis %s: %s: was dropped, or expired, while it was open, or its server was started again "
+        "without its data; open it anew",
+        at->redis->to.shown, at->uri->named);
 }
 
 static bool has_target(const tamis__redis_filter *at, const tamis__config *config) {
@@ -53,6 +56,8 @@ static tamis_status follow(const tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__config_find(at, &config, err);
     if (status != TAMIS_OK)
         return status;
+    if (!*config.plan && config.target_size > 0)
+        return tamis__target_gone(at, &config, err);
     if (!*config.plan)
         return gone(at, err);
     at->looked_at = tamis__now_ns();
@@ -235,7 +240,7 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *
     tamis__redis_filter at = *tamis__redis_of(filter);
     tamis__told told;
     size_t done;
-    tamis_status status = tamis__told_read(&at, at.next_text, &told, err);
+    tamis_status status = tamis__told_read_field(&at, "next", at.next_text, &told, err);
     if (status != TAMIS_OK)
         return status;
     if (strcmp(told.scheme, tamis_scheme_name(filter->plan.scheme)) != 0 || told.seed != at.seed ||
@@ -287,52 +292,15 @@ static tamis_status mirror(const tamis_filter *filter, const tamis__asked *asked
 
 /* ---- the whole ---- */
 
-typedef struct counting {
-    const tamis_filter *filter;
-    uint64_t ones;
-} counting;
-
-static uint32_t slot_of_count(void *context, size_t i) {
-    const counting *all = context;
-    return tamis__redis_key_slot(tamis__redis_of(all->filter), i);
-}
-
-static bool put_count(void *context, size_t i, tamis__link *link) {
-    const counting *all = context;
-    char name[TAMIS__REDIS_KEY];
-    size_t size = tamis__partition_name(tamis__redis_of(all->filter), (uint32_t)i, name);
-    tamis__link_command(link, 4);
-    tamis__link_text(link, "BITCOUNT");
-    tamis__link_word(link, name, size);
-    tamis__link_number(link, 0);
-    tamis__link_number(link, (int64_t)(tamis__blocks_in(all->filter, (uint32_t)i) * TAMIS__REDIS_BLOCK) - 1);
-    return true;
-}
-
-static tamis_status take_count(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err) {
-    counting *all = context;
-    (void)i;
-    (void)resent;
-    if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
-        return tamis__redis_strange(tamis__redis_of(all->filter), err);
-    all->ones += (uint64_t)reply->integer;
-    return TAMIS_OK;
+static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {
+    return tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
 }
 
 /* Bits of a partition that is gone would count as none. */
-static tamis_status count_ones(const tamis_filter *filter, counting *all, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+static tamis_status count_ones(const tamis_filter *filter, uint64_t *ones, tamis_error *err) {
     tamis_status status = refresh(filter, err);
     for (bool again = true; again && status == TAMIS_OK;) {
-        const tamis__exchange exchange = {.count = at->keys,
-                                          .context = all,
-                                          .ask = put_count,
-                                          .take = take_count,
-                                          .what = at->uri->named,
-                                          .slot = slot_of_count};
-        all->ones = 0;
-        status = tamis__redis_run(at->redis, &exchange, NULL, err);
+        status = tamis__redis_count(filter, bytes_in(filter, 0), bytes_in, ones, err);
         if (status == TAMIS_OK)
             status = tamis__redis_check(filter, false, &again, err);
     }
@@ -346,21 +314,15 @@ static tamis_status count_ones(const tamis_filter *filter, counting *all, tamis_
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
-    counting all = {filter, 0};
-    tamis_status status = count_ones(filter, &all, err);
+    tamis_status status = count_ones(filter, &info->ones, err);
     if (status != TAMIS_OK)
         return status;
     info->capacity = plan->capacity;
     const double m = (double)plan->bits, q = pow(1 - 1.0 / BLOCK_BITS, plan->probes);
-    info->ones = all.ones;
-    info->cardinality = m / BLOCK_BITS * -log1p(-fmin((double)all.ones, m - 1) / m) / (1 - q);
+    info->cardinality = m / BLOCK_BITS * -log1p(-fmin((double)info->ones, m - 1) / m) / (1 - q);
     info->fpr_live = tamis_blocked_fpr(info->cardinality, m, plan->probes);
     info->memory = (tamis__blocks_of(filter) + at->keys) * TAMIS__REDIS_BLOCK;
     return TAMIS_OK;
-}
-
-static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {
-    return tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
 }
 
 /* By a new generation: clients that add meanwhile add to the one or to the other, and see the whole of it. */

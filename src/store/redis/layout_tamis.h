@@ -9,7 +9,8 @@
 enum {
     TAMIS__PARTITION_MAX = 512 << 20,    /* bytes: no string of a Redis is longer */
     TAMIS__PARTITION_DEFAULT = 64 << 20, /* footer included */
-    TAMIS__MEMBER_MAX = 64 << 20,        /* of a family, which has one string each */
+    TAMIS__PARTITIONS_MOST = 1 << 20,
+    TAMIS__MEMBER_MAX = 64 << 20, /* of a family, which has one string each */
     /* How long partitions that were replaced stay, for clients that do not know yet; and how old what a client knows may
      * be before it looks again, so that it adds nothing to what is gone. */
     TAMIS__GRACE_MS = 60000,
@@ -35,12 +36,15 @@ typedef struct tamis__told {
 } tamis__told;
 
 void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]);
-/* TAMIS_E_DAMAGED: it is no plan, or one that cannot be. */
-tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *text, tamis__told *plan,
-                               tamis_error *err);
-/* The same, and TAMIS_E_MISMATCH: one of a family where `at` is a filter, or the other way. */
+/* TAMIS_E_DAMAGED: it is no plan, or one that cannot be; says what of field `field` is refused. */
+tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *field, const char *text,
+                               tamis__told *plan, tamis_error *err);
+/* The same of field plan, and TAMIS_E_MISMATCH: one of a family where `at` is a filter, or the other way. */
 tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
                               tamis_error *err);
+/* The same of another field than `plan`. */
+tamis_status tamis__told_read_field(const tamis__redis_filter *at, const char *field, const char *text,
+                                    tamis__told *plan, tamis_error *err);
 
 /* ---- the config hash ---- */
 
@@ -65,6 +69,8 @@ size_t tamis__alias_name(const tamis__redis_filter *at, char *to);
 
 /* ---- opening: see tamis_open.c ---- */
 
+/* TAMIS_E_ABSENT: the name is an alias of what is not there. */
+tamis_status tamis__target_gone(const tamis__redis_filter *at, const tamis__config *config, tamis_error *err);
 tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_options *options,
                                 tamis_error *err);
 /* Makes the handle that of the filter whose config this is, which has to be what its URI asks for. After a failure it is
@@ -99,6 +105,16 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
  * that was late may leave, says nothing. */
 void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]);
 
+/* ---- making: see tamis_room.c ---- */
+
+/* TAMIS_E_RANGE: so cut, the filter would be in more partitions than it may. */
+tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks_each, tamis_error *err);
+/* TAMIS_E_REFUSED: the server says that it does not have so many bytes left. */
+tamis_status tamis__room_check(tamis__redis_filter *at, uint64_t bytes, tamis_error *err);
+/* Removes what was made after that plan, unless by now another stands there or somebody has finished it: `ready` is the
+ * state of one that is. */
+void tamis__plan_take_back(tamis__redis_filter *at, const char *plan, const char *ready);
+
 /* ---- who replaces or drops it: see redis_lock.c ---- */
 
 enum { TAMIS__LOCK_MS = 60000 };
@@ -107,8 +123,14 @@ size_t tamis__lock_name(const tamis__redis_filter *at, char *to);
 /* For TAMIS__LOCK_MS, or longer where the key is given more. TAMIS_E_BUSY: another holds it, or by now does. */
 tamis_status tamis__lock_take(tamis__redis_filter *at, const char *holder, tamis_error *err);
 tamis_status tamis__lock_check(tamis__redis_filter *at, const char *holder, tamis_error *err);
+/* TAMIS_E_BUSY: somebody holds it. */
+tamis_status tamis__lock_check_free(tamis__redis_filter *at, tamis_error *err);
 tamis_status tamis__lock_leave(tamis__redis_filter *at, tamis_error *err);
 tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err);
+
+/* Takes the parameters of at's URI, which have to be some of this layout, and makes nothing of them: one URI is for all that
+ * is done with a filter. */
+tamis_status tamis__wanted_pass(tamis__redis_filter *at, tamis_error *err);
 
 /* ---- for push, which makes a filter of the same name anew ---- */
 

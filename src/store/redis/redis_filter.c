@@ -182,7 +182,7 @@ tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error
     return tamis__fail(
         err, TAMIS_E_UNSUPPORTED, 0,
         "redis %s: %s: filters of layout %s over several servers or Redis keys cannot be moved "
-        "whole; build it anew",
+        "whole; add its keys to it (tamis add)",
         at->redis->to.shown, at->uri->named, at->layout->name);
 }
 

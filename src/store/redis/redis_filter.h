@@ -98,6 +98,7 @@ struct tamis__redis_filter {
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
     char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
+    bool is_measured;   /* see tamis__redis_check_length */
     bool plans;         /* layout redisson: what is not there is not made, but planned */
     uint64_t looked_at; /* tamis__now_ns when the plan was last seen to stand */
     tamis__doubts doubts;
@@ -179,6 +180,13 @@ tamis_status tamis__redis_ttl(tamis__redis_filter *at, tamis_key key, uint64_t *
 tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
                                     tamis_error *err);
 
+/* Of a Redis key of that number: bytes that are bits. */
+typedef uint64_t tamis__bytes_of(const tamis_filter *filter, uint32_t key);
+/* Bits that are set in all Redis keys, each of which has `bytes` of them, or where bytes_of is not NULL as many as that
+ * says, `bytes` at most. */
+tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
+                                uint64_t *ones, tamis_error *err);
+
 /* ---- what layouts have in common ---- */
 
 /* Of one Redis key: the positions of the scheme among plan.bits. */
@@ -186,6 +194,9 @@ void tamis__redis_place(const tamis_filter *filter, const tamis__asked *asked, s
 /* Of filters alike, each of `bits` bits, from how many are set in all their Redis keys. */
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
                                    tamis_filter_info *info, tamis_error *err);
+/* A layout's refresh, once: TAMIS_E_MISMATCH where a Redis key has more bytes than the plan's bits take, of which questions
+ * would call keys absent that are in it. */
+tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *err);
 /* A layout's clear: there is no more than the Redis keys that hold bits. */
 tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);
 

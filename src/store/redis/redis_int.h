@@ -216,7 +216,8 @@ bool tamis__redis_is_passing(const tamis__reply *error);
 bool tamis__redis_is_denied(const tamis__reply *error);
 /* Whether a command with such an error may have been carried out nevertheless. */
 bool tamis__redis_is_unsure(const tamis__reply *error);
-/* The sentence of an error reply: what the server refused, and what its operator can do. */
+/* The sentence of an error reply: what the server refused, and what its operator can do. sys_errno is ENOMEM where its
+ * memory is full. */
 tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err);
 

@@ -23,6 +23,8 @@ struct tamis__link {
     tamis_allocator allocator;
     int fd;
     tamis__tls *tls; /* NULL: none */
+    bool reached;    /* and not only tried */
+    bool heard;      /* bytes came */
     tamis__replies *replies;
     char *out; /* bytes sent..used are to be sent */
     size_t sent, used, room;
@@ -141,9 +143,18 @@ static tamis_status lost(const tamis__link *link, int failed, tamis_error *err) 
             "sni=) and ours (cert=, key=)",
             link->to->shown, why);
     }
+    /* So does one that expects TLS, when it sees what is none. */
+    const char *also = link->reached && !link->heard && !link->tls && link->to->address.port
+                           ? " (has it TLS at this port? write rediss://)"
+                           : "";
     if (failed == 0)
         return tamis__fail(err, TAMIS_E_IO, 0,
-                           "redis %s: closed the connection; check the server and its log", link->to->shown);
+                           "redis %s: closed the connection; check the server and its log%s", link->to->shown,
+                           also);
+    if (*also && (failed == ECONNRESET || failed == EPIPE))
+        return tamis__fail(err, TAMIS_E_IO, failed,
+                           "redis %s: %s before it said anything; check the server%s", link->to->shown,
+                           tamis__errno_text(failed), also);
     return tamis__fail(err, TAMIS_E_IO, failed, "redis %s: %s; check that the server runs and can be reached",
                        link->to->shown, tamis__errno_text(failed));
 }
@@ -184,6 +195,7 @@ tamis_status tamis__link_receive(tamis__link *link, bool *some, tamis_error *err
         return TAMIS_OK;
     if (size <= 0)
         return lost(link, size < 0 ? errno : 0, err);
+    link->heard = true;
     return tamis__replies_feed(link->replies, link->in, (size_t)size, err);
 }
 
@@ -321,6 +333,21 @@ static tamis_status begin_tls(tamis__link *link, uint64_t deadline, tamis_error 
     return TAMIS_OK;
 }
 
+/* Of such errors the words are the server's own, whatever the password is. */
+static bool names_its_kind(const tamis__reply *error) {
+    static const char *const kinds[] = {"WRONGPASS",
+                                        "NOAUTH",
+                                        "NOPERM",
+                                        "ERR invalid password",
+                                        "ERR invalid username",
+                                        "ERR AUTH <password> called",
+                                        "ERR Client sent AUTH, but no password is set"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(error->text, kinds[i], strlen(kinds[i])) == 0)
+            return true;
+    return false;
+}
+
 static tamis_status greet(tamis__link *link, uint64_t deadline, tamis_error *err) {
     const tamis__link_to *to = link->to;
     const tamis__reply *reply = NULL;
@@ -332,7 +359,8 @@ static tamis_status greet(tamis__link *link, uint64_t deadline, tamis_error *err
             tamis__link_text(link, to->user);
         tamis__link_text(link, to->password);
         status = tamis__link_ask(link, deadline, &reply, err);
-        if (status == TAMIS_OK && reply->type == TAMIS__REPLY_ERROR && strstr(reply->text, to->password))
+        if (status == TAMIS_OK && reply->type == TAMIS__REPLY_ERROR && !names_its_kind(reply) &&
+            strstr(reply->text, to->password))
             return tamis__fail(err, TAMIS_E_REFUSED, 0, "redis %s: knows no AUTH; leave the password out",
                                to->shown); /* servers quote what they do not know */
         if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
@@ -377,6 +405,7 @@ tamis_status tamis__link_open(tamis__link **made, const tamis__link_to *to, uint
     if (status == TAMIS_OK)
         status =
             to->address.port == 0 ? connect_socket(link, deadline, err) : connect_host(link, deadline, err);
+    link->reached = status == TAMIS_OK;
     if (status == TAMIS_OK && to->tls)
         status = begin_tls(link, deadline, err);
     if (status == TAMIS_OK)

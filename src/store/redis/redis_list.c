@@ -196,7 +196,7 @@ static tamis_status take_plan(listing *list, found *one, const tamis__reply *rep
     }
     entry->state = plan->type == TAMIS__REPLY_STRING ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
     if (plan->type != TAMIS__REPLY_STRING ||
-        tamis__told_parse(&list->at, plan->text, &told, NULL) != TAMIS_OK)
+        tamis__told_parse(&list->at, "plan", plan->text, &told, NULL) != TAMIS_OK)
         return TAMIS_OK;
     list->at.generation = told.generation;
     tamis__state_write(&list->at, ready);

@@ -31,6 +31,10 @@ tamis_status tamis__lock_check(tamis__redis_filter *at, const char *holder, tami
     return size == strlen(holder) && memcmp(there, holder, size) == 0 ? TAMIS_OK : tamis__lock_busy(at, err);
 }
 
+tamis_status tamis__lock_check_free(tamis__redis_filter *at, tamis_error *err) {
+    return tamis__lock_check(at, "", err);
+}
+
 /* The answer to SET does not say whether it was ours already, after a connection that was lost: the value does. */
 tamis_status tamis__lock_take(tamis__redis_filter *at, const char *holder, tamis_error *err) {
     char name[TAMIS__REDIS_KEY], ms[24];

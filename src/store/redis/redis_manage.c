@@ -5,8 +5,10 @@
  *
  * A drop holds the lock of a push. It first moves the plan to `before`, by which nobody finds it any more and the next drop
  * or push does should this one be killed, then removes the partitions, then the fields. The hash ends with its last field;
- * one who makes the filter anew meanwhile keeps his.
+ * one who makes the filter anew meanwhile keeps his. A server that has no memory left takes neither lock nor `before`, and
+ * the drop goes on without.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +62,10 @@ static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
                            at->redis->to.shown, at->uri->named);
+    if (status == TAMIS_OK && !target && config.target_size == 0 && *config.plan)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: is a filter, and no alias; drop it, where that is meant",
+                           at->redis->to.shown, at->uri->named);
     if (status == TAMIS_OK && !target && config.target_size == 0)
         return absent(at, err);
     if (status != TAMIS_OK)
@@ -106,16 +112,26 @@ static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK && removed == 0 && config <= 0 ? absent(at, err) : status;
 }
 
+/* What takes memory is left out where the server has none: a drop is what gives some back. */
+static tamis_status unless_full(tamis_status status, const tamis_error *why, tamis_error *err) {
+    if (status == TAMIS_E_REFUSED && why->sys_errno == ENOMEM)
+        return TAMIS_OK;
+    if (status != TAMIS_OK && err)
+        *err = *why;
+    return status;
+}
+
 static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *config, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     const size_t size = tamis__alias_name(at, name);
+    tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__told_expire(at, config->before, -1, err);
     const tamis_key put[] = {tamis__redis_word("HSET"),
                              {name, size},
                              tamis__redis_word("before"),
                              tamis__redis_word(config->plan)};
     if (status == TAMIS_OK && *config->plan)
-        status = tamis__redis_command(at, put, 4, NULL, err);
+        status = unless_full(tamis__redis_command(at, put, 4, NULL, &why), &why, err);
     const tamis_key hide[] = {tamis__redis_word("HDEL"),
                               {name, size},
                               tamis__redis_word("plan"),
@@ -140,15 +156,23 @@ static bool is_left(const tamis__config *config) {
 static tamis_status drop_locked(tamis__redis_filter *at, tamis_error *err) {
     tamis__config config;
     char holder[32];
+    tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__generation_new(at, err);
     snprintf(holder, sizeof holder, "drop %016" PRIx64, at->generation);
-    if (status == TAMIS_OK)
-        status = tamis__lock_take(at, holder, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__lock_take(at, holder, &why);
+    const bool is_held = status == TAMIS_OK;
+    status = unless_full(status, &why, err);
+    if (status == TAMIS_OK && !is_held) /* nobody else can take it now, and who has it keeps it */
+        status = tamis__lock_check_free(at, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis__config_own(at, &config, err);
     if (status == TAMIS_OK)
         status = is_left(&config) ? remove_tamis(at, &config, err) : absent(at, err);
+    if (!is_held)
+        return status;
     const tamis_status left = tamis__lock_leave(at, status == TAMIS_OK ? err : NULL);
     return status == TAMIS_OK ? left : status;
 }
@@ -175,7 +199,7 @@ tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error 
     if (at->layout != &tamis__layout_tamis)
         status = drop_keys(filter, err);
     else
-        status = tamis__redis_uri_check_used(at->uri, err);
+        status = tamis__wanted_pass(at, err);
     if (status == TAMIS_OK && at->layout == &tamis__layout_tamis)
         status = drop_tamis(at, err);
     tamis_filter_free(filter);
@@ -214,7 +238,7 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
         return status;
     tamis__redis_filter *at = tamis__redis_of(filter);
     if (at->layout == &tamis__layout_tamis) {
-        status = tamis__redis_uri_check_used(at->uri, err);
+        status = tamis__wanted_pass(at, err);
         if (status == TAMIS_OK)
             status = expire_tamis(at, ms, err);
     } else {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Error replies: which of them pass, and what the others mean. */
+#include <errno.h>
 #include <string.h>
 
 #include "store/redis/redis_int.h"
@@ -57,8 +58,7 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
          "+hset +hsetnx "
          "+hdel +eval +pexpire +pttl +persist +unlink, or +@read to be asked alone",
          TAMIS_E_REFUSED},
-        {"OOM", "raise maxmemory, or free memory there; nothing was changed by this command",
-         TAMIS_E_REFUSED},
+        {"OOM", "raise maxmemory, or free memory there, and do it again", TAMIS_E_REFUSED},
         {"WRONGTYPE", "another program keeps something else under this name: choose another",
          TAMIS_E_MISMATCH},
         {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
@@ -78,6 +78,7 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
             status = known[i].status;
         }
     }
-    return tamis__fail(err, status, 0, "redis %s: %s: %.200s; %s", to->shown, tamis__show(what).text,
+    return tamis__fail(err, status, tamis__reply_begins(reply, "OOM") ? ENOMEM : 0,
+                       "redis %s: %s: %.200s; %s", to->shown, tamis__show(what).text,
                        tamis__show(reply->text).text, remedy);
 }

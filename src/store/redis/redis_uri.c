@@ -363,13 +363,30 @@ const char *tamis__redis_uri_take(tamis__redis_uri *uri, const char *name) {
     return NULL;
 }
 
+static bool is_of_tls(const char *name) {
+    static const char *const names[] = {"cacert", "cert", "key", "sni", "verify"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static tamis_status refuse_unused(const tamis__redis_uri *uri, const char *name, tamis_error *err) {
+    if (is_of_tls(name) && !uri->has_tls)
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%s: parameter %s is for rediss:// (TLS), and this is not; write rediss://, or leave it out",
+            uri->shown, name);
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%s: parameter '%.40s' is not known, or not for this layout; see "
+                       "docs/REDIS-LAYOUT.md",
+                       uri->shown, name);
+}
+
 tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_error *err) {
     for (size_t i = 0; i < uri->parameter_count; i++)
         if (!uri->parameters[i].used)
-            return tamis__fail(err, TAMIS_E_INVALID, 0,
-                               "%s: parameter '%.40s' is not known, or not for this layout; see "
-                               "docs/REDIS-LAYOUT.md",
-                               uri->shown, tamis__show(uri->parameters[i].name).text);
+            return refuse_unused(uri, uri->parameters[i].name, err);
     return TAMIS_OK;
 }
 

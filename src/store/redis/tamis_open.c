@@ -10,6 +10,7 @@
 #include "base/versioned.h"
 #include "plan/plan_int.h"
 #include "store/redis/layout_tamis.h"
+#include "store/trouble.h"
 
 /* Most bits beside those of the fewest-bits plan: see tamis_redis_plan_make. */
 #define MORE_BITS 1.6
@@ -165,14 +166,12 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
     tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_hasher *have = filter->hasher;
     tamis_scheme scheme;
-    tamis_status status = tamis_scheme_parse(there->scheme, &scheme, err);
-    if (status == TAMIS_OK && !tamis__has_scheme(scheme))
-        status = tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "redis %s: %s: its scheme %s is not one of layout tamis; use a later version of tamis",
-            at->redis->to.shown, at->uri->named, there->scheme);
-    if (status != TAMIS_OK)
-        return status;
+    tamis_status status = tamis_scheme_parse(there->scheme, &scheme, NULL);
+    if (status != TAMIS_OK || !tamis__has_scheme(scheme))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "redis %s: %s: has scheme=%s, and layout tamis has xxh3, sip and guava64; use a "
+                           "version of tamis that knows it, or drop the filter and build it anew",
+                           at->redis->to.shown, at->uri->named, tamis__show(there->scheme).text);
     if (have && (have->scheme != scheme || at->seed != there->seed ||
                  (there->has_secret && have->secret_print != there->secret)))
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
@@ -250,12 +249,15 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     return strcmp(config->state, ready) == 0 ? TAMIS_OK : finish(filter, err);
 }
 
-/* Puts our plan, unless somebody was faster: then theirs stands. */
+/* Puts our plan, which is `text`, unless somebody was faster: then theirs stands. */
 static tamis_status create(tamis_filter *filter, const asked_for *wanted,
-                           const tamis_redis_filter_options *options, tamis_error *err) {
+                           const tamis_redis_filter_options *options, char text[TAMIS__REDIS_PLAN],
+                           tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_want want = wanted->want;
-    char name[TAMIS__REDIS_KEY], text[TAMIS__REDIS_PLAN];
+    char name[TAMIS__REDIS_KEY];
+    uint64_t each =
+        (wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1;
     if (want.scheme == TAMIS_SCHEME_AUTO && options->secret_size > 0)
         want.scheme = TAMIS_SCHEME_SIP;
     tamis_status status = tamis_redis_plan_make(&filter->plan, &want, err);
@@ -269,15 +271,17 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     filter->plan.scheme = want.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : want.scheme;
     at->seed = wanted->seed;
     status = tamis__generation_new(at, err);
+    if (at->is_family)
+        each = tamis__blocks_of(filter);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_check(filter, each, err);
+    if (status == TAMIS_OK && !at->is_family)
+        status = tamis__room_check(at, filter->plan.memory, err);
     if (status == TAMIS_OK)
         status = tamis__redis_set_up(filter, options, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__partitions_set(
-        filter,
-        at->is_family
-            ? tamis__blocks_of(filter)
-            : (wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1);
+    tamis__partitions_set(filter, each);
     tamis__told_write(filter, text);
     const tamis_key words[] = {
         {"HSETNX", 6}, {name, tamis__config_name(at, name)}, {"plan", 4}, {text, strlen(text)}};
@@ -287,11 +291,23 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     return status;
 }
 
+tamis_status tamis__target_gone(const tamis__redis_filter *at, const tamis__config *config,
+                                tamis_error *err) {
+    char target[TAMIS__REDIS_NAME + 1];
+    memcpy(target, config->target, config->target_size);
+    target[config->target_size] = '\0';
+    return tamis__fail(err, TAMIS_E_ABSENT, 0,
+                       "redis %s: %s: is an alias of %s, and there is no such filter; build that, or let the "
+                       "name stand for another",
+                       at->redis->to.shown, at->uri->named, tamis__show(target).text);
+}
+
 tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_options *options,
                                 tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config;
     asked_for wanted;
+    char made[TAMIS__REDIS_PLAN] = "", ready[TAMIS__REDIS_STATE];
     tamis_status status = read_wanted(at, &wanted, err);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_check_used(at->uri, err);
@@ -299,6 +315,8 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
         status = tamis__config_find(at, &config, err);
     if (status != TAMIS_OK)
         return status;
+    if (!*config.plan && config.target_size > 0 && !(options->create && wanted.want.expect))
+        return tamis__target_gone(at, &config, err);
     if (!*config.plan && !(options->create && wanted.want.expect))
         return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
                            at->redis->to.shown, at->uri->named,
@@ -307,11 +325,24 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
     if (!*config.plan) {
         memcpy(at->target, config.target, config.target_size);
         at->target_size = config.target_size;
-        status = create(filter, &wanted, options, err);
+        status = create(filter, &wanted, options, made, err);
         if (status == TAMIS_OK)
             status = tamis__config_find(at, &config, err);
     }
-    return status == TAMIS_OK ? become(filter, &config, &wanted, options, err) : status;
+    if (status != TAMIS_OK)
+        return status;
+    status = become(filter, &config, &wanted, options, err);
+    if (status == TAMIS_E_REFUSED && *made && strcmp(config.plan, made) == 0) {
+        tamis__state_write(at, ready);
+        tamis__plan_take_back(at, made, ready);
+    }
+    return status;
+}
+
+tamis_status tamis__wanted_pass(tamis__redis_filter *at, tamis_error *err) {
+    asked_for wanted;
+    tamis_status status = read_wanted(at, &wanted, err);
+    return status == TAMIS_OK ? tamis__redis_uri_check_used(at->uri, err) : status;
 }
 
 tamis_status tamis__handle_become(tamis_filter *filter, const tamis__config *config, tamis_error *err) {
@@ -336,6 +367,8 @@ tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *o
         mine.partition = wanted.partition / TAMIS__REDIS_BLOCK - 1;
     snprintf(mine.scheme, sizeof mine.scheme, "%s", tamis_scheme_name(plan->scheme));
     status = check_wanted(at, &mine, &wanted, err);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_check(filter, mine.partition, err);
     if (status == TAMIS_OK)
         tamis__partitions_set(filter, mine.partition);
     return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
              at->partition, plan->capacity, fpr, at->generation);
 }
 
-enum { HEX_DIGITS = 16, PARTITIONS_MOST = 1 << 20 };
+enum { HEX_DIGITS = 16, WHY = 200 };
 
 /* Just 16 digits in lower case: what is spelled otherwise would name other Redis keys. */
 static bool read_hex(const char *text, uint64_t *out) {
@@ -38,77 +39,132 @@ static bool read_hex(const char *text, uint64_t *out) {
     return true;
 }
 
-/* Numbers of the table below; secret alone may be missing. */
-enum { SECRET = 2, ALL_WORDS = (1 << 8) - 1 };
+/* The words that are numbers; those without `most` are hexadecimal. */
+typedef struct number {
+    const char *name;
+    size_t to; /* offset in a tamis__told */
+    uint64_t least, most;
+} number;
 
-static bool read_word(tamis__told *plan, char *name, char *value) {
-    const struct {
-        const char *name;
-        uint64_t *to;
-        int base;
-    } numbers[] = {{"layout", &plan->layout, 10}, {"seed", &plan->seed, 10},
-                   {"secret", &plan->secret, 16}, {"bits", &plan->bits, 10},
-                   {"probes", &plan->probes, 10}, {"partition", &plan->partition, 10},
-                   {"expect", &plan->expect, 10}, {"generation", &plan->generation, 16}};
-    char *end;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+static const number numbers[] = {
+    {"layout", offsetof(tamis__told, layout), 1, 1},
+    {"seed", offsetof(tamis__told, seed), 0, UINT64_MAX},
+    {"secret", offsetof(tamis__told, secret), 0, 0},
+    {"bits", offsetof(tamis__told, bits), BLOCK_BITS, TAMIS_BITS_MAX},
+    {"probes", offsetof(tamis__told, probes), 1, TAMIS_PROBES_MAX},
+    {"partition", offsetof(tamis__told, partition), 1, TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 1},
+    {"expect", offsetof(tamis__told, expect), 1, TAMIS_EXPECT_MAX},
+    {"generation", offsetof(tamis__told, generation), 0, 0}};
+
+enum { NUMBERS = sizeof numbers / sizeof *numbers, SECRET = 2 /* alone may be missing */ };
+
+static bool read_number(tamis__told *plan, const number *one, const char *value, char why[WHY]) {
+    uint64_t *to = (uint64_t *)(void *)((char *)plan + one->to);
+    const tamis__shown shown = tamis__show(value);
+    if (one->most == 0 ? read_hex(value, to) : tamis__read_number(value, one->most, to) && *to >= one->least)
+        return true;
+    if (one->most == 0)
+        snprintf(why, WHY, "has %s=%.40s, and takes 16 digits of 0 to 9 and a to f", one->name, shown.text);
+    else if (one->most == one->least)
+        snprintf(why, WHY, "has %s=%.40s, and takes %" PRIu64, one->name, shown.text, one->most);
+    else
+        snprintf(why, WHY, "has %s=%.40s, and takes %" PRIu64 " to %" PRIu64, one->name, shown.text,
+                 one->least, one->most);
+    return false;
+}
+
+/* Words of a later version are passed over. */
+static bool read_word(tamis__told *plan, const char *name, const char *value, char why[WHY]) {
+    for (size_t i = 0; i < NUMBERS; i++)
         if (strcmp(name, numbers[i].name) == 0) {
             plan->words |= 1u << i;
-            return numbers[i].base == 16 ? read_hex(value, numbers[i].to)
-                                         : tamis__read_number(value, UINT64_MAX, numbers[i].to);
+            plan->has_secret = plan->has_secret || i == SECRET;
+            return read_number(plan, &numbers[i], value, why);
         }
     if (strcmp(name, "fpr") == 0) {
+        char *end;
         plan->fpr = tamis__read_decimal(value, &end);
-        return *end == '\0' && end != value;
+        if (*end || end == value || !(plan->fpr > 0 && plan->fpr < 1)) {
+            snprintf(why, WHY, "has fpr=%.40s, and takes a rate between 0 and 1", tamis__show(value).text);
+            return false;
+        }
     }
     if (strcmp(name, "kind") == 0) {
         plan->is_family = strcmp(value, "family") == 0;
         plan->blocked = plan->is_family || strcmp(value, "blocked") == 0;
+        if (!plan->blocked) {
+            snprintf(why, WHY, "has kind=%.40s, and takes blocked or family", tamis__show(value).text);
+            return false;
+        }
     }
     if (strcmp(name, "scheme") == 0)
         snprintf(plan->scheme, sizeof plan->scheme, "%s", value);
-    return true; /* words of a later version are passed over */
+    return true;
 }
 
-static bool is_sound(const tamis__told *plan) {
-    return plan->layout == 1 && plan->blocked && plan->bits >= BLOCK_BITS && plan->bits % BLOCK_BITS == 0 &&
-           plan->bits <= TAMIS_BITS_MAX && plan->probes >= 1 && plan->probes <= TAMIS_PROBES_MAX &&
-           plan->partition >= 1 && plan->partition < TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK &&
-           (plan->bits / BLOCK_BITS - 1) / plan->partition < PARTITIONS_MOST && plan->expect >= 1 &&
-           (plan->words | 1u << SECRET) == ALL_WORDS && plan->expect <= TAMIS_EXPECT_MAX && plan->fpr > 0 &&
-           plan->fpr < 1 && (!plan->is_family || plan->partition == plan->bits / BLOCK_BITS) &&
-           plan->has_secret == (strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0);
+/* Of words that are fine one by one. */
+static bool is_whole(const tamis__told *plan, char why[WHY]) {
+    const char *missing = !plan->blocked ? "kind" : !*plan->scheme ? "scheme" : plan->fpr > 0 ? NULL : "fpr";
+    for (size_t i = NUMBERS; i-- > 0;)
+        if (i != SECRET && !(plan->words & 1u << i))
+            missing = numbers[i].name;
+    const bool is_sip = strcmp(plan->scheme, tamis_scheme_name(TAMIS_SCHEME_SIP)) == 0;
+    if (missing)
+        snprintf(why, WHY, "has no word %s", missing);
+    else if (plan->bits % BLOCK_BITS != 0)
+        snprintf(why, WHY, "has bits=%" PRIu64 ", and takes a multiple of %d", plan->bits, BLOCK_BITS);
+    else if ((plan->bits / BLOCK_BITS - 1) / plan->partition >= TAMIS__PARTITIONS_MOST)
+        snprintf(why, WHY, "has bits=%" PRIu64 " and partition=%" PRIu64 ", which is more than %d partitions",
+                 plan->bits, plan->partition, TAMIS__PARTITIONS_MOST);
+    else if (plan->is_family && plan->partition != plan->bits / BLOCK_BITS)
+        snprintf(why, WHY, "has partition=%" PRIu64 ", and of a family of bits=%" PRIu64 " takes %" PRIu64,
+                 plan->partition, plan->bits, plan->bits / BLOCK_BITS);
+    else if (plan->has_secret != is_sip)
+        snprintf(why, WHY, "has scheme=%.20s and %s word secret", tamis__show(plan->scheme).text,
+                 is_sip ? "no" : "a");
+    else
+        return true;
+    return false;
 }
 
-tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *text, tamis__told *plan,
-                               tamis_error *err) {
+static bool read_plan(tamis__told *plan, const char *text, char why[WHY]) {
     char copy[TAMIS__REDIS_PLAN], *rest = NULL;
-    bool sound = true;
     snprintf(copy, sizeof copy, "%s", text);
     *plan = (tamis__told){0};
-    for (char *word = strtok_r(copy, " ", &rest); word && sound; word = strtok_r(NULL, " ", &rest)) {
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         char *value = strchr(word, '=');
         if (!value)
             continue;
         *value++ = '\0';
-        plan->has_secret = plan->has_secret || strcmp(word, "secret") == 0;
-        sound = read_word(plan, word, value);
+        if (!read_word(plan, word, value, why))
+            return false;
     }
-    if (sound && is_sound(plan))
+    return is_whole(plan, why);
+}
+
+tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *field, const char *text,
+                               tamis__told *plan, tamis_error *err) {
+    char why[WHY];
+    if (read_plan(plan, text, why))
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_DAMAGED, 0,
-        "redis %s: %s: what stands in its field plan is no plan of layout 1 (%.100s); restore it, or "
-        "drop the filter and build it anew",
-        at->redis->to.shown, at->uri->named, tamis__show(text).text);
+        "redis %s: %s: its field %s is no plan of layout 1: it %s; use a version of tamis that "
+        "knows that, restore it, or drop the filter and build it anew",
+        at->redis->to.shown, at->uri->named, field, why);
 }
 
-tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
-                              tamis_error *err) {
-    tamis_status status = tamis__told_parse(at, text, plan, err);
+tamis_status tamis__told_read_field(const tamis__redis_filter *at, const char *field, const char *text,
+                                    tamis__told *plan, tamis_error *err) {
+    tamis_status status = tamis__told_parse(at, field, text, plan, err);
     if (status != TAMIS_OK || plan->is_family == at->is_family)
         return status;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
                        at->uri->shown, at->is_family ? "one filter, and no family" : "a family of filters",
                        at->is_family ? "choose another name" : "add to it and ask it with names");
+}
+
+tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
+                              tamis_error *err) {
+    return tamis__told_read_field(at, "plan", text, plan, err);
 }
