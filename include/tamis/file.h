@@ -31,6 +31,16 @@ TAMIS_API tamis_status tamis_format_parse(const char *name, tamis_format *format
 
 #define TAMIS_LABELS_MAX 4096 /* labels a filter has at the most, with names of 1 to 255 bytes */
 
+/* What the keys of a filter were made of: the filter has their bytes alone. */
+typedef enum tamis_key_type {
+    TAMIS_KEYS_UNTOLD = 0,
+    TAMIS_KEYS_BYTES = 1,
+    TAMIS_KEYS_UTF8 = 2,  /* text, and so its bytes */
+    TAMIS_KEYS_UTF16 = 3, /* text, as UTF-16, the low byte first */
+    TAMIS_KEYS_INT32 = 4, /* two's complement, the low byte first */
+    TAMIS_KEYS_INT64 = 5
+} tamis_key_type;
+
 /* UTF-8 without control characters; names are unique. */
 typedef struct tamis_label {
     const char *name, *value;
@@ -45,10 +55,12 @@ typedef struct tamis_about {
     size_t label_count;
     const void *data; /* dcso: the user data of the file */
     size_t data_size;
+    uint32_t
+        key_type; /* tamis: of tamis_key_type, or a number of a later version; nothing here looks at it */
 } tamis_about;
 
 /* clang-format off */
-#define TAMIS_ABOUT_INIT {sizeof(tamis_about), TAMIS_FORMAT_AUTO, 0, 0, NULL, 0, NULL, 0}
+#define TAMIS_ABOUT_INIT {sizeof(tamis_about), TAMIS_FORMAT_AUTO, 0, 0, NULL, 0, NULL, 0, TAMIS_KEYS_UNTOLD}
 /* clang-format on */
 
 /* Fills *about; what it points to is the filter's, until the next tamis_filter_about_set or reload, or its end. */

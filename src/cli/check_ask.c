@@ -126,8 +126,7 @@ static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *
         if (code == CLI_DONE) {
             ask->count++;
             find_group(ask, i);
-            code = fit_keys(ask, ask->members[i].filter, err);
-            if (code == CLI_DONE && config->trace)
+            if (config->trace)
                 code = cli_trace_begin(ask->members[i].filter, err);
         }
     }
@@ -163,6 +162,16 @@ int check_ask_open(check_ask **ask, const check_config *config, const cli_secret
         *ask = made;
     else
         check_ask_free(made);
+    return code;
+}
+
+int check_ask_settle(check_ask *ask, cli_key_form *form, tamis_error *err) {
+    int code = CLI_DONE;
+
+    for (size_t i = 0; i < ask->count && code == CLI_DONE; i++)
+        code = cli_key_settle(form, ask->members[i].filter, ask->members[i].name, err);
+    for (size_t i = 0; i < ask->count && code == CLI_DONE; i++)
+        code = fit_keys(ask, ask->members[i].filter, err);
     return code;
 }
 
@@ -259,8 +268,10 @@ static tamis_status reload_members(check_ask *ask, tamis_error *err) {
         any = any || changed;
     }
     for (size_t i = 0; any && i < ask->count; i++) {
+        cli_key_form form = ask->config->stream.form;
         find_group(ask, i);
-        if (fit_keys(ask, ask->members[i].filter, err) != CLI_DONE)
+        if (cli_key_settle(&form, ask->members[i].filter, ask->members[i].name, err) != CLI_DONE ||
+            fit_keys(ask, ask->members[i].filter, err) != CLI_DONE)
             return err->status;
     }
     return TAMIS_OK;

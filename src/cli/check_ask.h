@@ -13,6 +13,9 @@ typedef struct check_ask check_ask;
 /* Opens the filters of the configuration, which must outlive it; `secrets` are those of its files, in their order, and are
  * not needed afterwards. *ask is the caller's until freed (NULL is fine). */
 int check_ask_open(check_ask **ask, const check_config *config, const cli_secret *secrets, tamis_error *err);
+/* Puts into *form, that of the configuration, what the filters say of their keys. CLI_FAILED where these, or an option, say
+ * otherwise. Before the first question. */
+int check_ask_settle(check_ask *ask, cli_key_form *form, tamis_error *err);
 void check_ask_free(check_ask *ask);
 
 /* As the functions of a tamis_stream_service, with the check_ask as context. A record is answered TAMIS_SEEN if any

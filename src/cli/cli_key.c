@@ -27,6 +27,7 @@ struct cli_key_maker {
 int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err) {
     form->type = (cli_key_type)type->number;
     form->hex = hex->given;
+    form->given = type->given || hex->given;
     if (form->hex && form->type != CLI_KEY_BYTES)
         return cli_fail(err,
                         "--hex: contradicts --type %s: digits are the bytes of a key; leave one of them out",
@@ -40,6 +41,44 @@ bool cli_key_is_plain(cli_key_form form) {
 
 void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator) {
     form->bare = scheme == TAMIS_SCHEME_FNV_DCSO && terminator == '\n';
+}
+
+/* The types of the library are numbered as ours, from 1. */
+int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, tamis_error *err) {
+    static const tamis_key_type last = TAMIS_KEYS_INT64;
+    tamis_about about = TAMIS_ABOUT_INIT;
+    cli_key_type its;
+
+    if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (about.key_type == TAMIS_KEYS_UNTOLD || form->hex)
+        return CLI_DONE;
+    if (about.key_type > last)
+        return form->given ? CLI_DONE
+                           : cli_fail(err,
+                                      "%.300s: its keys are of type %" PRIu32 ", which this tamis does not "
+                                      "know; use a newer one, or give --hex",
+                                      path, about.key_type);
+    its = (cli_key_type)(about.key_type - 1);
+    if (!form->given) {
+        form->type = its;
+        form->given = true;
+        return CLI_DONE;
+    }
+    if (its == form->type || (its <= CLI_KEY_UTF8 && form->type <= CLI_KEY_UTF8)) /* the same bytes */
+        return CLI_DONE;
+    return cli_fail(err, "%.300s: its keys are of type %s, not %s; give --type %s, or leave it out", path,
+                    cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
+}
+
+int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_status status = tamis_filter_about_get(filter, &about, err);
+
+    about.key_type = form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1;
+    if (status == TAMIS_OK)
+        status = tamis_filter_about_set(filter, &about, err);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
 /* ---- errors ---- */

@@ -2,6 +2,7 @@
 #ifndef TAMIS_CLI_KEY_H
 #define TAMIS_CLI_KEY_H
 
+#include <tamis/file.h>
 #include <tamis/funnel.h>
 #include <tamis/hash.h>
 
@@ -21,8 +22,9 @@ extern const char *const cli_key_types[];
 /* How keys are written; all zeros: as the bytes they are. */
 typedef struct cli_key_form {
     cli_key_type type;
-    bool hex;  /* in hexadecimal digits, of a text too */
-    bool bare; /* a carriage return at the end of a text is none of it */
+    bool hex;   /* in hexadecimal digits, of a text too */
+    bool given; /* by --type or --hex; else a filter may say it */
+    bool bare;  /* a carriage return at the end of a text is none of it */
 } cli_key_form;
 
 /* Which key an error is about. */
@@ -44,6 +46,12 @@ int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value
 /* Lines for a filter of scheme fnv-dcso are what the bloom program of DCSO takes for them: those of Windows without the
  * carriage return at their end. Records that end otherwise stay as they are. */
 void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
+
+/* Puts into *form what the file says of its keys, where no option does; `path` is its name. CLI_FAILED where these
+ * contradict each other: every key would be absent. */
+int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, tamis_error *err);
+/* Notes in the filter what its keys are made of. */
+int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err);
 
 /* Whether there is nothing to be made. */
 bool cli_key_is_plain(cli_key_form form);

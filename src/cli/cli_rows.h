@@ -35,13 +35,15 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI
     {                                                                                                        \
         .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
         .help = "What a " what " is: bytes, utf8, utf16, int32 or int64.",                                   \
-        .more = "bytes are hashed as they are. utf8 is the same for text, and refuses what is no UTF-8. "    \
-                "utf16 is UTF-8 too, hashed as UTF-16LE, which is what a String of Java holds. int32 and "   \
-                "int64 are numbers in decimal, hashed as 4 or 8 bytes in little-endian order; a sign and "   \
-                "leading zeros are allowed, so that 7, +7 and 007 are one key, and blanks are not. These "   \
-                "are the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "      \
-                "integerFunnel and longFunnel. A filter does not know its type: give the one it was made "   \
-                "with."                                                                                      \
+        .more =                                                                                              \
+            "bytes are hashed as they are. utf8 is the same for text, and refuses what is no UTF-8. "        \
+            "utf16 is UTF-8 too, hashed as UTF-16LE, which is what a String of Java holds. int32 and "       \
+            "int64 are numbers in decimal, hashed as 4 or 8 bytes in little-endian order; a sign and "       \
+            "leading zeros are allowed, so that 7, +7 and 007 are one key, and blanks are not. These "       \
+            "are the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "          \
+            "integerFunnel and longFunnel. A .tamis file keeps the type that build was given, which then "   \
+            "need not be given again, and contradicts another one; files of other programs keep none, so "   \
+            "give it."                                                                                       \
     }
 /* Of what is given: "Records". */
 #define CLI_ROW_HEX(what)                                                                                    \

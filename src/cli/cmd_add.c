@@ -117,6 +117,8 @@ static int run_add(const cli_args *args, tamis_error *err) {
     if (add_configure(&run.config, args, err) != CLI_DONE || cli_signals_begin(&run.stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
     code = open_held(&run, err);
+    if (code == CLI_DONE && run.family == NULL)
+        code = cli_key_settle(&run.config.stream.form, run.filter, run.config.filter, err);
     if (code == CLI_DONE && run.config.trace && run.family == NULL)
         code = cli_trace_begin(run.filter, err);
     if (code == CLI_DONE)

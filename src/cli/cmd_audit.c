@@ -255,6 +255,8 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
     of.run.filter = filter;
     if (code == CLI_DONE)
+        code = cli_key_settle(&of.run.form, filter, of.path, err);
+    if (code == CLI_DONE)
         cli_key_fit(&of.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)), of.run.terminator);
     if (code == CLI_DONE)
         code = audit_filter(&of, args, err);

@@ -206,6 +206,7 @@ static tamis_status save(build_run *run, tamis_error *err) {
     if (run->resize != NULL)
         return end_resize(run, run->filter, err) == CLI_DONE ? TAMIS_OK : err->status;
     if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
+        cli_key_note(config->stream.form, run->filter, err) != CLI_DONE ||
         cli_file_save(run->filter, config->output, config->format, config->packing, err) != CLI_DONE)
         return err->status;
     return TAMIS_OK;

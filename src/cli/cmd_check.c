@@ -130,6 +130,8 @@ static int run_check(const cli_args *args, tamis_error *err) {
         return CLI_FAILED;
     code = open_filters(&ask, &config, stop_fd, err);
     if (code == CLI_DONE)
+        code = check_ask_settle(ask, &config.stream.form, err);
+    if (code == CLI_DONE)
         code = check(ask, &config, stop_fd, err);
     check_ask_free(ask);
     return code;

@@ -284,6 +284,9 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
     code = open_run(&run, &config, stop_fd, err);
+    if (code == CLI_DONE && config.filter_file != NULL)
+        code = run.opened ? cli_key_settle(&config.stream.form, run.filter, config.filter_file, err)
+                          : cli_key_note(config.stream.form, run.filter, err);
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         status = save(&run, &config, status, err);

@@ -8,6 +8,7 @@
 
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
+#include "cli/cli_key.h"
 #include "cli/cli_server.h"
 #include "cli/cli_text.h"
 
@@ -41,6 +42,13 @@ __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *nam
     fputc('\n', out);
 }
 
+/* NULL where it is not told. */
+static const char *key_type(const tamis_about *about) {
+    if (about->key_type > TAMIS_KEYS_INT64)
+        return "unknown";
+    return about->key_type == TAMIS_KEYS_UNTOLD ? NULL : cli_key_types[about->key_type - 1];
+}
+
 static void print_maker(FILE *out, const info_report *report) {
     const tamis_about *about = &report->about;
     const char *sums = report->packing == TAMIS_PACKING_GZIP ? ", compressed with gzip"
@@ -68,6 +76,8 @@ static void print_maker(FILE *out, const info_report *report) {
         row(out, "created", "%s", text);
     for (size_t i = 0; i < about->label_count; i++)
         row(out, i == 0 ? "labels" : "", "%s=%s", about->labels[i].name, about->labels[i].value);
+    if (about->key_type > TAMIS_KEYS_BYTES)
+        row(out, "key type", "%s", key_type(about));
     if (about->data_size > 0)
         row(out, "user data", "%zu bytes", about->data_size);
 }
@@ -197,7 +207,7 @@ static void put_content(json_t *object, const info_report *report) {
 }
 
 bool info_report_json(FILE *out, const info_report *report) {
-    enum { ABOUT = 10, PLAN = 8, CONTENT = 8 };
+    enum { ABOUT = 11, PLAN = 8, CONTENT = 8 };
     const tamis_about *about = &report->about;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
@@ -220,6 +230,10 @@ bool info_report_json(FILE *out, const info_report *report) {
     json_object_set_new(object, "created", about->created != 0 ? json_integer(about->created) : json_null());
     json_object_set_new(object, "labels", labels_object(about));
     cli_json_count(object, "user_data", about->data_size);
+    if (key_type(about) == NULL)
+        cli_json_null(object, "key_type");
+    else
+        cli_json_text(object, "key_type", key_type(about));
     put_plan(object, report);
     put_content(object, report);
     return cli_json_write(object, ABOUT + PLAN + CONTENT, out, 0);

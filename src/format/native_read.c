@@ -37,6 +37,7 @@ typedef struct sections {
     bool united;
     uint64_t united_added;
     double united_false;
+    uint32_t key_type;
     char *text; /* of labels, NUL-terminated one after the other */
 } sections;
 
@@ -280,6 +281,11 @@ static tamis_status take_section(const header *h, const section *s, sections *to
         to->data = s->bytes;
         to->data_size = s->size;
         return TAMIS_OK;
+    case NATIVE_SECTION_KEYS:
+        if (s->size != 4 || to->key_type || !tamis__load32le(s->bytes))
+            return fail_section(h, s, "is not of 4 bytes, is 0, or there twice", err);
+        to->key_type = tamis__load32le(s->bytes);
+        return TAMIS_OK;
     case NATIVE_SECTION_PARTITIONS:
         return take_partitions(h, s, to, err);
     case NATIVE_SECTION_UNION:
@@ -368,6 +374,7 @@ static tamis_status set_about(tamis_filter *filter, const header *h, const secti
     about.created = (int64_t)h->field[NATIVE_created];
     about.labels = s->labels;
     about.label_count = s->label_count;
+    about.key_type = s->key_type;
     about.data = s->data;
     about.data_size = s->data_size;
     filter->about.told.format = TAMIS_FORMAT_TAMIS;

@@ -104,6 +104,8 @@ static void check_good(const char *name) {
         assert_string_equal(about.labels[0].name, "name");
         assert_string_equal(about.labels[0].value, name);
         assert_true(about.version != 0 && about.created > 1700000000);
+        assert_int_equal(about.key_type,
+                         strcmp(name, "classic-keys") == 0 ? TAMIS_KEYS_INT32 : TAMIS_KEYS_UNTOLD);
         assert_int_equal(about.data_size, strstr(name, "fnv-dcso") ? 9 : 0);
         if (about.data_size)
             assert_memory_equal(about.data, "user data", 9);
@@ -115,7 +117,7 @@ static void check_good(const char *name) {
 
 static void good_files_give_the_same_answers(void **state) {
     (void)state;
-    assert_int_equal(for_each("good", check_good), 19);
+    assert_int_equal(for_each("good", check_good), 20);
 }
 
 /* ---- bad ones ---- */

@@ -376,11 +376,11 @@ static tamis_status refuse_unused(const tamis__redis_uri *uri, const char *name,
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "%s: parameter %s is for rediss:// (TLS), and this is not; write rediss://, or leave it out",
-            uri->shown, name);
+            uri->shown, tamis__show(name).text);
     return tamis__fail(err, TAMIS_E_INVALID, 0,
                        "%s: parameter '%.40s' is not known, or not for this layout; see "
                        "docs/REDIS-LAYOUT.md",
-                       uri->shown, name);
+                       uri->shown, tamis__show(name).text);
 }
 
 tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_error *err) {

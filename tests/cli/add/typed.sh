@@ -13,5 +13,6 @@ printf '00\0ff\0' | tamis add -z --hex f.tamis
 tamis check --hex f.tamis -k 00 -k FF -k 01
 printf '%s\n' 00 f | tamis add --hex f.tamis
 echo "status $?"
-printf '\303\251\n' | tamis add --type utf16 f.tamis
-tamis check --hex f.tamis -k e900 -k c3a9
+tamis build -o u.tamis --hex --expect 10 /dev/null
+printf '\303\251\n' | tamis add --type utf16 u.tamis
+tamis check --hex u.tamis -k e900 -k c3a9

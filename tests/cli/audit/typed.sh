@@ -29,8 +29,9 @@ try() {
     tamis audit "$@"
     echo "$*: $?"
 }
-try --type int32 f.tamis words
-printf '1\n2\n3,5\n' | try --type int64 f.tamis -
+tamis build -o u.tamis --hex digits
+try --type int32 u.tamis words
+printf '1\n2\n3,5\n' | try --type int64 u.tamis -
 try --hex --type utf8 f.tamis words
 try --hex f.tamis
-try --type int32 --questions 3e9 f.tamis
+try --type int32 --questions 3e9 u.tamis

@@ -23,5 +23,5 @@ printf 'foo\r\0bar\0' | tamis check -z -c a.bloom
 printf '666f6f0d\n666f6f\n' | tamis check --hex a.bloom
 printf '13\n' > ids
 tamis build -q --format dcso --expect 10 --type int32 -o ids.bloom ids
-tamis check --type int32 -f ids.bloom -f plain.tamis -k 13 -k 0
+tamis check --type int32 -f ids.bloom -f a.bloom -k 13 -k 0
 tamis check --type int32 ids.bloom ids

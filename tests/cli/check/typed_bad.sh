@@ -3,6 +3,7 @@
 seq 100 > in
 tamis build -o f.tamis --type int32 in
 tamis build -o g.tamis --type int32 in
+tamis build -o u.tamis --hex <(echo 61) # of no type that it tells
 try() { # OPTIONS..., records from standard input
     tamis check "$@"
     echo "$*: $?"
@@ -20,8 +21,8 @@ try --type int32 f.tamis -k 5 -k 6 -k 7. -k 8
 try --hex f.tamis -k 01000000 -k 1
 printf '01000000\n01 00 00 00\n' | try --hex f.tamis
 printf '01000000\r\n' | try --hex f.tamis
-printf 'a\n\300\200\n' | try --type utf16 f.tamis
-printf 'a\n\355\240\200\n' | try --type utf8 f.tamis
-printf 'a\342\202' | try --type utf16 f.tamis
+printf 'a\n\300\200\n' | try --type utf16 u.tamis
+printf 'a\n\355\240\200\n' | try --type utf8 u.tamis
+printf 'a\342\202' | try --type utf16 u.tamis
 try --hex --type int32 f.tamis one
 (seq 100; seq 5000 | sed 's/.*/7/'; echo 12a) | tamis check --type int32 f.tamis | wc -l
