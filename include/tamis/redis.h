@@ -134,7 +134,11 @@ typedef struct tamis_redis_filter_options {
  * replica that lags made master, expiry, clear) is fresh once more. What is gone of layout tamis (evicted, deleted, cut)
  * is TAMIS_E_DAMAGED, and no key of it is called absent; the others cannot tell: keep their keys from eviction.
  * TAMIS_E_ABSENT, TAMIS_E_MISMATCH: it was dropped, or replaced by another, while it was open (layouts tamis and
- * redisson). With these three nothing of the batch is answered.
+ * redisson); TAMIS_E_MISMATCH also where a Redis key is longer than the parameters' bits, which are then not those that it
+ * was made with (the others; at the first batch). With these three nothing of the batch is answered.
+ *
+ * A filter that is made takes its memory at once. TAMIS_E_REFUSED: the server's maxmemory does not allow for it, and nothing
+ * of it is left there; TAMIS_E_RANGE: it would be in too many Redis keys, or have more bits than the layout takes.
  */
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);
@@ -303,7 +307,7 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
                                          tamis_error *err);
 
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
- * A layout that keeps no parameters needs those of opening. About ten round trips, and a command for each Redis key, whose
+ * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command for each Redis key, whose
  * memory the server gives back in the background. After a failure it may be there or not; dropped again, it is not.
  * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);

@@ -16,6 +16,7 @@
 
 #include <tamis/redis.h>
 
+#include "store/redis/layout_tamis.h"
 #include "support/fault.h"
 #include "support/redis_calls.h"
 #include "support/redis_server.h"
@@ -553,6 +554,25 @@ static void one_that_is_too_large_leaves_nothing(void **state) {
     redis_server_ask(&server, "CONFIG SET maxmemory-policy noeviction");
 }
 
+/* Somebody may have added to one that another finished. */
+static void what_is_ready_is_not_taken_back(void **state) {
+    (void)state;
+    need_server();
+    tamis_filter *filter = open_filter("f?" PLAN "&partition=4096");
+    tamis__redis_filter *at = filter->body;
+    char ready[TAMIS__REDIS_STATE];
+    add_all(filter);
+    tamis__state_write(at, ready);
+    tamis__plan_take_back(at, at->plan_text, ready);
+    has_all(filter);
+    tamis__plan_take_back(at, "another", "");
+    has_all(filter);
+    redis_server_ask(&server, "HDEL tamis:{f} state");
+    tamis__plan_take_back(at, at->plan_text, ready);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    tamis_filter_free(filter);
+}
+
 static void so_many_partitions_are_not_made(void **state) {
     (void)state;
     need_server();
@@ -683,6 +703,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_the_server_has_no_memory_for_is_told, start, stop),
         cmocka_unit_test_setup_teardown(what_of_a_plan_is_refused_is_said, start, stop),
         cmocka_unit_test_setup_teardown(one_that_is_too_large_leaves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_ready_is_not_taken_back, start, stop),
         cmocka_unit_test_setup_teardown(so_many_partitions_are_not_made, start, stop),
         cmocka_unit_test_setup_teardown(expiry_takes_the_whole_filter, start, stop),
         cmocka_unit_test_setup_teardown(clear_forgets_all_for_everyone, start, stop),

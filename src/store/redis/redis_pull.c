@@ -76,12 +76,18 @@ static tamis_status fetch(fetching *all, tamis_redis_sink sink, void *context, t
     return status;
 }
 
-static tamis_status check_there(const tamis_filter *there, tamis_error *err) {
-    const tamis__redis_filter *at = there->remote ? tamis__redis_of(there) : NULL;
-    if (!at)
+static tamis_status check_layout(const tamis_filter *there, tamis_error *err) {
+    if (!there->remote)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "pull: the filter is in memory; name one of a server");
-    tamis_status status = tamis__redis_check_moves(at, err);
-    return status == TAMIS_OK && at->layout->refresh ? at->layout->refresh(there, err) : status;
+    return tamis__redis_check_moves(tamis__redis_of(there), err);
+}
+
+static tamis_status check_there(const tamis_filter *there, tamis_error *err) {
+    tamis_status status = check_layout(there, err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis__layout *layout = tamis__redis_of(there)->layout;
+    return layout->refresh ? layout->refresh(there, err) : TAMIS_OK;
 }
 
 /* ---- a layout of one Redis key ---- */
@@ -191,7 +197,7 @@ tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *byte
                                      tamis_filter **made, tamis_error *err) {
     tamis_filter *filter;
     size_t count;
-    tamis_status status = check_there(there, err);
+    tamis_status status = check_layout(there, err);
     if (status == TAMIS_OK && size != bytes_of(there))
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "bitmap: has %zu bytes, and %s comes to %" PRIu64
