@@ -23,7 +23,10 @@ const cli_option add_options[ADD_OPTIONS] = {
                           "Of kind classic or blocked, which the files of other programs are. No record is "
                           "lost, but the rate of wrong answers rises with each: a remark at the end says to "
                           "what. Without it the first new record past that number is an error, and the file "
-                          "stays as it was."},
+                          "stays as it was. A filter on a server is asked once, at the beginning, how many "
+                          "it has, about; what others add meanwhile is not counted, and what was added "
+                          "before the error is in it. A family of filters, and layouts php1 to php3, have no "
+                          "such bound."},
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_TRACE] = CLI_ROW_TRACE,
     [ADD_DELIMITER] = CLI_ROW_DELIMITER,

@@ -664,6 +664,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 const tamis__layout tamis__layout_tamis = {.name = "tamis",
+                                           .has_capacity = true,
                                            .has_blocks = true,
                                            .open = open,
                                            .place = place,

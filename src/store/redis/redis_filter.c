@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/redis/redis_filter.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -165,7 +166,12 @@ tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    return at->layout->estimate(filter, info, err);
+    tamis_status status = at->layout->estimate(filter, info, err);
+    const double n = info->cardinality;
+    /* By more than what the estimate may be off: about three deviations of it. */
+    if (status == TAMIS_OK && at->layout->has_capacity)
+        info->saturated = isinf(n) || n - 2 * sqrt(n / filter->plan.probes) > (double)info->capacity;
+    return status;
 }
 
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
