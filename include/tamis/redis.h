@@ -60,7 +60,7 @@ extern "C" {
  *     sni=NAME           the name in the server's certificate, where that is not its host
  *     verify=no          any certificate will do: for tests alone
  *
- * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
+ * Times are given as 500ms, 2s, 10m, 6h, 1d, and are in seconds where they have no unit. Any number of threads may use it at once; connections are made when they
  * are needed and kept, and one that was not used for read_timeout is asked whether it lives before it is used again. Where
  * masters are looked for (cluster, sentinels), a connection more may be made for that question. A name is looked up in a
  * thread that the library makes for it.
@@ -104,7 +104,7 @@ typedef struct tamis_redis_filter_options {
  *                        bits=m and probes=k are needed
  *     expect=n, fpr=p    what it is made for
  *     ttl=1d             its keys expire so long after the last add (renew=add, the default) or after it was made
- *                        (renew=create)
+ *                        (renew=create); ttl=0 is refused
  *
  * *filter is owned by the caller until tamis_filter_free, one thread at a time; threads open one each of the same
  * server. It answers tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get and _clear, and

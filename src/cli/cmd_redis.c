@@ -42,7 +42,7 @@ static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
     static const struct {
         const char *name;
         uint64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1000}};
     char *unit;
     unsigned long long number = strtoull(text, &unit, 10);
 
@@ -54,7 +54,10 @@ static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
             *ms = number * units[i].ms;
     if (*ms > 0)
         return CLI_DONE;
-    return cli_fail(err, "expire: '%.60s' is no time; give it as 500ms, 2s, 10m, 6h or 1d, or never", text);
+    return cli_fail(err,
+                    "expire: '%.60s' is no time; give it as 500ms, 2s, 10m, 6h or 1d, in seconds where it "
+                    "has no unit, or never",
+                    text);
 }
 
 static int expire(const cli_args *args, tamis_error *err) {
@@ -122,7 +125,8 @@ static const char *const description[] = {
     "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and "
     "zk_user=, zk_password= for ZooKeeper.",
     "drop removes filters with all their keys. expire has all keys of a filter expire together after TIME "
-    "(500ms, 2s, 10m, 6h, 1d), or keeps them (never). alias makes the name of URI stand for the filter "
+    "(500ms, 2s, 10m, 6h, 1d, and seconds where it has no unit), or keeps them (never). alias makes the name "
+    "of URI stand for the filter "
     "TARGET, a "
     "name on the same server, for programs too that have it open; unalias takes that back. Only layout tamis "
     "has "

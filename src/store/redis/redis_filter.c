@@ -213,7 +213,12 @@ static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
 
 static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
     tamis_status status = tamis__redis_uri_time(at->uri, "ttl", &at->ttl_ms, err);
+    const bool never = status == TAMIS_OK && at->ttl_ms == 0 && tamis__redis_uri_take(at->uri, "ttl");
     const char *renew = tamis__redis_uri_take(at->uri, "renew");
+    if (never)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: parameter ttl is 0; give a time as 1d, or leave it out for no expiry",
+                           at->uri->shown);
     at->renewed = !renew || strcmp(renew, "add") == 0;
     if (status == TAMIS_OK && !at->renewed && strcmp(renew, "create") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter renew is '%.40s'; give add or create",

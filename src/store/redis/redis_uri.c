@@ -430,7 +430,7 @@ tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint
     static const struct {
         const char *name;
         uint64_t milliseconds;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1000}};
     const char *value = tamis__redis_uri_take(uri, name);
     if (!value)
         return TAMIS_OK;
