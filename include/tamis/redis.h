@@ -231,7 +231,7 @@ typedef struct tamis_redis_push_options {
  * keys that were added to it until then, however late. Who wants to keep those pulls, unites and pushes while nobody adds,
  * or unites in place (tamis_redis_unite). An add that is answered after the switch is in the new filter.
  *
- * Parameters: partition=, by default that of before; ttl; those of the plan, where they are given, have to agree with the
+ * Parameters: partition=, by default that of before; ttl, by default what is left of that of before; those of the plan, where they are given, have to agree with the
  * filter. A name that is an alias stands for its target. After a failure what was there is as it was.
  *
  * The other layouts are switched by RENAME, and no handle can tell: what a batch adds meanwhile may go into what was there.

@@ -180,6 +180,17 @@ static tamis_status switch_over(push *p, tamis_error *err) {
     return tamis__redis_command(p->at, words, 8, NULL, err);
 }
 
+/* It expires when what it replaces would have, where the URI says nothing. */
+static tamis_status keep_expiry(const push *p, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("PTTL"), {p->hash, p->hash_size}};
+    int64_t left = 0;
+    if (p->at->ttl_ms > 0)
+        return TAMIS_OK;
+    tamis_status status = tamis__redis_command(p->at, words, 2, &left, err);
+    p->at->ttl_ms = left > 0 ? (uint64_t)left : 0;
+    return status;
+}
+
 static tamis_status retire(const push *p, tamis_error *err) {
     /* After the switch: what was there keeps its own time if that fails. */
     tamis_status status = expire_key(p, p->hash, p->hash_size, p->at->ttl_ms, err);
@@ -215,6 +226,8 @@ static tamis_status replace(push *p, const char *stands, tamis_error *err) {
         status = tamis__lock_busy(p->at, err);
     if (status == TAMIS_OK)
         status = fill(p, err);
+    if (status == TAMIS_OK)
+        status = keep_expiry(p, err);
     if (status == TAMIS_OK)
         status = switch_over(p, err);
     if (status == TAMIS_OK)
@@ -260,13 +273,9 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     tamis_filter copy = *there;
     tamis__redis_filter at = *tamis__redis_of(there);
     push p = {.made = &copy, .at = &at, .options = &options};
-    int64_t left = 0;
     copy.body = &at;
+    at.ttl_ms = 0;
     tamis_status status = name_it(&p, err);
-    const tamis_key words[] = {tamis__redis_word("PTTL"), {p.hash, p.hash_size}};
-    if (status == TAMIS_OK)
-        status = tamis__redis_command(&at, words, 2, &left, err);
-    at.ttl_ms = left > 0 ? (uint64_t)left : 0;
     return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
 }
 
@@ -341,17 +350,6 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
     }
     tamis_filter_free(made->p.made);
     tamis__free(&like->allocator, made, sizeof *made);
-    return status;
-}
-
-/* It expires when what it replaces would have, where the URI says nothing. */
-static tamis_status keep_expiry(const push *p, tamis_error *err) {
-    const tamis_key words[] = {tamis__redis_word("PTTL"), {p->hash, p->hash_size}};
-    int64_t left = 0;
-    if (p->at->ttl_ms > 0)
-        return TAMIS_OK;
-    tamis_status status = tamis__redis_command(p->at, words, 2, &left, err);
-    p->at->ttl_ms = left > 0 ? (uint64_t)left : 0;
     return status;
 }
 
