@@ -102,7 +102,7 @@ typedef struct tamis_redis_filter_options {
  *                        probes as for tamis: expect and fpr are needed where it is made, and have to agree
  *     layout=php1, php2, php3   NAME, NAME.0 ... and NAME:0 ...: the bits of a published PHP class, in its three versions;
  *                        bits=m and probes=k are needed
- *     expect=n, fpr=p    what it is made for
+ *     expect=n, fpr=p    what it is made for; with layout tamis 1e-6 where fpr is not given
  *     ttl=1d             its keys expire so long after the last add (renew=add, the default) or after it was made
  *                        (renew=create); ttl=0 is refused
  *

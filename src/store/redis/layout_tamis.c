@@ -249,6 +249,8 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_want want = wanted->want;
     char name[TAMIS__REDIS_KEY], text[TAMIS__REDIS_PLAN];
+    if (want.fpr == 0)
+        want.fpr = 1e-6; /* as tamis build has it */
     if (want.scheme == TAMIS_SCHEME_AUTO && options->secret_size > 0)
         want.scheme = TAMIS_SCHEME_SIP;
     tamis_status status = tamis_redis_plan_make(&filter->plan, &want, err);

@@ -354,7 +354,7 @@ tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_erro
         if (!uri->parameters[i].used)
             return tamis__fail(err, TAMIS_E_INVALID, 0,
                                "%s: parameter '%.40s' is not known, or not for this layout; see "
-                               "docs/REDIS-LAYOUT.md",
+                               "man tamis-redis",
                                uri->shown, uri->parameters[i].name);
     return TAMIS_OK;
 }

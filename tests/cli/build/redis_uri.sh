@@ -22,3 +22,7 @@ tamis build -q --resize -o "$redis_uri/a" --expect 9500 --fpr 1e-3 keys
 plan a
 tamis build -q --resize -o "$redis_uri/c?layout=java&expect=10&fpr=0.1" keys
 echo "status $?"
+# The rate that nobody said is that of build.
+echo 1 | tamis add "$redis_uri/d?expect=1000"
+plan d
+tamis verify "$redis_uri/d" 2>&1 | sed "s|$redis_uri|SERVER|"
