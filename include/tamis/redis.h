@@ -174,6 +174,7 @@ typedef struct tamis_redis_traced {
     tamis_answer answer;
     const tamis_redis_traced_part *parts; /* one for each Redis key that has bits of it */
     size_t part_count;
+    const tamis_key *element; /* NULL: it was given as a hash */
 } tamis_redis_traced;
 
 /* *one is valid during the call, which may not use the filter. */

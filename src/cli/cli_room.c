@@ -8,6 +8,7 @@
 
 #include "cli/cli_server.h"
 #include "cli/cli_text.h"
+#include "cli/cli_trace.h"
 
 static bool knows_capacity(const tamis_filter *filter) {
     const char *layout = tamis_redis_filter_layout(filter);
@@ -19,7 +20,7 @@ int cli_room_begin(cli_room *room, tamis_filter *filter, bool overfill, tamis_er
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     double held;
 
-    *room = (cli_room){.filter = filter};
+    *room = (cli_room){.filter = filter, .traced = room->traced};
     if (overfill || !knows_capacity(filter))
         return CLI_DONE;
     if (tamis_filter_info_get(filter, &info, err) != TAMIS_OK)
@@ -42,8 +43,13 @@ static tamis_status find_room(cli_room *room, const tamis_key *keys, size_t *cou
     const uint64_t capacity = room->capacity;
     uint64_t left = room->left;
     size_t some = 0, done;
-    tamis_status status = tamis_filter_contains_many(room->filter, keys, *count, answers, &done, err);
+    tamis_status status;
 
+    if (room->traced)
+        tamis_redis_filter_trace(room->filter, NULL, NULL, NULL);
+    status = tamis_filter_contains_many(room->filter, keys, *count, answers, &done, err);
+    if (room->traced && cli_trace_begin(room->filter, err) != CLI_DONE)
+        return err->status;
     if (status != TAMIS_OK)
         return status;
     for (; some < *count; some++)

@@ -11,6 +11,7 @@
 typedef struct cli_room {
     tamis_filter *filter;
     bool is_bounded;
+    bool traced;   /* see cli_trace.h: of what is added, not of what is asked before */
     uint64_t left; /* keys */
     uint64_t capacity;
     double held; /* when it was asked, about */

@@ -44,6 +44,11 @@ static void print_line(void *context, const tamis_redis_traced *one) {
     (void)context;
     if (line == NULL)
         return;
+    if (one->element != NULL) {
+        fputs("record=", line);
+        print_key(line, one->element->data, one->element->size);
+        putc('\t', line);
+    }
     for (size_t i = 0; i < one->part_count; i++)
         print_part(line, &one->parts[i], one->adds);
     fprintf(line, "answer=%s\n", answer);

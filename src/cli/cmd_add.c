@@ -100,8 +100,8 @@ static int add(add_run *run, tamis_error *err) {
     else if (status == TAMIS_E_FULL && run->family == NULL)
         fail_full(run, err);
     run->summary.seconds = cli_progress_now() - begun;
-    if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->family == NULL && run->summary.stats.records > 0 &&
-        !run->config.stream.quiet && !run->config.stream.json)
+    if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->family == NULL &&
+        run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
     /* A server looks at all the bits to say it. */
     if (status == TAMIS_OK && run->family == NULL && (run->config.overfill || !cli_server_is_uri(path)) &&
@@ -121,6 +121,7 @@ static int run_add(const cli_args *args, tamis_error *err) {
     code = open_held(&run, err);
     if (code == CLI_DONE && run.config.trace && run.family == NULL)
         code = cli_trace_begin(run.filter, err);
+    run.room.traced = run.config.trace;
     if (code == CLI_DONE && run.family == NULL)
         code = cli_room_begin(&run.room, run.filter, run.config.overfill, err);
     if (code == CLI_DONE)
