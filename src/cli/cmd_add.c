@@ -118,6 +118,7 @@ static int run_add(const cli_args *args, tamis_error *err) {
     run.summary.seen = "present";
     if (add_configure(&run.config, args, err) != CLI_DONE || cli_signals_begin(&run.stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
+    run.summary.on_server = cli_server_is_uri(run.config.filter);
     code = open_held(&run, err);
     if (code == CLI_DONE && run.config.trace && run.family == NULL)
         code = cli_trace_begin(run.filter, err);
