@@ -63,7 +63,9 @@ extern "C" {
  *     sni=NAME           the name in the server's certificate, where that is not its host
  *     verify=no          any certificate will do: for tests alone
  *
- * Times are given as 500ms, 2s, 10m, 6h, 1d. Any number of threads may use it at once; connections are made when they
+ * Times are given as 500ms, 2s, 10m, 6h, 1d, and are in seconds where they have no unit.
+ *
+ * Any number of threads may use it at once; connections are made when they
  * are needed and kept, and one that was not used for read_timeout is asked whether it lives before it is used again. Where
  * masters are looked for (cluster, sentinels), a connection more may be made for that question. A name is looked up in a
  * thread that the library makes for it.
@@ -113,9 +115,9 @@ typedef struct tamis_redis_filter_options {
  *                        probes as for tamis: expect and fpr are needed where it is made, and have to agree
  *     layout=php1, php2, php3   NAME, NAME.0 ... and NAME:0 ...: the bits of a published PHP class, in its three versions;
  *                        bits=m and probes=k are needed
- *     expect=n, fpr=p    what it is made for
+ *     expect=n, fpr=p    what it is made for; with layout tamis 1e-6 where fpr is not given
  *     ttl=1d             its keys expire so long after the last add (renew=add, the default) or after it was made
- *                        (renew=create)
+ *                        (renew=create); ttl=0 is refused
  *
  * *filter is owned by the caller until tamis_filter_free, one thread at a time; threads open one each of the same
  * server. It answers tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get and _clear, and
@@ -191,6 +193,7 @@ typedef struct tamis_redis_traced {
     tamis_answer answer;
     const tamis_redis_traced_part *parts; /* one for each Redis key that has bits of it */
     size_t part_count;
+    const tamis_key *element; /* NULL: it was given as a hash */
 } tamis_redis_traced;
 
 /* *one is valid during the call, which may not use the filter. */
@@ -257,7 +260,8 @@ typedef struct tamis_redis_push_options {
  * however late. Who wants to keep those pulls, unites and pushes while nobody adds, or unites in place
  * (tamis_redis_unite). An add that is answered after the switch is in the new filter.
  *
- * Parameters: partition=, by default that of before; ttl; those of the plan, where they are given, have to agree with the
+ * Parameters: partition=, by default that of before; ttl, by default what is left of that of before; those of the plan,
+ * where they are given, have to agree with the
  * filter. A name that is an alias stands for its target. After a failure what was there is as it was.
  *
  * The other layouts are switched by RENAME, and no handle can tell: what a batch adds meanwhile may go into what was there.

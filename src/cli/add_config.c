@@ -23,7 +23,10 @@ const cli_option add_options[ADD_OPTIONS] = {
                           "Of kind classic or blocked, which the files of other programs are. No record is "
                           "lost, but the rate of wrong answers rises with each: a remark at the end says to "
                           "what. Without it the first new record past that number is an error, and the file "
-                          "stays as it was."},
+                          "stays as it was. A filter on a server is asked once, at the beginning, how many "
+                          "it has, about; what others add meanwhile is not counted, and what was added "
+                          "before the error is in it. A family of filters, and layouts php1 to php3, have no "
+                          "such bound."},
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_TRACE] = CLI_ROW_TRACE,
     [ADD_DELIMITER] = CLI_ROW_DELIMITER,
@@ -56,6 +59,12 @@ const char *const add_description[] = {
     "program "
     "puts there without asking stays: then nothing is saved, and that is an error. A file that was deleted "
     "meanwhile was not replaced: it is there again at the end, with the old keys and the new.",
+    "A FILTER that is a URI (tamis-redis(1)) is on a server: each record is in it when it is answered, "
+    "others may add at the same time, and an error or a signal takes nothing back. Where a reply was lost "
+    "the "
+    "record is added once more, and if it is in by then, nobody knows whether it was before: such a record "
+    "is "
+    "unknown, which --print fresh prints, and --stats counts apart.",
     NULL};
 
 const char *const add_exits[] = {
@@ -91,6 +100,7 @@ const cli_entry add_json[] = {
     {"records", "Records read."},
     {"added", "Of these, the ones that were not in the filter."},
     {"present", "Of these, the ones that were, or were taken for that."},
+    {"unknown", "Of a filter on a server: neither; the reply was lost, and it was in when asked again."},
     {"bytes_in", "Bytes of the records, terminators included."},
     {"bytes_out", "Bytes that --print wrote."},
     {"seconds", "Duration of the run, in seconds."},

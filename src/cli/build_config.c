@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/build_uri.h"
 #include "cli/cli_file.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_server.h"
@@ -16,7 +17,9 @@ const cli_option build_options[BUILD_OPTIONS] = {
                       .help = "Write the filter to the file FILTER; it must be given.",
                       .more = "It is written beside its name and renamed when all went well, with the "
                               "permissions of the file it replaces; on an error or a signal the old file "
-                              "stays as it was."},
+                              "stays as it was. A URI of a filter on a server may say expect, fpr, scheme, "
+                              "seed and probes of it instead of the options; what is replaced keeps the "
+                              "time in which it expires unless the URI gives ttl."},
     [BUILD_FORMAT] = {.name = "format",
                       .type = CLI_CHOICE,
                       .value = "FORMAT",
@@ -32,12 +35,12 @@ const cli_option build_options[BUILD_OPTIONS] = {
         {.name = "resize",
          .type = CLI_FLAG,
          .help = "Take the place of the filter on a server in use, and lose nothing added meanwhile.",
-         .more =
-             "For --output on a server, in layout tamis; --expect is needed, and --scheme, --seed and "
-             "--secret-file as they were. From the remark at its beginning on, what others add is in both "
-             "(programs with tamis of this version or later); the FILEs have to hold what was added "
-             "before. At the end the new filter takes the place at once. A run that fails leaves what "
-             "was there."},
+         .more = "For --output on a server, in layout tamis; --expect is needed, or expect in the URI, and "
+                 "--secret-file as it was; --scheme and --seed are, and so is --fpr where it is not given. "
+                 "From the remark at its beginning on, what others add is in both "
+                 "(programs with tamis of this version or later); the FILEs have to hold what was added "
+                 "before. At the end the new filter takes the place at once. A run that fails leaves what "
+                 "was there."},
     [BUILD_ZERO] = CLI_ROW_ZERO,
     [BUILD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
     [BUILD_TYPE] = CLI_ROW_TYPE("record"),
@@ -179,9 +182,10 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
 }
 
 int build_configure(build_config *config, const cli_args *args, tamis_error *err) {
-    const cli_value *values = args->values;
+    const cli_value *values = config->values;
 
     memset(config, 0, sizeof *config);
+    memcpy(config->values, args->values, sizeof config->values);
     config->output = values[BUILD_OUTPUT].text;
     config->format = (tamis_format)values[BUILD_FORMAT].number;
     config->packing = cli_file_packing(values[BUILD_GZIP].given);
@@ -191,8 +195,10 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
         check_output(config, err) != CLI_DONE ||
         cli_about_read(&config->about, values + BUILD_LABEL, err) != CLI_DONE)
         return CLI_FAILED;
-    if (cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
+    if (build_uri_take(config, err) != CLI_DONE ||
+        cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
         return CLI_FAILED;
+    config->filter.want.probes = (uint32_t)config->probes.number;
     if (check_resize(config, values, err) != CLI_DONE)
         return CLI_FAILED;
     if (check_server(config, values, err) != CLI_DONE)

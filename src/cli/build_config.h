@@ -44,6 +44,12 @@ extern const char *const build_description[], *const build_exits[], *const build
 extern const cli_example build_examples[];
 extern const cli_entry build_json[];
 
+enum { BUILD_PARAMETERS = 5 };
+/* A value in the URI of --output, decoded. */
+typedef struct build_parameter {
+    char text[40];
+} build_parameter;
+
 /* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
 typedef struct build_config {
     cli_stream stream;
@@ -53,6 +59,9 @@ typedef struct build_config {
     tamis_packing packing;
     bool resizes; /* a filter on a server, while others add to it */
     cli_about about;
+    cli_value values[BUILD_OPTIONS]; /* as typed, or as the URI of --output says: build_uri.h */
+    cli_value probes;
+    build_parameter parameters[BUILD_PARAMETERS];
 } build_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Release either way. */

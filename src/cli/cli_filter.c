@@ -224,10 +224,12 @@ void cli_filter_tell_overfull(const tamis_filter *filter, const char *path, cons
 }
 
 void cli_filter_tell_kept(const char *path) {
-    char sentence[400];
+    char sentence[400], shown[CLI_SERVER_SHOWN];
 
     if (cli_server_is_uri(path))
-        return; /* what was added is there */
-    snprintf(sentence, sizeof sentence, "%.300s: stays as it was, nothing was saved", path);
+        snprintf(sentence, sizeof sentence, "%.300s: what was added until then is in it",
+                 cli_server_show(path, shown));
+    else
+        snprintf(sentence, sizeof sentence, "%.300s: stays as it was, nothing was saved", path);
     cli_report(sentence);
 }

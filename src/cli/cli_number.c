@@ -195,7 +195,7 @@ cli_number cli_number_time(const char *text, uint64_t *ms) {
     static const struct {
         const char *name;
         uint64_t ms;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1000}};
     decimal number;
     const char *rest;
     bool whole;

@@ -21,7 +21,7 @@ cli_number cli_number_count(const char *text, uint64_t *value);
 /* 1000, 1e9, 512MiB, 2G, 1.5GB: K and KiB are 1024, KB (kB) is 1000, up to E; B alone is 1. A fraction
  * of a byte is dropped where the unit is larger (0.1G), and refused where it is not (1.5). */
 cli_number cli_number_size(const char *text, uint64_t *value);
-/* 500ms, 2s, 10m, 6h, 1d, in milliseconds; a fraction of one is dropped. */
+/* 500ms, 2s, 10m, 6h, 1d, and seconds without a unit, in milliseconds; a fraction of one is dropped. */
 cli_number cli_number_time(const char *text, uint64_t *ms);
 /* Decimal or 0x hexadecimal, all 64 bits. */
 cli_number cli_number_seed(const char *text, uint64_t *value);

@@ -72,13 +72,8 @@ static int keep_in_list(const char *what, const char *text, cli_value *value, ta
     return CLI_DONE;
 }
 
-static int take_option(const cli_option *option, const char *text, cli_value *value, tamis_error *err) {
-    char what[40];
-
-    snprintf(what, sizeof what, "--%s", option->name);
-    /* A flag said twice means the same; two values mean one is lost. */
-    if (value->given && option->type != CLI_FLAG && !option->many)
-        return cli_fail(err, "%s: given twice; give it once", what);
+int cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
+                    tamis_error *err) {
     value->given = true;
     value->text = text;
     switch (option->type) {
@@ -94,6 +89,16 @@ static int take_option(const cli_option *option, const char *text, cli_value *va
     default:
         return cli_number_read(option, what, text, value, err);
     }
+}
+
+static int take_option(const cli_option *option, const char *text, cli_value *value, tamis_error *err) {
+    char what[40];
+
+    snprintf(what, sizeof what, "--%s", option->name);
+    /* A flag said twice means the same; two values mean one is lost. */
+    if (value->given && option->type != CLI_FLAG && !option->many)
+        return cli_fail(err, "%s: given twice; give it once", what);
+    return cli_option_read(option, what, text, value, err);
 }
 
 /* Row `i` of the command's long options, --help the last; NULL past it. */

@@ -10,6 +10,10 @@
  */
 int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err);
 
+/* Reads the value of one option. `what` names it in the error: "--expect". */
+int cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
+                    tamis_error *err);
+
 /* Frees what parsing took, also after it failed. */
 void cli_args_release(cli_args *args);
 

@@ -68,7 +68,8 @@ static void print_text(FILE *out, const cli_summary *summary) {
     print_share(out, summary->fresh, stats->unique, stats->records);
     print_share(out, summary->seen, stats->duplicates, stats->records);
     if (stats->unknown > 0)
-        print_share(out, "passed on unasked", stats->unknown, stats->records);
+        print_share(out, summary->on_server ? "unknown" : "passed on unasked", stats->unknown,
+                    stats->records);
     print_speed(out, summary);
     if (summary->plan != NULL)
         print_filter(out, summary);
@@ -105,7 +106,7 @@ static void print_json(FILE *out, const cli_summary *summary) {
     cli_json_count(object, "records", stats->records);
     cli_json_count(object, summary->fresh, stats->unique);
     cli_json_count(object, summary->seen, stats->duplicates);
-    if (summary->drops)
+    if (summary->drops || summary->on_server)
         cli_json_count(object, "unknown", stats->unknown);
     else
         members--;

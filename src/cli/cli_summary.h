@@ -14,6 +14,7 @@ typedef struct cli_summary {
     tamis_stream_stats stats;
     const char *fresh, *seen; /* what its records are called that were answered so: "unique", "duplicates" */
     bool drops;               /* a wrong answer lost a record: how many is estimated */
+    bool on_server;           /* an answer may be lost: how many records were answered unknown is told */
     tamis_filter_info info;
     const tamis_plan *plan; /* borrowed from the filter; NULL: nothing is said of a filter */
     tamis_scheme scheme;    /* in use: never AUTO */
@@ -23,7 +24,7 @@ typedef struct cli_summary {
 } cli_summary;
 
 /* clang-format off */
-#define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, TAMIS_FILTER_INFO_INIT, NULL, \
+#define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, false, TAMIS_FILTER_INFO_INIT, NULL, \
                           TAMIS_SCHEME_AUTO, 0, false, false}
 /* clang-format on */
 

@@ -8,6 +8,16 @@
 
 #include "cli/cli_server.h"
 
+/* Of whatever length, on one line and without what ends a word. */
+static void print_record(FILE *line, const tamis_key *record) {
+    const unsigned char *bytes = record->data;
+
+    fputs("record=", line);
+    for (size_t i = 0; i < record->size; i++)
+        fprintf(line, bytes[i] > ' ' && bytes[i] < 0x7f && bytes[i] != '%' ? "%c" : "%%%02X", bytes[i]);
+    putc('\t', line);
+}
+
 static void print_part(FILE *line, const tamis_redis_traced_part *part, bool adds) {
     char key[CLI_SERVER_NAME]; /* in it no byte ends a word or a line */
     size_t changed = 0;
@@ -38,6 +48,8 @@ static void print_line(void *context, const tamis_redis_traced *one) {
     (void)context;
     if (line == NULL)
         return;
+    if (one->element != NULL)
+        print_record(line, one->element);
     for (size_t i = 0; i < one->part_count; i++)
         print_part(line, &one->parts[i], one->adds);
     fprintf(line, "answer=%s\n", answer);

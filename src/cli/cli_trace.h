@@ -13,7 +13,9 @@
         .name = "trace", .type = CLI_FLAG,                                                                   \
         .help = "Of a filter in a Redis: print a line on standard error for every record.",                  \
         .more = "In the order of the records, when their batch is answered: words with a tab between them, " \
-                "which are instance, key (a Redis key, percent-encoded), offsets (the bits, in the "         \
+                "which are record (its key as it is hashed, percent-encoded; not where several filters are " \
+                "asked "                                                                                     \
+                "by one hash), instance, key (a Redis key, percent-encoded), offsets (the bits, in the "     \
                 "layout's order), bits (what each of them was, as digits), when adding changed (how many "   \
                 "of them were 0) and ms, once for each Redis key that has bits of the record; then answer: " \
                 "fresh, seen, or unknown. ms are the milliseconds from when the command was put into the "   \

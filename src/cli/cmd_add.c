@@ -7,6 +7,8 @@
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_progress.h"
+#include "cli/cli_room.h"
+#include "cli/cli_server.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
 #include "cli/cli_trace.h"
@@ -16,15 +18,11 @@ typedef struct add_run {
     int stop_fd;
     tamis_lock *lock;
     tamis_filter *filter;
+    cli_room room;
     cli_family *family;    /* or this one, and no filter */
     tamis_packing packing; /* of its file */
     cli_summary summary;
 } add_run;
-
-static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
-    return tamis_filter_add_many(filter, keys, count, answers, done, err);
-}
 
 static tamis_status stream(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
@@ -32,8 +30,8 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
 
-    service.context = run->filter;
-    service.ask = add_keys;
+    service.context = &run->room;
+    service.ask = cli_room_add;
     if (run->family != NULL) {
         service.context = run->family;
         service.ask = cli_family_ask;
@@ -86,11 +84,15 @@ static void fail_full(const add_run *run, tamis_error *err) {
         remedy = CLI_FILTER_LARGER ", or give --overfill and let its rate rise";
     else if (plan->capacity > 0)
         remedy = CLI_FILTER_LARGER;
-    cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
+    if (run->room.is_bounded)
+        cli_room_full(&run->room, run->config.filter, run->summary.stats.records + 1, remedy, err);
+    else
+        cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
 }
 
 static int add(add_run *run, tamis_error *err) {
     const char *path = run->config.filter;
+    char shown[CLI_SERVER_SHOWN];
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
@@ -100,11 +102,13 @@ static int add(add_run *run, tamis_error *err) {
     else if (status == TAMIS_E_FULL && run->family == NULL)
         fail_full(run, err);
     run->summary.seconds = cli_progress_now() - begun;
-    if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->summary.stats.records > 0 &&
-        !run->config.stream.quiet && !run->config.stream.json)
+    if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->family == NULL &&
+        run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
-    if (status == TAMIS_OK && run->family == NULL && !run->config.stream.quiet && !run->config.stream.json)
-        cli_filter_tell_overfull(run->filter, path, CLI_FILTER_LARGER);
+    /* A server looks at all the bits to say it. */
+    if (status == TAMIS_OK && run->family == NULL && (run->config.overfill || !cli_server_is_uri(path)) &&
+        !run->config.stream.quiet && !run->config.stream.json)
+        cli_filter_tell_overfull(run->filter, cli_server_show(path, shown), CLI_FILTER_LARGER);
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 
@@ -116,11 +120,15 @@ static int run_add(const cli_args *args, tamis_error *err) {
     run.summary.seen = "present";
     if (add_configure(&run.config, args, err) != CLI_DONE || cli_signals_begin(&run.stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
+    run.summary.on_server = cli_server_is_uri(run.config.filter);
     code = open_held(&run, err);
     if (code == CLI_DONE && run.family == NULL)
         code = cli_key_settle(&run.config.stream.form, run.filter, run.config.filter, err);
     if (code == CLI_DONE && run.config.trace && run.family == NULL)
         code = cli_trace_begin(run.filter, err);
+    run.room.traced = run.config.trace;
+    if (code == CLI_DONE && run.family == NULL)
+        code = cli_room_begin(&run.room, run.filter, run.config.overfill, err);
     if (code == CLI_DONE)
         code = add(&run, err);
     tamis_filter_free(run.filter);

@@ -46,7 +46,10 @@ static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
     *ms = 0;
     if (strcmp(text, "never") == 0 || (cli_number_time(text, ms) == CLI_NUMBER_OK && *ms > 0 && *ms <= most))
         return CLI_DONE;
-    return cli_fail(err, "expire: '%.60s' is no time; give it as 500ms, 2s, 10m, 6h or 1d, or never", text);
+    return cli_fail(err,
+                    "expire: '%.60s' is no time; give it as 500ms, 2s, 10m, 6h or 1d, in seconds where it "
+                    "has no unit, or never",
+                    text);
 }
 
 static int expire(const cli_args *args, tamis_error *err) {
@@ -95,14 +98,13 @@ static const char *const description[] = {
     "that sentinels name) and codis+zk://h1,h2/PRODUCT/NAME (the proxies of a Codis, found in ZooKeeper at "
     "these hosts). rediss://, rediss+shard://, rediss+cluster:// and rediss+sentinel:// are the same with "
     "TLS.",
-    "Behind a ? and between & stand parameters of the filter (docs/REDIS-LAYOUT.md) and of its connections: "
+    "Behind a ? and between & stand parameters of the filter (see NOTES) and of its connections: "
     "timeout=1s to connect, read_timeout=2s for a server to say nothing, retry_interval=50ms, patience=15s "
     "for one answer, connections=64 at most to a server; with TLS cacert=FILE, cert=FILE and key=FILE, "
     "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and zk_user=, "
-    "zk_password= for ZooKeeper. A layout that keeps no parameters at the server (java, php1 to php3) needs "
-    "them in the URI.",
+    "zk_password= for ZooKeeper.",
     "drop removes filters with all their keys. expire has all keys of a filter expire together after TIME "
-    "(500ms, 2s, 10m, 6h, 1d), or keeps them (never).",
+    "(500ms, 2s, 10m, 6h, 1d, and seconds where it has no unit), or keeps them (never).",
     "alias makes the name of URI stand for the filter TARGET, a name on the same server, for programs too "
     "that have it open; unalias takes that back. Only layout tamis has aliases.",
     "ls prints the filters that there are by their names, as URIs have them. URI ends with a pattern of "
@@ -133,10 +135,27 @@ static const cli_example examples[] = {{"tamis build -o redis://localhost/seen a
                                        {"tamis redis ls redis://localhost/ | cut -f 1", "Names of filters."},
                                        {NULL, NULL}};
 
+static const char *const notes[] = {
+    "Parameters of a filter stand in its URI behind a ? and between &, as in "
+    "redis://host/seen?expect=1e6&fpr=0.001&ttl=1d. Where a filter of layout tamis or redisson is there "
+    "already they may be left out, and have to agree with it where they are given (layouts java and php1 to "
+    "php3 need them always). layout=: tamis (the default), java, redisson, php1, php2 or php3.",
+    "expect=N and fpr=RATE: keys to make room for, and the rate then, as in --expect and --fpr (a percent "
+    "sign "
+    "is %25); with layout tamis 1e-6 where fpr is not given. scheme=xxh3, sip or guava64, and seed=N: layout "
+    "tamis. probes=K: bits of a key, layouts tamis and redisson, and needed by php1 to php3, as is bits=M, "
+    "the "
+    "number of bits.",
+    "partition=BYTES: layout tamis, the most of a Redis key's bits, in bytes (1MiB), its footer of 64 bytes "
+    "included; the field plan of docs/REDIS-LAYOUT.md has it in blocks of 64 bytes, without that.",
+    "ttl=TIME: all keys expire so long after the last add, or with renew=create after the filter was made "
+    "(renew=add is the default). Times are 500ms, 2s, 10m, 6h or 1d, and seconds where they have no unit.",
+    NULL};
+
 const cli_command cmd_redis = {
     .name = "redis",
     .summary = "list, drop, expire and alias filters in a Redis",
-    .operands = "ACTION URI [TARGET | TIME]",
+    .operands = "ACTION URI [TARGET|TIME|URI...]",
     .operand_words = action_names,
     .description = description,
     .options = options,
@@ -144,6 +163,7 @@ const cli_command cmd_redis = {
     .json_about = "With --json ls prints an object a line:",
     .json = redis_ls_json,
     .exits = exits,
+    .notes = notes,
     .examples = examples,
     .run = run_redis,
 };

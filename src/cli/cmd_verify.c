@@ -2,6 +2,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_server.h"
 
 enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
 
@@ -78,8 +79,10 @@ static int each(const cli_args *args, const char *path, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     found file = {TAMIS_FORMAT_AUTO, TAMIS_PACKING_NONE};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, CLI_ASK, NULL, &file.packing, err);
+    int code = cli_server_refuse(path, "filter", "copy it to a file first: tamis copy -o FILE URI", err);
 
+    if (code == CLI_DONE)
+        code = cli_file_open(&filter, path, CLI_ASK, NULL, &file.packing, err);
     if (code == CLI_DONE && tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
         code = CLI_FAILED;
     file.format = about.format;

@@ -356,6 +356,7 @@ static void parameters_that_make_no_filter_are_named(void **state) {
         {"n?layout=jaba&expect=1&fpr=0.1", "'jaba' is not known"},
         {"n?" PLAN "&probes=7", "'probes' is not known"},
         {"n?" PLAN "&ttl=1x", "ttl"},
+        {"n?" PLAN "&ttl=0", "ttl is 0"},
         {"n?" PLAN "&renew=never", "renew"},
         {"n?" PLAN "&timeout=0", "from 1ms to 1d"},
         {"n?" PLAN "&patience=2d", "from 1ms to 1d"},

@@ -121,7 +121,7 @@ static void a_filter_is_replaced_by_a_larger_one(void **state) {
     OK(tamis_redis_push(first, redis, "a?layout=java&expect=1000&fpr=0.03&ttl=1h", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL bf:a"), 3500000, 3600000);
     OK(tamis_redis_push(second, redis, "a?layout=java&expect=9000&fpr=0.03", NULL, &err));
-    assert_int_equal(redis_server_number(&server, "PTTL bf:a"), -1);
+    assert_in_range(redis_server_number(&server, "PTTL bf:a"), 3500000, 3600000); /* what was left */
     tamis_filter *there = open_filter("a?layout=java&expect=9000&fpr=0.03");
     assert_int_equal(count_seen(there, 0, 9000), 9000);
     tamis_filter_free(there);
@@ -140,7 +140,7 @@ static void redissons_hash_lives_as_long(void **state) {
     assert_in_range(redis_server_number(&server, "PTTL {r}:config"), 3500000, 3600000);
     assert_string_equal(redis_server_ask(&server, "HGET {r}:config size"), "9585");
     OK(tamis_redis_push(made, redis, "r?layout=redisson", NULL, &err));
-    assert_int_equal(redis_server_number(&server, "PTTL {r}:config"), -1);
+    assert_in_range(redis_server_number(&server, "PTTL {r}:config"), 3500000, 3600000);
     tamis_filter_free(made);
 }
 

@@ -73,6 +73,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
 }
 
 const tamis__layout tamis__layout_java = {.name = "java",
+                                          .has_capacity = true,
                                           .open = open,
                                           .place = tamis__redis_place,
                                           .key_name = key_name,

@@ -395,6 +395,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 const tamis__layout tamis__layout_redisson = {.name = "redisson",
+                                              .has_capacity = true,
                                               .has_servers = true,
                                               .open = open,
                                               .place = tamis__redis_place,

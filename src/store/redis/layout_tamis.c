@@ -334,6 +334,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 const tamis__layout tamis__layout_tamis = {.name = "tamis",
+                                           .has_capacity = true,
                                            .has_blocks = true,
                                            .open = tamis__handle_open,
                                            .place = place,

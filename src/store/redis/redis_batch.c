@@ -196,7 +196,8 @@ static void tell_trace(tamis__batch *all, size_t done) {
     for (size_t i = 0; i < done; i++) {
         if (all->members)
             all->at->name = all->members->names[all->member_of[i]];
-        tamis__trace_tell(all->trace, tamis__batch_place(all, i), all->adds, all->answers[i], i);
+        tamis__trace_tell(all->trace, tamis__batch_place(all, i), all->adds, all->answers[i],
+                          all->asked.keys ? &all->asked.keys[i] : NULL, i);
     }
 }
 

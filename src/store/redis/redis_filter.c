@@ -2,6 +2,7 @@
 #include "store/redis/redis_filter.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -188,7 +189,12 @@ tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    return at->layout->estimate(filter, info, err);
+    tamis_status status = at->layout->estimate(filter, info, err);
+    const double n = info->cardinality;
+    /* By more than what the estimate may be off: about three deviations of it. */
+    if (status == TAMIS_OK && at->layout->has_capacity)
+        info->saturated = isinf(n) || n - 2 * sqrt(n / filter->plan.probes) > (double)info->capacity;
+    return status;
 }
 
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
@@ -230,7 +236,12 @@ static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
 
 static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
     tamis_status status = tamis__redis_uri_time(at->uri, "ttl", &at->ttl_ms, err);
+    const bool never = status == TAMIS_OK && at->ttl_ms == 0 && tamis__redis_uri_take(at->uri, "ttl");
     const char *renew = tamis__redis_uri_take(at->uri, "renew");
+    if (never)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: parameter ttl is 0; give a time as 1d, or leave it out for no expiry",
+                           at->uri->shown);
     at->renews_on_add = !renew || strcmp(renew, "add") == 0;
     if (status == TAMIS_OK && !at->renews_on_add && strcmp(renew, "create") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter renew is '%.40s'; give add or create",

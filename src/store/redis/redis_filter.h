@@ -41,6 +41,7 @@ typedef struct tamis__touched {
 typedef struct tamis__layout {
     const char *name;
     bool has_blocks;
+    bool has_capacity; /* its parameters say for how many keys it is */
     /* Several that know nothing of each other: it chooses one for each element; else Redis keys do. */
     bool has_servers;
     /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks

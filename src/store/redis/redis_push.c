@@ -185,6 +185,13 @@ static tamis_status switch_over(push *p, tamis_error *err) {
     return tamis__redis_command(p->at, words, 8, NULL, err);
 }
 
+/* It expires when what it replaces would have, where the URI says nothing. */
+static tamis_status keep_expiry(const push *p, tamis_error *err) {
+    if (p->at->ttl_ms > 0)
+        return TAMIS_OK;
+    return tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &p->at->ttl_ms, err);
+}
+
 static tamis_status retire(const push *p, tamis_error *err) {
     /* After the switch: what was there keeps its own time if that fails. */
     tamis_status status = tamis__redis_expire(p->at, (tamis_key){p->hash, p->hash_size}, p->at->ttl_ms, err);
@@ -220,6 +227,8 @@ static tamis_status replace(push *p, const char *stands, tamis_error *err) {
         status = tamis__lock_busy(p->at, err);
     if (status == TAMIS_OK)
         status = fill(p, err);
+    if (status == TAMIS_OK)
+        status = keep_expiry(p, err);
     if (status == TAMIS_OK)
         status = switch_over(p, err);
     if (status == TAMIS_OK)
@@ -266,9 +275,8 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     tamis__redis_filter at = *tamis__redis_of(there);
     push p = {.made = &copy, .at = &at, .options = &options};
     copy.body = &at;
+    at.ttl_ms = 0;
     tamis_status status = name_it(&p, err);
-    if (status == TAMIS_OK)
-        status = tamis__redis_ttl(&at, (tamis_key){p.hash, p.hash_size}, &at.ttl_ms, err);
     return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
 }
 
@@ -358,13 +366,6 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
     tamis_filter_free(made->p.made);
     tamis__free(&like->allocator, made, sizeof *made);
     return status;
-}
-
-/* It expires when what it replaces would have, where the URI says nothing. */
-static tamis_status keep_expiry(const push *p, tamis_error *err) {
-    if (p->at->ttl_ms > 0)
-        return TAMIS_OK;
-    return tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &p->at->ttl_ms, err);
 }
 
 static tamis_status finish_resize(push *p, const tamis_filter *filter, tamis_error *err) {

@@ -6,7 +6,7 @@
  *
  *     1 make      a string of zeros beside the key, which expires
  *     2 fill      SETRANGE of chunks, then a look whether each is there, and whether the length is that of the filter
- *     3 expire    the time that the URI says, or none
+ *     3 expire    the time that the URI says, or what is left to that which is there
  *     4 rename    it over the key, at one instant
  *
  *     bf:seen       the filter                bf:{u}seen               has a hash tag, which counts for both
@@ -206,6 +206,16 @@ static tamis_status finish(const replacement *r, tamis_error *err) {
     return status == TAMIS_OK ? tamis__redis_check(r->made, false, &again, err) : status;
 }
 
+static tamis_status keep_expiry(const replacement *r, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("PTTL"), {r->key, r->key_size}};
+    int64_t left = 0;
+    if (r->at->ttl_ms > 0)
+        return TAMIS_OK;
+    tamis_status status = command(r, words, 2, &left, err);
+    r->at->ttl_ms = left > 0 ? (uint64_t)left : 0;
+    return status;
+}
+
 static tamis_status run(const replacement *r, const tamis_redis_push_options *options, tamis_error *err) {
     int64_t removed;
     tamis_status status = make(r, err);
@@ -213,6 +223,8 @@ static tamis_status run(const replacement *r, const tamis_redis_push_options *op
         status = fill(r, options, err);
     if (status == TAMIS_OK && r->at->layout->config_name)
         status = make_config(r, err);
+    if (status == TAMIS_OK)
+        status = keep_expiry(r, err);
     if (status == TAMIS_OK)
         status = expire(r, (tamis_key){r->beside, r->beside_size}, r->at->ttl_ms, err);
     if (status == TAMIS_OK)

@@ -120,12 +120,13 @@ static size_t gather(tamis__trace *trace, size_t element, const tamis__spot *spo
 }
 
 void tamis__trace_tell(tamis__trace *trace, const tamis__spot *spot, bool adds, tamis_answer answer,
-                       size_t element) {
+                       const tamis_key *key, size_t element) {
     const tamis__redis_filter *at = tamis__redis_of(trace->filter);
     const tamis_redis_traced one = {.struct_size = sizeof one,
                                     .adds = adds,
                                     .answer = answer,
                                     .parts = trace->parts,
-                                    .part_count = gather(trace, element, spot)};
+                                    .part_count = gather(trace, element, spot),
+                                    .element = key};
     at->tracer(at->tracer_context, &one);
 }

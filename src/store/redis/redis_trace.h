@@ -18,7 +18,7 @@ void tamis__trace_take(tamis__trace *trace, size_t element, uint32_t number, con
                        const tamis__reply *reply);
 /* Tells of an element, which is there, in the member of a family that has at->name. */
 void tamis__trace_tell(tamis__trace *trace, const tamis__spot *spot, bool adds, tamis_answer answer,
-                       size_t element);
+                       const tamis_key *key, size_t element);
 void tamis__trace_free(tamis__trace *trace); /* NULL is fine */
 
 #endif

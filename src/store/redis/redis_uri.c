@@ -379,7 +379,7 @@ static tamis_status refuse_unused(const tamis__redis_uri *uri, const char *name,
             uri->shown, tamis__show(name).text);
     return tamis__fail(err, TAMIS_E_INVALID, 0,
                        "%s: parameter '%.40s' is not known, or not for this layout; see "
-                       "docs/REDIS-LAYOUT.md",
+                       "man tamis-redis",
                        uri->shown, tamis__show(name).text);
 }
 
@@ -461,7 +461,7 @@ tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint
     static const struct {
         const char *name;
         uint64_t milliseconds;
-    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1000}};
     const char *value = tamis__redis_uri_take(uri, name);
     if (!value)
         return TAMIS_OK;

@@ -87,7 +87,7 @@ tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uin
                                     uint64_t *out, tamis_error *err);
 /* A rate above 0 and below 1, as 0.03 or 3%. */
 tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, double *out, tamis_error *err);
-/* A time, in milliseconds where it has no unit (ms, s, m, h, d). */
+/* A time, in seconds where it has no unit (ms, s, m, h, d). */
 tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint64_t *milliseconds,
                                    tamis_error *err);
 

@@ -258,6 +258,8 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     char name[TAMIS__REDIS_KEY];
     uint64_t each =
         (wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1;
+    if (want.fpr == 0)
+        want.fpr = 1e-6; /* as tamis build has it */
     if (want.scheme == TAMIS_SCHEME_AUTO && options->secret_size > 0)
         want.scheme = TAMIS_SCHEME_SIP;
     tamis_status status = tamis_redis_plan_make(&filter->plan, &want, err);

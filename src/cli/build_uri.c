@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/build_uri.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_option.h"
+#include "cli/cli_server.h"
+
+static const cli_option probes_row = {.name = "probes", .type = CLI_COUNT, .min = 1, .max = TAMIS_PROBES_MAX};
+
+/* Its value in the URI, where it stands there: percent-encoded, `size` bytes. */
+static const char *find_parameter(const char *uri, const char *name, size_t *size) {
+    const char *at = strchr(uri, '?');
+    size_t length = strlen(name);
+
+    for (; at != NULL; at = strchr(at, '&')) {
+        at++;
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            *size = strcspn(at + length + 1, "&");
+            return at + length + 1;
+        }
+    }
+    return NULL;
+}
+
+static void decode(char *to, size_t room, const char *from, size_t size) {
+    const char *end = from + size;
+    char digits[3] = "";
+    size_t used = 0;
+
+    for (; from < end && used + 1 < room; from++) {
+        bool coded = *from == '%' && end - from > 2;
+        if (coded)
+            memcpy(digits, from + 1, 2);
+        to[used++] = coded ? (char)strtoul(digits, NULL, 16) : *from;
+        from += coded ? 2 : 0;
+    }
+    to[used] = '\0';
+}
+
+static int take_parameter(const char *uri, const cli_option *row, cli_value *value, build_parameter *text,
+                          tamis_error *err) {
+    size_t size;
+    const char *coded = find_parameter(uri, row->name, &size);
+    cli_value said = {0};
+
+    if (coded == NULL)
+        return CLI_DONE;
+    decode(text->text, sizeof text->text, coded, size);
+    if (cli_option_read(row, row->name, text->text, &said, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (value->given && (value->number != said.number || value->rate < said.rate || value->rate > said.rate))
+        return cli_fail(err, "--%s %.60s: contradicts %s=%.60s in the URI of --output; leave one of them out",
+                        row->name, value->text, row->name, text->text);
+    *value = said;
+    return CLI_DONE;
+}
+
+/* The URI without what is said of a plan. */
+static char *name_alone(const char *uri) {
+    static const char *const plan[] = {"expect", "fpr", "scheme", "seed", "probes", "partition"};
+    char *made = strdup(uri);
+    size_t size;
+
+    for (size_t i = 0; made != NULL && i < sizeof plan / sizeof plan[0]; i++) {
+        char *value = (char *)find_parameter(made, plan[i], &size);
+        if (value == NULL)
+            continue;
+        char *begin = value - strlen(plan[i]) - 1, *rest = value + size;
+        rest += *rest == '&' ? 1 : 0;
+        memmove(begin, rest, strlen(rest) + 1);
+        if (*begin == '\0') /* it was the last: nor what stood before it */
+            begin[-1] = '\0';
+    }
+    return made;
+}
+
+/* What a resize leaves as it is. */
+static int keep_plan(cli_value *values, const char *uri, tamis_error *err) {
+    char *name = name_alone(uri);
+    tamis_filter *there = NULL;
+    int code;
+
+    if (name == NULL)
+        return cli_fail(err, "--output: out of memory; free some, or raise the limit (ulimit -v)");
+    code = cli_server_open(&there, name, false, NULL, err);
+    free(name);
+    if (code != CLI_DONE)
+        return code;
+    const tamis_hasher *hasher = tamis_filter_hasher(there);
+    if (!values[BUILD_FPR].given)
+        values[BUILD_FPR] = (cli_value){.given = true, .rate = tamis_filter_plan(there)->fpr};
+    if (!values[BUILD_SCHEME].given)
+        values[BUILD_SCHEME] = (cli_value){.given = true,
+                                           .number = (uint64_t)tamis_hasher_scheme(hasher),
+                                           .text = tamis_scheme_name(tamis_hasher_scheme(hasher))};
+    if (!values[BUILD_SEED].given && tamis_hasher_scheme(hasher) == TAMIS_SCHEME_XXH3)
+        values[BUILD_SEED] = (cli_value){.given = true, .number = tamis_hasher_seed(hasher)};
+    tamis_filter_free(there);
+    return CLI_DONE;
+}
+
+int build_uri_take(build_config *config, tamis_error *err) {
+    static const int rows[BUILD_PARAMETERS - 1] = {BUILD_EXPECT, BUILD_FPR, BUILD_SCHEME, BUILD_SEED};
+    const char *uri = config->output, *layout;
+    size_t size;
+
+    if (!cli_server_is_uri(uri) || cli_server_is_family(uri))
+        return CLI_DONE;
+    layout = find_parameter(uri, "layout", &size);
+    if (layout != NULL && (size != 5 || memcmp(layout, "tamis", 5) != 0)) {
+        if (config->resizes)
+            return cli_fail(err, "--resize: is for layout tamis; leave it out, and what is there is replaced "
+                                 "at the end, by RENAME");
+        return CLI_DONE;
+    }
+    for (size_t i = 0; i < BUILD_PARAMETERS - 1; i++)
+        if (take_parameter(uri, &build_options[rows[i]], &config->values[rows[i]], &config->parameters[i],
+                           err) != CLI_DONE)
+            return CLI_FAILED;
+    if (take_parameter(uri, &probes_row, &config->probes, &config->parameters[BUILD_PARAMETERS - 1], err) !=
+        CLI_DONE)
+        return CLI_FAILED;
+    return config->resizes ? keep_plan(config->values, uri, err) : CLI_DONE;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_room.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <tamis/redis.h>
+
+#include "cli/cli_server.h"
+#include "cli/cli_text.h"
+#include "cli/cli_trace.h"
+
+static bool knows_capacity(const tamis_filter *filter) {
+    const char *layout = tamis_redis_filter_layout(filter);
+
+    return layout != NULL && strncmp(layout, "php", 3) != 0;
+}
+
+int cli_room_begin(cli_room *room, tamis_filter *filter, bool overfill, tamis_error *err) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    double held;
+
+    *room = (cli_room){.filter = filter, .traced = room->traced};
+    if (overfill || !knows_capacity(filter))
+        return CLI_DONE;
+    if (tamis_filter_info_get(filter, &info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    room->is_bounded = true;
+    room->capacity = info.capacity;
+    room->held = info.cardinality;
+    if (info.saturated)
+        return CLI_DONE;
+    /* Less what the estimate may be off: who has room is not refused. */
+    held = info.cardinality - 2 * sqrt(info.cardinality / tamis_filter_plan(filter)->probes);
+    room->left = info.capacity - (uint64_t)fmax(0, fmin(held, (double)info.capacity));
+    return CLI_DONE;
+}
+
+/* How many of the first keys there is room for: asked before they are added, which nothing takes back. Of equal keys each
+ * counts, so that it may be more. */
+static tamis_status find_room(cli_room *room, const tamis_key *keys, size_t *count, tamis_answer *answers,
+                              tamis_error *err) {
+    const uint64_t capacity = room->capacity;
+    uint64_t left = room->left;
+    size_t some = 0, done;
+    tamis_status status;
+
+    if (room->traced)
+        tamis_redis_filter_trace(room->filter, NULL, NULL, NULL);
+    status = tamis_filter_contains_many(room->filter, keys, *count, answers, &done, err);
+    if (room->traced && cli_trace_begin(room->filter, err) != CLI_DONE)
+        return err->status;
+    if (status != TAMIS_OK)
+        return status;
+    for (; some < *count; some++)
+        if (answers[some] != TAMIS_SEEN && left-- == 0)
+            break;
+    *count = some;
+    if (some > 0)
+        return TAMIS_OK;
+    if (cli_room_begin(room, room->filter, false, err) != CLI_DONE)
+        return err->status;
+    if (room->capacity != capacity) { /* it was replaced by one of another size */
+        *count = 0;
+        return TAMIS_OK;
+    }
+    cli_fail(err, "filter: full; build a larger one");
+    return err->status = TAMIS_E_FULL;
+}
+
+tamis_status cli_room_add(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                          size_t *done, tamis_error *err) {
+    cli_room *room = context;
+    tamis_status status = TAMIS_OK;
+
+    for (*done = 0; *done < count && status == TAMIS_OK;) {
+        const tamis_key *next = keys + *done;
+        size_t some = count - *done, added = 0;
+        if (room->is_bounded && some > room->left)
+            status = find_room(room, next, &some, answers + *done, err);
+        if (status == TAMIS_OK && some > 0)
+            status = tamis_filter_add_many(room->filter, next, some, answers + *done, &added, err);
+        for (size_t i = 0; i < added; i++)
+            if (answers[*done + i] != TAMIS_SEEN && room->left > 0)
+                room->left--;
+        *done += added;
+    }
+    return status;
+}
+
+int cli_room_full(const cli_room *room, const char *uri, uint64_t record, const char *remedy,
+                  tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN], made[CLI_TEXT_NUMBER], held[CLI_TEXT_NUMBER], number[CLI_TEXT_NUMBER];
+
+    return cli_fail(err,
+                    "%.200s: full: it was made for %s and has about %s, and record %s is "
+                    "another; %s",
+                    cli_server_show(uri, shown), cli_text_records(made, sizeof made, room->capacity),
+                    cli_text_expected(held, sizeof held, room->held),
+                    cli_text_count(number, sizeof number, record), remedy);
+}

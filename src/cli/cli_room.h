@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CLI_ROOM_H
+#define TAMIS_CLI_CLI_ROOM_H
+
+#include <tamis/filter.h>
+
+#include "cli/cli.h"
+
+/* Keeps a filter on a server to what it was made for, since the server does not: it is asked once what it holds, about, and
+ * what is added from then on is counted. What others add meanwhile is not. */
+typedef struct cli_room {
+    tamis_filter *filter;
+    bool is_bounded;
+    bool traced;   /* see cli_trace.h: of what is added, not of what is asked before */
+    uint64_t left; /* keys */
+    uint64_t capacity;
+    double held; /* when it was asked, about */
+} cli_room;
+
+/* Of a filter in a file, of one whose parameters do not say for how many keys it is (php1 to php3), and where
+ * `overfill` says so, it is not bounded. */
+int cli_room_begin(cli_room *room, tamis_filter *filter, bool overfill, tamis_error *err);
+
+/* As a tamis_stream_service's ask, with the room as context: TAMIS_E_FULL at the first new key past the bound. */
+tamis_status cli_room_add(void *room, const tamis_key *keys, size_t count, tamis_answer *answers,
+                          size_t *done, tamis_error *err);
+
+/* Says so of that record, and what helps. */
+int cli_room_full(const cli_room *room, const char *uri, uint64_t record, const char *remedy,
+                  tamis_error *err);
+
+#endif

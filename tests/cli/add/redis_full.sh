@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Keys past what a filter on a server was made for: refused as in a file, and those before are in; or with --overfill
+# taken, and told what has become of the rate. A layout that says no number of keys has no bound.
+. "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+redis_start
+hide() { sed "s|$redis_uri|SERVER|; s/has about [0-9,]*/has about N/; s/holds about [0-9,]*/holds about N/; s/an untold number of keys/about N keys/; s/record [0-9]* is/record R is/; s/now about [0-9.e-]*/now about RATE/"; }
+seq 5000 > many
+for uri in "$redis_uri/a?expect=100&fpr=1e-6" "$redis_uri/b?layout=java&expect=100&fpr=0.01" \
+    "$redis_uri/c?layout=redisson&expect=100&fpr=0.01"; do
+    seq 50 | tamis add "$uri"
+    tamis add "$uri" many 2> said
+    echo "status $?"
+    hide < said
+    count=$(tamis check -c "$uri" many)
+    [ "$count" -ge 100 ] && [ "$count" -lt 400 ] && echo 'as many as it was made for'
+    seq 100 | tamis add "$uri" && echo 'those that it has are no matter'
+    { yes 1 | head -n 5000 && seq 6000 6400; } | tamis add -q "$uri" 2> said
+    echo "status $?"
+    tamis add --overfill "$uri" many 2>&1 | hide
+    tamis check -c "$uri" many
+    tamis info "$uri" | grep saturated
+done
+tamis add "$redis_uri/d?layout=php1&bits=100&probes=3" many && echo 'no bound'
+# All that it was made for in two runs: what the first has is estimated, and is no reason to refuse the second.
+for half in 1 501; do
+    seq $half $((half + 499)) | tamis add "$redis_uri/e?expect=1000&fpr=1e-6" && echo 'half'
+done
+# What it holds is asked once, and not at the end again.
+redis_ask config resetstat > before
+echo 1 | tamis add "$redis_uri/e"
+redis_ask info commandstats | grep -c 'bitcount:calls=1,'
+redis_ask config resetstat > before
+echo 1 | tamis add -q --overfill "$redis_uri/e"
+redis_ask info commandstats | grep -c bitcount || true
