@@ -222,6 +222,16 @@ static tamis_status check(const tamis_redis_bitmap *target, tamis_redis_bitmap_o
     return TAMIS_OK;
 }
 
+/* BITOP would not mind what else has the target's name, and names the target where a source is none; STRLEN is each
+ * one's own error. */
+static tamis_status check_types(const combining *all, tamis_error *err) {
+    tamis__bitmap_query length = {.command = "STRLEN"};
+    tamis_status status = tamis__bitmap_ask(all->target, &length, 1, err);
+    for (size_t i = 0; i < all->count && status == TAMIS_OK; i++)
+        status = tamis__bitmap_ask(all->sources[i], &length, 1, err);
+    return status;
+}
+
 /* A server that was waited for all its time is not waited for once more. */
 static tamis_status combine_all(const combining *all, uint64_t *size, tamis_error *err) {
     const uint64_t end = tamis__now_ns() + all->target->redis->patience_ns;
@@ -246,6 +256,8 @@ tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitma
         return tamis__fail_nomem(err, "redis", count * sizeof *all.sources);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         status = open_source(&all.sources[i], target, sources[i], err);
+    if (status == TAMIS_OK)
+        status = check_types(&all, err);
     if (status == TAMIS_OK)
         status = combine_all(&all, &bytes, err);
     for (size_t i = 0; i < count; i++)

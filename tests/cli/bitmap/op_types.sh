@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What is no bitmap is neither overwritten nor taken for one, and the sentence names it.
+. "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+redis_start
+redis_ask rpush list a > said
+redis_ask set bits x > said
+tamis bitmap op "$redis_uri/list" or bits 2>&1 | sed "s|127.0.0.1:$redis_port|SERVER|g"
+tamis bitmap op "$redis_uri/new" or bits list 2>&1 | sed "s|127.0.0.1:$redis_port|SERVER|g"
+redis_ask type list
+redis_ask exists new
