@@ -120,7 +120,7 @@ static void a_file_that_was_written_in_place(void **state) {
     int fd = open(scratch("f"), O_WRONLY | O_APPEND);
     assert_int_equal(write(fd, "x", 1), 1);
     close(fd);
-    assert_refused(tamis_filter_save(filter, scratch("f"), &err), "was replaced since");
+    assert_refused(tamis_filter_save(filter, scratch("f"), &err), "was written to since");
     tamis_filter_free(filter);
 }
 
