@@ -25,9 +25,8 @@ struct cli_key_maker {
 };
 
 int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err) {
-    form->type = (cli_key_type)type->number;
-    form->hex = hex->given;
-    form->given = type->given || hex->given;
+    *form = (cli_key_form){
+        .type = (cli_key_type)type->number, .hex = hex->given, .given = type->given || hex->given};
     if (form->hex && form->type != CLI_KEY_BYTES)
         return cli_fail(err,
                         "--hex: contradicts --type %s: digits are the bytes of a key; leave one of them out",

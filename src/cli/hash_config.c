@@ -88,8 +88,8 @@ int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) 
     config->scheme = (tamis_scheme)values[HASH_SCHEME].number;
     if (config->scheme == TAMIS_SCHEME_AUTO)
         config->scheme = config->secret_file != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
-    config->form.type = (cli_key_type)values[HASH_TYPE].number;
-    config->form.hex = values[HASH_HEX].given;
+    config->form =
+        (cli_key_form){.type = (cli_key_type)values[HASH_TYPE].number, .hex = values[HASH_HEX].given};
     config->bits = values[HASH_BITS].number;
     config->probes = (uint32_t)values[HASH_PROBES].number;
     config->seed = values[HASH_SEED].number;
