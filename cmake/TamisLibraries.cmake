@@ -81,12 +81,25 @@ tamis_library(tamis
   SOURCES ${core_sources}
   LINKS PkgConfig::TAMIS_XXHASH PkgConfig::TAMIS_SODIUM Threads::Threads)
 
+set(packing_links PkgConfig::TAMIS_ZLIB)
+foreach(one ZSTD LZ4 LZMA)
+  if(TAMIS_${one}_FOUND)
+    list(APPEND packing_links PkgConfig::TAMIS_${one})
+    list(APPEND packing_definitions TAMIS_HAVE_${one})
+  endif()
+endforeach()
+if(BZIP2_FOUND)
+  list(APPEND packing_links BZip2::BZip2)
+  list(APPEND packing_definitions TAMIS_HAVE_BZIP2)
+endif()
+
 tamis_library(tamis_stream
   OUTPUT tamis-stream
   VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis-stream.map"
   SOURCES ${stream_sources}
-  LINKS PkgConfig::TAMIS_ZLIB Threads::Threads
+  LINKS PkgConfig::TAMIS_PCRE2 PkgConfig::TAMIS_UTF8PROC ${packing_links} Threads::Threads
   USES tamis)
+target_compile_definitions(tamis_stream_objects PRIVATE ${packing_definitions})
 
 tamis_library(tamis_redis
   OUTPUT tamis-redis

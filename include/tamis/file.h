@@ -118,8 +118,9 @@ TAMIS_API tamis_status tamis_filter_decode(tamis_filter **filter, const void *by
  * Opens the filter in a file. Not writable: nothing but the header of a .tamis file is read, whatever its size (files
  * of other programs are read whole), and calls that would change it are refused (TAMIS_E_UNSUPPORTED); a question whose
  * block turns out damaged is an error (TAMIS_E_DAMAGED), never an answer, and so is one after the file was written in
- * place (seen by size and time of change, once for 1024 keys). Files are replaced by rename, as tamis_filter_save does; one
- * that is cut short ends the process by SIGBUS, as every mapping does. Who cannot rule that out opens it writable. Errors of tamis_filter_decode, and TAMIS_E_IO.
+ * place (seen by size and time of change, once for 1024 keys). Files are replaced by rename, as tamis_filter_save does;
+ * one that is cut short ends the process by SIGBUS, as every mapping does. Who cannot rule that out opens it writable.
+ * Errors of tamis_filter_decode, and TAMIS_E_IO.
  */
 TAMIS_API tamis_status tamis_filter_open(tamis_filter **filter, const char *path,
                                          const tamis_open_options *options, tamis_error *err);

@@ -140,8 +140,8 @@ typedef enum tamis_full {
  * Two limits of the estimates are of classic under schemes of other programs (docs/MATH.md):
  * (1) Positions are taken to be even. Those of guava32 and bkdr31 are not in filters of more than about 2^28 bits: the
  *     rate is up to a few times fpr_live near 2^31.
- * (2) Positions of guava64, guava32, redisbloom and redisson repeat. fpr_live counts that; false_fresh, and the number of keys at
- *     which the filter is full, leave it out.
+ * (2) Positions of guava64, guava32, redisbloom and redisson repeat. fpr_live counts that; false_fresh, and the number
+ *     of keys at which the filter is full, leave it out.
  * And one of classic and blocked under any scheme:
  * (3) It follows from `added`, which for a Guava file follows from the bits: what other programs put in is counted as if
  *     it had been added here. Far past the capacity nearly every key is taken for seen and `added` hardly rises: then it

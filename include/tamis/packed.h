@@ -7,20 +7,12 @@
 
 #include <tamis/file.h>
 #include <tamis/filter.h>
+#include <tamis/packing.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What a file is wrapped in. The numbers never change. */
-typedef enum tamis_packing {
-    TAMIS_PACKING_NONE = 0,
-    TAMIS_PACKING_GZIP = 1 /* RFC 1952; several members one after the other are one */
-} tamis_packing;
-
-/* "none", "gzip"; NULL for a number that is no packing. */
-TAMIS_API const char *tamis_packing_name(tamis_packing packing);
 
 /*
  * Opens the filter in a file that may be packed, which its first bytes tell. A plain one is opened by

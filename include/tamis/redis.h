@@ -311,8 +311,9 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
                                          tamis_error *err);
 
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
- * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command for each Redis key, whose
- * memory the server gives back in the background. After a failure it may be there or not; dropped again, it is not.
+ * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command
+ * for each Redis key, whose memory the server gives back in the background. After a failure it may be there or not;
+ * dropped again, it is not.
  * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 

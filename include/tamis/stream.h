@@ -11,7 +11,9 @@
 
 #include <tamis/alloc.h>
 #include <tamis/dedup.h>
+#include <tamis/extract.h>
 #include <tamis/key.h>
+#include <tamis/packing.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
@@ -19,6 +21,15 @@ extern "C" {
 #endif
 
 #define TAMIS_MAX_RECORD_DEFAULT ((uint64_t)1 << 30) /* 1 GiB */
+
+/* Where the keys of a batch come from. */
+typedef struct tamis_stream_origin {
+    uint32_t struct_size;
+    const char *input;        /* its name, good until the run ends ("standard input" for that) */
+    uint64_t first;           /* number of records[0] in it, from 1 */
+    const tamis_key *records; /* without terminator, as long as the batch */
+    const uint32_t *of;       /* key i is of records[of[i]]; NULL: of records[i] */
+} tamis_stream_origin;
 
 /*
  * What a run asks of its records: anything that answers batches of keys. Called from the thread of the run alone.
@@ -30,14 +41,13 @@ typedef struct tamis_stream_service {
      * and *err says why. It is called again for no key it has answered. */
     tamis_status (*ask)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
-    /* NULL, or: bytes that are written before record `i` of the batch last asked. They are the service's, until it is
-     * called again. */
+    /* NULL, or: bytes that are written before the record of key `i` of the batch last asked. They are the service's,
+     * until it is called again. Records without key have none. */
     tamis_key (*mark)(void *context, size_t i);
     /* NULL, or: whether the run is to end here, and well, though input is left. Called after each batch. */
     bool (*enough)(void *context);
-    /* NULL, or: where the batch that is asked next begins, to be named in errors: its first record is number `record`,
-     * from 1, of `input`, whose name is good until the run ends ("standard input" for that). Called before each. */
-    void (*place)(void *context, const char *input, uint64_t record);
+    /* NULL, or: told before each batch where its keys come from. */
+    void (*place)(void *context, const tamis_stream_origin *origin);
 } tamis_stream_service;
 
 /* clang-format off */
@@ -51,6 +61,8 @@ typedef struct tamis_stream_stats {
     uint64_t unique;      /* fresh: written to output, if given */
     uint64_t duplicates;  /* seen: written to duplicates, if given */
     uint64_t unknown;     /* passed on unasked because the filter was full: written to output too */
+    uint64_t missing;     /* well, and without key; not among the records above but in `records` */
+    uint64_t malformed;   /* and so these */
     uint64_t bytes_in;    /* of the answered records, terminators included */
     uint64_t bytes_out;   /* written to output and duplicates: taken by the system */
     uint64_t bytes_total; /* sizes of all inputs, 0 where one is not a regular file */
@@ -58,8 +70,22 @@ typedef struct tamis_stream_stats {
 } tamis_stream_stats;
 
 /* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, false}
+#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, false}
 /* clang-format on */
+
+/* What becomes of a record that is not asked. */
+typedef enum tamis_stream_policy {
+    TAMIS_STREAM_PASS = 0, /* it goes to output, as one that is not there */
+    TAMIS_STREAM_DROP = 1, /* nowhere */
+    TAMIS_STREAM_FAIL = 2  /* it ends the run when those before it are answered: TAMIS_E_RECORD */
+} tamis_stream_policy;
+
+/* How a record says its answer; then all go to output, in order, those without key too. */
+typedef enum tamis_stream_marking {
+    TAMIS_STREAM_UNMARKED = 0,
+    TAMIS_STREAM_COLUMN = 1, /* before it "1" (fresh), "0" (seen) or "-" (not asked) and a tab; before a header the name */
+    TAMIS_STREAM_MEMBER = 2  /* as its last member, "NAME":true, false or null; of records that are JSON objects */
+} tamis_stream_marking;
 
 typedef struct tamis_stream_options {
     uint32_t struct_size;
@@ -78,19 +104,40 @@ typedef struct tamis_stream_options {
     const tamis_allocator *allocator; /* NULL: the default */
     bool follow;                      /* the last input has no end: see tamis_stream_run */
     bool durable;                     /* what is written is to outlive a power loss: see there too */
+    tamis_extractor *extractor;       /* borrowed; NULL: the key is the record */
+    bool header; /* the first record of each input is none, as also where the extractor wants that */
+    tamis_stream_policy missing;   /* records without key */
+    tamis_stream_policy malformed; /* and those that are not what the extractor takes */
+    tamis_stream_marking marking;
+    const char *mark_name; /* NULL: "fresh" */
+    int packing; /* tamis_packing of output and duplicates; -1: what the name of each tells */
+    /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
+    void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
+    void *input_end_context;
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
-    {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false}
+    {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, NULL, NULL}
 /* clang-format on */
 
 /*
- * Reads the inputs in order, asks `service` of each record's key (the record without its terminator)
- * and writes each record, terminator included, to where its answer says, in input order.
+ * Reads the inputs in order, asks `service` of each record's key (the record without its terminator, or what the
+ * extractor takes from it) and writes each record, terminator included, to where its answer says, in input order.
  *
+ * - An input is unpacked where its first bytes are those of a packing, whatever its name. Bytes are counted as they
+ *   are unpacked. One that is damaged or cut short ends the run (TAMIS_E_DAMAGED) when the records before that are
+ *   answered; the sentence says how many those are. An output is packed where options.packing or its name say so;
+ *   when input would block, what is packed so far is flushed too.
  * - A record holds any bytes but its terminator; an empty one is a record; a CR before LF is part of it.
- *   No record spans two inputs: what stands behind the last terminator of one is its last record.
+ *   No record spans two inputs: what stands behind the last terminator of one is its last record. Records of CSV
+ *   (tamis_extractor_is_csv) hold terminators within quotes.
+ * - With a header, the first record of the first input that has one goes to both outputs; those of later inputs must
+ *   be the same but for a byte order mark and a CR at their ends (TAMIS_E_INVALID), and go nowhere. It is no record of
+ *   the service, nor of the counts.
+ * - A byte order mark at the beginning of an input is no part of the first record's key where that is CSV or JSON. A
+ *   record of JSON of nothing but blanks is well, and has no key.
  * - A last record without terminator equals the same one with it. It is written as it is, unless another
  *   one follows it in that output: then the terminator is put between.
  * - A batch ends when input would block, so a record leaves as soon as it arrived.
@@ -111,8 +158,8 @@ typedef struct tamis_stream_options {
  *   often ends too, have taken all and are still there; a second is given to them for it. False after all else.
  * - With follow, a regular file that is the last input is read on as it grows, until the run is stopped (stop_fd) or
  *   the service has enough. A file that takes its name (a log that is rotated) is read from its start when something is
- *   in it and the old one is at its end; so is the file itself when it was made shorter. A record that has not got its terminator waits for
- *   it, unless its file ends so. Inputs that are no regular file end as they do without follow.
+ *   in it and the old one is at its end; so is the file itself when it was made shorter. A record that has not got its
+ *   terminator waits for it, unless its file ends so. Inputs that are no regular file end as they do without follow.
  * - With durable, outputs that are regular files are on the disk before this returns TAMIS_OK, open descriptors too, and
  *   so is the folder of one that was written aside, which has to be readable for that: whoever then saves that these
  *   records were seen loses none. A file that cannot be synced is TAMIS_E_IO, and of those written aside none gets its

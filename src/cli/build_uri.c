@@ -25,21 +25,6 @@ static const char *find_parameter(const char *uri, const char *name, size_t *siz
     return NULL;
 }
 
-static void decode(char *to, size_t room, const char *from, size_t size) {
-    const char *end = from + size;
-    char digits[3] = "";
-    size_t used = 0;
-
-    for (; from < end && used + 1 < room; from++) {
-        bool coded = *from == '%' && end - from > 2;
-        if (coded)
-            memcpy(digits, from + 1, 2);
-        to[used++] = coded ? (char)strtoul(digits, NULL, 16) : *from;
-        from += coded ? 2 : 0;
-    }
-    to[used] = '\0';
-}
-
 static int take_parameter(const char *uri, const cli_option *row, cli_value *value, build_parameter *text,
                           tamis_error *err) {
     size_t size;
@@ -48,7 +33,9 @@ static int take_parameter(const char *uri, const cli_option *row, cli_value *val
 
     if (coded == NULL)
         return CLI_DONE;
-    decode(text->text, sizeof text->text, coded, size);
+    /* Longer than any that is valid: enough of it to be refused and shown. */
+    size = size < sizeof text->text ? size : sizeof text->text - 1;
+    text->text[cli_server_decode(text->text, coded, size)] = '\0';
     if (cli_option_read(row, row->name, text->text, &said, err) != CLI_DONE)
         return CLI_FAILED;
     if (value->given && (value->number != said.number || value->rate < said.rate || value->rate > said.rate))
@@ -84,7 +71,7 @@ static int keep_plan(cli_value *values, const char *uri, tamis_error *err) {
     int code;
 
     if (name == NULL)
-        return cli_fail(err, "--output: out of memory; free some, or raise the limit (ulimit -v)");
+        return cli_fail_nomem("--output", err);
     code = cli_server_open(&there, name, false, NULL, err);
     free(name);
     if (code != CLI_DONE)

@@ -21,42 +21,16 @@ typedef struct combining {
 
 /* ---- one command that changes the target ---- */
 
-typedef struct command {
-    const tamis_redis_bitmap *target;
-    const tamis_key *words;
-    size_t count;
-    int64_t integer; /* -1: the reply was none */
-} command;
-
-static uint32_t slot(void *context, size_t i) {
-    const command *one = context;
-    (void)i;
-    return tamis__bitmap_slot(one->target);
-}
-
-static bool put(void *context, size_t i, tamis__link *link) {
-    const command *one = context;
-    (void)i;
-    tamis__link_command(link, one->count);
-    for (size_t j = 0; j < one->count; j++)
-        tamis__link_word(link, one->words[j].data, one->words[j].size);
-    return true;
-}
-
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err) {
-    command *one = context;
-    (void)i;
-    (void)resent;
-    if (reply->type != TAMIS__REPLY_INTEGER && reply->type != TAMIS__REPLY_STATUS)
-        return tamis__bitmap_strange(one->target, err);
-    one->integer = reply->type == TAMIS__REPLY_INTEGER ? reply->integer : -1;
-    return TAMIS_OK;
-}
-
-static tamis_status run(command *one, tamis_error *err) {
-    const tamis__exchange exchange = {
-        .count = 1, .context = one, .ask = put, .take = take, .what = one->target->uri->named, .slot = slot};
-    return tamis__redis_run(one->target->redis, &exchange, NULL, err);
+static tamis_status run(const tamis_redis_bitmap *target, const tamis_key *words, size_t count,
+                        int64_t *integer, tamis_error *err) {
+    tamis__command one = {.redis = target->redis,
+                          .what = target->uri->named,
+                          .slot = tamis__bitmap_slot(target),
+                          .words = words,
+                          .count = count};
+    tamis_status status = tamis__redis_do(&one, err);
+    *integer = one.integer;
+    return status;
 }
 
 static tamis_key key_of(const tamis_redis_bitmap *bitmap) {
@@ -113,13 +87,13 @@ static tamis_status ask(const combining *all, uint64_t *size, tamis_error *err) 
     words[2] = key_of(all->target);
     for (size_t i = 0; i < all->count; i++)
         words[3 + i] = key_of(all->sources[i]);
-    command one = {all->target, words, count, -1};
-    tamis_status status = run(&one, err);
+    int64_t length;
+    tamis_status status = run(all->target, words, count, &length, err);
     tamis__free(allocator, words, room);
-    if (status == TAMIS_OK && one.integer < 0)
+    if (status == TAMIS_OK && length < 0)
         return tamis__bitmap_strange(all->target, err);
     if (status == TAMIS_OK)
-        *size = (uint64_t)one.integer;
+        *size = (uint64_t)length;
     return status;
 }
 
@@ -170,8 +144,8 @@ static tamis_status fetch(const combining *all, size_t source, uint8_t *result, 
 static tamis_status put_there(const combining *all, const uint8_t *result, size_t size, tamis_error *err) {
     const tamis_key words[] = {
         size > 0 ? (tamis_key){"SET", 3} : (tamis_key){"DEL", 3}, key_of(all->target), {result, size}};
-    command one = {all->target, words, size > 0 ? 3 : 2, -1};
-    return run(&one, err);
+    int64_t gone; /* of DEL */
+    return run(all->target, words, size > 0 ? 3 : 2, &gone, err);
 }
 
 static tamis_status fetch_all(const combining *all, size_t size, tamis_error *err) {

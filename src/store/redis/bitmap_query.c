@@ -8,10 +8,7 @@ uint32_t tamis__bitmap_slot(const tamis_redis_bitmap *bitmap) {
 }
 
 tamis_status tamis__bitmap_strange(const tamis_redis_bitmap *bitmap, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_IO, 0,
-                       "redis %s: %s: answered with what is no reply to the command; is it a Redis of "
-                       "version 6.2 or later?",
-                       bitmap->redis->to.shown, bitmap->uri->named);
+    return tamis__redis_no_reply(bitmap->redis, bitmap->uri->named, err);
 }
 
 typedef struct asking {

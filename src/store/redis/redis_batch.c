@@ -3,10 +3,11 @@
 /*
  * A batch:   elements | checks of the layout | expiry of every Redis key
  *
- * in one pipeline. The checks come behind: what they find to be there was there while the elements were asked. If a command had to be asked
- * again, the order is not sure, and the checks are asked once more by themselves. Where the Redis keys are in several
- * slots, there is no order between them: the checks wait until all elements are answered, and so does the expiry of the
- * Redis keys for that of what the checks look at, which is not to be there any longer than they are.
+ * in one pipeline. The checks come behind: what they find to be there was there while the elements were asked. If a
+ * command had to be asked again, the order is not sure, and the checks are asked once more by themselves. Where the
+ * Redis keys are in several slots, there is no order between them: the checks wait until all elements are answered, and
+ * so does the expiry of the Redis keys for that of what the checks look at, which is not to be there any longer than
+ * they are.
  */
 #include <string.h>
 
@@ -18,11 +19,7 @@
 enum { AT_ONCE = 64 << 10, REPEATS_MOST = 64 };
 
 tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
-    return tamis__fail(
-        err, TAMIS_E_IO, 0,
-        "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
-        "later?",
-        at->redis->to.shown, at->uri->named);
+    return tamis__redis_no_reply(at->redis, at->uri->named, err);
 }
 
 /* ---- what comes behind ---- */

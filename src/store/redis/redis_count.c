@@ -36,11 +36,11 @@ static bool put_range(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_range(void *context, size_t i, const tamis__reply *reply, bool again,
+static tamis_status take_range(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     counting *all = context;
     (void)i;
-    (void)again;
+    (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
         return tamis__redis_strange(all->at, err);
     all->ones += (uint64_t)reply->integer;

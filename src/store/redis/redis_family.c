@@ -202,21 +202,25 @@ static size_t pairs_at_once(const tamis_redis_family *family, size_t left) {
 static tamis_status ask(tamis_redis_family *family, const tamis_redis_pair *pairs, size_t count, bool adds,
                         tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    *done = 0;
-    while (*done < count && status == TAMIS_OK) {
-        size_t some = pairs_at_once(family, count - *done), members, answered = 0;
+    size_t in = 0;
+    if (done)
+        *done = 0;
+    while (in < count && status == TAMIS_OK) {
+        size_t some = pairs_at_once(family, count - in), members, answered = 0;
         tamis_error wrong = TAMIS_ERROR_INIT;
         status = make_room(family, some, err);
         if (status != TAMIS_OK)
             return status;
         const piece *asked = &family->piece;
-        const tamis_status gathered = gather(family, pairs + *done, &some, &members, &wrong);
+        const tamis_status gathered = gather(family, pairs + in, &some, &members, &wrong);
         if (some > 0)
             status =
                 tamis__redis_ask_members(family->filter, &(tamis__asked){asked->keys, asked->hashes, some},
                                          &(tamis__members){family->names, asked->names, members, asked->of},
-                                         adds, answers ? answers + *done : NULL, &answered, err);
-        *done += answered;
+                                         adds, answers ? answers + in : NULL, &answered, err);
+        in += answered;
+        if (done)
+            *done = in;
         if (status == TAMIS_OK && gathered != TAMIS_OK) {
             if (err)
                 *err = wrong;
@@ -229,22 +233,14 @@ static tamis_status ask(tamis_redis_family *family, const tamis_redis_pair *pair
 tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                          size_t count, tamis_answer *answers, size_t *done,
                                          tamis_error *err) {
-    size_t in;
-    tamis_status status = ask(family, pairs, count, true, answers, &in, err);
-    if (done)
-        *done = in;
-    return status;
+    return ask(family, pairs, count, true, answers, done, err);
 }
 
 /* One thread at a time has the handle, so a question may use its room. */
 tamis_status tamis_redis_family_contains_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                               size_t count, tamis_answer *answers, size_t *done,
                                               tamis_error *err) {
-    size_t answered;
-    tamis_status status = ask(family, pairs, count, false, answers, &answered, err);
-    if (done)
-        *done = answered;
-    return status;
+    return ask(family, pairs, count, false, answers, done, err);
 }
 
 tamis_status tamis_redis_family_info(const tamis_redis_family *family, const void *name, size_t name_size,

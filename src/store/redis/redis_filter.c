@@ -12,76 +12,22 @@
 
 /* ---- single commands ---- */
 
-typedef struct command {
-    tamis__redis_filter *at;
-    uint32_t slot;
-    const tamis_key *words;
-    size_t count;
-    int64_t integer;
-    char *to; /* NULL: the reply is no string */
-    size_t room, size;
-} command;
-
-static uint32_t slot_of_command(void *context, size_t i) {
-    const command *one = context;
-    (void)i;
-    return one->slot;
-}
-
 static uint32_t slot_of_words(const tamis__redis_filter *at, const tamis_key *words) {
     const bool is_script = words[0].size >= 4 && memcmp(words[0].data, "EVAL", 4) == 0;
     const tamis_key *key = &words[is_script ? 3 : 1]; /* EVAL script 1 key */
     return tamis__redis_slot(at->redis, key->data, key->size);
 }
 
-static bool put_command(void *context, size_t i, tamis__link *link) {
-    const command *one = context;
-    (void)i;
-    tamis__link_command(link, one->count);
-    for (size_t j = 0; j < one->count; j++)
-        tamis__link_word(link, one->words[j].data, one->words[j].size);
-    return true;
-}
-
-static tamis_status take_command(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                 tamis_error *err) {
-    command *one = context;
-    (void)i;
-    (void)resent;
-    switch (reply->type) {
-    case TAMIS__REPLY_INTEGER:
-        one->integer = reply->integer;
-        return TAMIS_OK;
-    case TAMIS__REPLY_STRING:
-        if (!one->to || reply->size > one->room)
-            return tamis__redis_strange(one->at, err);
-        memcpy(one->to, reply->text, reply->size);
-        one->size = reply->size;
-        return TAMIS_OK;
-    case TAMIS__REPLY_STATUS:
-    case TAMIS__REPLY_NIL:
-        return TAMIS_OK;
-    case TAMIS__REPLY_ARRAY:
-    case TAMIS__REPLY_ERROR:
-        break;
-    }
-    return tamis__redis_strange(one->at, err);
-}
-
-static tamis_status run_command(command *one, tamis_error *err) {
-    const tamis__exchange exchange = {.count = 1,
-                                      .context = one,
-                                      .ask = put_command,
-                                      .take = take_command,
-                                      .what = one->at->uri->named,
-                                      .slot = slot_of_command};
-    return tamis__redis_run(one->at->redis, &exchange, NULL, err);
+static tamis__command command_of(const tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
+                                 size_t count) {
+    return (tamis__command){
+        .redis = at->redis, .what = at->uri->named, .slot = slot, .words = words, .count = count};
 }
 
 tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err) {
-    command one = {at, slot, words, count, -1, NULL, 0, 0};
-    tamis_status status = run_command(&one, err);
+    tamis__command one = command_of(at, slot, words, count);
+    tamis_status status = tamis__redis_do(&one, err);
     if (integer)
         *integer = one.integer;
     return status;
@@ -94,8 +40,10 @@ tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *word
 
 tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
                               size_t room, size_t *size, tamis_error *err) {
-    command one = {at, slot_of_words(at, words), words, count, -1, to, room, 0};
-    tamis_status status = run_command(&one, err);
+    tamis__command one = command_of(at, slot_of_words(at, words), words, count);
+    one.to = to;
+    one.room = room;
+    tamis_status status = tamis__redis_do(&one, err);
     *size = one.size;
     return status;
 }

@@ -206,6 +206,24 @@ typedef struct tamis__exchange {
 tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
                               tamis_error *err);
 
+/* One command, which may be carried out twice. */
+typedef struct tamis__command {
+    tamis_redis *redis;
+    const char *what; /* as of an exchange */
+    uint32_t slot;
+    const tamis_key *words;
+    size_t count;
+    char *to; /* where bytes of a reply go; NULL: it has none */
+    size_t room;
+    int64_t integer; /* the reply, or -1: it was none */
+    size_t size;     /* of what is in `to` */
+} tamis__command;
+
+tamis_status tamis__redis_do(tamis__command *one, tamis_error *err);
+
+/* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
+tamis_status tamis__redis_no_reply(const tamis_redis *redis, const char *what, tamis_error *err);
+
 /* ---- error replies ---- */
 
 /* Its first word, or words. */

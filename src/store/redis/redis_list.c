@@ -238,10 +238,10 @@ static tamis_status take_config(listing *list, found *one, const tamis__reply *r
     return TAMIS_OK;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *err) {
+static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err) {
     listing *list = context;
     found *one = &list->all[i / 2];
-    (void)again;
+    (void)resent;
     if (i % 2 == 1 && reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(&list->at, err);
     if (i % 2 == 1) {

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/redis/redis_lane.h"
 #include "store/trouble.h"
 
 enum { AT_ONCE = 1000, CURSOR = 24 };
@@ -66,10 +67,6 @@ static void ask_page(const scanning *all, tamis__link *link) {
 /* HAD: a page, or a failure that stays one. */
 typedef enum outcome { HAD, LOST, AWAY } outcome;
 
-static bool is_lost(tamis_status status) {
-    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
-}
-
 /* Each page takes a place of its own, so that other threads have their turns between. */
 static tamis_status scan_page(scanning *all, uint64_t deadline, outcome *had, tamis_error *err) {
     tamis_redis *redis = all->redis;
@@ -80,14 +77,14 @@ static tamis_status scan_page(scanning *all, uint64_t deadline, outcome *had, ta
         return tamis__redis_no_place(redis, all->node, err);
     tamis_status status = tamis__redis_lease(redis, all->node, deadline, &link, err);
     if (status != TAMIS_OK) {
-        *had = is_lost(status) ? AWAY : HAD;
+        *had = tamis__is_lost(status) ? AWAY : HAD;
         tamis__redis_leave(redis, all->node);
         return status;
     }
     ask_page(all, link);
     status = tamis__link_ask(link, tamis__now_ns() + redis->read_ns, &reply, err);
     if (status != TAMIS_OK) {
-        *had = is_lost(status) ? LOST : HAD;
+        *had = tamis__is_lost(status) ? LOST : HAD;
     } else if (reply->type == TAMIS__REPLY_ERROR && tamis__redis_is_passing(reply)) {
         *had = AWAY;
         status = tamis__redis_refused(&all->node->to, "SCAN", reply, err);

@@ -36,11 +36,16 @@ tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentine
                            sentinel->to.shown);
     tamis_status status =
         tamis__redis_node(redis, items[0].text, items[0].size, (uint16_t)port, &master, err);
-    tamis__map *map = status == TAMIS_OK ? tamis__map_create(redis) : NULL;
-    if (status == TAMIS_OK && !map)
-        status = tamis__fail_nomem(err, "redis", sizeof *map);
     if (status != TAMIS_OK)
         return status;
+    tamis__map *map = tamis__map_hold(redis);
+    const bool is_same = map && map->of[0] == master;
+    tamis__map_drop(redis, map);
+    if (is_same)
+        return TAMIS_OK;
+    map = tamis__map_create(redis);
+    if (!map)
+        return tamis__fail_nomem(err, "redis", sizeof *map);
     map->of[0] = master;
     tamis__map_replace(redis, map);
     return TAMIS_OK;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_FIND_H
+#define TAMIS_STREAM_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <tamis/extract.h>
+#include <tamis/key.h>
+
+#include "stream/arena.h"
+
+/*
+ * Parts of one record, by syntax: json.c, csv.c, regex.c. Each finds all that are asked of it in one pass:
+ *
+ *     tamis_extractor --record--> tamis__json_find --values--> trimmed, folded, joined: extract.c
+ *
+ * A value is a view into the record, or into the arena where it had to be decoded; `data` NULL: there is none.
+ */
+
+/* What is wrong with a record, as in tamis_extraction. */
+typedef struct tamis__fault {
+    const char *why;
+    size_t at;
+} tamis__fault;
+
+/* TAMIS_OK: values are set. TAMIS_E_DAMAGED: the record is malformed, and *fault says how; *err is not touched.
+ * TAMIS_E_NOMEM, and of regex TAMIS_E_INVALID. */
+
+/* ---- JSON ---- */
+
+typedef struct tamis__json tamis__json;
+
+/* Pointers without "json:"; `wrong` (never NULL) is what is wrong with which of them on TAMIS_E_INVALID. They are
+ * borrowed. */
+tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,
+                                const tamis_allocator *memory, size_t *which, tamis__fault *wrong);
+void tamis__json_free(tamis__json *json);
+tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *values, tamis__arena *arena,
+                              tamis__fault *fault);
+
+/* ---- CSV ---- */
+
+/* The columns `columns[i]`, from 1, rising or not. */
+tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
+                             tamis_key *values, tamis__arena *arena, tamis__fault *fault);
+
+/* Calls take for each column in order, until it is false. */
+tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
+                             bool (*take)(void *context, size_t column, tamis_key value), void *context,
+                             tamis__arena *arena, tamis__fault *fault);
+
+/* ---- regular expressions ---- */
+
+typedef struct tamis__regex tamis__regex;
+
+/* On TAMIS_E_INVALID `text` has PCRE2's words and *at the byte of the pattern. */
+enum { TAMIS__REGEX_WHY = 160 };
+tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
+                                 char text[TAMIS__REGEX_WHY], size_t *at);
+void tamis__regex_free(tamis__regex *regex);
+/* How many values it has: its groups, or 1. */
+size_t tamis__regex_values(const tamis__regex *regex);
+/* *matched false: no value. A group without a share in the match is one whose data is NULL. On TAMIS_E_INVALID text has
+ * PCRE2's words. */
+tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
+                               char text[TAMIS__REGEX_WHY]);
+
+/* ---- letters without case ---- */
+
+/* The value folded, into the arena where that changes it. */
+tamis_status tamis__fold_case(tamis_key *value, tamis__arena *arena);
+
+#endif
