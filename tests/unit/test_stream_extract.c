@@ -658,16 +658,17 @@ static void refused_memory_leaves_nothing(void **state) {
         {"line", KEY(""), KEY("A"), KEY("a")},
         {"csv:x csv:2 regex:(B)(C)?", KEY("y,\"x\""), KEY("A,\"\"\"B\""),
          KEY("\2\0\0\0\0\0\0\0\"b\2\0\0\0\0\0\0\0\"b\1\0\0\0\0\0\0\0b\xff\xff\xff\xff\xff\xff\xff\xff")},
-        {"json:/a json:/b field:1 regex:(*UTF)A", KEY(""), KEY("{\"a\":\"\\u0041\",\"b\":1}"),
-         KEY("\1\0\0\0\0\0\0\0a\1\0\0\0\0\0\0\0001\26\0\0\0\0\0\0\0{\"a\":\"\\u0041\",\"b\":1}")},
+        {"json:/a json:/b field:1 regex:(*UTF)b", KEY(""), KEY("{\"a\":\"\\u0041\",\"b\":1}"),
+         KEY("\1\0\0\0\0\0\0\0a\1\0\0\0\0\0\0\0001\24\0\0\0\0\0\0\0{\"a\":\"\\u0041\",\"b\":1}"
+             "\1\0\0\0\0\0\0\0b")},
     };
-    assert_int_equal(memory.live_blocks, 0); /* of the tests before */
     for (size_t i = 0; i < COUNT(rows); i++)
         for (uint64_t n = 1;; n++) {
             memset(&memory, 0, sizeof memory);
             memory.fail_at = n;
             tamis_status status = live(rows[i].parts, rows[i].header, rows[i].record, rows[i].want);
-            assert_int_equal(memory.live_blocks, 0);
+            if (memory.live_blocks > 0)
+                fail_msg("%s: request %d of memory leaves something", rows[i].parts, (int)n);
             if (memory.refused == 0) {
                 assert_int_equal(status, TAMIS_OK);
                 break;
@@ -679,27 +680,29 @@ static void refused_memory_leaves_nothing(void **state) {
         }
 }
 
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, nothing_is_left)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_is_the_record),
-        cmocka_unit_test(fields_lie_between_delimiters),
-        cmocka_unit_test(bytes_are_counted_from_one),
-        cmocka_unit_test(expressions_give_match_or_groups),
-        cmocka_unit_test(structured_parts_are_decoded),
-        cmocka_unit_test(several_parts_are_joined),
-        cmocka_unit_test(parts_do_not_collide),
-        cmocka_unit_test(a_batch_of_any_size_stays),
-        cmocka_unit_test(blanks_are_trimmed),
-        cmocka_unit_test(letters_are_folded),
-        cmocka_unit_test(ascii_is_folded_by_the_word),
-        cmocka_unit_test(folding_has_bounds),
-        cmocka_unit_test(names_come_from_the_header),
-        cmocka_unit_test(a_long_header_is_not_listed_whole),
-        cmocka_unit_test(texts_that_are_no_parts_are_refused),
-        cmocka_unit_test(delimiters_are_bytes),
-        cmocka_unit_test(no_expression_runs_for_ever),
-        cmocka_unit_test(long_records_are_matched),
-        cmocka_unit_test(refused_memory_leaves_nothing),
+        TEST(a_line_is_the_record),
+        TEST(fields_lie_between_delimiters),
+        TEST(bytes_are_counted_from_one),
+        TEST(expressions_give_match_or_groups),
+        TEST(structured_parts_are_decoded),
+        TEST(several_parts_are_joined),
+        TEST(parts_do_not_collide),
+        TEST(a_batch_of_any_size_stays),
+        TEST(blanks_are_trimmed),
+        TEST(letters_are_folded),
+        TEST(ascii_is_folded_by_the_word),
+        TEST(folding_has_bounds),
+        TEST(names_come_from_the_header),
+        TEST(a_long_header_is_not_listed_whole),
+        TEST(texts_that_are_no_parts_are_refused),
+        TEST(delimiters_are_bytes),
+        TEST(no_expression_runs_for_ever),
+        TEST(long_records_are_matched),
+        TEST(refused_memory_leaves_nothing),
     };
-    return cmocka_run_group_tests(tests, set_up, nothing_is_left);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
