@@ -154,21 +154,10 @@ static tamis_status make_key(tamis_extractor *x, tamis_key *key) {
     return TAMIS_OK;
 }
 
-/* Of JSON, which has no other blanks. */
-static bool is_empty_text(tamis_key record) {
-    const unsigned char *bytes = record.data;
-    size_t i = 0;
-    while (i < record.size && (bytes[i] == ' ' || bytes[i] == '\t' || bytes[i] == '\n' || bytes[i] == '\r'))
-        i++;
-    return i == record.size;
-}
-
 static tamis_status take_record(tamis_extractor *x, tamis_key record, size_t number, tamis_extraction *found,
                                 tamis_error *err) {
     tamis__fault fault = {NULL, 0};
     *found = (tamis_extraction){none, TAMIS_KEY_MISSING, NULL, 0};
-    if (x->json && is_empty_text(record))
-        return TAMIS_OK;
     tamis_status status = find_together(x, record, &fault);
     if (status == TAMIS_E_DAMAGED) {
         *found = (tamis_extraction){none, TAMIS_KEY_MALFORMED, fault.why, fault.at};

@@ -37,6 +37,7 @@ typedef struct tamis__json tamis__json;
 tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,
                                 const tamis_allocator *memory, size_t *which, tamis__fault *wrong);
 void tamis__json_free(tamis__json *json);
+/* A record of nothing but blanks is well, and without values. */
 tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *values, tamis__arena *arena,
                               tamis__fault *fault);
 

@@ -297,6 +297,40 @@ static void parts_do_not_collide(void **state) {
     }
 }
 
+/* Values of the record before do not stand in for those that are missing. */
+static void records_know_nothing_of_each_other(void **state) {
+    (void)state;
+    static const char *const parts[] = {"regex:(a)", "regex:(a)(a)", "regex:a line",
+                                        "field:2",   "csv:2",        "json:/a"};
+    static const char *const having[] = {"a", "aa", "a", "x\ta", "x,a", "{\"a\":1}"};
+    static const char *const lacking[] = {"b", "ab", "b", "x", "x", "{\"b\":1}"};
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        const tamis_key good = {having[i], strlen(having[i])}, bad = {lacking[i], strlen(lacking[i])};
+        const tamis_key records[] = {good, bad, good, bad};
+        tamis_extraction found[4];
+        tamis_extractor *x = make(parts[i]);
+        assert_int_equal(tamis_extractor_take(x, records, 4, found, &err), TAMIS_OK);
+        for (size_t j = 0; j < 4; j++)
+            assert_int_equal(found[j].outcome, j % 2 ? TAMIS_KEY_MISSING : TAMIS_KEY_FOUND);
+        tamis_extractor_free(x);
+    }
+}
+
+/* One huge key does not hold its memory for the rest of a run. */
+static void huge_blocks_are_given_back(void **state) {
+    (void)state;
+    tamis__arena arena = {.memory = fault_memory_allocator(&memory)};
+    assert_null(tamis__arena_take(&arena, SIZE_MAX));
+    assert_null(tamis__arena_take(&arena, PTRDIFF_MAX));
+    assert_non_null(tamis__arena_take(&arena, 0));
+    const size_t first = memory.live_bytes;
+    assert_non_null(tamis__arena_take(&arena, (size_t)20 << 20));
+    assert_non_null(tamis__arena_take(&arena, (size_t)20 << 20));
+    tamis__arena_reset(&arena);
+    assert_int_equal(memory.live_bytes, first);
+    tamis__arena_release(&arena);
+}
+
 /* Keys of a batch stay until the next one, however much memory they take. */
 static void a_batch_of_any_size_stays(void **state) {
     (void)state;
@@ -691,6 +725,8 @@ int main(void) {
         TEST(structured_parts_are_decoded),
         TEST(several_parts_are_joined),
         TEST(parts_do_not_collide),
+        TEST(records_know_nothing_of_each_other),
+        TEST(huge_blocks_are_given_back),
         TEST(a_batch_of_any_size_stays),
         TEST(blanks_are_trimmed),
         TEST(letters_are_folded),
