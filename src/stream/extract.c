@@ -193,6 +193,10 @@ bool tamis_extractor_is_json(const tamis_extractor *extractor) {
     return extractor->pointer_count == extractor->part_count;
 }
 
+unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
+    return extractor->csv_delimiter;
+}
+
 /* ---- the header ---- */
 
 static bool is_same(tamis_key one, tamis_key other) {
