@@ -16,7 +16,7 @@ enum { BUFFER = 64 << 10 };
 struct tamis__pack {
     const tamis__pack_codec *codec;
     tamis__lent memory;
-    tamis__emitter out;
+    tamis__pack_out out;
     size_t whole; /* bytes of the block */
     void *state;
     unsigned char *buffer;
@@ -62,7 +62,7 @@ static size_t in_lines(size_t size) {
 }
 
 tamis_status tamis__pack_create(tamis__pack **pack, const tamis__pack_want *given,
-                                const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err) {
+                                const tamis_allocator *memory, const tamis__pack_out *out, tamis_error *err) {
     tamis__pack_want want = *given;
     tamis_status status = tamis__pack_check(&want, err);
     if (status != TAMIS_OK)

@@ -8,7 +8,6 @@
 #include <tamis/packing.h>
 
 #include "base/memory.h"
-#include "format/format.h"
 
 /* Bytes in, in order; one packed file out. The same bytes give the same file (of one version of the library that packs),
  * as long as they are flushed at the same places: no time and no name is in it. */
@@ -18,6 +17,12 @@ typedef struct tamis__pack_want {
     int level;             /* 0: the one that the packing's own command takes */
     bool bits;             /* what comes is a filter, whose bits repeat by chance alone */
 } tamis__pack_want;
+
+/* Where packed bytes go. */
+typedef struct tamis__pack_out {
+    tamis_status (*emit)(void *context, const void *bytes, size_t size, tamis_error *err);
+    void *context;
+} tamis__pack_out;
 
 typedef struct tamis__pack tamis__pack;
 
@@ -29,7 +34,7 @@ tamis_status tamis__pack_check(const tamis__pack_want *want, tamis_error *err);
  * lz4 comes from the C library. Writes nothing yet. `out` is copied, what it leads to is borrowed. The errors of check,
  * and TAMIS_E_NOMEM. */
 tamis_status tamis__pack_create(tamis__pack **pack, const tamis__pack_want *want,
-                                const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err);
+                                const tamis_allocator *memory, const tamis__pack_out *out, tamis_error *err);
 void tamis__pack_free(tamis__pack *pack); /* NULL is fine; writes nothing */
 
 /* These give packed bytes to `out`, whose errors they return, and TAMIS_E_NOMEM; after a failure free is all there is. */

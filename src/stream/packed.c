@@ -165,7 +165,8 @@ static tamis_status emit_packed(void *pack, const void *bytes, size_t size, tami
 static tamis_status write_packed(const void *how, const tamis_filter *filter, const tamis__format *format,
                                  const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err) {
     tamis__pack *pack;
-    tamis_status status = tamis__pack_create(&pack, how, memory, out, err);
+    tamis_status status =
+        tamis__pack_create(&pack, how, memory, &(tamis__pack_out){out->emit, out->context}, err);
     if (status != TAMIS_OK)
         return status;
     status = format->encode(filter, &(tamis__emitter){emit_packed, pack}, err);

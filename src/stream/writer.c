@@ -63,7 +63,7 @@ static tamis_status open_buffers(tamis__writer *writer, size_t capacity, tamis_e
     if (writer->packing.packing == TAMIS_PACKING_NONE)
         return TAMIS_OK;
     return tamis__pack_create(&writer->pack, &writer->packing, &writer->memory,
-                              &(tamis__emitter){write_packed, writer}, err);
+                              &(tamis__pack_out){write_packed, writer}, err);
 }
 
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
