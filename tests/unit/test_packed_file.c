@@ -23,6 +23,7 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stored.h"
+#include "support/unpacked.h"
 
 enum { KEYS = 100, WORKING = 256 << 10 /* more than one reading takes, whatever the file */ };
 
@@ -191,14 +192,31 @@ static void plain_files_are_mapped(void **state) {
     assert_int_equal(tamis_filter_add(opened, &more, sizeof more, NULL, &err), TAMIS_E_UNSUPPORTED);
     assert_int_equal(tamis_filter_reload(opened, NULL, &err), TAMIS_OK);
     tamis_filter_free(opened);
-    assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, (tamis_packing)2, &err),
+    assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, TAMIS_PACKINGS, &err),
                      TAMIS_E_INVALID);
-    say("packing: there is none of number 2");
+    say("packing: there is none of number 6");
     tamis_filter_free(filter);
     assert_string_equal(tamis_packing_name(TAMIS_PACKING_GZIP), "gzip");
     assert_string_equal(tamis_packing_name(TAMIS_PACKING_NONE), "none");
-    assert_null(tamis_packing_name((tamis_packing)2));
+    assert_null(tamis_packing_name(TAMIS_PACKINGS));
     assert_null(tamis_packing_name((tamis_packing)-1));
+}
+
+static void every_packing_holds_the_same_bytes(void **state) {
+    (void)state;
+    tamis_filter *filter = dcso_filter();
+    test_bytes plain = {0};
+    assert_int_equal(tamis_filter_save_as(filter, scratch("plain"), TAMIS_FORMAT_DCSO, &err), TAMIS_OK);
+    file_read(scratch("plain"), &plain);
+    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
+        test_bytes got = {0};
+        assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_DCSO, packing, &err), TAMIS_OK);
+        assert_true(unpacked_file(packing, scratch("f"), &got));
+        assert_true(bytes_check(tamis_packing_name(packing), &got, &plain));
+        bytes_clear(&got);
+    }
+    bytes_clear(&plain);
+    tamis_filter_free(filter);
 }
 
 static void the_same_filter_gives_the_same_bytes(void **state) {
@@ -496,6 +514,7 @@ int main(void) {
         CASE(every_kind_and_format_comes_back),
         CASE(golden_file_is_read),
         CASE(plain_files_are_mapped),
+        CASE(every_packing_holds_the_same_bytes),
         CASE(the_same_filter_gives_the_same_bytes),
         CASE(a_save_ends_on_request),
         CASE(secrets_are_passed_on),
