@@ -170,7 +170,7 @@ static int make_keys(room *r, size_t wanted, size_t *count, tamis_error *err) {
     for (size_t i = 0; i < wanted; i++)
         r->keys[i] = (tamis_key){r->made[i], audit_shape_make(&r->shape, r->made[i])};
     if (r->shape.form.type == CLI_KEY_UTF16) {
-        cli_key_place first = {NULL, "random key", 1}; /* never to be seen: they are UTF-8 */
+        cli_key_place first = {NULL, "random key", 1, NULL}; /* never to be seen: they are UTF-8 */
         const tamis_key *keys;
         if (cli_key_make(r->maker, r->keys, wanted, first, &keys, count, err) != CLI_DONE)
             return CLI_FAILED;

@@ -124,7 +124,7 @@ static int answer(hash_run *run, const tamis_key *given, size_t count, cli_key_p
 }
 
 static int answer_lines(hash_run *run, tamis_error *err) {
-    cli_key_place place = {NULL, "line", 1};
+    cli_key_place place = {NULL, "line", 1, NULL};
     tamis_key keys[BATCH];
     size_t count;
     int code;
@@ -150,8 +150,8 @@ static int answer_operands(hash_run *run, const cli_args *args, tamis_error *err
         if (strcmp(operand, "-") == 0)
             code = answer_lines(run, err);
         else
-            code = answer(run, &(tamis_key){operand, strlen(operand)}, 1, (cli_key_place){NULL, "key", i + 1},
-                          err);
+            code = answer(run, &(tamis_key){operand, strlen(operand)}, 1,
+                          (cli_key_place){NULL, "key", i + 1, NULL}, err);
     }
     written = write_rows(run, err);
     return written == CLI_DONE ? code : written;
