@@ -103,8 +103,7 @@ static const char *const description[] = {
     "for one answer, connections=64 at most to a server; with TLS cacert=FILE, cert=FILE and key=FILE, "
     "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and zk_user=, "
     "zk_password= for ZooKeeper.",
-    "drop removes filters, as many as are named, with all their keys. expire has all keys of a filter expire "
-    "together after TIME "
+    "drop removes filters, as many as are named, with all their keys. expire has all keys of a filter expire together after TIME "
     "(500ms, 2s, 10m, 6h, 1d, and seconds where it has no unit), or keeps them (never).",
     "alias makes the name of URI stand for the filter TARGET, a name on the same server, for programs too "
     "that have it open; unalias takes that back. Only layout tamis has aliases.",
