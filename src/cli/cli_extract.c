@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli_extract.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli_rows.h"
@@ -66,7 +67,13 @@ int cli_extract_configure(cli_extract *extract, const cli_value *values, int ter
     options->delimiter = extract->delimiter;
     if (!extract->has_parts && !options->trim && !options->ignore_case)
         return CLI_DONE;
-    return tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
+        return CLI_DONE;
+    if (begins(err->text, "key '")) { /* which is called so here */
+        tamis_error told = *err;
+        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, told.text);
+    }
+    return CLI_FAILED;
 }
 
 void cli_extract_release(cli_extract *extract) {

@@ -128,7 +128,7 @@ static int check_secret(const cli_family *family, const cli_family_want *want, t
 /* What takes columns for the name, where keys are taken from CSV. */
 static int open_columns(cli_family *family, const cli_extract *extract, tamis_error *err) {
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
-    char texts[PARTS_MAX][20];
+    char texts[PARTS_MAX][28];
     const char *columns[PARTS_MAX];
 
     if (extract->extractor == NULL || !tamis_extractor_is_csv(extract->extractor))

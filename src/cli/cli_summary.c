@@ -101,9 +101,9 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
     if (stats->malformed > 0)
         print_share(out, "malformed", stats->malformed, stats->records);
     print_speed(out, summary);
-    print_each(out, summary, stream);
     if (summary->plan != NULL)
         print_filter(out, summary);
+    print_each(out, summary, stream);
     if (summary->interrupted || summary->failed)
         fprintf(out, "%-22s %15s  what is above was answered until then\n",
                 summary->failed ? "failed" : "interrupted", "yes");

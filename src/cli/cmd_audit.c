@@ -177,14 +177,14 @@ static void tell_missing(const report *of) {
 
     if (run->missing == 0)
         return;
-    snprintf(
-        sentence, sizeof sentence,
-        "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
-        " ('%s') the first; if they were added, and as this --type or --hex, it is a false negative, which "
-        "must never be",
-        of->path, cli_text_count(count, sizeof count, run->missing),
-        strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
-        run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
+    snprintf(sentence, sizeof sentence,
+             "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
+             " ('%s') the first; if they were added, and by this --key, --type and --hex, it is a false "
+             "negative, which "
+             "must never be",
+             of->path, cli_text_count(count, sizeof count, run->missing),
+             strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
+             run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
     cli_report(sentence);
 }
 
