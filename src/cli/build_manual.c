@@ -43,6 +43,7 @@ const cli_entry build_json[] = {
     {"records", "Records read."},
     {"unique", "Of these, the ones that were added."},
     {"duplicates", "Of these, the ones that were in the filter already, or taken for that."},
+    CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the records, terminators included."},
     {"bytes_out", "Always 0: no records are written."},
     {"seconds", "Duration of the run, counting included, in seconds."},
@@ -57,6 +58,7 @@ const cli_entry build_json[] = {
     {"fpr", "Chance, 0 to 1, that was promised for a wrong answer."},
     {"fpr_live", "The same chance with what is in the filter; 0 = it is empty."},
     {"saturated", "true: a record found no room in the filter."},
+    CLI_JSON_FILES("unique", "duplicates"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was read until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
@@ -70,6 +72,8 @@ const char *const build_notes[] = {
     "the right size, and the kinds that cannot grow need --expect.",
     "With --type or --hex the keys are what the records stand for, and a record that is none ends the run: "
     "nothing is saved. Records with equal keys are one, as 7 and 007 of int64 are.",
+    CLI_NOTES_EXTRACT,
+    CLI_NOTE_PACKED,
     CLI_NOTE_DCSO,
     "Without a secret the hash is known to everybody: a hostile sender can find records that the filter "
     "takes for its own. --secret-file is the answer to that; check needs the same secret then.",

@@ -50,11 +50,13 @@ const cli_entry check_json[] = {
     {"records", "Records read and answered."},
     {"absent", "Of these, the ones that are in no filter."},
     {"present", "Of these, the ones that are in one, or taken for that."},
+    CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the answered records, terminators included."},
     {"bytes_out", "Bytes written to standard output."},
     {"seconds", "Duration of the run, in seconds."},
     {"records_per_second", "Records divided by seconds."},
     {"bytes_per_second", "Bytes read divided by seconds."},
+    CLI_JSON_FILES("absent", "present"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
@@ -65,10 +67,12 @@ const char *const check_notes[] = {
     "so, "
     "and the old one stays in use; a compressed one is not looked at again. One whose file is cut short or "
     "overwritten in place ends the run with an error.",
-    "With --type or --hex the keys of the records, or of --key, are asked for, and the records printed as "
+    "With --type or --hex the keys of the records, or of --ask, are asked for, and the records printed as "
     "they "
     "came. One that is no key ends the run, after those before it are answered; leave such out with grep, as "
     "by grep -E '^[+-]?[0-9]+$' for numbers.",
+    CLI_NOTES_EXTRACT,
+    CLI_NOTE_PACKED,
     CLI_NOTE_DCSO,
     CLI_NOTE_FAMILY,
     "The names before a record are those of the command line, with ? for a comma, a tab, a newline or "

@@ -27,14 +27,16 @@ void cli_help_all(FILE *out) {
 }
 
 static void print_option(FILE *out, const cli_option *option) {
-    char head[64], help[700];
+    char head[64], value[40] = "", help[700];
     int column;
 
+    if (option->value != NULL)
+        snprintf(value, sizeof value, option->optional ? "[=%s]" : " %s", option->value);
+
     if (option->letter != 0)
-        snprintf(head, sizeof head, "  -%c, --%s %s", option->letter, option->name,
-                 option->value ? option->value : "");
+        snprintf(head, sizeof head, "  -%c, --%s%s", option->letter, option->name, value);
     else
-        snprintf(head, sizeof head, "      --%s %s", option->name, option->value ? option->value : "");
+        snprintf(head, sizeof head, "      --%s%s", option->name, value);
     if (option->fallback != NULL)
         snprintf(help, sizeof help, "%s (default: %s)", option->help, option->fallback);
     else

@@ -65,6 +65,7 @@ const cli_entry dedup_json[] = {
     {"unique", "Of these, the ones seen for the first time."},
     {"duplicates", "Of these, the ones taken for a repetition."},
     {"unknown", "Of these, the ones passed on without being asked, the filter being full; 0 = none."},
+    CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the answered records, terminators included."},
     {"bytes_out", "Bytes written to --output and --duplicates; 0 = none, as with --count."},
     {"seconds", "Duration of the run, in seconds."},
@@ -81,6 +82,7 @@ const cli_entry dedup_json[] = {
     {"false_drops", "New records estimated to have been taken for duplicates: an expected value, with a "
                     "fraction."},
     {"saturated", "true: a new record found no room in the filter, or it had more than it was made for."},
+    CLI_JSON_FILES("unique", "duplicates"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
@@ -102,6 +104,8 @@ const char *const dedup_notes[] = {
     "With --type or --hex a record is seen when its key was, whatever its text: 7, +7 and 007 are one int64, "
     "and the first of them is printed, as it came. A record that is no key (a blank before the digits, a "
     "carriage return behind them) ends the run, after those before it are written to standard output.",
+    CLI_NOTES_EXTRACT,
+    CLI_NOTE_PACKED,
     CLI_NOTE_DCSO,
     "Without a secret the hash is known to everybody: a hostile sender can aim records at the filter, to "
     "make "

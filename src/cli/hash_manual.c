@@ -50,6 +50,13 @@ const char *const hash_exits[] = {
     "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 
+/* What is not taken here is said first. */
+const char *const hash_notes[] = {"With --key a KEY is a record, and what is hashed is its key: a KEY "
+                                  "without one, or that is malformed, is an error, "
+                                  "and so is csv:NAME, since there is no header. A record of CSV with a "
+                                  "newline in it has to be an operand.",
+                                  CLI_NOTES_EXTRACT, NULL};
+
 const cli_example hash_examples[] = {
     {"tamis hash --scheme guava64 --bits 21895 --probes 5 76930242",
      "Where a Redis bitmap made for 3000 keys at 3% keeps this id, by Guava's hash and a size that was not "
