@@ -245,7 +245,9 @@ TAMIS_API tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const 
 
 typedef struct tamis_redis_push_options {
     uint32_t struct_size;
-    void (*progress)(void *context, uint64_t done, uint64_t total); /* NULL, or told of bytes that arrived */
+    /* NULL, or told of bytes that arrived; within the push, which holds one of the server's connections: with
+     * connections=1 it may not call this server */
+    void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 } tamis_redis_push_options;
 

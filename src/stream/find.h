@@ -66,6 +66,11 @@ size_t tamis__regex_values(const tamis__regex *regex);
 tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
                                char text[TAMIS__REGEX_WHY]);
 
+/* ---- the whole ---- */
+
+/* Of records of CSV; of others what it would be. */
+unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor);
+
 /* ---- letters without case ---- */
 
 /* The value folded, into the arena where that changes it. */

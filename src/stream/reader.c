@@ -75,10 +75,12 @@ static size_t inputs_of(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
 }
 
-static void begin_input(tamis__reader *reader) {
+static void begin_file(tamis__reader *reader) {
     reader->undecided = true;
     reader->file_offset = 0;
     reader->file_records = 0;
+    reader->file_lines = 0;
+    reader->csv_place = 0;
 }
 
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
@@ -94,23 +96,38 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->device = about.st_dev;
     reader->inode = about.st_ino;
     reader->name = tamis__input_name(path);
-    begin_input(reader);
+    begin_file(reader);
     return TAMIS_OK;
+}
+
+/* An empty batch where the reader stands. */
+static tamis__batch batch_here(const tamis__reader *reader) {
+    const unsigned char *start = reader->buffer + reader->start;
+    return (tamis__batch){.keys = reader->keys,
+                          .input = reader->name,
+                          .first = reader->file_records + 1,
+                          .line = (reader->setup.csv ? reader->file_lines : reader->file_records) + 1,
+                          .offset = reader->file_offset,
+                          .begin = start,
+                          .end = start};
 }
 
 /* Whole records out of the buffer; batch->count is 0 if there is none. */
 static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis_error *err) {
     const unsigned char *buffer = reader->buffer;
+    const tamis__reader_setup *setup = &reader->setup;
     tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
-                              reader->setup.max_record, reader->setup.terminator};
-    batch->keys = reader->keys;
-    batch->count = tamis__split(&stretch, reader->keys, reader->setup.batch_size);
-    batch->first = reader->file_records + 1;
+                              setup->max_record, setup->terminator};
+    *batch = batch_here(reader);
+    batch->count = setup->csv ? tamis__split_csv(&stretch, setup->delimiter, &reader->csv_place, reader->keys,
+                                                 setup->batch_size)
+                              : tamis__split(&stretch, reader->keys, setup->batch_size);
     batch->end = stretch.start;
-    batch->unterminated = false;
     size_t start = (size_t)(stretch.start - buffer);
     reader->file_offset += start - reader->start;
     reader->file_records += batch->count;
+    if (setup->csv)
+        reader->file_lines += tamis__count_byte(batch->begin, batch->end, '\n');
     reader->start = start;
     reader->scan = (size_t)(stretch.scan - buffer);
     /* With its terminator or not yet: what stands in front then is more than a record may be. */
@@ -128,8 +145,11 @@ static bool take_rest(tamis__reader *reader, tamis__batch *batch) {
     size_t size = reader->end - reader->start;
     if (size == 0)
         return false;
-    reader->keys[0] = (tamis_key){reader->buffer + reader->start, size};
-    *batch = (tamis__batch){reader->keys, 1, reader->file_records + 1, reader->buffer + reader->end, true};
+    *batch = batch_here(reader);
+    batch->keys[0] = (tamis_key){batch->begin, size};
+    batch->count = 1;
+    batch->end = batch->begin + size;
+    batch->unterminated = true;
     reader->start = reader->scan = reader->end;
     return true;
 }
@@ -258,7 +278,7 @@ static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
     }
     if (tamis__sys.seek(reader->fd, 0, SEEK_SET) < 0)
         return tamis__fail_file(err, reader->name, errno);
-    begin_input(reader);
+    begin_file(reader);
     return TAMIS_OK;
 }
 
@@ -335,4 +355,8 @@ tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
         return tamis__watch_pause(reader->watch, FOLLOW_MS, reader->name, err);
     }
     return tamis__watch_wait(reader->watch, reader->fd, POLLIN, reader->name, err);
+}
+
+size_t tamis__reader_input(const tamis__reader *reader) {
+    return reader->next_input > 0 ? reader->next_input - 1 : 0;
 }

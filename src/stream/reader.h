@@ -24,18 +24,23 @@ typedef struct tamis__reader_setup {
     size_t read_size;  /* bytes the buffer has at first, at least 1 */
     size_t batch_size; /* records of a batch, at most; at least 1 */
     unsigned char terminator;
-    bool follow;          /* the last input, see tamis_stream_run */
-    uint64_t *bytes_read; /* NULL, or counts bytes as they stand in the inputs */
+    bool follow;             /* the last input, see tamis_stream_run */
+    bool csv;                /* terminators within quotes end no record */
+    unsigned char delimiter; /* of it */
+    uint64_t *bytes_read;    /* NULL, or counts bytes as they stand in the inputs, packed or not */
 } tamis__reader_setup;
 
 /* Records that stand one behind the other in the buffer, each with its terminator between it and the
- * next: record i with its terminator reaches from keys[i].data to keys[i + 1].data, the last to `end`.
- * Valid until the next call on the reader. */
+ * next: record i with its terminator reaches from keys[i].data to keys[i + 1].data, the first from `begin`
+ * and the last to `end`. Valid until the next call on the reader. */
 typedef struct tamis__batch {
-    const tamis_key *keys;
+    tamis_key *keys;
     size_t count;
-    uint64_t first; /* number of the first one in its input, from 1 */
-    const unsigned char *end;
+    const char *input; /* its name, for a person */
+    uint64_t first;    /* number of the first one in its input, from 1 */
+    uint64_t line;     /* and of its first line, where records end with one */
+    uint64_t offset;   /* of `begin` in it */
+    const unsigned char *begin, *end;
     bool unterminated; /* the last one has no terminator: it ended with its file */
 } tamis__batch;
 
@@ -69,6 +74,8 @@ typedef struct tamis__reader {
     const char *name;      /* of the open one, for a person */
     uint64_t file_offset;  /* of `start` in it, unpacked */
     uint64_t file_records; /* handed out of it */
+    uint64_t file_lines;   /* of CSV: line ends in what was handed out */
+    uint8_t csv_place;     /* of CSV: what is known at `scan`, see tamis__split_csv */
 } tamis__reader;
 
 /* Takes memory, opens nothing. `watch` is borrowed. After a failure release is fine and has nothing to do. */
@@ -83,6 +90,9 @@ void tamis__reader_release(tamis__reader *reader);
  */
 tamis_status tamis__reader_next(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
                                 tamis_error *err);
+
+/* The number of the input that the last event is of, from 0; at the end that of the last. */
+size_t tamis__reader_input(const tamis__reader *reader);
 
 /* After IDLE: returns when there is something to read. */
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err);

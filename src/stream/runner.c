@@ -2,8 +2,8 @@
 /*
  * Joins reader, service and writers:
  *
- *     inputs --> reader --batch of views--> service --answers--> emit --+--> writer: fresh (first occurrences)
- *                  ^                                                    +--> writer: seen (duplicates)
+ *     inputs --> reader --batch of views--> keys --> service --answers--> emit --+--> writer: fresh (first occurrences)
+ *                  ^                                                             +--> writer: seen (duplicates)
  *                  +---- idle: flush, then wait
  *
  * A run goes through: check (nothing is created) -> open -> pump -> finish, which publishes what was
@@ -16,11 +16,15 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "store/place.h"
+#include "stream/emit.h"
 #include "stream/ends.h"
+#include "stream/find.h"
+#include "stream/header.h"
+#include "stream/keys.h"
 #include "stream/reader.h"
 #include "stream/writer.h"
 
-enum { FIRSTS, REPEATS, OUTPUTS }; /* first occurrences, duplicates */
+enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
 
 static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
 
@@ -34,8 +38,12 @@ typedef struct run {
     tamis__reader reader;
     tamis__place places[OUTPUTS];
     tamis__writer writers[OUTPUTS];
-    tamis_answer *answers; /* tuning.batch_size of them */
-    uint64_t flushed_at;   /* tamis__now_ns */
+    tamis__keys keys;
+    tamis__emitter emitter;
+    tamis__header header;
+    size_t input;               /* whose records are read */
+    tamis_stream_stats earlier; /* of the inputs before it */
+    uint64_t flushed_at;        /* tamis__now_ns */
 } run;
 
 static tamis_status take_service(tamis_stream_service *taken, const tamis_stream_service *given,
@@ -46,6 +54,19 @@ static tamis_status take_service(tamis_stream_service *taken, const tamis_stream
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: service without ask; give it the function that answers");
     return status;
+}
+
+static tamis_status check_marking(const tamis_stream_options *options, tamis_error *err) {
+    if (options->marking && options->duplicates)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: marked records all go to output, and duplicates is given; leave one out");
+    if (options->marking == TAMIS_STREAM_MEMBER &&
+        !(options->extractor && tamis_extractor_is_json(options->extractor)))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "stream: a member is added to records of JSON; give an extractor of json parts, or "
+            "mark by column");
+    return TAMIS_OK;
 }
 
 /* Fills *taken with what the caller's struct has and defaults for the rest. */
@@ -64,7 +85,7 @@ static tamis_status take_options(tamis_stream_options *taken, const tamis_stream
                            taken->input_count);
     if (taken->max_record == 0)
         taken->max_record = TAMIS_MAX_RECORD_DEFAULT;
-    return TAMIS_OK;
+    return check_marking(taken, err);
 }
 
 static void set_up(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
@@ -81,6 +102,23 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
         r->writers[i].terminator = options->terminator;
         r->writers[i].durable = options->durable;
     }
+    r->keys = (tamis__keys){.extractor = options->extractor,
+                            .missing = options->missing,
+                            .malformed = options->malformed,
+                            .terminator = options->terminator,
+                            .memory = r->memory};
+    r->emitter = (tamis__emitter){.writers = r->writers,
+                                  .service = &r->service,
+                                  .missing = options->missing,
+                                  .malformed = options->malformed,
+                                  .marking = options->marking,
+                                  .name = options->mark_name ? options->mark_name : "fresh",
+                                  .memory = r->memory};
+    r->header = (tamis__header){
+        .wanted = options->header || (options->extractor && tamis_extractor_wants_header(options->extractor)),
+        .extractor = options->extractor,
+        .memory = r->memory};
+    r->earlier = r->stats;
 }
 
 static tamis_status check(run *r, tamis_error *err) {
@@ -100,13 +138,21 @@ static tamis_status check(run *r, tamis_error *err) {
 }
 
 static tamis_status open_all(run *r, tamis_error *err) {
-    tamis__reader_setup setup = {r->options.inputs,   r->options.input_count, r->options.max_record,
-                                 r->tuning.read_size, r->tuning.batch_size,   r->options.terminator,
-                                 r->options.follow};
-    r->answers = tamis__alloc(&r->memory, r->tuning.batch_size, TAMIS__LINE);
-    if (!r->answers)
-        return tamis__fail_nomem(err, "batch of answers", r->tuning.batch_size);
-    tamis_status status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
+    const tamis_extractor *extractor = r->options.extractor;
+    const tamis__reader_setup setup = {.inputs = r->options.inputs,
+                                       .input_count = r->options.input_count,
+                                       .max_record = r->options.max_record,
+                                       .read_size = r->tuning.read_size,
+                                       .batch_size = r->tuning.batch_size,
+                                       .terminator = r->options.terminator,
+                                       .follow = r->options.follow,
+                                       .csv = extractor && tamis_extractor_is_csv(extractor),
+                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0};
+    tamis_status status = tamis__keys_init(&r->keys, r->tuning.batch_size, err);
+    if (status == TAMIS_OK)
+        status = tamis__emitter_init(&r->emitter, err);
+    if (status == TAMIS_OK)
+        status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_open(&r->writers[i], &r->places[i], r->tuning.write_size, &r->watch, err);
     return status;
@@ -125,66 +171,96 @@ static tamis_status flush_direct(run *r, tamis_error *err) {
 /* Counts the first `done` records of the batch. */
 static void count_batch(run *r, const tamis__batch *batch, size_t done) {
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
-    uint64_t repeats = 0;
-    uint64_t unknown = 0;
-    for (size_t i = 0; i < done; i++) {
-        repeats += r->answers[i] == TAMIS_SEEN;
-        unknown += r->answers[i] == TAMIS_UNKNOWN;
-    }
+    uint64_t of[UINT8_MAX + 1] = {0}; /* a service may answer what is none */
+    for (size_t i = 0; i < done; i++)
+        of[r->keys.fates[i]]++;
     r->stats.records += done;
-    r->stats.duplicates += repeats;
-    r->stats.unknown += unknown;
-    r->stats.unique += done - repeats - unknown;
-    r->stats.bytes_in += (uint64_t)(end - (const unsigned char *)batch->keys[0].data);
-}
-
-/* One record, behind what the service has to say of it. */
-static tamis_status put_mark(run *r, tamis__writer *writer, size_t i, tamis_error *err) {
-    tamis_key mark = r->service.mark(r->service.context, i);
-    return mark.size ? tamis__writer_put(writer, mark.data, mark.size, false, err) : TAMIS_OK;
-}
-
-/* Writes the first `done` records of the batch; neighbours that go to one output go in one piece. */
-static tamis_status emit(run *r, const tamis__batch *batch, size_t done, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    for (size_t from = 0, to; from < done && status == TAMIS_OK; from = to) {
-        bool repeat = r->answers[from] == TAMIS_SEEN;
-        tamis__writer *writer = &r->writers[repeat ? REPEATS : FIRSTS];
-        to = from + 1;
-        while (!r->service.mark && to < done && (r->answers[to] == TAMIS_SEEN) == repeat)
-            to++;
-        const unsigned char *data = batch->keys[from].data;
-        const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
-        if (r->service.mark && writer->place)
-            status = put_mark(r, writer, from, err);
-        if (status == TAMIS_OK)
-            status = tamis__writer_put(writer, data, (size_t)(end - data),
-                                       batch->unterminated && to == batch->count, err);
-    }
-    return status;
+    r->stats.unique += of[TAMIS_FRESH];
+    r->stats.duplicates += of[TAMIS_SEEN];
+    r->stats.unknown += of[TAMIS_UNKNOWN];
+    r->stats.missing += of[TAMIS__FATE_MISSING];
+    r->stats.malformed += of[TAMIS__FATE_MALFORMED];
+    r->stats.bytes_in += done > 0 ? (uint64_t)(end - batch->begin) : 0;
 }
 
 static void count_written(run *r) {
     r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written;
 }
 
+/* What the service answers; *done of the batch's records are settled then. */
+static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_error *err) {
+    tamis__question question;
+    tamis_status ends, status;
+    tamis_error why = TAMIS_ERROR_INIT;
+    size_t answered = 0;
+    *done = 0;
+    status = tamis__keys_take(&r->keys, batch, &question, &ends, &why, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (r->service.place) {
+        const tamis_stream_origin origin = {sizeof origin, batch->input, batch->first, batch->keys,
+                                            question.of};
+        r->service.place(r->service.context, &origin);
+    }
+    if (question.count > 0)
+        status = r->service.ask(r->service.context, question.keys, question.count, question.answers,
+                                &answered, err);
+    *done = tamis__keys_settle(&r->keys, &question, answered);
+    if (status != TAMIS_OK || ends == TAMIS_OK)
+        return status;
+    if (err)
+        *err = why;
+    return ends;
+}
+
 static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) {
-    size_t done = 0;
-    if (r->service.place)
-        r->service.place(r->service.context, r->reader.name, batch->first);
-    tamis_status asked =
-        r->service.ask(r->service.context, batch->keys, batch->count, r->answers, &done, err);
+    size_t done;
+    tamis_status asked = ask(r, batch, &done, err);
     count_batch(r, batch, done);
     /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
-    tamis_status status = emit(r, batch, done, asked == TAMIS_OK ? err : NULL);
+    tamis_status status =
+        tamis__emit(&r->emitter, batch, r->keys.fates, done, asked == TAMIS_OK ? err : NULL);
     if (asked == TAMIS_OK && status == TAMIS_OK && tamis__now_ns() - r->flushed_at >= HOLD_NS)
         status = flush_direct(r, err);
     count_written(r);
     return asked == TAMIS_OK ? status : asked;
 }
 
+/* The first batch of an input: what stands in front of its records. */
+static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
+    if (r->options.extractor &&
+        (tamis_extractor_is_csv(r->options.extractor) || tamis_extractor_is_json(r->options.extractor)))
+        tamis__batch_skip_mark(batch);
+    return r->header.wanted ? tamis__header_take(&r->header, batch, &r->emitter, err) : TAMIS_OK;
+}
+
+/* Tells of the inputs before `next`, which are at their end. */
+static void end_inputs(run *r, size_t next) {
+    for (; r->input < next; r->input++) {
+        tamis_stream_stats of_it = r->stats;
+        of_it.records -= r->earlier.records;
+        of_it.unique -= r->earlier.unique;
+        of_it.duplicates -= r->earlier.duplicates;
+        of_it.unknown -= r->earlier.unknown;
+        of_it.missing -= r->earlier.missing;
+        of_it.malformed -= r->earlier.malformed;
+        of_it.bytes_in -= r->earlier.bytes_in;
+        of_it.bytes_out = of_it.bytes_total = 0;
+        r->earlier = r->stats;
+        if (r->options.input_end)
+            r->options.input_end(r->options.input_end_context, r->input, &of_it);
+    }
+}
+
 static bool has_enough(const run *r) {
     return r->service.enough && r->service.enough(r->service.context);
+}
+
+/* The last one that was read may be looked for under its name again, or was not opened at all. */
+static void end_all(run *r) {
+    const size_t opened = r->reader.next_input;
+    if (opened > 0 || r->stats.records > 0)
+        end_inputs(r, opened > r->input ? opened : r->input + 1);
 }
 
 static tamis_status pump(run *r, tamis_error *err) {
@@ -192,9 +268,13 @@ static tamis_status pump(run *r, tamis_error *err) {
         tamis__batch batch;
         tamis__reader_event event;
         tamis_status status = tamis__reader_next(&r->reader, &batch, &event, err);
-        if (status == TAMIS_OK && event == TAMIS__READER_RECORDS)
-            status = handle(r, &batch, err);
-        else if (status == TAMIS_OK && event == TAMIS__READER_IDLE) {
+        end_inputs(r, tamis__reader_input(&r->reader));
+        if (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
+            if (batch.first == 1)
+                status = begin(r, &batch, err);
+            if (status == TAMIS_OK && batch.count > 0)
+                status = handle(r, &batch, err);
+        } else if (status == TAMIS_OK && event == TAMIS__READER_IDLE) {
             status = flush_direct(r, err);
             count_written(r);
             if (status == TAMIS_OK)
@@ -262,8 +342,11 @@ static tamis_status go(run *r, tamis_error *err) {
     count_written(r);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
+    end_all(r);
     tamis__reader_release(&r->reader);
-    tamis__free(&r->memory, r->answers, r->tuning.batch_size);
+    tamis__header_release(&r->header);
+    tamis__emitter_release(&r->emitter);
+    tamis__keys_release(&r->keys);
     return status;
 }
 

@@ -62,3 +62,13 @@ size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity) {
     stretch->scan = scan;
     return c.count;
 }
+
+uint64_t tamis__count_byte(const unsigned char *from, const unsigned char *to, unsigned char byte) {
+    const uint64_t pattern = byte * (UINT64_MAX / 255);
+    uint64_t count = 0;
+    for (; to - from >= BLOCK; from += BLOCK)
+        count += (uint64_t)__builtin_popcountll(marks_of(from, pattern));
+    for (; from < to; from++)
+        count += *from == byte;
+    return count;
+}

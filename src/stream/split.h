@@ -23,4 +23,14 @@ typedef struct tamis__stretch {
  */
 size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity);
 
+/*
+ * The same for CSV: a terminator within quotes, of a field that begins with one, is part of its record. *place is what is
+ * known at `scan`; the caller sets it to 0 at the start of an input and leaves it alone.
+ */
+size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_t *place, tamis_key *keys,
+                        size_t capacity);
+
+/* How often `byte` stands in [from, to). */
+uint64_t tamis__count_byte(const unsigned char *from, const unsigned char *to, unsigned char byte);
+
 #endif

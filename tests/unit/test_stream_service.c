@@ -128,10 +128,12 @@ typedef struct places {
     char told[200];
 } places;
 
-static void note_place(void *context, const char *input, uint64_t record) {
+static void note_place(void *context, const tamis_stream_origin *origin) {
     places *noted = context;
-    noted->input = strrchr(input, '/') != NULL ? strrchr(input, '/') + 1 : input;
-    noted->record = record;
+    const char *slash = strrchr(origin->input, '/');
+    noted->input = slash ? slash + 1 : origin->input;
+    noted->record = origin->first;
+    assert_null(origin->of);
 }
 
 static tamis_status ask_placed(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/emit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what is said of a record ---- */
+
+/* "name": with what JSON does not let stand in a string escaped; bytes that are no UTF-8 are the caller's doing. */
+tamis_status tamis__emitter_init(tamis__emitter *emitter, tamis_error *err) {
+    const char *name = emitter->name;
+    const size_t room = 6 * strlen(name) + sizeof "\"\":";
+    char *to;
+    if (emitter->marking != TAMIS_STREAM_MEMBER)
+        return TAMIS_OK;
+    to = emitter->member = tamis__alloc(&emitter->memory, room, 1);
+    if (!to)
+        return tamis__fail_nomem(err, "mark", room);
+    emitter->member_size = room;
+    *to++ = '"';
+    for (; *name; name++) {
+        const unsigned char byte = (unsigned char)*name;
+        if (byte < ' ')
+            to += sprintf(to, "\\u%04x", byte);
+        else if (byte == '"' || byte == '\\')
+            to += sprintf(to, "\\%c", byte);
+        else
+            *to++ = (char)byte;
+    }
+    memcpy(to, "\":", sizeof "\":");
+    return TAMIS_OK;
+}
+
+void tamis__emitter_release(tamis__emitter *emitter) {
+    tamis__free(&emitter->memory, emitter->member, emitter->member_size);
+}
+
+typedef struct record {
+    const unsigned char *data;
+    size_t size; /* its terminator among them, if it has one */
+    bool unterminated;
+    uint8_t fate;
+    size_t key; /* its number among the keys of the batch, where it has one */
+} record;
+
+static tamis_status put(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
+    return size ? tamis__writer_put(writer, data, size, false, err) : TAMIS_OK;
+}
+
+static bool is_blank(unsigned char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r' || byte == '\0';
+}
+
+/* Before the brace that ends it; what is no object, or is malformed, stays as it is. */
+static tamis_status put_member(const tamis__emitter *emitter, tamis__writer *writer, const record *one,
+                               tamis_error *err) {
+    static const char *const values[] = {[TAMIS_FRESH] = "true",
+                                         [TAMIS_SEEN] = "false",
+                                         [TAMIS_UNKNOWN] = "null",
+                                         [TAMIS__FATE_MISSING] = "null"};
+    size_t brace = one->size;
+    while (brace > 0 && is_blank(one->data[brace - 1]))
+        brace--;
+    if (brace < 2 || one->data[brace - 1] != '}' || one->fate == TAMIS__FATE_MALFORMED)
+        return tamis__writer_put(writer, one->data, one->size, one->unterminated, err);
+    brace--;
+    size_t end = brace; /* of its last member */
+    while (is_blank(one->data[end - 1]))
+        end--;
+    const char *value = values[one->fate];
+    tamis_status status = put(writer, one->data, brace, err);
+    if (status == TAMIS_OK && one->data[end - 1] != '{')
+        status = put(writer, ",", 1, err);
+    if (status == TAMIS_OK)
+        status = put(writer, emitter->member, strlen(emitter->member), err);
+    if (status == TAMIS_OK)
+        status = put(writer, value, strlen(value), err);
+    return status == TAMIS_OK
+               ? tamis__writer_put(writer, one->data + brace, one->size - brace, one->unterminated, err)
+               : status;
+}
+
+static tamis_status put_column(tamis__writer *writer, const record *one, tamis_error *err) {
+    const char *column = one->fate == TAMIS_FRESH ? "1\t" : one->fate == TAMIS_SEEN ? "0\t" : "-\t";
+    tamis_status status = put(writer, column, 2, err);
+    return status == TAMIS_OK ? tamis__writer_put(writer, one->data, one->size, one->unterminated, err)
+                              : status;
+}
+
+/* What the service has to say of it goes before it. */
+static tamis_status put_one(const tamis__emitter *emitter, tamis__writer *writer, const record *one,
+                            tamis_error *err) {
+    const tamis_stream_service *service = emitter->service;
+    tamis_status status = TAMIS_OK;
+    if (service->mark && one->fate <= TAMIS_UNKNOWN) {
+        const tamis_key mark = service->mark(service->context, one->key);
+        status = put(writer, mark.data, mark.size, err);
+    }
+    if (status != TAMIS_OK)
+        return status;
+    switch (emitter->marking) {
+    case TAMIS_STREAM_COLUMN:
+        return put_column(writer, one, err);
+    case TAMIS_STREAM_MEMBER:
+        return put_member(emitter, writer, one, err);
+    case TAMIS_STREAM_UNMARKED:
+        break;
+    }
+    return tamis__writer_put(writer, one->data, one->size, one->unterminated, err);
+}
+
+/* ---- where it goes ---- */
+
+static tamis__writer *writer_of(const tamis__emitter *emitter, uint8_t fate) {
+    tamis__writer *firsts = &emitter->writers[TAMIS__FIRSTS];
+    switch (fate) {
+    case TAMIS_SEEN:
+        return emitter->marking ? firsts : &emitter->writers[TAMIS__REPEATS];
+    case TAMIS__FATE_MISSING:
+        return emitter->missing == TAMIS_STREAM_PASS ? firsts : NULL;
+    case TAMIS__FATE_MALFORMED:
+        return emitter->malformed == TAMIS_STREAM_PASS ? firsts : NULL;
+    default:
+        return firsts;
+    }
+}
+
+tamis_status tamis__emit(tamis__emitter *emitter, const tamis__batch *batch, const uint8_t *fates,
+                         size_t count, tamis_error *err) {
+    const bool one_by_one = emitter->service->mark || emitter->marking;
+    const unsigned char *data = batch->begin;
+    tamis_status status = TAMIS_OK;
+    size_t key = 0;
+    for (size_t from = 0, to; from < count && status == TAMIS_OK; from = to) {
+        tamis__writer *writer = writer_of(emitter, fates[from]);
+        to = from + 1;
+        /* Neighbours that go to one output go in one piece. */
+        while (!one_by_one && to < count && writer_of(emitter, fates[to]) == writer)
+            to++;
+        const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
+        const record one = {data, (size_t)(end - data), batch->unterminated && to == batch->count,
+                            fates[from], key};
+        if (writer && writer->place)
+            status = put_one(emitter, writer, &one, err);
+        key += fates[from] <= TAMIS_UNKNOWN; /* of pieces nobody asks */
+        data = end;
+    }
+    return status;
+}
+
+tamis_status tamis__emit_header(tamis__emitter *emitter, const unsigned char *data, size_t size,
+                                bool unterminated, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++) {
+        tamis__writer *writer = &emitter->writers[i];
+        if (!writer->place)
+            continue;
+        if (emitter->marking == TAMIS_STREAM_COLUMN) {
+            status = put(writer, emitter->name, strlen(emitter->name), err);
+            if (status == TAMIS_OK)
+                status = put(writer, "\t", 1, err);
+        }
+        if (status == TAMIS_OK)
+            status = tamis__writer_put(writer, data, size, unterminated, err);
+    }
+    return status;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_EMIT_H
+#define TAMIS_STREAM_EMIT_H
+
+#include <stdbool.h>
+
+#include <tamis/stream.h>
+
+#include "stream/keys.h"
+#include "stream/writer.h"
+
+/* Records to where their fates say, with what is said of them. */
+
+enum { TAMIS__FIRSTS, TAMIS__REPEATS, TAMIS__OUTPUTS }; /* first occurrences, duplicates */
+
+typedef struct tamis__emitter {
+    tamis__writer *writers; /* TAMIS__OUTPUTS of them, borrowed */
+    const tamis_stream_service *service;
+    tamis_stream_policy missing, malformed;
+    tamis_stream_marking marking;
+    const char *name; /* of the mark */
+    tamis_allocator memory;
+    char *member; /* of MEMBER: "name": as JSON has it */
+    size_t member_size;
+} tamis__emitter;
+
+/* All but `member` is set. Release is fine after a failure too. */
+tamis_status tamis__emitter_init(tamis__emitter *emitter, tamis_error *err);
+void tamis__emitter_release(tamis__emitter *emitter);
+
+/* The first `count` records of the batch. */
+tamis_status tamis__emit(tamis__emitter *emitter, const tamis__batch *batch, const uint8_t *fates,
+                         size_t count, tamis_error *err);
+/* A header, its terminator too unless it is `unterminated`, to every output. */
+tamis_status tamis__emit_header(tamis__emitter *emitter, const unsigned char *data, size_t size,
+                                bool unterminated, tamis_error *err);
+
+#endif

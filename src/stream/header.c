@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/header.h"
+
+#include <string.h>
+
+#include "store/trouble.h"
+#include "stream/split.h"
+
+static tamis_key without_mark(tamis_key record) {
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    if (record.size < sizeof mark || memcmp(record.data, mark, sizeof mark) != 0)
+        return record;
+    return (tamis_key){(const unsigned char *)record.data + sizeof mark, record.size - sizeof mark};
+}
+
+void tamis__batch_skip_mark(tamis__batch *batch) {
+    batch->keys[0] = without_mark(batch->keys[0]);
+}
+
+void tamis__header_release(tamis__header *header) {
+    tamis__free(&header->memory, header->bytes, header->size);
+}
+
+/* An empty one takes a byte too, to be known from none. */
+static tamis_status keep(tamis__header *header, tamis_key record, const char *input, tamis_error *err) {
+    header->size = record.size + 1;
+    header->bytes = tamis__alloc(&header->memory, header->size, 1);
+    if (!header->bytes)
+        return tamis__fail_nomem(err, "header", header->size);
+    memcpy(header->bytes, record.data, record.size);
+    header->input = input;
+    return TAMIS_OK;
+}
+
+static tamis_status fail_other(const tamis__header *header, tamis_key record, const char *input,
+                               tamis_error *err) {
+    char one[61], other[61]; /* what is longer is cut */
+    const size_t size = header->size - 1;
+    memcpy(other, header->bytes, size < sizeof other ? size : sizeof other - 1);
+    other[size < sizeof other ? size : sizeof other - 1] = '\0';
+    memcpy(one, record.data, record.size < sizeof one ? record.size : sizeof one - 1);
+    one[record.size < sizeof one ? record.size : sizeof one - 1] = '\0';
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%s: its header is '%s', and that of %s is '%s'; give inputs with one header, or run "
+                       "them one by one",
+                       tamis__show(input).text, tamis__show(one).text, tamis__show(header->input).text,
+                       tamis__show(other).text);
+}
+
+/* Takes record 0 off the batch. */
+static void drop_first(tamis__batch *batch) {
+    const unsigned char *next = batch->count > 1 ? batch->keys[1].data : batch->end;
+    batch->line += tamis__count_byte(batch->begin, next, '\n');
+    batch->offset += (uint64_t)(next - batch->begin);
+    batch->begin = next;
+    batch->first++;
+    batch->keys++;
+    batch->count--;
+}
+
+tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__emitter *emitter,
+                                tamis_error *err) {
+    const unsigned char *begin = batch->begin;
+    const bool unterminated = batch->unterminated && batch->count == 1;
+    tamis_key record = without_mark(batch->keys[0]);
+    if (record.size > 0 && ((const unsigned char *)record.data)[record.size - 1] == '\r')
+        record.size--;
+    if (header->bytes) {
+        if (record.size != header->size - 1 || memcmp(record.data, header->bytes, record.size) != 0)
+            return fail_other(header, record, batch->input, err);
+        drop_first(batch);
+        return TAMIS_OK;
+    }
+    tamis_status status =
+        header->extractor ? tamis_extractor_header(header->extractor, record, err) : TAMIS_OK;
+    if (status == TAMIS_OK)
+        status = keep(header, record, batch->input, err);
+    if (status != TAMIS_OK)
+        return status;
+    drop_first(batch);
+    return tamis__emit_header(emitter, begin, (size_t)(batch->begin - begin), unterminated, err);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/keys.h"
+
+#include <inttypes.h>
+
+#include "store/trouble.h"
+#include "stream/split.h"
+
+tamis_status tamis__keys_init(tamis__keys *keys, size_t room, tamis_error *err) {
+    const tamis_allocator *memory = &keys->memory;
+    keys->room = room;
+    keys->fates = tamis__alloc(memory, room, TAMIS__LINE);
+    if (keys->extractor) {
+        keys->found = tamis__alloc(memory, room * sizeof *keys->found, TAMIS__LINE);
+        keys->keys = tamis__alloc(memory, room * sizeof *keys->keys, TAMIS__LINE);
+        keys->of = tamis__alloc(memory, room * sizeof *keys->of, TAMIS__LINE);
+        keys->answers = tamis__alloc(memory, room, TAMIS__LINE);
+    }
+    const bool extracts = keys->found && keys->keys && keys->of && keys->answers;
+    if (keys->fates && (extracts || !keys->extractor))
+        return TAMIS_OK;
+    return tamis__fail_nomem(err, "batch of keys",
+                             room * (sizeof *keys->found + sizeof *keys->keys + sizeof *keys->of + 2));
+}
+
+void tamis__keys_release(tamis__keys *keys) {
+    const tamis_allocator *memory = &keys->memory;
+    tamis__free(memory, keys->fates, keys->room);
+    tamis__free(memory, keys->found, keys->room * sizeof *keys->found);
+    tamis__free(memory, keys->keys, keys->room * sizeof *keys->keys);
+    tamis__free(memory, keys->of, keys->room * sizeof *keys->of);
+    tamis__free(memory, keys->answers, keys->room);
+}
+
+/* Where record i stands, for a person: of lines the line, which of CSV is not the number of the record. */
+static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *batch, size_t i, size_t at,
+                                const char *why, tamis_error *err) {
+    const unsigned char *record = batch->keys[i].data;
+    const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + at;
+    const bool lines = keys->terminator == '\n';
+    const uint64_t number =
+        lines ? batch->line + tamis__count_byte(batch->begin, record + at, '\n') : batch->first + i;
+    return tamis__fail(err, TAMIS_E_RECORD, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s",
+                       tamis__show(batch->input).text, lines ? "line" : "record", number, byte, why);
+}
+
+/* Whether record i, which has no key, ends the run. */
+static bool is_end(const tamis__keys *keys, const tamis__batch *batch, size_t i, tamis_error *why) {
+    const tamis_extraction *found = &keys->found[i];
+    if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
+        fail_record(keys, batch, i, found->at, found->why, why);
+    else if (found->outcome == TAMIS_KEY_MISSING && keys->missing == TAMIS_STREAM_FAIL)
+        fail_record(keys, batch, i, 0, "the record has no key", why);
+    else
+        return false;
+    return true;
+}
+
+tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tamis__question *question,
+                              tamis_status *ends, tamis_error *why, tamis_error *err) {
+    *ends = TAMIS_OK;
+    *question = (tamis__question){batch->keys, NULL, batch->count, batch->count, keys->fates};
+    if (!keys->extractor)
+        return TAMIS_OK;
+    tamis_status status = tamis_extractor_take(keys->extractor, batch->keys, batch->count, keys->found, err);
+    if (status != TAMIS_OK)
+        return status;
+    size_t count = 0, i = 0;
+    for (; i < batch->count; i++) {
+        if (keys->found[i].outcome == TAMIS_KEY_FOUND) {
+            keys->keys[count] = keys->found[i].key;
+            keys->of[count++] = (uint32_t)i;
+        } else if (is_end(keys, batch, i, why)) {
+            *ends = TAMIS_E_RECORD;
+            break;
+        }
+    }
+    *question =
+        (tamis__question){keys->keys, count < batch->count ? keys->of : NULL, count, i, keys->answers};
+    return TAMIS_OK;
+}
+
+size_t tamis__keys_settle(tamis__keys *keys, const tamis__question *question, size_t done) {
+    if (!keys->extractor)
+        return done;
+    const size_t records = done < question->count ? keys->of[done] : question->records;
+    size_t next = 0;
+    for (size_t i = 0; i < records; i++) {
+        switch (keys->found[i].outcome) {
+        case TAMIS_KEY_FOUND:
+            keys->fates[i] = keys->answers[next++];
+            break;
+        case TAMIS_KEY_MISSING:
+            keys->fates[i] = TAMIS__FATE_MISSING;
+            break;
+        default:
+            keys->fates[i] = TAMIS__FATE_MALFORMED;
+            break;
+        }
+    }
+    return records;
+}

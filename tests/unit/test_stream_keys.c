@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs whose keys come from an extractor: records without one, headers, marks, and what is told of each input. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stream/runner.h"
+#include "support/scratch.h"
+
+/* A key is seen if it begins with 's'; what was asked is noted, with where it stands. */
+typedef struct asked {
+    const char *input;
+    tamis_stream_origin origin;
+    char told[400];
+} asked;
+
+static void note_origin(void *context, const tamis_stream_origin *origin) {
+    asked *noted = context;
+    const char *slash = strrchr(origin->input, '/');
+    noted->input = slash ? slash + 1 : origin->input;
+    noted->origin = *origin;
+}
+
+static tamis_status ask(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err) {
+    asked *noted = context;
+    (void)err;
+    for (*done = 0; *done < count; ++*done) {
+        const size_t used = strlen(noted->told), i = *done;
+        const size_t of = noted->origin.of ? noted->origin.of[i] : i;
+        snprintf(noted->told + used, sizeof noted->told - used, "%s %llu %.*s;", noted->input,
+                 (unsigned long long)(noted->origin.first + of), (int)keys[i].size,
+                 (const char *)keys[i].data);
+        /* The record of a key is the one it stands in. */
+        assert_true(noted->origin.records[of].size >= keys[i].size);
+        answers[i] = keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_SEEN : TAMIS_FRESH;
+    }
+    return TAMIS_OK;
+}
+
+typedef struct job {
+    const char *part;
+    const char *texts[3]; /* of the inputs "one", "two" and "three" */
+    tamis_stream_options options;
+    asked noted;
+    tamis_stream_stats stats, of_input[3];
+    tamis_error err;
+} job;
+
+static void note_end(void *context, size_t index, const tamis_stream_stats *of_it) {
+    job *one = context;
+    assert_true(index < 3);
+    assert_int_equal(one->of_input[index].records, 0); /* once each */
+    one->of_input[index] = *of_it;
+}
+
+#define JOB(part, ...)                                                                                       \
+    { part, {__VA_ARGS__}, TAMIS_STREAM_OPTIONS_INIT, {0}, TAMIS_STREAM_STATS_INIT, {{0}}, TAMIS_ERROR_INIT }
+
+static tamis_status run(job *one, size_t batch) {
+    static const char *const names[] = {"one", "two", "three"};
+    const char *inputs[3];
+    const tamis__stream_tuning tuning = {3, 5, batch};
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    tamis_extractor *extractor;
+    memset(one->of_input, 0, sizeof one->of_input);
+    memset(&one->noted, 0, sizeof one->noted);
+    one->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    one->options.input_count = 0;
+    for (size_t i = 0; i < 3 && one->texts[i]; i++) {
+        inputs[i] = scratch(names[i]);
+        file_write(inputs[i], one->texts[i], strlen(one->texts[i]));
+        one->options.input_count++;
+    }
+    how.parts = &one->part;
+    how.part_count = 1;
+    assert_int_equal(tamis_extractor_create(&extractor, &how, &one->err), TAMIS_OK);
+    service.context = &one->noted;
+    service.ask = ask;
+    service.place = note_origin;
+    one->options.inputs = inputs;
+    one->options.extractor = extractor;
+    one->options.output = scratch("fresh");
+    one->options.input_end = note_end;
+    one->options.input_end_context = one;
+    if (!one->options.marking)
+        one->options.duplicates = scratch("seen");
+    const tamis_status status =
+        tamis__stream_run_tuned(&service, &one->options, &tuning, &one->stats, &one->err);
+    tamis_extractor_free(extractor);
+    return status;
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    scratch_make();
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    scratch_remove();
+    return 0;
+}
+
+enum { BATCHES = 6 }; /* of 1 to 5 records, so that each boundary comes about */
+
+/* ---- records without key ---- */
+
+static void what_has_no_key_goes_where_it_is_said(void **state) {
+    (void)state;
+    static const char *const fresh[] = {"x\ta\nnone\n\ty\nlast", "x\ta\n\ty\n"};
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("field:2", "x\ta\nnone\nz\tsee\n\ty\nlast");
+        for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++) {
+            one.options.missing = (tamis_stream_policy)policy;
+            assert_int_equal(run(&one, batch), TAMIS_OK);
+            assert_true(file_is(scratch("fresh"), fresh[policy]));
+            assert_true(file_is(scratch("seen"), "z\tsee\n"));
+            assert_string_equal(one.noted.told, "one 1 a;one 3 see;one 4 y;");
+            assert_int_equal(one.stats.records, 5);
+            assert_int_equal(one.stats.unique, 2);
+            assert_int_equal(one.stats.duplicates, 1);
+            assert_int_equal(one.stats.missing, 2);
+        }
+    }
+}
+
+static void a_record_without_key_may_end_the_run(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("field:2", "x\ta\nz\tsee\nnone\nx\tb\n");
+        char want[256];
+        one.options.missing = TAMIS_STREAM_FAIL;
+        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        snprintf(want, sizeof want, "%s: line 3, at byte 10: the record has no key", scratch("one"));
+        assert_string_equal(one.err.text, want);
+        assert_string_equal(one.noted.told, "one 1 a;one 2 see;");
+        assert_int_equal(one.stats.records, 2);
+        assert_false(file_exists(scratch("fresh")));
+    }
+}
+
+static void malformed_records_go_where_it_is_said(void **state) {
+    (void)state;
+    static const char *const fresh[] = {"{\"k\":\"a\"}\n{\"k\":\n{\"k\":7}", "{\"k\":\"a\"}\n{\"k\":7}"};
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n{\"k\":7}");
+        char want[256];
+        for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++) {
+            one.options.malformed = (tamis_stream_policy)policy;
+            assert_int_equal(run(&one, batch), TAMIS_OK);
+            assert_true(file_is(scratch("fresh"), fresh[policy]));
+            assert_string_equal(one.noted.told, "one 1 a;one 3 s;one 4 7;");
+            assert_int_equal(one.stats.malformed, 1);
+        }
+        one.options.malformed = TAMIS_STREAM_FAIL;
+        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        snprintf(want, sizeof want, "%s: line 2, at byte 15: ", scratch("one"));
+        assert_memory_equal(one.err.text, want, strlen(want));
+        assert_int_equal(one.stats.records, 1);
+    }
+}
+
+/* ---- headers ---- */
+
+static void a_header_is_told_once(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("csv:id", "\xef\xbb\xbfname,id\r\nx,\"a\nb\"\r\n", "name,id\ny,see\n", "name,id");
+        assert_int_equal(run(&one, batch), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), "\xef\xbb\xbfname,id\r\nx,\"a\nb\"\r\n"));
+        assert_true(file_is(scratch("seen"), "\xef\xbb\xbfname,id\r\ny,see\n"));
+        assert_string_equal(one.noted.told, "one 2 a\nb;two 2 see;");
+        assert_int_equal(one.stats.records, 2);
+        assert_int_equal(one.of_input[0].unique, 1);
+        assert_int_equal(one.of_input[1].duplicates, 1);
+        assert_int_equal(one.of_input[2].records, 0);
+    }
+}
+
+static void another_header_ends_the_run(void **state) {
+    (void)state;
+    job one = JOB("csv:id", "name,id\nx,a\n", "id,name\nb,y\n");
+    char want[400];
+    assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
+    snprintf(
+        want, sizeof want,
+        "%s: its header is 'id,name', and that of %s is 'name,id'; give inputs with one header, or run them "
+        "one by one",
+        scratch("two"), scratch("one"));
+    assert_string_equal(one.err.text, want);
+}
+
+static void lines_are_counted_within_quotes(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("csv:2", "1,\"a\n\nb\"\n2,c\n3,\"d\"e\n");
+        char want[256];
+        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        snprintf(want, sizeof want, "%s: line 5, at byte ", scratch("one"));
+        assert_memory_equal(one.err.text, want, strlen(want));
+    }
+}
+
+/* ---- marks ---- */
+
+static void a_column_says_the_answer(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("csv:id", "name,id\nx,a\nx,see\nshort\ny,b");
+        one.options.marking = TAMIS_STREAM_COLUMN;
+        assert_int_equal(run(&one, batch), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), "fresh\tname,id\n1\tx,a\n0\tx,see\n-\tshort\n1\ty,b"));
+    }
+}
+
+static void a_member_says_the_answer(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\"s\" } \r\n{ }\n[1]\n{\"k\n{\"k\":2}");
+        one.options.marking = TAMIS_STREAM_MEMBER;
+        one.options.malformed = TAMIS_STREAM_PASS;
+        one.options.mark_name = "a \"new\" one\n";
+        assert_int_equal(run(&one, batch), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), "{\"k\":\"a\",\"a \\\"new\\\" one\\u000a\":true}\n"
+                                              "{\"k\":\"s\" ,\"a \\\"new\\\" one\\u000a\":false} \r\n"
+                                              "{ \"a \\\"new\\\" one\\u000a\":null}\n"
+                                              "[1]\n{\"k\n"
+                                              "{\"k\":2,\"a \\\"new\\\" one\\u000a\":true}"));
+    }
+}
+
+static void marks_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    job one = JOB("field:1", "a\n");
+    one.options.marking = TAMIS_STREAM_MEMBER;
+    assert_int_equal(run(&one, 1), TAMIS_E_INVALID);
+    one.options.marking = TAMIS_STREAM_COLUMN;
+    one.options.duplicates = scratch("seen");
+    assert_int_equal(run(&one, 1), TAMIS_E_INVALID);
+}
+
+/* ---- what stands in front ---- */
+
+static void a_byte_order_mark_is_no_part_of_json(void **state) {
+    (void)state;
+    job one = JOB("json:/k", "\xef\xbb\xbf{\"k\":\"a\"}\n", "\xef\xbb\xbf\n \n");
+    assert_int_equal(run(&one, 4), TAMIS_OK);
+    assert_true(file_is(scratch("fresh"), "\xef\xbb\xbf{\"k\":\"a\"}\n\xef\xbb\xbf\n \n"));
+    assert_int_equal(one.stats.missing, 2);
+    job line = JOB("line", "\xef\xbb\xbf"
+                           "a\n");
+    assert_int_equal(run(&line, 4), TAMIS_OK);
+    assert_string_equal(line.noted.told, "one 1 \xef\xbb\xbf"
+                                         "a;");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_has_no_key_goes_where_it_is_said, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_record_without_key_may_end_the_run, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(lines_are_counted_within_quotes, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_column_says_the_answer, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_member_says_the_answer, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_json, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
