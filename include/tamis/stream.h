@@ -65,12 +65,13 @@ typedef struct tamis_stream_stats {
     uint64_t malformed;   /* and so these */
     uint64_t bytes_in;    /* of the answered records, terminators included */
     uint64_t bytes_out;   /* written to output and duplicates: taken by the system */
-    uint64_t bytes_total; /* sizes of all inputs, 0 where one is not a regular file */
+    uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
+    uint64_t bytes_total; /* how many those will be: sizes of all inputs, 0 where one is not a regular file */
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
 } tamis_stream_stats;
 
 /* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, false}
+#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false}
 /* clang-format on */
 
 /* What becomes of a record that is not asked. */
@@ -128,7 +129,9 @@ typedef struct tamis_stream_options {
  *
  * - An input is unpacked where its first bytes are those of a packing, whatever its name. Bytes are counted as they
  *   are unpacked. One that is damaged or cut short ends the run (TAMIS_E_DAMAGED) when the records before that are
- *   answered; the sentence says how many those are. An output is packed where options.packing or its name say so;
+ *   answered; the sentence says how many those are. One that takes more memory to unpack than a stranger's file may
+ *   (128 MiB of zstd, 1 GiB of xz), or whose packing this library was built without, is TAMIS_E_UNSUPPORTED; so is a
+ *   packed one that would be followed. An output is packed where options.packing or its name say so;
  *   when input would block, what is packed so far is flushed too.
  * - A record holds any bytes but its terminator; an empty one is a record; a CR before LF is part of it.
  *   No record spans two inputs: what stands behind the last terminator of one is its last record. Records of CSV
