@@ -22,8 +22,9 @@ extern "C" {
  * it is saved; tamis_filter_reload refuses it (TAMIS_E_UNSUPPORTED); no other process shares it.
  * *packing (may be NULL) says what the file was wrapped in.
  * Errors of tamis_filter_open; TAMIS_E_DAMAGED too where the file is cut short, its checksum is another, or something
- * else follows. While it is opened it takes twice the unpacked size, which a file of n bytes may make 1032 n: who opens
- * files of strangers limits that by options.allocator (TAMIS_E_NOMEM then). O(unpacked size).
+ * else follows; TAMIS_E_UNSUPPORTED as of an input, see tamis_stream_run. While it is opened it takes twice the unpacked
+ * size, which a gzip file of n bytes may make 1032 n, and others far more: who opens files of strangers limits that by
+ * options.allocator (TAMIS_E_NOMEM then). O(unpacked size).
  */
 TAMIS_API tamis_status tamis_packed_open(tamis_filter **filter, const char *path,
                                          const tamis_open_options *options, tamis_packing *packing,

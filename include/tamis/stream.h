@@ -65,12 +65,13 @@ typedef struct tamis_stream_stats {
     uint64_t malformed;   /* and so these */
     uint64_t bytes_in;    /* of the answered records, terminators included */
     uint64_t bytes_out;   /* written to output and duplicates: taken by the system, as they are packed */
-    uint64_t bytes_total; /* sizes of all inputs, 0 where one is not a regular file */
+    uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
+    uint64_t bytes_total; /* how many those will be: sizes of all inputs, 0 where one is not a regular file */
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
 } tamis_stream_stats;
 
 /* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, false}
+#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false}
 /* clang-format on */
 
 /* What becomes of a record that is not asked. */
@@ -129,10 +130,13 @@ typedef struct tamis_stream_options {
  *
  * - An input is unpacked where its first bytes are those of a packing, whatever its name. Bytes are counted as they
  *   are unpacked. One that is damaged or cut short ends the run (TAMIS_E_DAMAGED) when the records before that are
- *   answered; the sentence says how many those are.
+ *   answered; the sentence says how many those are. One that takes more memory to unpack than a stranger's file may
+ *   (128 MiB of zstd, 1 GiB of xz), or whose packing this library was built without, is TAMIS_E_UNSUPPORTED; so is a
+ *   packed one that would be followed.
  * - An output is packed where options.packing or its name say so ("-" and other names tell none), each by itself and with
- *   a checksum; no time and no name is in it. One that is not built (tamis_packing_is_built) is refused before anything is created (TAMIS_E_UNSUPPORTED), and
- *   so is a level that it does not know (TAMIS_E_RANGE). With no record at all it is an empty packed file.
+ *   a checksum; no time and no name is in it. One that is not built (tamis_packing_is_built) is refused before anything
+ *   is created (TAMIS_E_UNSUPPORTED), and so is a level that it does not know (TAMIS_E_RANGE). With no record at all it
+ *   is an empty packed file.
  * - What is packed of an output that is written directly is flushed when input would block, so that its reader can unpack
  *   every record that came; while input does not, once a second, as each flush makes it larger. However the run ends, it
  *   is ended so that what was written is a whole file, as long as it can be written.

@@ -32,7 +32,7 @@ static tamis_status fill(tamis__unpack *from, uint8_t *into, size_t room, size_t
     tamis__unpack_event event = TAMIS__UNPACK_BYTES;
     for (*got = 0; *got < room && event != TAMIS__UNPACK_END;) {
         size_t some;
-        tamis_status status = tamis__unpack_next(from, into + *got, room - *got, &some, &event, err);
+        tamis_status status = tamis__unpack_next(from, true, into + *got, room - *got, &some, &event, err);
         if (status != TAMIS_OK)
             return status;
         *got += some;
@@ -55,13 +55,18 @@ static tamis_status count_bytes(const packed *p, tamis__unpack *from, uint8_t *s
     return status;
 }
 
+static tamis_status begin(const packed *p, tamis__unpack **from, tamis_error *err) {
+    const tamis__unpack_setup setup = {.fd = p->fd, .name = p->path, .memory = p->options.allocator};
+    return tamis__unpack_create(from, &setup, err);
+}
+
 static tamis_status measure(const packed *p, uint64_t *size, tamis_error *err) {
     const tamis_allocator *memory = p->options.allocator;
     tamis__unpack *from;
     uint8_t *scratch = tamis__alloc(memory, SCRATCH, TAMIS__LINE);
     if (!scratch)
         return tamis__fail_nomem(err, p->name.text, SCRATCH);
-    tamis_status status = tamis__unpack_create(&from, p->fd, p->path, memory, err);
+    tamis_status status = begin(p, &from, err);
     if (status == TAMIS_OK) {
         status = count_bytes(p, from, scratch, size, err);
         tamis__unpack_free(from);
@@ -89,7 +94,7 @@ static tamis_status unpack_into(const packed *p, uint8_t *bytes, size_t size, ta
     tamis__unpack *from;
     if (tamis__sys.seek(p->fd, 0, SEEK_SET) < 0)
         return tamis__fail_file(err, p->path, errno);
-    tamis_status status = tamis__unpack_create(&from, p->fd, p->path, p->options.allocator, err);
+    tamis_status status = begin(p, &from, err);
     if (status != TAMIS_OK)
         return status;
     status = fill_exactly(p, from, bytes, size, err);
@@ -132,6 +137,7 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
     packed p = {.path = path, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};
     uint8_t head[TAMIS__UNPACK_HEAD];
     size_t got;
+    bool undecided;
     struct stat about;
     tamis_packing found = TAMIS_PACKING_NONE;
     tamis_status status =
@@ -145,7 +151,7 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
     p.options.writable = true;
     status = tamis__file_read(p.fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
-        found = tamis__packing_of(head, got);
+        found = tamis__packing_of(head, got, &undecided);
     if (status == TAMIS_OK && found != TAMIS_PACKING_NONE)
         status = open_packed(filter, &p, &about, err);
     tamis__sys.close(p.fd);

@@ -155,7 +155,8 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                        .terminator = r->options.terminator,
                                        .follow = r->options.follow,
                                        .csv = extractor && tamis_extractor_is_csv(extractor),
-                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0};
+                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                       .bytes_read = &r->stats.bytes_read};
     tamis_status status = tamis__keys_init(&r->keys, r->tuning.batch_size, err);
     if (status == TAMIS_OK)
         status = tamis__emitter_init(&r->emitter, err);
@@ -253,7 +254,7 @@ static void end_inputs(run *r, size_t next) {
         of_it.missing -= r->earlier.missing;
         of_it.malformed -= r->earlier.malformed;
         of_it.bytes_in -= r->earlier.bytes_in;
-        of_it.bytes_out = of_it.bytes_total = 0;
+        of_it.bytes_out = of_it.bytes_read = of_it.bytes_total = 0;
         r->earlier = r->stats;
         if (r->options.input_end)
             r->options.input_end(r->options.input_end_context, r->input, &of_it);

@@ -196,10 +196,6 @@ static void plain_files_are_mapped(void **state) {
                      TAMIS_E_INVALID);
     say("packing: there is none of number 6");
     tamis_filter_free(filter);
-    assert_string_equal(tamis_packing_name(TAMIS_PACKING_GZIP), "gzip");
-    assert_string_equal(tamis_packing_name(TAMIS_PACKING_NONE), "none");
-    assert_null(tamis_packing_name(TAMIS_PACKINGS));
-    assert_null(tamis_packing_name((tamis_packing)-1));
 }
 
 static void every_packing_holds_the_same_bytes(void **state) {
@@ -330,7 +326,8 @@ static void nothing_else_stands_behind_a_member(void **state) {
         {"\0\x1f\x8b", 3, "behind its gzip data, stands what is none"},
         {"\x1f", 1, "cut short"},
         {"\x1f\x8b\x08", 3, "cut short"},
-        {"\x1f\x9d\x90", 3, "gzip data is damaged"},
+        {"\x1f\x9d\x90", 3, "behind its gzip data, stands what is none"},
+        {"\x28\xb5\x2f\xfd", 4, "behind its gzip data, stands what is none"},
         {"\x1f\x8b\x07\0", 4, "unknown compression method"},
     };
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
@@ -366,10 +363,11 @@ static tamis_status pull_all(size_t room, test_bytes *content) {
     tamis_allocator allocator = fault_memory_allocator(&memory);
     FILE *file = fopen(scratch("f"), "rb");
     assert_non_null(file);
-    assert_int_equal(tamis__unpack_create(&unpack, fileno(file), "f", &allocator, &err), TAMIS_OK);
+    const tamis__unpack_setup setup = {.fd = fileno(file), .name = "f", .memory = &allocator};
+    assert_int_equal(tamis__unpack_create(&unpack, &setup, &err), TAMIS_OK);
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK && event != TAMIS__UNPACK_END) {
-        status = tamis__unpack_next(unpack, piece, room, &size, &event, &err);
+        status = tamis__unpack_next(unpack, true, piece, room, &size, &event, &err);
         if (status != TAMIS_OK)
             break;
         assert_true((size > 0) == (event == TAMIS__UNPACK_BYTES) && size <= room);
@@ -410,7 +408,7 @@ static void cut_anywhere_is_refused(void **state) {
     (void)state;
     for (size_t size = 0; size < sample.size; size++) {
         test_bytes cut = {sample.data, size, 0};
-        if (size < TAMIS__UNPACK_HEAD)
+        if (size < 2) /* not recognised */
             refused(&cut, TAMIS_E_FORMAT, "is no filter of a known format");
         else
             refused(&cut, TAMIS_E_DAMAGED, "cut short");
