@@ -159,7 +159,7 @@ static tamis_key value_of(const unsigned char *bytes, const PCRE2_SIZE *pair) {
 }
 
 tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
-                               char text[TAMIS__REGEX_WHY]) {
+                               tamis__fault *fault) {
     const unsigned char *bytes = record.data;
     int result = pcre2_match(regex->code, bytes, record.size, 0, 0, regex->match, regex->limits);
     *matched = result > 0;
@@ -167,9 +167,9 @@ tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key 
         return TAMIS_OK;
     if (result == PCRE2_ERROR_NOMEMORY)
         return TAMIS_E_NOMEM;
-    if (result < 0) {
-        explain(result, text);
-        return TAMIS_E_INVALID;
+    if (result < 0) { /* a limit: nothing else is left to go wrong */
+        *fault = (tamis__fault){"matching the expression takes too many steps back, or too much memory", 0};
+        return TAMIS_E_DAMAGED;
     }
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(regex->match);
     const size_t first = regex->groups ? 1 : 0; /* 0 is the match */
