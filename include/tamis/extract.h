@@ -88,15 +88,9 @@ typedef struct tamis_extraction {
     size_t at;       /* and the byte of the record where that is, from 0; its size where it is the end */
 } tamis_extraction;
 
-<<<<<<< HEAD
 /* The keys of `count` records without their terminators. Time is linear in the bytes of the records (of regex: what the
  * expression takes, up to limits of matching, at which the record counts as malformed). TAMIS_E_NOMEM; TAMIS_E_INVALID
  * where a header is wanted and none was given. */
-=======
-/* The keys of `count` records without their terminators. Time is linear in the bytes of the records; of regex it is what
- * the expression takes, up to 10 million steps from each byte of a record, and 64 MiB. TAMIS_E_NOMEM; TAMIS_E_INVALID
- * where such a limit is met, which is no property of the record: the sentence names its number in the batch, from 0. */
->>>>>>> p-extract
 TAMIS_API tamis_status tamis_extractor_take(tamis_extractor *extractor, const tamis_key *records,
                                             size_t count, tamis_extraction *found, tamis_error *err);
 
