@@ -82,6 +82,10 @@ const cli_example add_examples[] = {
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add seen.tamis b.log", "The lines of both files."},
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
      "The same, and the lines of b.log that are not in a.log, each once."},
+    {"tamis build -o seen.tamis --expect 1e5 --key field:2 visits.tsv; tamis add --print fresh --compress "
+     "gzip --key csv:id "
+     "seen.tamis users.csv > new.csv.gz",
+     "Keys of records of two shapes in one filter."},
     {"seq 100 | tamis build -o few.bloom --format dcso --expect 100; seq 150 | tamis add --overfill "
      "few.bloom",
      "Half as many again as it was made for, at a higher rate: a remark tells it."},
