@@ -22,8 +22,9 @@ extern "C" {
  * it is saved; tamis_filter_reload refuses it (TAMIS_E_UNSUPPORTED); no other process shares it.
  * *packing (may be NULL) says what the file was wrapped in.
  * Errors of tamis_filter_open; TAMIS_E_DAMAGED too where the file is cut short, its checksum is another, or something
- * else follows. While it is opened it takes twice the unpacked size, which a file of n bytes may make 1032 n: who opens
- * files of strangers limits that by options.allocator (TAMIS_E_NOMEM then). O(unpacked size).
+ * else follows; TAMIS_E_UNSUPPORTED as of an input, see tamis_stream_run. While it is opened it takes twice the unpacked
+ * size, which a gzip file of n bytes may make 1032 n, and others far more: who opens files of strangers limits that by
+ * options.allocator (TAMIS_E_NOMEM then). O(unpacked size).
  */
 TAMIS_API tamis_status tamis_packed_open(tamis_filter **filter, const char *path,
                                          const tamis_open_options *options, tamis_packing *packing,
@@ -31,9 +32,9 @@ TAMIS_API tamis_status tamis_packed_open(tamis_filter **filter, const char *path
 
 /*
  * Puts the filter into the file of that name as tamis_filter_save_as does, with all that is promised there, and packs it
- * on the way; NONE is tamis_filter_save_as. The same filter gives the same bytes (of one version of zlib): neither name
- * nor time are in them but the filter's own. Errors of tamis_filter_save_as; TAMIS_E_INVALID for a number that is no
- * packing.
+ * on the way; NONE is tamis_filter_save_as. The same filter gives the same bytes (of one version of the library that
+ * packs): neither name nor time are in them but the filter's own. Errors of tamis_filter_save_as; TAMIS_E_INVALID for a
+ * number that is no packing, TAMIS_E_UNSUPPORTED for one that is not built (tamis_packing_is_built).
  */
 TAMIS_API tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
                                          tamis_packing packing, tamis_error *err);

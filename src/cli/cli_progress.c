@@ -37,6 +37,11 @@ static size_t terminal_columns(int fd) {
     return window.ws_col;
 }
 
+/* Bytes as they are counted here: of inputs whose sizes are known those, packed or not. */
+static uint64_t bytes_of(const tamis_stream_stats *now) {
+    return now->bytes_total > 0 ? now->bytes_read : now->bytes_in;
+}
+
 enum { FACTS = 4, FACT_SIZE = 2 * CLI_TEXT_NUMBER + 8 };
 
 /* "12.3 GB of 29.3 GB", "147 MB/s", "1:55 left", "92.5 % unique": what is known, first things first. */
@@ -46,11 +51,11 @@ static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now,
     double unique = now->records > 0 ? 100.0 * (double)now->unique / (double)now->records : 0.0;
     bool known = now->bytes_total > 0;
 
-    cli_text_volume(done, sizeof done, (double)now->bytes_in);
+    cli_text_volume(done, sizeof done, (double)bytes_of(now));
     cli_text_volume(total, sizeof total, (double)now->bytes_total);
     cli_text_volume(speed, sizeof speed, rate);
     if (known && rate > 0)
-        elapsed = fmax(0.0, (double)now->bytes_total - (double)now->bytes_in) / rate;
+        elapsed = fmax(0.0, (double)now->bytes_total - (double)bytes_of(now)) / rate;
     cli_text_duration(time, sizeof time, elapsed);
     snprintf(facts[0], FACT_SIZE, "%s%s%s", done, known ? " of " : "", known ? total : "");
     snprintf(facts[1], FACT_SIZE, "%s/s", speed);
@@ -84,7 +89,7 @@ void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stre
     for (int i = 0; i < FACTS; i++)
         used += strlen(facts[i]);
     if (now->bytes_total > 0)
-        bar = put_share(head, sizeof head, fmin(1.0, (double)now->bytes_in / (double)now->bytes_total),
+        bar = put_share(head, sizeof head, fmin(1.0, (double)bytes_of(now) / (double)now->bytes_total),
                         columns > used ? columns - used : 0);
     /* Where the terminal is too narrow whole facts are left out, the last ones first. */
     used = strlen(head) <= columns ? strlen(head) : 0;
@@ -111,11 +116,11 @@ void cli_progress_step(void *context, const tamis_stream_stats *now) {
 
     if (at - progress->begun < first_after || since < (progress->bar ? bar_every : line_every))
         return;
-    speed = (double)(now->bytes_in - progress->last_bytes) / since;
+    speed = (double)(bytes_of(now) - progress->last_bytes) / since;
     weight = progress->last <= progress->begun ? 1.0 : 1.0 - exp(-since / smoothing);
     progress->rate += weight * (speed - progress->rate);
     progress->last = at;
-    progress->last_bytes = now->bytes_in;
+    progress->last_bytes = bytes_of(now);
     /* The last column stays free: some terminals go to the next line when it is written. */
     cli_progress_line(line, sizeof line, progress->bar ? terminal_columns(progress->fd) - 1 : sizeof line - 1,
                       now, progress->rate, at - progress->begun);

@@ -27,20 +27,12 @@ typedef struct packed {
     tamis_open_options options; /* whole; with an allocator */
 } packed;
 
-const char *tamis_packing_name(tamis_packing packing) {
-    static const char *const names[] = {
-        [TAMIS_PACKING_NONE] = "none",
-        [TAMIS_PACKING_GZIP] = "gzip",
-    };
-    return (unsigned)packing < sizeof names / sizeof *names ? names[packing] : NULL;
-}
-
 /* As many bytes as there is room for, *got being less only at the end. */
 static tamis_status fill(tamis__unpack *from, uint8_t *into, size_t room, size_t *got, tamis_error *err) {
     tamis__unpack_event event = TAMIS__UNPACK_BYTES;
     for (*got = 0; *got < room && event != TAMIS__UNPACK_END;) {
         size_t some;
-        tamis_status status = tamis__unpack_next(from, into + *got, room - *got, &some, &event, err);
+        tamis_status status = tamis__unpack_next(from, true, into + *got, room - *got, &some, &event, err);
         if (status != TAMIS_OK)
             return status;
         *got += some;
@@ -63,13 +55,18 @@ static tamis_status count_bytes(const packed *p, tamis__unpack *from, uint8_t *s
     return status;
 }
 
+static tamis_status begin(const packed *p, tamis__unpack **from, tamis_error *err) {
+    const tamis__unpack_setup setup = {.fd = p->fd, .name = p->path, .memory = p->options.allocator};
+    return tamis__unpack_create(from, &setup, err);
+}
+
 static tamis_status measure(const packed *p, uint64_t *size, tamis_error *err) {
     const tamis_allocator *memory = p->options.allocator;
     tamis__unpack *from;
     uint8_t *scratch = tamis__alloc(memory, SCRATCH, TAMIS__LINE);
     if (!scratch)
         return tamis__fail_nomem(err, p->name.text, SCRATCH);
-    tamis_status status = tamis__unpack_create(&from, p->fd, p->path, memory, err);
+    tamis_status status = begin(p, &from, err);
     if (status == TAMIS_OK) {
         status = count_bytes(p, from, scratch, size, err);
         tamis__unpack_free(from);
@@ -97,7 +94,7 @@ static tamis_status unpack_into(const packed *p, uint8_t *bytes, size_t size, ta
     tamis__unpack *from;
     if (tamis__sys.seek(p->fd, 0, SEEK_SET) < 0)
         return tamis__fail_file(err, p->path, errno);
-    tamis_status status = tamis__unpack_create(&from, p->fd, p->path, p->options.allocator, err);
+    tamis_status status = begin(p, &from, err);
     if (status != TAMIS_OK)
         return status;
     status = fill_exactly(p, from, bytes, size, err);
@@ -140,6 +137,7 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
     packed p = {.path = path, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};
     uint8_t head[TAMIS__UNPACK_HEAD];
     size_t got;
+    bool undecided;
     struct stat about;
     tamis_packing found = TAMIS_PACKING_NONE;
     tamis_status status =
@@ -153,7 +151,7 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
     p.options.writable = true;
     status = tamis__file_read(p.fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
-        found = tamis__packing_of(head, got);
+        found = tamis__packing_of(head, got, &undecided);
     if (status == TAMIS_OK && found != TAMIS_PACKING_NONE)
         status = open_packed(filter, &p, &about, err);
     tamis__sys.close(p.fd);
@@ -164,6 +162,26 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
     return status;
 }
 
+/* ---- saving ---- */
+
+static tamis_status emit_packed(void *pack, const void *bytes, size_t size, tamis_error *err) {
+    return tamis__pack_put(pack, bytes, size, err);
+}
+
+static tamis_status write_packed(const void *how, const tamis_filter *filter, const tamis__format *format,
+                                 const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err) {
+    tamis__pack *pack;
+    tamis_status status =
+        tamis__pack_create(&pack, how, memory, &(tamis__pack_out){out->emit, out->context}, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = format->encode(filter, &(tamis__emitter){emit_packed, pack}, err);
+    if (status == TAMIS_OK)
+        status = tamis__pack_finish(pack, err);
+    tamis__pack_free(pack);
+    return status;
+}
+
 tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
                                tamis_packing packing, tamis_error *err) {
     return tamis_packed_save_until(filter, path, format, packing, -1, err);
@@ -171,13 +189,10 @@ tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_for
 
 tamis_status tamis_packed_save_until(tamis_filter *filter, const char *path, tamis_format format,
                                      tamis_packing packing, int stop_fd, tamis_error *err) {
-    switch (packing) {
-    case TAMIS_PACKING_NONE:
+    const tamis__pack_want want = {packing, 0, true};
+    const tamis__wrap wrap = {write_packed, &want};
+    if (packing == TAMIS_PACKING_NONE)
         return tamis__file_save(filter, path, format, NULL, stop_fd, err);
-    case TAMIS_PACKING_GZIP:
-        return tamis__file_save(filter, path, format, tamis__pack_gzip, stop_fd, err);
-    default:
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "packing: there is none of number %d; see tamis_packing",
-                           (int)packing);
-    }
+    tamis_status status = tamis__pack_check(&want, err);
+    return status == TAMIS_OK ? tamis__file_save(filter, path, format, &wrap, stop_fd, err) : status;
 }

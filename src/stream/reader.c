@@ -16,6 +16,8 @@
  *     would look like its end) the same case.
  * R5  A file that is followed is left only after a read that found its end and came after another file
  *     with something in it was seen to have its name: what was appended before that is not missed.
+ * R6  Plain inputs are read into the buffer. A packed one shows at its first bytes, before any record is taken: they are
+ *     given to who unpacks it, and the buffer gets what is in it.
  */
 #include "stream/reader.h"
 
@@ -30,6 +32,7 @@
 #include "store/trouble.h"
 #include "stream/ends.h"
 #include "stream/split.h"
+#include "stream/unpack.h"
 
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
                                 const tamis_allocator *memory, tamis_error *err) {
@@ -53,6 +56,8 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
 }
 
 static void close_input(tamis__reader *reader) {
+    tamis__unpack_free(reader->unpack);
+    reader->unpack = NULL;
     if (reader->fd >= 0 && !reader->borrowed)
         tamis__sys.close(reader->fd); /* nothing was written: nothing can be lost */
     reader->fd = -1;
@@ -71,6 +76,7 @@ static size_t inputs_of(const tamis__reader *reader) {
 }
 
 static void begin_file(tamis__reader *reader) {
+    reader->undecided = true;
     reader->file_offset = 0;
     reader->file_records = 0;
     reader->file_lines = 0;
@@ -151,8 +157,10 @@ static bool take_rest(tamis__reader *reader, tamis__batch *batch) {
 static tamis_status grow(tamis__reader *reader, tamis_error *err) {
     size_t capacity = reader->capacity > SIZE_MAX / 2 ? SIZE_MAX : reader->capacity * 2;
     /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
-    if (reader->setup.max_record < SIZE_MAX && capacity > reader->setup.max_record + 1)
-        capacity = (size_t)reader->setup.max_record + 1;
+    uint64_t most =
+        reader->setup.max_record < TAMIS__UNPACK_HEAD ? TAMIS__UNPACK_HEAD : reader->setup.max_record;
+    if (most < SIZE_MAX && capacity > most + 1)
+        capacity = (size_t)most + 1;
     unsigned char *buffer = tamis__alloc(&reader->memory, capacity, TAMIS__LINE);
     if (!buffer)
         return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
@@ -180,18 +188,56 @@ static tamis_status make_room(tamis__reader *reader, tamis_error *err) {
 
 typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
 
-static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_error *err) {
-    bool ready;
-    tamis_status status = make_room(reader, err);
-    if (status == TAMIS_OK)
-        status = tamis__watch_look(reader->watch, reader->may_block ? reader->fd : -1, POLLIN, &ready,
-                                   reader->name, err);
+static bool is_followed(const tamis__reader *reader) {
+    return reader->setup.follow && !reader->may_block && reader->next_input == inputs_of(reader);
+}
+
+static void count_read(const tamis__reader *reader, uint64_t size) {
+    if (reader->setup.bytes_read)
+        *reader->setup.bytes_read += size;
+}
+
+/* What all that was read of an input tells, which is in the buffer (R6). */
+static tamis_status recognise(tamis__reader *reader, tamis_error *err) {
+    const unsigned char *begun = reader->buffer + reader->start;
+    const size_t size = reader->end - reader->start;
+    tamis_packing packing = tamis__packing_of(begun, size, &reader->undecided);
+    if (packing == TAMIS_PACKING_NONE)
+        return TAMIS_OK;
+    if (is_followed(reader))
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "%s: is packed with %s, and such a file is not followed; follow what is written plain, "
+            "or read it once, without following",
+            tamis__show(reader->name).text, tamis_packing_name(packing));
+    tamis__unpack_setup setup = {reader->fd, reader->name, &reader->file_records,
+                                 begun,      size,         &reader->memory};
+    reader->end = reader->scan = reader->start;
+    return tamis__unpack_create(&reader->unpack, &setup, err);
+}
+
+static tamis_status read_packed(tamis__reader *reader, bool ready, read_result *result, tamis_error *err) {
+    const uint64_t taken = tamis__unpack_taken(reader->unpack);
+    tamis__unpack_event event;
+    size_t size;
+    tamis_status status = tamis__unpack_next(reader->unpack, ready, reader->buffer + reader->end,
+                                             reader->capacity - reader->end, &size, &event, err);
+    count_read(reader, tamis__unpack_taken(reader->unpack) - taken);
     if (status != TAMIS_OK)
         return status;
+    reader->end += size;
+    /* What was read and gave nothing yet is no reason to wait: there may be more. */
+    *result = event == TAMIS__UNPACK_END ? READ_END : ready || size > 0 ? READ_SOME : READ_NOT_NOW;
+    return TAMIS_OK;
+}
+
+static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis_error *err) {
+    size_t room = reader->capacity - reader->end;
     *result = READ_NOT_NOW;
-    if (reader->may_block && !ready)
-        return TAMIS_OK;
-    ssize_t size = tamis__sys.read(reader->fd, reader->buffer + reader->end, reader->capacity - reader->end);
+    if (reader->undecided &&
+        room > TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD) /* what is packed has to fit there */
+        room = TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD;
+    ssize_t size = tamis__sys.read(reader->fd, reader->buffer + reader->end, room);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return TAMIS_OK;
     if (size < 0)
@@ -201,15 +247,27 @@ static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_
                            reader->file_offset + (reader->end - reader->start), reader->watch->stats->records,
                            tamis__errno_remedy(errno));
     reader->end += (size_t)size;
+    count_read(reader, (uint64_t)size);
     *result = size ? READ_SOME : READ_END;
-    return TAMIS_OK;
+    return size && reader->undecided ? recognise(reader, err) : TAMIS_OK;
+}
+
+static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_error *err) {
+    bool ready;
+    tamis_status status = make_room(reader, err);
+    if (status == TAMIS_OK)
+        status = tamis__watch_look(reader->watch, reader->may_block ? reader->fd : -1, POLLIN, &ready,
+                                   reader->name, err);
+    if (status != TAMIS_OK)
+        return status;
+    ready = ready || !reader->may_block;
+    if (reader->unpack)
+        return read_packed(reader, ready, result, err);
+    *result = READ_NOT_NOW;
+    return ready ? read_plain(reader, result, err) : TAMIS_OK;
 }
 
 /* ---- following ---- */
-
-static bool is_followed(const tamis__reader *reader) {
-    return reader->setup.follow && !reader->may_block && reader->next_input == inputs_of(reader);
-}
 
 /* Begins the followed file anew. One that came as a descriptor is the same one, else the name tells. */
 static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
@@ -258,7 +316,8 @@ static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__read
         return *known ? TAMIS_OK : open_input(reader, err);
     }
     *event = TAMIS__READER_RECORDS;
-    tamis_status status = take_whole(reader, batch, err);
+    batch->count = 0;
+    tamis_status status = reader->undecided ? TAMIS_OK : take_whole(reader, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__watch_tick(reader->watch);
@@ -269,7 +328,9 @@ static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__read
     *known = false;
     if (result == READ_END && is_followed(reader))
         return follow(reader, batch, event, known, err);
-    if (result == READ_END) {
+    if (result == READ_END && reader->undecided && reader->end > reader->start) {
+        reader->undecided = false; /* it is shorter than what it could have been the beginning of */
+    } else if (result == READ_END) {
         *known = take_rest(reader, batch);
         close_input(reader);
     } else if (result == READ_NOT_NOW && reader->may_block) {

@@ -10,6 +10,7 @@
 #include <tamis/key.h>
 
 #include "base/memory.h"
+#include "stream/unpack.h"
 #include "stream/watch.h"
 
 /*
@@ -26,6 +27,7 @@ typedef struct tamis__reader_setup {
     bool follow;             /* the last input, see tamis_stream_run */
     bool csv;                /* terminators within quotes end no record */
     unsigned char delimiter; /* of it */
+    uint64_t *bytes_read;    /* NULL, or counts bytes as they stand in the inputs, packed or not */
 } tamis__reader_setup;
 
 /* Records that stand one behind the other in the buffer, each with its terminator between it and the
@@ -55,20 +57,22 @@ typedef struct tamis__reader {
     tamis_allocator memory;
     unsigned char *buffer;
     size_t capacity;
-    size_t start;      /* of the first record not handed out */
-    size_t scan;       /* no terminator stands in start..scan */
-    size_t end;        /* of what was read */
-    tamis_key *keys;   /* batch_size of them */
-    size_t next_input; /* index of the one to open next */
-    int fd;            /* the open one; -1: none */
-    bool borrowed;     /* fd was open before us and stays so */
-    bool may_block;    /* not a regular file */
-    bool waiting;      /* at the end of the file that is followed */
-    bool replaced;     /* another file has taken its name: this one is read to its end, then that one */
-    dev_t device;      /* what file it is, to tell another */
+    size_t start;          /* of the first record not handed out */
+    size_t scan;           /* no terminator stands in start..scan */
+    size_t end;            /* of what was read */
+    tamis_key *keys;       /* batch_size of them */
+    size_t next_input;     /* index of the one to open next */
+    int fd;                /* the open one; -1: none */
+    tamis__unpack *unpack; /* of the open one; NULL: it is plain */
+    bool undecided;        /* too little of it is there to tell */
+    bool borrowed;         /* fd was open before us and stays so */
+    bool may_block;        /* not a regular file */
+    bool waiting;          /* at the end of the file that is followed */
+    bool replaced;         /* another file has taken its name: this one is read to its end, then that one */
+    dev_t device;          /* what file it is, to tell another */
     ino_t inode;
     const char *name;      /* of the open one, for a person */
-    uint64_t file_offset;  /* of `start` in it */
+    uint64_t file_offset;  /* of `start` in it, unpacked */
     uint64_t file_records; /* handed out of it */
     uint64_t file_lines;   /* of CSV: line ends in what was handed out */
     uint8_t csv_place;     /* of CSV: what is known at `scan`, see tamis__split_csv */
@@ -81,8 +85,8 @@ void tamis__reader_release(tamis__reader *reader);
 
 /*
  * What comes next; *batch is filled with RECORDS. TAMIS_E_INTERRUPTED between two reads when the run is
- * to stop; TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM name the input and the place in it. All records
- * before the place of an error were handed out.
+ * to stop; TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM, TAMIS_E_DAMAGED and TAMIS_E_UNSUPPORTED (of packed ones) name
+ * the input and the place in it. All whole records before the place of an error were handed out, and no part of one.
  */
 tamis_status tamis__reader_next(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
                                 tamis_error *err);

@@ -26,8 +26,6 @@
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
 
-static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
-
 typedef struct run {
     tamis_stream_service service;
     tamis_stream_options options;
@@ -43,7 +41,6 @@ typedef struct run {
     tamis__header header;
     size_t input;               /* whose records are read */
     tamis_stream_stats earlier; /* of the inputs before it */
-    uint64_t flushed_at;        /* tamis__now_ns */
 } run;
 
 static tamis_status take_service(tamis_stream_service *taken, const tamis_stream_service *given,
@@ -121,12 +118,23 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
     r->earlier = r->stats;
 }
 
+static tamis_status set_packings(run *r, tamis_error *err) {
+    const tamis_stream_options *o = &r->options;
+    const char *const names[OUTPUTS] = {[FIRSTS] = o->output, [REPEATS] = o->duplicates};
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_set_packing(&r->writers[i], o->packing, o->packing_level, names[i], err);
+    return status;
+}
+
 static tamis_status check(run *r, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
     size_t count = r->options.input_count ? r->options.input_count : 1;
     uint64_t total = 0;
-    tamis_status status = tamis__place_find(&r->places[FIRSTS], r->options.output, err);
+    tamis_status status = set_packings(r, err);
+    if (status == TAMIS_OK)
+        status = tamis__place_find(&r->places[FIRSTS], r->options.output, err);
     if (status == TAMIS_OK)
         status = tamis__place_find(&r->places[REPEATS], r->options.duplicates, err);
     if (status == TAMIS_OK)
@@ -147,7 +155,8 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                        .terminator = r->options.terminator,
                                        .follow = r->options.follow,
                                        .csv = extractor && tamis_extractor_is_csv(extractor),
-                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0};
+                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                       .bytes_read = &r->stats.bytes_read};
     tamis_status status = tamis__keys_init(&r->keys, r->tuning.batch_size, err);
     if (status == TAMIS_OK)
         status = tamis__emitter_init(&r->emitter, err);
@@ -159,12 +168,12 @@ static tamis_status open_all(run *r, tamis_error *err) {
 }
 
 /* Hands over what somebody can see before the end. */
-static tamis_status flush_direct(run *r, tamis_error *err) {
+static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    r->flushed_at = tamis__now_ns();
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         if (tamis__writer_direct(&r->writers[i]))
-            status = tamis__writer_flush(&r->writers[i], err);
+            status = idle ? tamis__writer_flush(&r->writers[i], err)
+                          : tamis__writer_flush_due(&r->writers[i], err);
     return status;
 }
 
@@ -220,8 +229,8 @@ static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) 
     /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
     tamis_status status =
         tamis__emit(&r->emitter, batch, r->keys.fates, done, asked == TAMIS_OK ? err : NULL);
-    if (asked == TAMIS_OK && status == TAMIS_OK && tamis__now_ns() - r->flushed_at >= HOLD_NS)
-        status = flush_direct(r, err);
+    if (asked == TAMIS_OK && status == TAMIS_OK)
+        status = flush_direct(r, false, err);
     count_written(r);
     return asked == TAMIS_OK ? status : asked;
 }
@@ -245,7 +254,7 @@ static void end_inputs(run *r, size_t next) {
         of_it.missing -= r->earlier.missing;
         of_it.malformed -= r->earlier.malformed;
         of_it.bytes_in -= r->earlier.bytes_in;
-        of_it.bytes_out = of_it.bytes_total = 0;
+        of_it.bytes_out = of_it.bytes_read = of_it.bytes_total = 0;
         r->earlier = r->stats;
         if (r->options.input_end)
             r->options.input_end(r->options.input_end_context, r->input, &of_it);
@@ -275,7 +284,7 @@ static tamis_status pump(run *r, tamis_error *err) {
             if (status == TAMIS_OK && batch.count > 0)
                 status = handle(r, &batch, err);
         } else if (status == TAMIS_OK && event == TAMIS__READER_IDLE) {
-            status = flush_direct(r, err);
+            status = flush_direct(r, true, err);
             count_written(r);
             if (status == TAMIS_OK)
                 status = tamis__reader_wait(&r->reader, err);
@@ -318,7 +327,7 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
             r->writers[i].stopping = true;
         /* A stop is no error of its own, so one that loses the last records is the one to tell. */
         if (tamis__writer_direct(&r->writers[i]))
-            (void)tamis__writer_flush(&r->writers[i], stopped ? err : NULL);
+            (void)tamis__writer_end(&r->writers[i], stopped ? err : NULL);
     }
     r->stats.settled = stopped;
     for (int i = 0; i < OUTPUTS && r->stats.settled; i++)

@@ -68,7 +68,7 @@ void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, 
         }
         oracle->stats.bytes_in += inputs[i].size;
     }
-    oracle->stats.bytes_total = oracle->stats.bytes_in;
+    oracle->stats.bytes_read = oracle->stats.bytes_total = oracle->stats.bytes_in;
     oracle->stats.bytes_out = oracle->unique.size + oracle->duplicates.size;
     free(firsts);
 }
@@ -87,8 +87,9 @@ bool stats_check(const tamis_stream_stats *got, const tamis_stream_stats *want) 
     bool unknown = number_check("unknown", got->unknown, want->unknown);
     bool in = number_check("bytes_in", got->bytes_in, want->bytes_in);
     bool out = number_check("bytes_out", got->bytes_out, want->bytes_out);
+    bool read = number_check("bytes_read", got->bytes_read, want->bytes_read);
     bool total = number_check("bytes_total", got->bytes_total, want->bytes_total);
-    return records && unique && duplicates && unknown && in && out && total;
+    return records && unique && duplicates && unknown && in && out && read && total;
 }
 
 void oracle_clear(stream_oracle *oracle) {

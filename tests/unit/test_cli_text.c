@@ -96,6 +96,8 @@ static void progress_lines(void **state) {
     now.bytes_in = 1230000000;
     cli_progress_line(line, sizeof line, 79, &now, 147e6, 8);
     assert_string_equal(line, "1.23 GB  147 MB/s  0:08  92.5 % unique");
+    now.bytes_in = 9990000000; /* of packed ones, say */
+    now.bytes_read = 1230000000;
     now.bytes_total = 2460000000;
     cli_progress_line(line, sizeof line, 79, &now, 147e6, 8);
     assert_string_equal(line,
@@ -115,7 +117,7 @@ static void progress_lines(void **state) {
         cli_progress_line(line, sizeof line, columns, &now, 147e6, 8);
         assert_true(strlen(line) <= columns);
     }
-    now.bytes_in = 3000000000; /* a file that grew while it was read */
+    now.bytes_read = 3000000000; /* a file that grew while it was read */
     cli_progress_line(line, sizeof line, 200, &now, 0, 8);
     assert_non_null(strstr(line, "100% [########################################]"));
 }

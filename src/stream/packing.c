@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <tamis/packing.h>
+
+#include <stddef.h>
+#include <string.h>
+
+#include "stream/decoder.h"
+
+static const struct {
+    const char *name;
+    const char *end; /* of names of files */
+    const tamis__decoding *decoding;
+} packings[TAMIS_PACKINGS] = {
+    [TAMIS_PACKING_NONE] = {"none", NULL, NULL},
+    [TAMIS_PACKING_GZIP] = {"gzip", ".gz", &tamis__decoding_gzip},
+    [TAMIS_PACKING_ZSTD] = {"zstd", ".zst", &tamis__decoding_zstd},
+    [TAMIS_PACKING_LZ4] = {"lz4", ".lz4", &tamis__decoding_lz4},
+    [TAMIS_PACKING_XZ] = {"xz", ".xz", &tamis__decoding_xz},
+    [TAMIS_PACKING_BZIP2] = {"bzip2", ".bz2", &tamis__decoding_bzip2},
+};
+
+static bool is_one(tamis_packing packing) {
+    return (unsigned)packing < TAMIS_PACKINGS;
+}
+
+const char *tamis_packing_name(tamis_packing packing) {
+    return is_one(packing) ? packings[packing].name : NULL;
+}
+
+tamis_packing tamis_packing_of_name(const char *path) {
+    const size_t size = strlen(path);
+    for (int i = TAMIS_PACKING_NONE + 1; i < TAMIS_PACKINGS; i++) {
+        const size_t end = strlen(packings[i].end);
+        if (size >= end && strcmp(path + size - end, packings[i].end) == 0)
+            return (tamis_packing)i;
+    }
+    return TAMIS_PACKING_NONE;
+}
+
+bool tamis_packing_is_built(tamis_packing packing) {
+    return is_one(packing) && (!packings[packing].decoding || packings[packing].decoding->begin);
+}
+
+const tamis__decoding *tamis__decoding_of(tamis_packing packing) {
+    return packings[packing].decoding;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* libbz2 checks the CRC-32 of each block and of each stream. */
+#include "stream/decoder.h"
+
+#ifdef TAMIS_HAVE_BZIP2
+
+#include <bzlib.h>
+#include <limits.h>
+#include <string.h>
+
+static void *take(void *opaque, int items, int size) {
+    return tamis__lend(opaque, (size_t)items, (size_t)size);
+}
+
+static void give(void *opaque, void *block) {
+    tamis__lend_back(opaque, block);
+}
+
+static tamis__decoded start(tamis__decoder *decoder) {
+    bz_stream *stream = decoder->state;
+    memset(stream, 0, sizeof *stream);
+    stream->bzalloc = take;
+    stream->bzfree = give;
+    stream->opaque = &decoder->memory;
+    bool started =
+        BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK; /* fails for memory alone, and leaves state NULL */
+    return started ? TAMIS__DECODED_SOME : TAMIS__DECODED_NOMEM;
+}
+
+static tamis__decoded begin(tamis__decoder *decoder) {
+    decoder->state = tamis__lend(&decoder->memory, 1, sizeof(bz_stream));
+    if (!decoder->state)
+        return TAMIS__DECODED_NOMEM;
+    tamis__decoded result = start(decoder);
+    if (result != TAMIS__DECODED_SOME)
+        tamis__lend_back(&decoder->memory, decoder->state);
+    return result;
+}
+
+static tamis__decoded again(tamis__decoder *decoder) {
+    BZ2_bzDecompressEnd(decoder->state);
+    return start(decoder);
+}
+
+static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
+    bz_stream *stream = decoder->state;
+    const unsigned given = flow->in_size < UINT_MAX ? (unsigned)flow->in_size : UINT_MAX;
+    const unsigned room = flow->out_size < UINT_MAX ? (unsigned)flow->out_size : UINT_MAX;
+    stream->next_in = (char *)(uintptr_t)flow->in; /* only read */
+    stream->avail_in = given;
+    stream->next_out = (char *)flow->out;
+    stream->avail_out = room;
+    int result = BZ2_bzDecompress(stream);
+    flow->in += given - stream->avail_in;
+    flow->in_size -= given - stream->avail_in;
+    flow->out += room - stream->avail_out;
+    flow->out_size -= room - stream->avail_out;
+    switch (result) {
+    case BZ_OK:
+        return TAMIS__DECODED_SOME;
+    case BZ_STREAM_END:
+        return TAMIS__DECODED_MEMBER;
+    case BZ_MEM_ERROR:
+        return TAMIS__DECODED_NOMEM;
+    default:
+        decoder->why = result == BZ_DATA_ERROR ? "a code or checksum is wrong" : "a head is wrong";
+        return TAMIS__DECODED_DAMAGE;
+    }
+}
+
+static void end(tamis__decoder *decoder) {
+    BZ2_bzDecompressEnd(decoder->state);
+    tamis__lend_back(&decoder->memory, decoder->state);
+}
+
+const tamis__decoding tamis__decoding_bzip2 = {begin, again, step, end, TAMIS__PADDING_NONE, "bzip2 -dc"};
+
+#else
+
+const tamis__decoding tamis__decoding_bzip2 = {.program = "bzip2 -dc"};
+
+#endif

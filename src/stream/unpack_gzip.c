@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* zlib checks the head of each member, its deflate stream, CRC-32 and length. */
+#include <limits.h>
+
+#include "stream/decoder.h"
+#include "stream/zlib_memory.h"
+
+enum { GZIP_WINDOW = MAX_WBITS + 16 }; /* zlib's way to say: with the head and end of gzip */
+
+static uInt some_of(size_t size) {
+    return size < UINT_MAX ? (uInt)size : UINT_MAX;
+}
+
+static tamis__decoded begin(tamis__decoder *decoder) {
+    z_stream *stream = tamis__lend(&decoder->memory, 1, sizeof *stream);
+    if (!stream)
+        return TAMIS__DECODED_NOMEM;
+    tamis__zlib_memory_set(stream, &decoder->memory);
+    if (inflateInit2(stream, GZIP_WINDOW) != Z_OK) { /* of a zlib that we were built with: memory */
+        tamis__lend_back(&decoder->memory, stream);
+        return TAMIS__DECODED_NOMEM;
+    }
+    decoder->state = stream;
+    return TAMIS__DECODED_SOME;
+}
+
+static tamis__decoded again(tamis__decoder *decoder) {
+    inflateReset(decoder->state);
+    return TAMIS__DECODED_SOME;
+}
+
+static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
+    z_stream *stream = decoder->state;
+    stream->next_in = flow->in;
+    stream->avail_in = some_of(flow->in_size);
+    stream->next_out = flow->out;
+    stream->avail_out = some_of(flow->out_size);
+    int result = inflate(stream, Z_NO_FLUSH);
+    flow->in_size -= (size_t)(stream->next_in - flow->in);
+    flow->in = stream->next_in;
+    flow->out_size -= (size_t)(stream->next_out - flow->out);
+    flow->out = stream->next_out;
+    switch (result) {
+    case Z_OK:
+    case Z_BUF_ERROR: /* could do nothing */
+        return TAMIS__DECODED_SOME;
+    case Z_STREAM_END:
+        return TAMIS__DECODED_MEMBER;
+    case Z_MEM_ERROR:
+        return TAMIS__DECODED_NOMEM;
+    default:
+        decoder->why = stream->msg ? stream->msg : "it needs a dictionary";
+        return TAMIS__DECODED_DAMAGE;
+    }
+}
+
+static void end(tamis__decoder *decoder) {
+    inflateEnd(decoder->state);
+    tamis__lend_back(&decoder->memory, decoder->state);
+}
+
+const tamis__decoding tamis__decoding_gzip = {begin, again, step, end, TAMIS__PADDING_LAST, "gzip -dc"};

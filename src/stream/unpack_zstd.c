@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* libzstd checks the heads of frames and blocks, the length where it is told, and the content's checksum where there is
+ * one; zstd(1) writes both. Its window comes from the C library: memory of ours is only taken by the part of its interface
+ * that is not stable. */
+#include "stream/decoder.h"
+
+#ifdef TAMIS_HAVE_ZSTD
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+enum { FIRST = 5 }; /* bytes that it wants of a frame at first */
+
+static tamis__decoded begin(tamis__decoder *decoder) {
+    decoder->state = ZSTD_createDStream();
+    decoder->wanted = FIRST;
+    return decoder->state ? TAMIS__DECODED_SOME : TAMIS__DECODED_NOMEM;
+}
+
+static tamis__decoded again(tamis__decoder *decoder) {
+    ZSTD_DCtx_reset(decoder->state, ZSTD_reset_session_only);
+    decoder->wanted = FIRST;
+    return TAMIS__DECODED_SOME;
+}
+
+static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
+    ZSTD_inBuffer in = {flow->in, flow->in_size < decoder->wanted ? flow->in_size : decoder->wanted, 0};
+    ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
+    size_t result = ZSTD_decompressStream(decoder->state, &out, &in);
+    *flow = (tamis__flow){flow->in + in.pos, flow->in_size - in.pos, flow->out + out.pos,
+                          flow->out_size - out.pos};
+    if (!ZSTD_isError(result)) {
+        decoder->wanted = result;
+        return result == 0 ? TAMIS__DECODED_MEMBER : TAMIS__DECODED_SOME;
+    }
+    switch (ZSTD_getErrorCode(result)) {
+    case ZSTD_error_memory_allocation:
+        return TAMIS__DECODED_NOMEM;
+    case ZSTD_error_frameParameter_windowTooLarge: /* libzstd's own limit, which is zstd(1)'s too */
+        decoder->why = "takes more than 128 MiB of memory to unpack";
+        return TAMIS__DECODED_TOO_BIG;
+    default:
+        decoder->why = ZSTD_getErrorName(result);
+        return TAMIS__DECODED_DAMAGE;
+    }
+}
+
+static void end(tamis__decoder *decoder) {
+    ZSTD_freeDStream(decoder->state);
+}
+
+const tamis__decoding tamis__decoding_zstd = {
+    begin, again, step, end, TAMIS__PADDING_NONE, "zstd --long=31 -dc"};
+
+#else
+
+const tamis__decoding tamis__decoding_zstd = {.program = "zstd -dc"};
+
+#endif
