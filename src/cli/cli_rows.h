@@ -137,7 +137,7 @@ enum {
         .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
     }
 
-/* Of what is given: "record". */
+/* Of what is given: "key". */
 #define CLI_ROW_TYPE(what)                                                                                   \
     {                                                                                                        \
         .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
@@ -152,15 +152,14 @@ enum {
             "need not be given again, and contradicts another one; files of other programs keep none, so "   \
             "give it."                                                                                       \
     }
-/* Of what is given: "Records". */
+/* Of what is given: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \
     {                                                                                                        \
-        .name = "hex", .type = CLI_FLAG,                                                                     \
-        .help = what " are hexadecimal digits, two for each byte of the key.",                               \
+        .name = "hex", .type = CLI_FLAG, .help = what " are hexadecimal digits, two for each byte.",         \
         .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
     }
 
-/* The whole block; `what` and `these` are what records are called: "record", "Records". */
+/* The whole block; `what` and `these` are what keys are called: "key", "Keys". */
 #define CLI_ROWS_RECORDS(what, these)                                                                        \
     CLI_ROWS_EXTRACT, CLI_ROW_HEADER, CLI_ROW_MISSING, CLI_ROW_ON_ERROR, CLI_ROW_TYPE(what),                 \
         CLI_ROW_HEX(these), CLI_ROW_ZERO, CLI_ROW_MAX_RECORD

@@ -34,7 +34,7 @@ static const cli_option options[OPT_COUNT] = {
                   .value = "SEED",
                   .fallback = "0",
                   .help = "Number that the random keys are made from: the same seed, the same keys."},
-    [OPT_RECORDS] = CLI_ROWS_RECORDS("record of KEYS", "Records of KEYS"),
+    [OPT_RECORDS] = CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
     [OPT_SECRET] = {.name = "secret-file",
                     .type = CLI_FILE,
                     .value = "FILE",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Keys of parts, counted by both ways of counting; what has no key is in no filter.
-{ echo id,email; seq -f '%g,u%g@x' 1000; seq -f '%g,u%g@x' 500; echo 7; } > u.csv
+{ echo id,email; seq 1000 | sed 's/.*/&,u&@x/'; seq 500 | sed 's/.*/&,u&@x/'; echo 7; } > u.csv
 tamis build -o twice.tamis --key csv:email u.csv --json 2>&1 | grep -o '"records.*"malformed": [0-9]*'
 tamis build -o once.tamis --key csv:email --json < <(cat u.csv) 2>&1 | grep -o '"records.*"malformed": [0-9]*'
 seq -f 'u%g@x' 1000 > list

@@ -7,7 +7,7 @@ tamis check f.tamis --key json:/id --ignore-case --on-error skip in
 echo inverted; tamis check -v f.tamis --key json:/id --on-error pass -q in; echo "status $?"
 tamis check -v f.tamis --key json:/n --on-error pass in
 echo counts
-tamis check -c f.tamis --key json:/id --on-error skip -q in
+tamis check -c f.tamis --key json:/id --on-error skip in
 for action in pass drop; do tamis check -vc f.tamis --key json:/id --ignore-case --on-error skip --missing $action in; done
 echo keys
 tamis check f.tamis --key json:/id -k '{"id":1}' -k 1 -k ' b' -k B
@@ -17,8 +17,8 @@ printf 'id,x\n1,a\n2,a\n' > log.csv
 tamis check --follow f.tamis --key csv:id log.csv > out & pid=$!
 until [ -s out ] && grep -q 1 out; do sleep 0.02; done
 printf '3,"a\nb"\n1,"c\nd"\n' >> log.csv
-until grep -q d out; do sleep 0.02; done
-kill -INT $pid
+until grep -q '^d' out; do sleep 0.02; done
+kill -TERM $pid
 wait $pid
 echo "status $?"
 cat out
