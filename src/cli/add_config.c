@@ -68,7 +68,8 @@ const char *const add_exits[] = {
     "0",
     "All records are in the filter, and it is saved.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, one that is no filter, is damaged or held "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, a file that is no "
+    "filter, is damaged or held "
     "by another process, a missing secret, a full filter, a summary that cannot be written. Nothing was "
     "saved, unless only the summary failed.",
     "130",

@@ -12,6 +12,9 @@ const char *const dedup_description[] = {
     "to "
     "--max-record. A last line without a newline is a record too, and is written as it is unless another "
     "follows it.",
+    "With --key not the whole record is its key, but a field, a column of CSV, a member of JSON or what else "
+    "of it is "
+    "asked for. FILEs may be compressed.",
     "Nothing but fingerprints of the records is kept, so a new record may be taken for one seen before and "
     "dropped, "
     "with the chance that --fpr states: by default one in 1e9. A record that was seen is never printed "
@@ -33,7 +36,8 @@ const char *const dedup_exits[] = {
     "0",
     "All records were read and answered.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, a full filter, a summary that cannot be "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, a full filter, a "
+    "summary that cannot be "
     "written. The file of --filter stays as it was.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP). A remark says whether the file of --filter "
