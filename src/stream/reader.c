@@ -112,13 +112,27 @@ static tamis__batch batch_here(const tamis__reader *reader) {
                           .end = start};
 }
 
+/* A byte order mark in front of CSV is no part of the first field, which may be quoted: passes over it. False where it is
+ * not known yet whether there is one. */
+static bool pass_mark(tamis__reader *reader) {
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    const size_t size = reader->end - reader->start, some = size < sizeof mark ? size : sizeof mark;
+    if (!reader->setup.csv || reader->file_offset > 0 || reader->scan > reader->start ||
+        memcmp(reader->buffer + reader->start, mark, some) != 0)
+        return true;
+    reader->scan += size < sizeof mark ? 0 : sizeof mark;
+    return size >= sizeof mark;
+}
+
 /* Whole records out of the buffer; batch->count is 0 if there is none. */
 static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis_error *err) {
+    *batch = batch_here(reader);
+    if (!pass_mark(reader))
+        return TAMIS_OK;
     const unsigned char *buffer = reader->buffer;
     const tamis__reader_setup *setup = &reader->setup;
     tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
                               setup->max_record, setup->terminator};
-    *batch = batch_here(reader);
     batch->count = setup->csv ? tamis__split_csv(&stretch, setup->delimiter, &reader->csv_place, reader->keys,
                                                  setup->batch_size)
                               : tamis__split(&stretch, reader->keys, setup->batch_size);

@@ -250,12 +250,17 @@ static void marks_that_cannot_be_are_refused(void **state) {
 
 /* ---- what stands in front ---- */
 
-static void a_byte_order_mark_is_no_part_of_json(void **state) {
+static void a_byte_order_mark_is_no_part_of_a_key(void **state) {
     (void)state;
     job one = JOB("json:/k", "\xef\xbb\xbf{\"k\":\"a\"}\n", "\xef\xbb\xbf\n \n");
     assert_int_equal(run(&one, 4), TAMIS_OK);
     assert_true(file_is(scratch("fresh"), "\xef\xbb\xbf{\"k\":\"a\"}\n\xef\xbb\xbf\n \n"));
     assert_int_equal(one.stats.missing, 2);
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job csv = JOB("csv:1", "\xef\xbb\xbf\"a\nb\",x\nc\n", "\xef\xbb");
+        assert_int_equal(run(&csv, batch), TAMIS_OK);
+        assert_string_equal(csv.noted.told, "one 1 a\nb;one 2 c;two 1 \xef\xbb;");
+    }
     job line = JOB("line", "\xef\xbb\xbf"
                            "a\n");
     assert_int_equal(run(&line, 4), TAMIS_OK);
@@ -274,7 +279,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_column_says_the_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_member_says_the_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_json, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_a_key, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
