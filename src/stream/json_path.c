@@ -11,13 +11,13 @@ static tamis_status check_pointer(const char *pointer, tamis__fault *wrong) {
     const unsigned char *start = (const unsigned char *)pointer, *at = start, *end = start + strlen(pointer);
     const char *why = NULL;
     if (at < end && *at != '/')
-        why = "a pointer begins with /, or is empty for the whole record";
+        why = "it does not begin with /";
     while (!why && at < end) {
         const size_t size = *at < 0x80 ? 1 : tamis__utf8_size(at, end);
         if (!size)
             why = "bytes that are no UTF-8";
         else if (*at == '~' && at[1] != '0' && at[1] != '1')
-            why = "~ is written as ~0, and / within a name as ~1";
+            why = "a ~ is neither ~0 nor ~1";
         else
             at += size;
     }

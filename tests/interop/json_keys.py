@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Pointers into random hostile records, by us and by python's json module and jq: json_keys.py JSON_OPS SEED RECORDS
 
-python's is the oracle. It is laxer than RFC 8259 in what is made good here: NaN and Infinity are refused, and surrogates
-without their other half. It does not tell where a value stands, so that of objects and arrays it is seen that they are a
-part of the record and mean the same, pair by pair; of numbers each digit.
+python's is the oracle. It is laxer than RFC 8259 in what is made good here: NaN and Infinity are refused, and
+surrogates without their other half. It does not tell where a value stands, so that of objects and arrays it is seen
+that they are a part of the record and mean the same, pair by pair; of numbers each digit.
 
-jq takes much that is no JSON, and writes numbers anew: whatever we take it has to take, with the same strings, true and
-false there.
+jq takes much that is no JSON, and writes numbers anew: whatever we take it has to take, with the same strings, true
+and false there.
 """
 import json
 import random
@@ -18,20 +18,28 @@ import threading
 
 POINTERS = ["/event_id", "/a", "/a/b", "/a/0", "/a/b/0", "", "/caf\u00e9", "/x~1y/m~0n", "/0", "/1/a", "/a/b/c/d",
             "/\U0001f600", "/"]
-NAMES = ["event_id", "a", "b", "c", "d", "0", "1", "01", "-", "caf\u00e9", "x/y", "m~n", "\U0001f600", "", "event", "event_id\0"]
-TEXTS = ["", "event_id", "\"event_id\":1", "{\"a\":1}", "a\\b", "tab\there", "nul\0nul", "line\nbreak\r\n", "caf\u00e9",
-         "\u20ac\u2028\u2029", "\U0001f600\U0010ffff", "\ufeff", "\x7f\x80\u07ff\u0800\uffff", "null", "plain text of many bytes, more than one vector has",
-         "\x1f\x01\b\f", "/", "'"]
-NUMBERS = ["0", "-0", "1", "-1", "10", "1.0", "1.50", "-0.0", "1e5", "1E+5", "0e-0", "1e999", "-1e-999", "9007199254740993",
-           "18446744073709551616", "1" * 60, "0.1234567890123456789012345678901234567890", "1" * 400 + ".5e-400"]
-WRONG = ["NaN", "Infinity", "-Infinity", "01", "-", "+1", ".5", "1.", "1e", "1e+", "0x1", "1_0", "tru", "True", "nul", "'a'", "undefined",
-         "\"\\ud800\"", "\"\\udc00\\ud800\"", "\"\\ud800\\u0041\"", "\"\\x41\"", "\"\\u00g0\"", "\"\\u12\"", "\"a", "\"\t\"", "\"\0\"",
-         "//", "/**/1", "{a:1}", "{\"a\" 1}", "{\"a\":1,}", "[1,]", "[,]", "{,}", "{\"a\"}", "[1 2]", "{\"a\":1;\"b\":2}", "[1}", "\u00a0", "\ufeff", ""]
-BYTES = [b"\x80", b"\xc0\xaf", b"\xc3", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xff", b"\xe0\x80\xaf",
-         b"\xf0\x80\x80\xaf", b"\xe2\x82", b"\0", b"\x1f", b"\x0b", b"\\", b"\"", b"{", b"}", b"[", b"]", b",", b":", b"\xef\xbb\xbf"]
+NAMES = ["event_id", "a", "b", "c", "d", "0", "1", "01", "-", "caf\u00e9", "x/y", "m~n", "\U0001f600", "", "event",
+         "event_id\0"]
+TEXTS = ["", "event_id", "\"event_id\":1", "{\"a\":1}", "a\\b", "tab\there", "nul\0nul", "line\nbreak\r\n",
+         "caf\u00e9", "\u20ac\u2028\u2029", "\U0001f600\U0010ffff", "\ufeff", "\x7f\x80\u07ff\u0800\uffff", "null",
+         "\x1f\x01\b\f", "/", "'", "plain text, longer than what is looked at at once"]
+NUMBERS = ["0", "-0", "1", "-1", "10", "1.0", "1.50", "-0.0", "1e5", "1E+5", "0e-0", "1e999", "-1e-999",
+           "9007199254740993", "18446744073709551616", "1" * 60, "0.1234567890123456789012345678901234567890",
+           "1" * 400 + ".5e-400"]
+WORDS = ["true", "false", "null"]
+WRONG = ["NaN", "Infinity", "-Infinity", "01", "-", "+1", ".5", "1.", "1e", "1e+", "0x1", "1_0", "tru", "True", "nul",
+         "'a'", "undefined", "\"\\ud800\"", "\"\\udc00\\ud800\"", "\"\\ud800\\u0041\"", "\"\\x41\"", "\"\\u00g0\"",
+         "\"\\u12\"", "\"a", "\"\t\"", "\"\0\"", "//", "/**/1", "{a:1}", "{\"a\" 1}", "{\"a\":1,}", "[1,]", "[,]", "{,}",
+         "{\"a\"}", "[1 2]", "{\"a\":1;\"b\":2}", "[1}", "\u00a0", "\ufeff", ""]
+BYTES = [b"\x80", b"\xc0\xaf", b"\xc3", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80",
+         b"\xff", b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf", b"\xe2\x82", b"\0", b"\x1f", b"\x0b", b"\\", b"\"", b"{", b"}",
+         b"[", b"]", b",", b":", b"\xef\xbb\xbf"]
 
 
 # ---- records ----
+
+SHORT = {"\"": "\\\"", "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
 
 class Maker:
     def __init__(self, seed):
@@ -49,13 +57,12 @@ class Maker:
         return text.upper().replace("\\U", "\\u") if self.chance(0.3) else text
 
     def character(self, c, escaping):
-        short = {"\"": "\\\"", "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
         code = ord(c)
         has_to = code < 0x20 or c in "\"\\"
         if not has_to and not self.chance(escaping):
             return c
-        if c in short and self.chance(0.7):
-            return short[c]
+        if c in SHORT and self.chance(0.7):
+            return SHORT[c]
         if code > 0xffff:
             return self.unit(0xd800 + (code - 0x10000 >> 10)) + self.unit(0xdc00 + (code - 0x10000 & 0x3ff))
         return self.unit(code)
@@ -68,13 +75,17 @@ class Maker:
         text = "".join(self.random.choice(TEXTS) for _ in range(self.random.choice([1, 1, 1, 2, 5])))
         return text * (20000 if self.chance(0.0001) else 1)
 
+    def member(self, depth):
+        name = self.string(self.random.choice(NAMES[:5] if self.chance(0.6) else NAMES))
+        return name + self.blanks() + ":" + self.blanks() + self.value(depth + 1)
+
     def value(self, depth):
         if self.chance(self.wrong):
             return self.random.choice(WRONG)
         what = self.random.random()
         if depth > 5 or what < 0.45:
-            return self.random.choice([lambda: self.string(self.text()), lambda: self.random.choice(NUMBERS),
-                                       lambda: self.random.choice(["true", "false", "null"])])()
+            kind = self.random.randrange(3)
+            return self.string(self.text()) if kind == 0 else self.random.choice(NUMBERS if kind == 1 else WORDS)
         if what < 0.5 and depth < 2 and self.chance(0.05):
             levels = self.random.choice([10, 64, 300, 3000])
             opens = [self.random.choice(["[", "{\"a\":", "{\"b\":"]) for _ in range(levels)]
@@ -83,8 +94,7 @@ class Maker:
         if what < 0.7:
             inner = [self.value(depth + 1) for _ in range(count)]
         else:
-            inner = [self.string(self.random.choice(NAMES[:5] if self.chance(0.6) else NAMES)) + self.blanks() + ":" + self.blanks()
-                     + self.value(depth + 1) for _ in range(count)]
+            inner = [self.member(depth) for _ in range(count)]
         text = (self.blanks() + "," + self.blanks()).join(inner)
         return ("[%s]" if what < 0.7 else "{%s}") % (self.blanks() + text + self.blanks())
 
@@ -175,7 +185,8 @@ def same_value(record, want, got):
         return got == want.encode("utf-8")
     if isinstance(want, bool):
         return got == (b"true" if want else b"false")
-    return got in record and got[:1] + got[-1:] == (b"{}" if isinstance(want, Pairs) else b"[]") and read(got) == (True, want)
+    ends = b"{}" if isinstance(want, Pairs) else b"[]"
+    return got in record and got[:1] + got[-1:] == ends and read(got) == (True, want)
 
 
 def mistakes(records, readings, answers):
@@ -183,7 +194,7 @@ def mistakes(records, readings, answers):
     for number, (record, (well, value), answer) in enumerate(zip(records, readings, answers)):
         head, *found = answer.split(" ")
         if (head == "ok") != well:
-            yield f"record {number}: python says {'well' if well else 'malformed'}, we say {answer[:60]}: {record[:300]!r}"
+            yield f"record {number}: {'well' if well else 'malformed'} for python, not for us: {answer[:60]}: {record[:300]!r}"
         if head != "ok":
             if int(found[0]) > len(record):
                 yield f"record {number}: byte {found[0]} of {len(record)}"
@@ -236,7 +247,7 @@ def jq_mistakes(records, answers):
 
 # ---- all ----
 
-def planted(records, readings, answers):
+def planted(answers):
     """Answers with one mistake each; every one has to be noticed."""
     def changed(which, change):
         number = next(i for i, answer in enumerate(answers) if which(answer))
@@ -261,7 +272,7 @@ def main():
             found.append(f"{len(answers)} answers to {len(records)} records")
         if found:
             sys.exit("\n".join(found[:10]))
-        if done == 0 and not all(any(mistakes(records, readings, wrong)) for wrong in planted(records, readings, answers)):
+        if done == 0 and not all(any(mistakes(records, readings, wrong)) for wrong in planted(answers)):
             sys.exit("a mistake is not noticed")
     print(f"{count} records, {wells} of them well")
     if not count // 4 < wells < count * 3 // 4:
