@@ -373,7 +373,8 @@ static void all_before_damage_comes_out(void **state) {
         most_read = 997;
         assert_int_equal(unpack_from(&packed, 5, 501, &again), status);
         most_read = 0;
-        assert_true(bytes_check(packers[i].command, &again, &got));
+        if (packers[i].packing != TAMIS_PACKING_XZ) /* liblzma does not say where it has something to give */
+            assert_true(bytes_check(packers[i].command, &again, &got));
         bytes_clear(&packed);
         bytes_clear(&content);
         bytes_clear(&got);
