@@ -29,7 +29,8 @@ extern "C" {
  *                     digits, or with a comma, a quote or blanks at its ends, is quoted as in CSV: csv:"a,b"
  *     json:/POINTER   the value there (RFC 6901) of a record that is one JSON text (RFC 8259): of a string its bytes
  *                     in UTF-8, whatever its escapes; of anything else its bytes as written. "json:" is the whole.
- *                     Of members of one name the last counts; null is no key
+ *                     Of members of one name the last counts; null is no key,
+ *                     nor is a record of nothing but blanks
  *     regex:PATTERN   the first match of a Perl-compatible expression (PCRE2) in the record, or where it has groups
  *                     each of them, a part of its own. Bytes, not characters; (*UTF) at its beginning changes that
  *
@@ -46,9 +47,10 @@ typedef struct tamis_extractor_options {
     size_t part_count; /* 0: line */
     int delimiter;     /* a byte, of fields and of CSV; -1: a tab between fields, a comma in CSV */
     bool trim;         /* parts are without blanks (space, \t \n \v \f \r) at their ends */
-    bool ignore_case;  /* and their letters, in UTF-8, without case (Unicode's full folding); bytes that are no UTF-8
-                          stay as they are */
-    const tamis_allocator *allocator; /* NULL: the default. PCRE2's own memory does not come from it */
+    /* and their letters, in UTF-8, without case (Unicode's full folding); bytes that are no UTF-8 stay as they are */
+    bool ignore_case;
+    /* NULL: the default. Not of it are the machine code of expressions and the stack that runs it (64 MiB reserved) */
+    const tamis_allocator *allocator;
 } tamis_extractor_options;
 
 /* clang-format off */
@@ -80,17 +82,17 @@ typedef enum tamis_extracted {
 } tamis_extracted;
 
 typedef struct tamis_extraction {
-    tamis_key key;   /* of FOUND: into the record, or into memory of the extractor that is good until its next call */
+    tamis_key key;   /* of FOUND: of the record, or of the extractor and good until its next call */
     uint8_t outcome; /* tamis_extracted */
     const char *why; /* of MALFORMED: what is wrong, "a string is not closed" (static) */
     size_t at;       /* and the byte of the record where that is, from 0; its size where it is the end */
 } tamis_extraction;
 
 /* The keys of `count` records without their terminators. Time is linear in the bytes of the records (of regex: what the
- * expression takes, up to PCRE2's limits of matching). TAMIS_E_NOMEM; TAMIS_E_INVALID where such a limit is met, which
- * is no property of the record: the sentence names its number in the batch, from 0. */
-TAMIS_API tamis_status tamis_extractor_take(tamis_extractor *extractor, const tamis_key *records, size_t count,
-                                            tamis_extraction *found, tamis_error *err);
+ * expression takes, up to limits of matching, at which the record counts as malformed). TAMIS_E_NOMEM; TAMIS_E_INVALID
+ * where a header is wanted and none was given. */
+TAMIS_API tamis_status tamis_extractor_take(tamis_extractor *extractor, const tamis_key *records,
+                                            size_t count, tamis_extraction *found, tamis_error *err);
 
 #ifdef __cplusplus
 }

@@ -32,9 +32,9 @@ TAMIS_API tamis_status tamis_packed_open(tamis_filter **filter, const char *path
 
 /*
  * Puts the filter into the file of that name as tamis_filter_save_as does, with all that is promised there, and packs it
- * on the way; NONE is tamis_filter_save_as. The same filter gives the same bytes (of one version of zlib): neither name
- * nor time are in them but the filter's own. Errors of tamis_filter_save_as; TAMIS_E_INVALID for a number that is no
- * packing.
+ * on the way; NONE is tamis_filter_save_as. The same filter gives the same bytes (of one version of the library that
+ * packs): neither name nor time are in them but the filter's own. Errors of tamis_filter_save_as; TAMIS_E_INVALID for a
+ * number that is no packing, TAMIS_E_UNSUPPORTED for one that is not built (tamis_packing_is_built).
  */
 TAMIS_API tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
                                          tamis_packing packing, tamis_error *err);

@@ -64,7 +64,7 @@ typedef struct tamis_stream_stats {
     uint64_t missing;     /* well, and without key; not among the records above but in `records` */
     uint64_t malformed;   /* and so these */
     uint64_t bytes_in;    /* of the answered records, terminators included */
-    uint64_t bytes_out;   /* written to output and duplicates: taken by the system */
+    uint64_t bytes_out;   /* written to output and duplicates: taken by the system, as they are packed */
     uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
     uint64_t bytes_total; /* how many those will be: sizes of all inputs, 0 where one is not a regular file */
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
@@ -112,6 +112,7 @@ typedef struct tamis_stream_options {
     tamis_stream_marking marking;
     const char *mark_name; /* NULL: "fresh" */
     int packing; /* tamis_packing of output and duplicates; -1: what the name of each tells */
+    int packing_level; /* of what is packed: gzip, bzip2, xz 1 to 9, zstd 22, lz4 12; 0: 6, 9, 6, 3, 1 */
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
     void *input_end_context;
@@ -120,7 +121,7 @@ typedef struct tamis_stream_options {
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
     {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, NULL, NULL}
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL}
 /* clang-format on */
 
 /*
@@ -131,8 +132,14 @@ typedef struct tamis_stream_options {
  *   are unpacked. One that is damaged or cut short ends the run (TAMIS_E_DAMAGED) when the records before that are
  *   answered; the sentence says how many those are. One that takes more memory to unpack than a stranger's file may
  *   (128 MiB of zstd, 1 GiB of xz), or whose packing this library was built without, is TAMIS_E_UNSUPPORTED; so is a
- *   packed one that would be followed. An output is packed where options.packing or its name say so;
- *   when input would block, what is packed so far is flushed too.
+ *   packed one that would be followed.
+ * - An output is packed where options.packing or its name say so ("-" and other names tell none), each by itself and with
+ *   a checksum; no time and no name is in it. One that is not built (tamis_packing_is_built) is refused before anything
+ *   is created (TAMIS_E_UNSUPPORTED), and so is a level that it does not know (TAMIS_E_RANGE). With no record at all it
+ *   is an empty packed file.
+ * - What is packed of an output that is written directly is flushed when input would block, so that its reader can unpack
+ *   every record that came; while input does not, once a second, as each flush makes it larger. However the run ends, it
+ *   is ended so that what was written is a whole file, as long as it can be written.
  * - A record holds any bytes but its terminator; an empty one is a record; a CR before LF is part of it.
  *   No record spans two inputs: what stands behind the last terminator of one is its last record. Records of CSV
  *   (tamis_extractor_is_csv) hold terminators within quotes.

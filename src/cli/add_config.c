@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/add_config.h"
 
-#include "cli/cli_family.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_server.h"
 #include "cli/cli_trace.h"
@@ -29,11 +28,9 @@ const cli_option add_options[ADD_OPTIONS] = {
                           "such bound."},
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_TRACE] = CLI_ROW_TRACE,
-    [ADD_DELIMITER] = CLI_ROW_DELIMITER,
-    [ADD_ZERO] = CLI_ROW_ZERO,
-    [ADD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
-    [ADD_TYPE] = CLI_ROW_TYPE("record"),
-    [ADD_HEX] = CLI_ROW_HEX("Records"),
+    [ADD_FILES_FROM] = CLI_ROW_FILES_FROM,
+    [ADD_COMPRESS] = CLI_ROW_COMPRESS,
+    [ADD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [ADD_STATS] = CLI_ROW_STATS,
     [ADD_JSON] = CLI_ROW_JSON,
     [ADD_PROGRESS] = CLI_ROW_PROGRESS,
@@ -71,7 +68,8 @@ const char *const add_exits[] = {
     "0",
     "All records are in the filter, and it is saved.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, one that is no filter, is damaged or held "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, a file that is no "
+    "filter, is damaged or held "
     "by another process, a missing secret, a full filter, a summary that cannot be written. Nothing was "
     "saved, unless only the summary failed.",
     "130",
@@ -85,6 +83,10 @@ const cli_example add_examples[] = {
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add seen.tamis b.log", "The lines of both files."},
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
      "The same, and the lines of b.log that are not in a.log, each once."},
+    {"tamis build -o seen.tamis --expect 1e5 --key field:2 visits.tsv; tamis add --print fresh --compress "
+     "gzip --key csv:id "
+     "seen.tamis users.csv > new.csv.gz",
+     "Keys of records of two shapes in one filter."},
     {"seq 100 | tamis build -o few.bloom --format dcso --expect 100; seq 150 | tamis add --overfill "
      "few.bloom",
      "Half as many again as it was made for, at a higher rate: a remark tells it."},
@@ -93,7 +95,7 @@ const cli_example add_examples[] = {
      "Numbers as the type that the filter was made with."},
     {NULL, NULL}};
 
-const char *const add_notes[] = {CLI_NOTE_DCSO, CLI_NOTE_FAMILY, NULL};
+const char *const add_notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_PACKED, CLI_NOTE_DCSO, CLI_NOTE_FAMILY, NULL};
 
 /* In the order in which they are printed. */
 const cli_entry add_json[] = {
@@ -101,6 +103,7 @@ const cli_entry add_json[] = {
     {"added", "Of these, the ones that were not in the filter."},
     {"present", "Of these, the ones that were, or were taken for that."},
     {"unknown", "Of a filter on a server: neither; the reply was lost, and it was in when asked again."},
+    CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the records, terminators included."},
     {"bytes_out", "Bytes that --print wrote."},
     {"seconds", "Duration of the run, in seconds."},
@@ -115,12 +118,17 @@ const cli_entry add_json[] = {
     {"fpr", "Chance, 0 to 1, that was promised for a wrong answer; 1 = none was."},
     {"fpr_live", "The same chance with what is in the filter; 0 = it is empty."},
     {"saturated", "true: a record found no room in the filter, or more came than it was made for."},
+    CLI_JSON_FILES("added", "present"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was read until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
 
 int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
+    cli_stream_given given = {.records = values + ADD_RECORDS,
+                              .report = values + ADD_STATS,
+                              .files_from = &values[ADD_FILES_FROM],
+                              .compress = &values[ADD_COMPRESS]};
 
     if (args->operand_count == 0)
         return cli_fail(err, "filter: missing; give its file first, as in tamis add FILTER FILE");
@@ -129,12 +137,16 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     config->print = (add_print)values[ADD_PRINT].number;
     config->overfill = values[ADD_OVERFILL].given;
     config->is_family = cli_server_is_family(config->filter);
-    if (cli_stream_configure(&config->stream, values + ADD_ZERO, values + ADD_STATS, args->operands + 1,
-                             args->operand_count - 1, config->print != ADD_PRINT_NONE, err) != CLI_DONE ||
-        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != CLI_DONE ||
-        cli_family_delimiter(&config->delimiter, &values[ADD_DELIMITER], config->is_family,
-                             config->stream.terminator, err) != CLI_DONE)
+    given.inputs = args->operands + 1;
+    given.input_count = args->operand_count - 1;
+    given.prints = config->print != ADD_PRINT_NONE;
+    given.fields = config->is_family;
+    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
+        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != CLI_DONE)
         return CLI_FAILED;
+    if (config->print == ADD_PRINT_NONE && values[ADD_COMPRESS].given)
+        return cli_fail(
+            err, "--compress: nothing is printed that it could compress; give --print too, or leave it out");
     if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
     config->trace = values[ADD_TRACE].given;

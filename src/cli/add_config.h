@@ -3,6 +3,7 @@
 #define TAMIS_CLI_ADD_CONFIG_H
 
 #include "cli/cli_filter.h"
+#include "cli/cli_rows.h"
 #include "cli/cli_stream.h"
 
 /* The options of add, in the order of the help. */
@@ -11,12 +12,10 @@ enum {
     ADD_OVERFILL,
     ADD_SECRET,
     ADD_TRACE,
-    ADD_DELIMITER,
-    ADD_ZERO,
-    ADD_MAX_RECORD,
-    ADD_TYPE,
-    ADD_HEX,
-    ADD_STATS,
+    ADD_FILES_FROM,
+    ADD_COMPRESS,
+    ADD_RECORDS, /* the block */
+    ADD_STATS = ADD_RECORDS + CLI_RECORDS,
     ADD_JSON,
     ADD_PROGRESS,
     ADD_NO_PROGRESS,
@@ -44,10 +43,10 @@ typedef struct add_config {
     bool overfill;
     bool trace;
     bool is_family; /* `filter` is one of many: cli_family.h */
-    char delimiter;
 } add_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
+ * either way. */
 int add_configure(add_config *config, const cli_args *args, tamis_error *err);
 
 #endif

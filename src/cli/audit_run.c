@@ -9,7 +9,6 @@
  */
 #include "cli/audit_run.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "cli/audit_shape.h"
 #include "cli/cli.h"
 #include "cli/cli_progress.h"
+#include "cli/cli_summary.h"
 #include "cli/cli_text.h"
 
 enum { BATCH = 256 };
@@ -26,10 +26,8 @@ typedef struct room {
     audit_shape shape;
     cli_key_maker *maker;
     tamis_filter *known;
-    double told; /* when progress was last shown */
-    char *lines[BATCH];
-    size_t line_room[BATCH];
-    tamis_key keys[BATCH]; /* their texts, and random ones */
+    double told;           /* when progress was last shown */
+    tamis_key keys[BATCH]; /* random ones */
     unsigned char made[BATCH][AUDIT_KEY_MAX];
 } room;
 
@@ -62,24 +60,11 @@ static tamis_status make_known(const audit *run, room *r, tamis_error *err) {
 
 /* ---- the user's keys ---- */
 
-/* The next lines, as keys; fewer than BATCH only at the end. */
-static int read_batch(const audit *run, FILE *file, room *r, size_t *count, tamis_error *err) {
-    char why[80];
-
-    for (*count = 0; *count < BATCH; ++*count) {
-        char **line = &r->lines[*count];
-        ssize_t size = getdelim(line, &r->line_room[*count], run->terminator, file);
-        if (size < 0 && feof(file))
-            return CLI_DONE;
-        if (size < 0)
-            return cli_fail(err, "%.300s: %s; give a readable file of keys", run->keys_path,
-                            cli_errno_text(why, sizeof why, errno));
-        if (size > 0 && (*line)[size - 1] == (char)run->terminator)
-            size--;
-        r->keys[*count] = (tamis_key){*line, (size_t)size};
-    }
-    return CLI_DONE;
-}
+typedef struct reading {
+    audit *run;
+    room *r;
+    cli_key_place next; /* of the text that comes next */
+} reading;
 
 static void note_missing(audit *run, const tamis_key *key, uint64_t number) {
     size_t size = key->size < AUDIT_SHOWN ? key->size : AUDIT_SHOWN;
@@ -91,57 +76,61 @@ static void note_missing(audit *run, const tamis_key *key, uint64_t number) {
     run->shown[size] = '\0';
 }
 
-static int take_keys(audit *run, room *r, size_t count, tamis_error *err) {
-    cli_key_place first = {strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path, "record",
-                           run->keys + 1};
-    tamis_answer answers[BATCH];
+static void take_place(void *context, const tamis_stream_origin *origin) {
+    ((reading *)context)->next = (cli_key_place){origin->input, "record", origin->first, origin->of};
+}
+
+/* As a service of a run: keys are made here, since shapes are learnt from texts. */
+static tamis_status take_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    reading *of = context;
+    audit *run = of->run;
+    room *r = of->r;
+    char text[64], number[CLI_TEXT_NUMBER];
     const tamis_key *keys;
 
-    if (cli_key_make(r->maker, r->keys, count, first, &keys, &count, err) != CLI_DONE ||
+    *done = 0;
+    if (cli_key_make(r->maker, texts, count, of->next, &keys, &count, err) != CLI_DONE ||
         tamis_filter_contains_many(run->filter, keys, count, answers, NULL, err) != TAMIS_OK ||
         tamis_filter_add_many(r->known, keys, count, NULL, NULL, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     for (size_t i = 0; i < count; i++) {
         run->keys++;
         if (answers[i] == TAMIS_FRESH)
-            note_missing(run, &r->keys[i], run->keys);
-        if (!audit_shape_learn(&r->shape, run->form.type == CLI_KEY_UTF16 ? &r->keys[i] : &keys[i]))
-            return cli_fail_nomem("audit", err);
+            note_missing(run, &texts[i], cli_key_place_one(of->next, i).number);
+        if (!audit_shape_learn(&r->shape, run->form.type == CLI_KEY_UTF16 ? &texts[i] : &keys[i])) {
+            cli_fail_nomem("audit", err);
+            return err->status;
+        }
     }
-    return CLI_DONE;
+    *done = count;
+    snprintf(text, sizeof text, "%s keys read", cli_text_count(number, sizeof number, run->keys));
+    show(run, r, text);
+    return TAMIS_OK;
 }
 
-static int read_keys(audit *run, room *r, FILE *file, tamis_error *err) {
-    char text[64], number[CLI_TEXT_NUMBER];
-    size_t count = BATCH;
-    int code = CLI_DONE;
-
-    while (count == BATCH && code == CLI_DONE) {
-        code = read_batch(run, file, r, &count, err);
-        if (code == CLI_DONE)
-            code = take_keys(run, r, count, err);
-        snprintf(text, sizeof text, "%s keys read", cli_text_count(number, sizeof number, run->keys));
-        show(run, r, text);
-    }
-    return code;
-}
-
-static int open_keys(audit *run, room *r, tamis_error *err) {
-    char why[80];
-    FILE *file;
-    int code;
+static int read_keys(audit *run, room *r, tamis_error *err) {
+    reading of = {.run = run, .r = r};
+    cli_stream records;
+    cli_summary summary = CLI_SUMMARY_INIT;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_status status;
 
     if (run->keys_path == NULL)
         return CLI_DONE;
-    if (strcmp(run->keys_path, "-") == 0)
-        return read_keys(run, r, stdin, err);
-    file = fopen(run->keys_path, "re");
-    if (file == NULL)
-        return cli_fail(err, "%.300s: %s; give a readable file of keys", run->keys_path,
-                        cli_errno_text(why, sizeof why, errno));
-    code = read_keys(run, r, file, err);
-    fclose(file);
-    return code;
+    records = *run->records;
+    records.form = (cli_key_form){.type = CLI_KEY_BYTES};
+    service.context = &of;
+    service.ask = take_keys;
+    service.place = take_place;
+    status = cli_stream_run(&records, &service, &options, &summary.stats, err);
+    show(run, r, "");
+    cli_stream_advise(&records, status, err);
+    if (status != TAMIS_OK)
+        return CLI_FAILED;
+    cli_summary_tell(&summary, &records);
+    return CLI_DONE;
 }
 
 /* How many different ones were read, while nothing else is known. */
@@ -170,7 +159,7 @@ static int make_keys(room *r, size_t wanted, size_t *count, tamis_error *err) {
     for (size_t i = 0; i < wanted; i++)
         r->keys[i] = (tamis_key){r->made[i], audit_shape_make(&r->shape, r->made[i])};
     if (r->shape.form.type == CLI_KEY_UTF16) {
-        cli_key_place first = {NULL, "random key", 1}; /* never to be seen: they are UTF-8 */
+        cli_key_place first = {NULL, "random key", 1, NULL}; /* never to be seen: they are UTF-8 */
         const tamis_key *keys;
         if (cli_key_make(r->maker, r->keys, wanted, first, &keys, count, err) != CLI_DONE)
             return CLI_FAILED;
@@ -231,7 +220,7 @@ int audit_run(audit *run, tamis_error *err) {
     if (code == CLI_DONE)
         code = make_known(run, r, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
     if (code == CLI_DONE)
-        code = open_keys(run, r, err);
+        code = read_keys(run, r, err);
     if (code == CLI_DONE)
         code = count_distinct(run, r, err);
     if (code == CLI_DONE)
@@ -239,8 +228,6 @@ int audit_run(audit *run, tamis_error *err) {
     if (code == CLI_DONE)
         code = ask(run, r, err);
     show(run, r, "");
-    for (size_t i = 0; i < BATCH; i++)
-        free(r->lines[i]);
     audit_shape_release(&r->shape);
     tamis_filter_free(r->known);
     cli_key_maker_free(r->maker);

@@ -6,7 +6,7 @@
 
 #include <tamis/filter.h>
 
-#include "cli/cli_key.h"
+#include "cli/cli_stream.h"
 
 enum { AUDIT_SHOWN = 60 }; /* bytes of a missing key that are shown */
 
@@ -14,7 +14,7 @@ enum { AUDIT_SHOWN = 60 }; /* bytes of a missing key that are shown */
 typedef struct audit {
     const tamis_filter *filter;
     const char *keys_path;       /* NULL: none are known; "-" is standard input */
-    int terminator;              /* of a key in that file */
+    const cli_stream *records;   /* how keys are read from there */
     cli_key_form form;           /* of the keys there; the random ones are of that type */
     uint64_t seed;               /* of the random keys */
     bool progress;               /* shown on standard error */
@@ -22,7 +22,7 @@ typedef struct audit {
     uint64_t keys;               /* read from keys_path */
     uint64_t distinct;           /* of these, keys that are different */
     uint64_t missing;            /* of these, answered "new": each a false negative */
-    uint64_t first_missing;      /* number of the first, counted from 1 */
+    uint64_t first_missing;      /* number of the first one's record, counted from 1 */
     char shown[AUDIT_SHOWN + 1]; /* and the begin of it */
     uint64_t hits;               /* random keys that were answered "seen" */
 } audit;

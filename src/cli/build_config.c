@@ -41,10 +41,8 @@ const cli_option build_options[BUILD_OPTIONS] = {
                  "(programs with tamis of this version or later); the FILEs have to hold what was added "
                  "before. At the end the new filter takes the place at once. A run that fails leaves what "
                  "was there."},
-    [BUILD_ZERO] = CLI_ROW_ZERO,
-    [BUILD_MAX_RECORD] = CLI_ROW_MAX_RECORD,
-    [BUILD_TYPE] = CLI_ROW_TYPE("record"),
-    [BUILD_HEX] = CLI_ROW_HEX("Records"),
+    [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
+    [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [BUILD_EXPECT] = {.name = "expect",
                       .type = CLI_COUNT,
                       .value = "N",
@@ -183,6 +181,11 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
 
 int build_configure(build_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = config->values;
+    const cli_stream_given given = {.records = values + BUILD_RECORDS,
+                                    .report = values + BUILD_STATS,
+                                    .files_from = &values[BUILD_FILES_FROM],
+                                    .inputs = args->operands,
+                                    .input_count = args->operand_count};
 
     memset(config, 0, sizeof *config);
     memcpy(config->values, args->values, sizeof config->values);
@@ -190,8 +193,7 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
     config->format = (tamis_format)values[BUILD_FORMAT].number;
     config->packing = cli_file_packing(values[BUILD_GZIP].given);
     config->resizes = values[BUILD_RESIZE].given;
-    if (cli_stream_configure(&config->stream, values + BUILD_ZERO, values + BUILD_STATS, args->operands,
-                             args->operand_count, false, err) != CLI_DONE ||
+    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
         check_output(config, err) != CLI_DONE ||
         cli_about_read(&config->about, values + BUILD_LABEL, err) != CLI_DONE)
         return CLI_FAILED;
@@ -205,10 +207,11 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
         return CLI_FAILED;
     if (check_format(config, err) != CLI_DONE)
         return CLI_FAILED;
-    cli_key_fit(&config->stream.form, config->filter.want.scheme, config->stream.terminator);
+    cli_key_fit(&config->stream.form, config->filter.want.scheme, cli_stream_line_end(&config->stream));
     return CLI_DONE;
 }
 
 void build_config_release(build_config *config) {
     cli_about_release(&config->about);
+    cli_stream_release(&config->stream);
 }

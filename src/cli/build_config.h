@@ -4,6 +4,7 @@
 
 #include "cli/cli_about.h"
 #include "cli/cli_filter.h"
+#include "cli/cli_rows.h"
 #include "cli/cli_stream.h"
 
 /* The options of build, in the order of the help. */
@@ -14,11 +15,9 @@ enum {
     BUILD_LABEL,
     BUILD_VERSION,
     BUILD_RESIZE,
-    BUILD_ZERO,
-    BUILD_MAX_RECORD,
-    BUILD_TYPE,
-    BUILD_HEX,
-    BUILD_EXPECT,
+    BUILD_FILES_FROM,
+    BUILD_RECORDS, /* the block */
+    BUILD_EXPECT = BUILD_RECORDS + CLI_RECORDS,
     BUILD_FPR,
     BUILD_MEMORY,
     BUILD_KIND,

@@ -18,7 +18,8 @@ const char *const build_exits[] = {
     "0",
     "The filter is made and saved.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, a filter that another process holds, a full "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, a filter that another "
+    "process holds, a full "
     "one, a summary that cannot be written. No filter was saved, unless only the summary failed.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
@@ -30,6 +31,7 @@ const cli_example build_examples[] = {
     {"tamis build -o clicks.tamis clicks.log", "A filter of the lines of clicks.log, of the size they need."},
     {"cut -d ' ' -f 1 a.log | tamis build -o first.tamis --expect 1e6 --fpr 1e-9 --stats",
      "Room for a million of them, one wrong answer in a billion, and a summary."},
+    {"tamis build -o users.tamis --key csv:email users.csv", "Of a column of CSV."},
     {"tamis build -o list.tamis --filter-version 7 --label source=a.log a.log",
      "With what a list that is shipped should say of itself."},
     {"tamis build -o list.bloom --format guava a.log",
@@ -43,6 +45,7 @@ const cli_entry build_json[] = {
     {"records", "Records read."},
     {"unique", "Of these, the ones that were added."},
     {"duplicates", "Of these, the ones that were in the filter already, or taken for that."},
+    CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the records, terminators included."},
     {"bytes_out", "Always 0: no records are written."},
     {"seconds", "Duration of the run, counting included, in seconds."},
@@ -57,6 +60,7 @@ const cli_entry build_json[] = {
     {"fpr", "Chance, 0 to 1, that was promised for a wrong answer."},
     {"fpr_live", "The same chance with what is in the filter; 0 = it is empty."},
     {"saturated", "true: a record found no room in the filter."},
+    CLI_JSON_FILES("unique", "duplicates"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was read until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
@@ -70,6 +74,8 @@ const char *const build_notes[] = {
     "the right size, and the kinds that cannot grow need --expect.",
     "With --type or --hex the keys are what the records stand for, and a record that is none ends the run: "
     "nothing is saved. Records with equal keys are one, as 7 and 007 of int64 are.",
+    CLI_NOTES_EXTRACT,
+    CLI_NOTE_PACKED,
     CLI_NOTE_DCSO,
     "Without a secret the hash is known to everybody: a hostile sender can find records that the filter "
     "takes for its own. --secret-file is the answer to that; check needs the same secret then.",

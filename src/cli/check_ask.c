@@ -110,7 +110,7 @@ static int fit_keys(check_ask *ask, const tamis_filter *filter, tamis_error *err
 
     if (ask->config->key_count > 0 || records->form.hex || records->form.type > CLI_KEY_UTF8)
         return CLI_DONE;
-    cli_key_fit(&form, tamis_hasher_scheme(tamis_filter_hasher(filter)), records->terminator);
+    cli_key_fit(&form, tamis_hasher_scheme(tamis_filter_hasher(filter)), cli_stream_line_end(records));
     if (!form.bare || ask->bare != NULL)
         return CLI_DONE;
     return cli_key_maker_create(&ask->bare, form, err);
@@ -138,8 +138,8 @@ static int open_members(check_ask *ask, const cli_secret *secrets, tamis_error *
 
 static int open_family(check_ask *ask, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = ask->config;
-    const cli_family_want want = {config->filters[0], config->delimiter,   false,
-                                  config->trace,      config->stream.form, secrets};
+    const cli_family_want want = {config->filters[0], &config->stream.extract, false,
+                                  config->trace,      config->stream.form,     secrets};
 
     return cli_family_open(&ask->family, &want, err);
 }
@@ -209,7 +209,7 @@ static tamis_status make_room(check_ask *ask, size_t count, tamis_error *err) {
 /* The records as keys of that filter. */
 static tamis_status keys_for(check_ask *ask, const member *asked, const tamis_key *records, size_t count,
                              const tamis_key **keys, tamis_error *err) {
-    cli_key_place nowhere = {NULL, "record", 1};
+    cli_key_place nowhere = {NULL, "record", 1, NULL};
     size_t made;
 
     *keys = records;
@@ -318,11 +318,11 @@ tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, 
     return status;
 }
 
-void check_ask_place(void *context, const char *input, uint64_t record) {
+void check_ask_place(void *context, const tamis_stream_origin *origin) {
     const check_ask *ask = context;
 
     if (ask->family != NULL)
-        cli_family_place(ask->family, input, record);
+        cli_family_place(ask->family, origin);
 }
 
 /* A name is one word of the mark, which is one field of a line. */

@@ -22,7 +22,7 @@ void check_ask_free(check_ask *ask);
  * filter has it; its mark is the names of those that do, and a tab. */
 tamis_status check_ask_keys(void *ask, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err);
-void check_ask_place(void *ask, const char *input, uint64_t record);
+void check_ask_place(void *ask, const tamis_stream_origin *origin);
 tamis_key check_ask_mark(void *ask, size_t i);
 /* Whether a record was met that is to be printed. */
 bool check_ask_found(void *ask);

@@ -19,11 +19,14 @@ const cli_option check_options[CHECK_OPTIONS] = {
                               "names of those it is in, as they were given, separated by commas and ended by "
                               "a tab. A record is hashed once for all that share scheme, seed and secret.",
                       .many = true},
-    [CHECK_KEY] = {.name = "key",
+    [CHECK_ASK] = {.name = "ask",
                    .letter = 'k',
                    .type = CLI_TEXT,
                    .value = "KEY",
-                   .help = "Take KEY for a record, and read no others; may be given again.",
+                   .help = "Ask for KEY, and read no records; may be given again.",
+                   .more =
+                       "It is a key as it stands, of which --key takes no part; --trim and --ignore-case do "
+                       "what they do to keys of records.",
                    .many = true,
                    .may_be_empty = true},
     [CHECK_INVERT] = {.name = "invert-match",
@@ -56,11 +59,9 @@ const cli_option check_options[CHECK_OPTIONS] = {
                           "with; one that none takes is an error.",
                       .many = true},
     [CHECK_TRACE] = CLI_ROW_TRACE,
-    [CHECK_DELIMITER] = CLI_ROW_DELIMITER,
-    [CHECK_ZERO] = CLI_ROW_ZERO,
-    [CHECK_MAX_RECORD] = CLI_ROW_MAX_RECORD,
-    [CHECK_TYPE] = CLI_ROW_TYPE("record"),
-    [CHECK_HEX] = CLI_ROW_HEX("Records"),
+    [CHECK_FILES_FROM] = CLI_ROW_FILES_FROM,
+    [CHECK_COMPRESS] = CLI_ROW_COMPRESS,
+    [CHECK_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [CHECK_STATS] = CLI_ROW_STATS,
     [CHECK_JSON] = CLI_ROW_JSON,
     [CHECK_PROGRESS] = CLI_ROW_PROGRESS,
@@ -73,15 +74,16 @@ const cli_option check_options[CHECK_OPTIONS] = {
 
 const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
     {CHECK_COUNT, CHECK_QUIET, "one prints what the other does not"},
-    {CHECK_KEY, CHECK_FOLLOW, "no file is read"},
-    {CHECK_KEY, CHECK_PROGRESS, "no file is read"},
+    {CHECK_ASK, CHECK_FOLLOW, "no file is read"},
+    {CHECK_ASK, CHECK_FILES_FROM, "no file is read"},
+    {CHECK_ASK, CHECK_PROGRESS, "no file is read"},
     {CHECK_TRACE, CHECK_PROGRESS, "both write to standard error"},
     {CHECK_PROGRESS, CHECK_NO_PROGRESS, "one shows what the other hides"},
     {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
 };
 
 /* A family takes names from records, so there have to be some; and it is asked alone. */
-static int check_family(check_config *config, const cli_value *delimiter, tamis_error *err) {
+static int check_family(check_config *config, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
 
     config->is_family = false;
@@ -96,21 +98,24 @@ static int check_family(check_config *config, const cli_value *delimiter, tamis_
         if (config->key_count > 0)
             return cli_fail(
                 err,
-                "--key: contradicts '%.300s', which takes fields of a record; name one filter, or "
+                "--ask: contradicts '%.300s', which takes fields of a record; name one filter, or "
                 "give records",
                 cli_server_show(config->filters[i], shown));
         if (config->secret_count > 1)
             return cli_fail(err, "--secret-file '%.300s': a family has one secret; leave this one out",
                             config->secret_files[1]);
     }
-    return cli_family_delimiter(&config->delimiter, delimiter, config->is_family, config->stream.terminator,
-                                err);
+    return CLI_DONE;
 }
 
 int check_configure(check_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     char **inputs = args->operands;
     size_t input_count = args->operand_count;
+    cli_stream_given given = {.records = values + CHECK_RECORDS,
+                              .report = values + CHECK_STATS,
+                              .files_from = &values[CHECK_FILES_FROM],
+                              .compress = &values[CHECK_COMPRESS]};
 
     config->filters = (const char *const *)values[CHECK_FILTER].list;
     config->filter_count = values[CHECK_FILTER].count;
@@ -121,8 +126,8 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
         config->filter_count = 1;
         input_count--;
     }
-    config->keys = (const char *const *)values[CHECK_KEY].list;
-    config->key_count = values[CHECK_KEY].count;
+    config->keys = (const char *const *)values[CHECK_ASK].list;
+    config->key_count = values[CHECK_ASK].count;
     config->invert = values[CHECK_INVERT].given;
     config->count = values[CHECK_COUNT].given;
     config->follow = values[CHECK_FOLLOW].given;
@@ -131,18 +136,21 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     config->secret_count = values[CHECK_SECRET].count;
     config->marks = config->filter_count > 1 && !config->invert;
     if (config->key_count > 0 && input_count > 0)
-        return cli_fail(err, "--key: contradicts '%.300s', which would be read; leave one of them out",
+        return cli_fail(err, "--ask: contradicts '%.300s', which would be read; leave one of them out",
                         inputs[0]);
-    if (cli_stream_configure(&config->stream, values + CHECK_ZERO, values + CHECK_STATS, inputs, input_count,
-                             !config->count, err) != CLI_DONE)
+    if (check_family(config, err) != CLI_DONE)
+        return CLI_FAILED;
+    given.inputs = inputs;
+    given.input_count = input_count;
+    given.prints = !config->count;
+    given.fields = config->is_family;
+    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE)
         return CLI_FAILED;
     if (config->trace)
         config->stream.progress = false;
     for (size_t i = 0; config->trace && i < config->filter_count; i++)
         if (cli_trace_check(config->filters[i], err) != CLI_DONE)
             return CLI_FAILED;
-    if (check_family(config, &values[CHECK_DELIMITER], err) != CLI_DONE)
-        return CLI_FAILED;
     if (!config->stream.quiet && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
     for (size_t i = 0; i < config->secret_count; i++)

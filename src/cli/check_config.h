@@ -2,23 +2,22 @@
 #ifndef TAMIS_CLI_CHECK_CONFIG_H
 #define TAMIS_CLI_CHECK_CONFIG_H
 
+#include "cli/cli_rows.h"
 #include "cli/cli_stream.h"
 
 /* The options of check, in the order of the help. */
 enum {
     CHECK_FILTER,
-    CHECK_KEY,
+    CHECK_ASK,
     CHECK_INVERT,
     CHECK_COUNT,
     CHECK_FOLLOW,
     CHECK_SECRET,
     CHECK_TRACE,
-    CHECK_DELIMITER,
-    CHECK_ZERO,
-    CHECK_MAX_RECORD,
-    CHECK_TYPE,
-    CHECK_HEX,
-    CHECK_STATS,
+    CHECK_FILES_FROM,
+    CHECK_COMPRESS,
+    CHECK_RECORDS, /* the block */
+    CHECK_STATS = CHECK_RECORDS + CLI_RECORDS,
     CHECK_JSON,
     CHECK_PROGRESS,
     CHECK_NO_PROGRESS,
@@ -26,7 +25,7 @@ enum {
     CHECK_OPTIONS
 };
 
-enum { CHECK_CONFLICTS = 6 };
+enum { CHECK_CONFLICTS = 7 };
 
 extern const cli_option check_options[CHECK_OPTIONS];
 extern const cli_conflict check_conflicts[CHECK_CONFLICTS];
@@ -50,11 +49,11 @@ typedef struct check_config {
     bool follow;
     bool trace;
     bool is_family; /* the one filter is one of many: cli_family.h */
-    char delimiter;
-    bool marks; /* records are printed with the names of the filters that have them */
+    bool marks;     /* records are printed with the names of the filters that have them */
 } check_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
+ * either way. */
 int check_configure(check_config *config, const cli_args *args, tamis_error *err);
 
 #endif

@@ -21,7 +21,8 @@ const char *const check_exits[] = {
     "1",
     "None was.",
     "2",
-    "Error: a bad option, a file that cannot be read, that is no filter or that is damaged, a secret that "
+    "Error: a bad option, a malformed record, a file that cannot be read, that is no filter or that is "
+    "damaged, a secret that "
     "is missing or another one, an output that cannot be written.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",
@@ -39,6 +40,9 @@ const cli_example check_examples[] = {
      "Each line behind a.tamis, b.tamis or both."},
     {"tamis build -o a.tamis a.log; if tamis check -q a.tamis -k \"$(head -n 1 a.log)\"; then echo yes; fi",
      "For scripts: is the key in the filter?"},
+    {"tamis build -o listed.tamis list; tamis check listed.tamis --key json:/user_id clicks.jsonl > "
+     "theirs.jsonl",
+     "A list of plain lines, asked about a member of records of JSON."},
     {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis check ids.bloom --type "
      "int64 -k "
      "42",
@@ -50,11 +54,13 @@ const cli_entry check_json[] = {
     {"records", "Records read and answered."},
     {"absent", "Of these, the ones that are in no filter."},
     {"present", "Of these, the ones that are in one, or taken for that."},
+    CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the answered records, terminators included."},
     {"bytes_out", "Bytes written to standard output."},
     {"seconds", "Duration of the run, in seconds."},
     {"records_per_second", "Records divided by seconds."},
     {"bytes_per_second", "Bytes read divided by seconds."},
+    CLI_JSON_FILES("absent", "present"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
@@ -65,10 +71,12 @@ const char *const check_notes[] = {
     "so, "
     "and the old one stays in use; a compressed one is not looked at again. One whose file is cut short or "
     "overwritten in place ends the run with an error.",
-    "With --type or --hex the keys of the records, or of --key, are asked for, and the records printed as "
+    "With --type or --hex the keys of the records, or of --ask, are asked for, and the records printed as "
     "they "
     "came. One that is no key ends the run, after those before it are answered; leave such out with grep, as "
     "by grep -E '^[+-]?[0-9]+$' for numbers.",
+    CLI_NOTES_EXTRACT,
+    CLI_NOTE_PACKED,
     CLI_NOTE_DCSO,
     CLI_NOTE_FAMILY,
     "The names before a record are those of the command line, with ? for a comma, a tab, a newline or "

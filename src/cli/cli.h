@@ -39,19 +39,20 @@ typedef struct cli_option {
     cli_type type;
     const char *value;          /* what the help calls the value; NULL for a flag */
     const char *fallback;       /* the default, as the help shows it; NULL: none worth a word */
-    const char *const *choices; /* CLI_CHOICE: NULL-ended */
+    const char *const *choices; /* CLI_CHOICE, and what is offered of CLI_TEXT: NULL-ended; NULL: nothing */
     uint64_t min, max;          /* CLI_COUNT, CLI_SIZE */
     double rate_min, rate_max;  /* CLI_RATE, CLI_REAL */
     const char *help;           /* one sentence: --help and the manual */
     const char *more;           /* further sentences for the manual alone; NULL: none */
     bool many;                  /* CLI_TEXT, CLI_FILE: may be given again, and each value counts */
     bool may_be_empty;          /* CLI_TEXT */
+    bool optional; /* CLI_TEXT without letter: --name alone is good too, and --name=VALUE gives one */
 } cli_option;
 
 /* What an option got. */
 typedef struct cli_value {
     bool given;
-    const char *text; /* as typed; NULL for a flag; of many, the last */
+    const char *text; /* as typed; NULL for a flag, and where it was left out; of many, the last */
     /* Of an option that may be given again: all of them, in order; cli_args_release frees it. */
     const char **list;
     size_t count;    /* of the list */
@@ -76,7 +77,7 @@ typedef struct cli_example {
     const char *what; /* what it does */
 } cli_example;
 
-enum { CLI_OPTIONS_MAX = 32 };
+enum { CLI_OPTIONS_MAX = 48 };
 
 /* A parsed command line: argv's strings, not copies. */
 typedef struct cli_args {

@@ -2,7 +2,8 @@
 
 /*
  *     runner --records--> split --names------------------------+--> pairs --> server
- *                           +-----texts--> cli_typed --keys----+
+ *        |                  +-----texts--> cli_typed --keys----+
+ *        +- - - keys that are extracted: texts - - ^
  */
 #include "cli/cli_family.h"
 
@@ -35,32 +36,23 @@ struct cli_family {
     tamis_redis_family *family;
     bool adds;
     char delimiter;
+    bool keyed;               /* keys are extracted by the run; else they are what names leave of records */
+    tamis_extractor *columns; /* of records of CSV, what names take; NULL: fields */
+    tamis_extractor *whole;   /* of keys that are made here; NULL: they stay as they are */
     part parts[PARTS_MAX];
     size_t part_count, last_field;
     char *template; /* the name of the URI, decoded piece by piece */
     cli_typed typed;
-    cli_key_place next; /* of the record that is asked next */
+    cli_key_place next;       /* of the key that is asked next, */
+    const tamis_key *records; /* and its record, or those that next.of numbers */
     tamis_redis_pair *pairs;
     tamis_key *texts; /* of the keys */
-    size_t room;      /* of both */
-    char *bytes;      /* that names and texts are made of */
+    tamis_key *rows;  /* records */
+    tamis_extraction *found;
+    size_t room; /* of each */
+    char *bytes; /* that names and texts are made of */
     size_t bytes_room;
 };
-
-int cli_family_delimiter(char *delimiter, const cli_value *given, bool is_family, uint8_t terminator,
-                         tamis_error *err) {
-    *delimiter = '\t';
-    if (!given->given)
-        return CLI_DONE;
-    if (!is_family)
-        return cli_fail(err,
-                        "--delimiter: nothing takes fields of a record; leave it out, or write {1} where "
-                        "field 1 belongs in the filter's name");
-    if (strlen(given->text) != 1 || (uint8_t)*given->text == terminator)
-        return cli_fail(err, "--delimiter '%.20s': give one byte, and none that ends a record", given->text);
-    *delimiter = *given->text;
-    return CLI_DONE;
-}
 
 /* ---- the name ---- */
 
@@ -133,11 +125,39 @@ static int check_secret(const cli_family *family, const cli_family_want *want, t
     return CLI_DONE;
 }
 
+/* What takes columns for the name, where keys are taken from CSV. */
+static int open_columns(cli_family *family, const cli_extract *extract, tamis_error *err) {
+    tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    char texts[PARTS_MAX][28];
+    const char *columns[PARTS_MAX];
+
+    if (extract->extractor == NULL || !tamis_extractor_is_csv(extract->extractor))
+        return CLI_DONE;
+    for (size_t i = 0; i < family->part_count; i++) {
+        if (family->parts[i].field == 0)
+            continue;
+        snprintf(texts[i], sizeof texts[i], "csv:%zu", family->parts[i].field);
+        columns[options.part_count++] = texts[i];
+    }
+    options.parts = columns;
+    options.delimiter = extract->delimiter;
+    return tamis_extractor_create(&family->columns, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+static int open_extractors(cli_family *family, const cli_extract *extract, tamis_error *err) {
+    family->delimiter = extract->delimiter < 0 ? '\t' : (char)extract->delimiter;
+    family->keyed = extract->has_parts;
+    if (family->keyed)
+        return open_columns(family, extract, err);
+    return cli_extract_whole(&family->whole, extract, err);
+}
+
 static int open_family(cli_family *made, const cli_family_want *want, char *plain, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
 
-    if (read_template(made, want->uri, plain, err) != CLI_DONE)
+    if (read_template(made, want->uri, plain, err) != CLI_DONE ||
+        open_extractors(made, want->extract, err) != CLI_DONE)
         return CLI_FAILED;
     options.create = want->adds;
     if (want->secret != NULL) {
@@ -170,8 +190,7 @@ int cli_family_open(cli_family **family, const cli_family_want *want, tamis_erro
         cli_fail_nomem("records", err);
     } else {
         made->adds = want->adds;
-        made->delimiter = want->delimiter;
-        made->next = (cli_key_place){NULL, "record", 1};
+        made->next = (cli_key_place){NULL, "record", 1, NULL};
         code = open_family(made, want, plain, err);
     }
     free(plain);
@@ -187,9 +206,13 @@ void cli_family_free(cli_family *family) {
         return;
     cli_typed_end(&family->typed);
     tamis_redis_family_free(family->family);
+    tamis_extractor_free(family->columns);
+    tamis_extractor_free(family->whole);
     free(family->template);
     free(family->pairs);
     free(family->texts);
+    free(family->rows);
+    free(family->found);
     free(family->bytes);
     free(family);
 }
@@ -202,9 +225,13 @@ static int make_room(cli_family *family, size_t count, tamis_error *err) {
     family->room = 0;
     free(family->pairs);
     free(family->texts);
+    free(family->rows);
+    free(family->found);
     family->pairs = calloc(count, sizeof *family->pairs);
     family->texts = calloc(count, sizeof *family->texts);
-    if (family->pairs == NULL || family->texts == NULL)
+    family->rows = calloc(count, sizeof *family->rows);
+    family->found = calloc(count, sizeof *family->found);
+    if (family->pairs == NULL || family->texts == NULL || family->rows == NULL || family->found == NULL)
         return cli_fail_nomem("records", err);
     family->room = count;
     return CLI_DONE;
@@ -223,12 +250,8 @@ static int make_bytes(cli_family *family, size_t size, tamis_error *err) {
     return CLI_DONE;
 }
 
-static int fail_record(const cli_family *family, size_t i, const tamis_key *record, const char *why,
-                       tamis_error *err) {
-    cli_key_place place = family->next;
-
-    place.number += i;
-    return cli_key_fail(place, record, why, err);
+static int fail_record(const cli_family *family, size_t i, const char *why, tamis_error *err) {
+    return cli_key_fail(cli_key_place_one(family->next, i), &family->rows[i], why, err);
 }
 
 typedef struct fields {
@@ -264,12 +287,34 @@ static void find_fields(const cli_family *family, const tamis_key *record, field
     } while (stop != NULL);
 }
 
+/* The columns that the name takes, of several each behind its size in 8 bytes: tamis/extract.h. */
+static void find_columns(const cli_family *family, tamis_key joined, fields *found) {
+    const unsigned char *at = joined.data;
+    bool several = false;
+
+    for (size_t i = 0, taken = 0; i < family->part_count; i++)
+        several = several || (family->parts[i].field > 0 && taken++ > 0);
+    for (size_t i = 0; i < family->part_count; i++) {
+        uint64_t size = 0;
+        if (family->parts[i].field == 0)
+            continue;
+        for (int byte = 7; several && byte >= 0; byte--)
+            size = size << 8 | at[byte];
+        at += several ? 8 : 0;
+        found->of[i] = (tamis_key){at, several ? (size_t)size : joined.size};
+        at += found->of[i].size;
+    }
+}
+
 /* What is wrong with a record of which not all fields are there. */
-static int fail_fields(const cli_family *family, size_t i, const tamis_key *record, const fields *found,
-                       tamis_error *err) {
+static int fail_fields(const cli_family *family, size_t i, const fields *found, tamis_error *err) {
     char why[200];
 
-    if (found->count < family->last_field)
+    if (family->columns != NULL)
+        snprintf(why, sizeof why,
+                 "has not all columns that the filter's name takes; check --delimiter, or leave such "
+                 "records out");
+    else if (found->count < family->last_field)
         snprintf(why, sizeof why,
                  "has %zu field%s, and the filter's name takes field %zu; check --delimiter, or leave such "
                  "records out",
@@ -278,11 +323,18 @@ static int fail_fields(const cli_family *family, size_t i, const tamis_key *reco
         snprintf(why, sizeof why,
                  "has no key: the filter's name takes all of its fields; check --delimiter, or leave such "
                  "records out");
-    return fail_record(family, i, record, why, err);
+    return fail_record(family, i, why, err);
+}
+
+static bool has_fields(const cli_family *family, size_t i, const fields *found) {
+    if (family->columns != NULL)
+        return family->found[i].outcome == TAMIS_KEY_FOUND;
+    return found->count >= family->last_field && (family->keyed || found->left > 0);
 }
 
 /* The name and the key's text of a record, behind what stands in `bytes`; data of both are offsets still. */
-static int split_one(cli_family *family, const tamis_key *record, size_t i, size_t *used, tamis_error *err) {
+static int split_one(cli_family *family, size_t i, size_t *used, tamis_error *err) {
+    const tamis_key *record = &family->rows[i];
     fields found = {.count = 0};
     size_t size = 0;
     char *to;
@@ -290,69 +342,111 @@ static int split_one(cli_family *family, const tamis_key *record, size_t i, size
     if (make_bytes(family, *used + record->size + 1 + NAME_MAX_BYTES, err) != CLI_DONE)
         return CLI_FAILED;
     to = family->bytes + *used;
-    find_fields(family, record, &found, to + NAME_MAX_BYTES);
-    if (found.count < family->last_field || found.left == 0)
-        return fail_fields(family, i, record, &found, err);
+    if (family->columns == NULL)
+        find_fields(family, record, &found, to + NAME_MAX_BYTES);
+    if (!has_fields(family, i, &found))
+        return fail_fields(family, i, &found, err);
+    if (family->columns != NULL)
+        find_columns(family, family->found[i].key, &found);
     for (size_t j = 0; j < family->part_count; j++) {
         const part *own = &family->parts[j];
         tamis_key text = own->field > 0 ? found.of[j] : (tamis_key){own->own, own->size};
         if (text.size > NAME_MAX_BYTES - size)
-            return fail_record(family, i, record,
-                               "makes a filter's name of more than 512 bytes; take shorter fields", err);
+            return fail_record(family, i, "makes a filter's name of more than 512 bytes; take shorter fields",
+                               err);
         memcpy(to + size, text.data, text.size);
         size += text.size;
     }
     if (size == 0)
-        return fail_record(family, i, record, "makes an empty name of a filter; write more than fields in it",
-                           err);
+        return fail_record(family, i, "makes an empty name of a filter; write more than fields in it", err);
     family->pairs[i].name = (tamis_key){NULL, size};
+    *used += size;
+    if (family->keyed)
+        return CLI_DONE;
     family->texts[i] = (tamis_key){NULL, found.size};
     memmove(to + size, to + NAME_MAX_BYTES, found.size);
-    *used += size + found.size;
+    *used += found.size;
+    return CLI_DONE;
+}
+
+/* The records of the keys, and their columns. */
+static int find_rows(cli_family *family, size_t count, tamis_error *err) {
+    const uint32_t *of = family->next.of;
+
+    for (size_t i = 0; i < count; i++)
+        family->rows[i] = family->records[of != NULL ? of[i] : i];
+    if (family->columns == NULL)
+        return CLI_DONE;
+    return tamis_extractor_take(family->columns, family->rows, count, family->found, err) == TAMIS_OK
+               ? CLI_DONE
+               : CLI_FAILED;
+}
+
+/* Keys that were made here become what --trim and --ignore-case make of them. */
+static int finish_texts(cli_family *family, size_t count, tamis_error *err) {
+    if (family->whole == NULL || count == 0)
+        return CLI_DONE;
+    if (tamis_extractor_take(family->whole, family->texts, count, family->found, err) != TAMIS_OK)
+        return CLI_FAILED;
+    for (size_t i = 0; i < count; i++)
+        family->texts[i] = family->found[i].key;
     return CLI_DONE;
 }
 
 /* Splits records up to one that cannot be, of which *err tells; how many. */
-static size_t split(cli_family *family, const tamis_key *records, size_t count, tamis_error *err) {
+static size_t split(cli_family *family, const tamis_key *keys, size_t count, tamis_error *err) {
     size_t used = 0, good = 0;
     const char *at;
 
-    if (make_room(family, count, err) != CLI_DONE)
+    if (make_room(family, count, err) != CLI_DONE || find_rows(family, count, err) != CLI_DONE)
         return 0;
-    while (good < count && split_one(family, &records[good], good, &used, err) == CLI_DONE)
+    while (good < count && split_one(family, good, &used, err) == CLI_DONE)
         good++;
     at = family->bytes;
     for (size_t i = 0; i < good; i++) {
         family->pairs[i].name.data = at;
-        family->texts[i].data = at + family->pairs[i].name.size;
-        at += family->pairs[i].name.size + family->texts[i].size;
+        at += family->pairs[i].name.size;
+        if (family->keyed) {
+            family->texts[i] = keys[i];
+            continue;
+        }
+        family->texts[i].data = at;
+        at += family->texts[i].size;
     }
-    return good;
+    return finish_texts(family, good, err) == CLI_DONE ? good : 0;
 }
 
-tamis_status cli_family_ask(void *context, const tamis_key *records, size_t count, tamis_answer *answers,
+void cli_family_take_records(cli_stream *records) {
+    records->form = (cli_key_form){.type = CLI_KEY_BYTES};
+    if (!records->extract.has_parts)
+        records->extract.extractor = NULL;
+}
+
+tamis_status cli_family_ask(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err) {
     cli_family *family = context;
     const tamis_stream_service *typed = &family->typed.service;
     tamis_error wrong = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
-    size_t good = split(family, records, count, &wrong);
+    size_t good = split(family, keys, count, &wrong);
 
     *done = 0;
     if (good > 0)
         status = typed->ask(typed->context, family->texts, good, answers, done, err);
-    family->next.number += *done;
+    family->records += family->next.of == NULL ? *done : 0;
+    family->next = cli_key_place_behind(family->next, *done);
     if (status != TAMIS_OK || good == count)
         return status;
     *err = wrong;
     return wrong.status;
 }
 
-void cli_family_place(void *context, const char *input, uint64_t record) {
+void cli_family_place(void *context, const tamis_stream_origin *origin) {
     cli_family *family = context;
     const tamis_stream_service *typed = &family->typed.service;
 
-    family->next = (cli_key_place){input, "record", record};
+    family->next = (cli_key_place){origin->input, "record", origin->first, origin->of};
+    family->records = origin->records;
     if (typed->place != NULL)
-        typed->place(typed->context, input, record);
+        typed->place(typed->context, origin);
 }

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/cli_key.h"
 #include "cli/cli_secret.h"
+#include "cli/cli_stream.h"
 
 /*
  * A family of filters on a server, whose URI takes parts of a filter's name from fields of the record:
@@ -14,31 +15,29 @@
  *     redis://host/topic_read:{1}:{2}?layout=java&...
  *     8839540 <tab> 20190609 <tab> 76930242        key 76930242 of filter topic_read:8839540:20190609
  *
- * The key is what the name leaves of the record: its other fields, with the delimiters between them.
+ * The key is what the name leaves of the record: its other fields, with the delimiters between them; or what --key says.
  */
 typedef struct cli_family cli_family;
 
 typedef struct cli_family_want {
-    const char *uri; /* cli_server_is_family; as long as the family */
-    char delimiter;
-    bool adds;                /* else it is asked */
-    bool trace;               /* see cli_trace.h */
-    cli_key_form form;        /* of the keys */
-    const cli_secret *secret; /* NULL: none */
+    const char *uri;            /* cli_server_is_family; as long as the family */
+    const cli_extract *extract; /* not needed afterwards */
+    bool adds;                  /* else it is asked */
+    bool trace;                 /* see cli_trace.h */
+    cli_key_form form;          /* of the keys */
+    const cli_secret *secret;   /* NULL: none */
 } cli_family_want;
 
 /* *family is the caller's until freed (NULL is fine there). */
 int cli_family_open(cli_family **family, const cli_family_want *want, tamis_error *err);
 void cli_family_free(cli_family *family);
 
+/* Leaves to a run of records what a family does not do itself: it makes keys of parts of them. */
+void cli_family_take_records(cli_stream *records);
 /* As the functions of a tamis_stream_service, with the family as context. A record with too few fields, or whose name
  * or key is none, ends the run when those before it are answered. */
-tamis_status cli_family_ask(void *family, const tamis_key *records, size_t count, tamis_answer *answers,
+tamis_status cli_family_ask(void *family, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err);
-void cli_family_place(void *family, const char *input, uint64_t record);
-
-/* What --delimiter says: one byte that does not end records, by default a tab. Refused where no filter is a family. */
-int cli_family_delimiter(char *delimiter, const cli_value *given, bool is_family, uint8_t terminator,
-                         tamis_error *err);
+void cli_family_place(void *family, const tamis_stream_origin *origin);
 
 #endif

@@ -82,6 +82,20 @@ int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err) {
 
 /* ---- errors ---- */
 
+cli_key_place cli_key_place_one(cli_key_place first, size_t i) {
+    first.number += first.of != NULL ? first.of[i] : i;
+    first.of = NULL;
+    return first;
+}
+
+cli_key_place cli_key_place_behind(cli_key_place first, size_t i) {
+    if (first.of != NULL)
+        first.of += i;
+    else
+        first.number += i;
+    return first;
+}
+
 /* "input: record 7 'text': reason; remedy" */
 int cli_key_fail(cli_key_place place, const tamis_key *text, const char *why, tamis_error *err) {
     const unsigned char *bytes = text->data;
@@ -248,17 +262,12 @@ void cli_key_maker_free(cli_key_maker *maker) {
     free(maker);
 }
 
-static cli_key_place place_of(cli_key_place first, size_t i) {
-    first.number += i;
-    return first;
-}
-
 /* Puts the first `count` again that are known to be good. */
 static int make_good(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
                      const tamis_key **keys, size_t *made, tamis_error *err) {
     tamis_sink_clear(maker->sink);
     for (size_t i = 0; i < count; i++)
-        if (put(maker, &texts[i], place_of(first, i), err) != CLI_DONE)
+        if (put(maker, &texts[i], cli_key_place_one(first, i), err) != CLI_DONE)
             return CLI_FAILED;
     return tamis_sink_keys(maker->sink, keys, made, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
@@ -272,7 +281,7 @@ static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t coun
 
     for (; i < count; i++) {
         tamis_sink_clear(maker->sink);
-        put(maker, &texts[i], place_of(first, i), err);
+        put(maker, &texts[i], cli_key_place_one(first, i), err);
         status = tamis_sink_keys(maker->sink, keys, made, &why);
         if (status != TAMIS_OK)
             break;
@@ -281,7 +290,7 @@ static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t coun
     if (status == TAMIS_E_INVALID && make_good(maker, texts, i, first, keys, made, err) != CLI_DONE)
         return CLI_FAILED;
     *err = why;
-    return status == TAMIS_E_INVALID ? fail_text(place_of(first, i), &texts[i], err) : CLI_FAILED;
+    return status == TAMIS_E_INVALID ? fail_text(cli_key_place_one(first, i), &texts[i], err) : CLI_FAILED;
 }
 
 /* Keys that are their texts but for the end: nothing is copied. */
@@ -318,7 +327,7 @@ int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli
         return make_lines(maker, texts, count, keys, made, err);
     tamis_sink_clear(maker->sink);
     while (good < count && code == CLI_DONE) {
-        code = put(maker, &texts[good], place_of(first, good), err);
+        code = put(maker, &texts[good], cli_key_place_one(first, good), err);
         good += code == CLI_DONE;
     }
     if (code != CLI_DONE && err->status == TAMIS_E_NOMEM)

@@ -29,10 +29,15 @@ typedef struct cli_key_form {
 
 /* Which key an error is about. */
 typedef struct cli_key_place {
-    const char *input; /* where it was read; NULL: that goes without saying */
-    const char *word;  /* "record" of an input, "key" of the command line */
-    uint64_t number;   /* from 1 */
+    const char *input;  /* where it was read; NULL: that goes without saying */
+    const char *word;   /* "record" of an input, "key" of the command line */
+    uint64_t number;    /* from 1; of several keys, of the first record that they may be of: */
+    const uint32_t *of; /* key i is of record number + of[i]; NULL: of number + i */
 } cli_key_place;
+
+/* That of key `i`, of this one alone, and that of all behind it. */
+cli_key_place cli_key_place_one(cli_key_place first, size_t i);
+cli_key_place cli_key_place_behind(cli_key_place first, size_t i);
 
 /* "input: record 7 'text': why", which ends in "; what to do". */
 int cli_key_fail(cli_key_place place, const tamis_key *text, const char *why, tamis_error *err);

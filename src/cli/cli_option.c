@@ -21,7 +21,9 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
     *at++ = ':'; /* tells a missing value from an unknown option */
     for (size_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
-        int value = option->type == CLI_FLAG ? no_argument : required_argument;
+        int value = option->type == CLI_FLAG ? no_argument
+                    : option->optional       ? optional_argument
+                                             : required_argument;
         longs[i] = (struct option){option->name, value, NULL, LONG_BASE + (int)i};
         if (option->letter == 0)
             continue;
@@ -76,6 +78,8 @@ int cli_option_read(const cli_option *option, const char *what, const char *text
                     tamis_error *err) {
     value->given = true;
     value->text = text;
+    if (text == NULL)
+        return CLI_DONE;
     switch (option->type) {
     case CLI_FLAG:
         return CLI_DONE;
@@ -83,7 +87,8 @@ int cli_option_read(const cli_option *option, const char *what, const char *text
     case CLI_FILE:
         if (*text != '\0' || option->may_be_empty)
             return option->many ? keep_in_list(what, text, value, err) : CLI_DONE;
-        return cli_fail(err, "%s '': empty; give %s %s", what, what, option->value);
+        return cli_fail(err, "%s '': empty; give %s%c%s", what, what, option->optional ? '=' : ' ',
+                        option->value);
     case CLI_CHOICE:
         return read_choice(option, what, text, value, err);
     default:

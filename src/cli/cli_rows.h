@@ -4,8 +4,8 @@
 
 /*
  * Options that several commands take, as rows of their tables, in blocks. A table that has a block has its rows
- * side by side and in this order, so that one function reads the block wherever it stands: cli_stream.h, cli_filter.h,
- * cli_about.h.
+ * side by side and in this order, so that one function reads the block wherever it stands: cli_stream.h, cli_extract.h,
+ * cli_filter.h, cli_about.h.
  */
 #include <tamis/plan.h>
 
@@ -15,10 +15,117 @@
 
 #define CLI_EXBIBYTE (UINT64_C(1) << 60)
 
+/* ---- what of a record is its key: cli_extract.h ---- */
+
+enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGNORE_CASE, CLI_EXTRACT };
+
+#define CLI_ROW_KEY                                                                                          \
+    {                                                                                                        \
+        .name = "key", .type = CLI_TEXT, .value = "PART", .fallback = "line",                                \
+        .help =                                                                                              \
+            "What of a record is its key: line, field:N, bytes:FROM-TO, csv:NAME, csv:N, json:/POINTER or "  \
+            "regex:PATTERN; may be given again.",                                                            \
+        .more = "The key is that alone, and the record is printed whole. The notes say what each of these "  \
+                "is, and "                                                                                   \
+                "how several make one key. Where the key is a number or has digits of bytes, --type and "    \
+                "--hex are "                                                                                 \
+                "said of it.",                                                                               \
+        .many = true                                                                                         \
+    }
+#define CLI_ROW_DELIMITER                                                                                    \
+    {                                                                                                        \
+        .name = "delimiter", .type = CLI_TEXT, .value = "BYTE",                                              \
+        .help = "What stands between fields: a byte, tab, comma, semicolon, pipe, space or nul; by default " \
+                "a tab, "                                                                                    \
+                "and a comma in CSV.",                                                                       \
+        .more = "\\t is a tab too, and \\0 is nul. Nothing quotes one within a field; in CSV quotes do."     \
+    }
+#define CLI_ROW_TRIM                                                                                         \
+    {                                                                                                        \
+        .name = "trim", .type = CLI_FLAG,                                                                    \
+        .help = "Take blanks off both ends of a key, or of each part of it.",                                \
+        .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return."               \
+    }
+#define CLI_ROW_IGNORE_CASE                                                                                  \
+    {                                                                                                        \
+        .name = "ignore-case", .type = CLI_FLAG,                                                             \
+        .help = "Letters of keys are without case: Ada and ADA are one.",                                    \
+        .more = "In UTF-8, by Unicode's full folding, of any language alike; bytes that are no UTF-8 stay "  \
+                "as they are."                                                                               \
+    }
+#define CLI_ROWS_EXTRACT CLI_ROW_KEY, CLI_ROW_DELIMITER, CLI_ROW_TRIM, CLI_ROW_IGNORE_CASE
+
+/* A note of each command that takes them. */
+#define CLI_NOTES_EXTRACT                                                                                    \
+    "The parts of --key, with an example of each. line: the record, without what ends it; the default. "     \
+    "field:N, as "                                                                                           \
+    "field:2: field N, from 1, of those between delimiters. bytes:FROM-TO, as bytes:1-10 or bytes:12-: "     \
+    "those bytes, "                                                                                          \
+    "from 1, both among them; of a shorter record what there is. csv:NAME, as csv:email: the column that "   \
+    "the header "                                                                                            \
+    "names so, unquoted (RFC 4180); csv:N, as csv:3: column N, from 1. json:/POINTER, as json:/user/id or "  \
+    "json:/tags/0: the value there (RFC 6901) of a record that is one JSON text. regex:PATTERN, as "         \
+    "'regex:user=(\\d+)': the first match of a Perl-compatible expression (PCRE2) in the record or, where "  \
+    "it has "                                                                                                \
+    "groups, each of them, a part of its own.",                                                              \
+        "csv:NAME takes the first record of every FILE for a header, as --header does. A column whose name " \
+        "is digits, or "                                                                                     \
+        "has a comma, a quote or blanks at its ends, is quoted as in CSV: --key 'csv:\"last, first\"'. "     \
+        "With a part of CSV "                                                                                \
+        "a record may have newlines within quotes. The key of a JSON string is its text in UTF-8, whatever " \
+        "its escapes, so "                                                                                   \
+        "that it equals a plain line; a number, true, false, an object or an array is as it is written. Of " \
+        "members of one "                                                                                    \
+        "name the last counts. ~1 in a pointer is a slash, ~0 a tilde; json: is the whole record. csv and "  \
+        "json are not "                                                                                      \
+        "given together.",                                                                                   \
+        "One part alone is the key as it is, so that a list of plain lines can be asked about records of "   \
+        "CSV or JSON. "                                                                                      \
+        "Several are joined, each behind its size in 8 bytes, so that no two lists of parts are one key. A " \
+        "record has no "                                                                                     \
+        "key where a part is missing (no such field, column or member, null in JSON, no match), and is "     \
+        "malformed where it "                                                                                \
+        "is no CSV or JSON: --missing and --on-error say what becomes of it."
+
 /* ---- what a record is ---- */
 
-enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI_RECORDS };
+enum {
+    CLI_RECORDS_EXTRACT, /* the block of these */
+    CLI_RECORDS_HEADER = CLI_RECORDS_EXTRACT + CLI_EXTRACT,
+    CLI_RECORDS_MISSING,
+    CLI_RECORDS_ON_ERROR,
+    CLI_RECORDS_TYPE,
+    CLI_RECORDS_HEX,
+    CLI_RECORDS_ZERO,
+    CLI_RECORDS_MAX,
+    CLI_RECORDS
+};
 
+#define CLI_ROW_HEADER                                                                                       \
+    {                                                                                                        \
+        .name = "header", .type = CLI_FLAG,                                                                  \
+        .help = "The first record of every FILE is a header, and no record.",                                \
+        .more =                                                                                              \
+            "That of the first FILE goes to every output, once; those of the others have to be the same. "   \
+            "csv:NAME implies it."                                                                           \
+    }
+#define CLI_ROW_MISSING                                                                                      \
+    {                                                                                                        \
+        .name = "missing", .type = CLI_CHOICE, .value = "ACTION", .fallback = "pass",                        \
+        .choices = cli_missing,                                                                              \
+        .help = "What becomes of a record without key: pass it on unasked, drop it, or fail.",               \
+        .more =                                                                                              \
+            "One that is passed on goes where records go that are not in the filter, and counts as none."    \
+    }
+#define CLI_ROW_ON_ERROR                                                                                     \
+    {                                                                                                        \
+        .name = "on-error", .type = CLI_CHOICE, .value = "ACTION", .fallback = "fail",                       \
+        .choices = cli_on_error,                                                                             \
+        .help = "What becomes of a malformed record: fail, skip it, or pass it on unasked.",                 \
+        .more = "The error names file, record and byte. Where records were skipped or passed on, a remark "  \
+                "at the end "                                                                                \
+                "says how many. Records before one that fails are answered."                                 \
+    }
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \
         .name = "zero-terminated", .letter = 'z', .type = CLI_FLAG,                                          \
@@ -30,7 +137,7 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI
         .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
     }
 
-/* Of what is given: "record". */
+/* Of what is given: "key". */
 #define CLI_ROW_TYPE(what)                                                                                   \
     {                                                                                                        \
         .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
@@ -45,20 +152,45 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI
             "need not be given again, and contradicts another one; files of other programs keep none, so "   \
             "give it."                                                                                       \
     }
-/* Of what is given: "Records". */
+/* Of what is given: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \
     {                                                                                                        \
-        .name = "hex", .type = CLI_FLAG,                                                                     \
-        .help = what " are hexadecimal digits, two for each byte of the key.",                               \
+        .name = "hex", .type = CLI_FLAG, .help = what " are hexadecimal digits, two for each byte.",         \
         .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
     }
 
-#define CLI_ROW_DELIMITER                                                                                    \
+/* The whole block; `what` and `these` are what keys are called: "key", "Keys". */
+#define CLI_ROWS_RECORDS(what, these)                                                                        \
+    CLI_ROWS_EXTRACT, CLI_ROW_HEADER, CLI_ROW_MISSING, CLI_ROW_ON_ERROR, CLI_ROW_TYPE(what),                 \
+        CLI_ROW_HEX(these), CLI_ROW_ZERO, CLI_ROW_MAX_RECORD
+
+/* ---- where records come from and go ---- */
+
+#define CLI_ROW_FILES_FROM                                                                                   \
     {                                                                                                        \
-        .name = "delimiter", .type = CLI_TEXT, .value = "BYTE", .fallback = "tab",                           \
-        .help = "What stands between the fields that {N} in FILTER takes from a record.",                    \
-        .more = "One byte; nothing quotes one within a field. The notes say more of such filters."           \
+        .name = "files-from", .type = CLI_FILE, .value = "LIST",                                             \
+        .help = "Read the files that the file LIST names too, after the FILEs; - is standard input.",        \
+        .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find -print0 "  \
+                "has them. A "                                                                               \
+                "LIST without names is an error."                                                            \
     }
+#define CLI_ROW_COMPRESS                                                                                     \
+    {                                                                                                        \
+        .name = "compress", .type = CLI_TEXT, .value = "HOW[:LEVEL]", .choices = cli_packings,               \
+        .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none; by default as the name of "   \
+                "the file "                                                                                  \
+                "says.",                                                                                     \
+        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. LEVEL is "     \
+                "that of the "                                                                               \
+                "program of the same name, from 1; without it, its usual one."                               \
+    }
+#define CLI_NOTE_PACKED                                                                                      \
+    "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \
+    "bytes tell, "                                                                                           \
+    "whatever its name, on standard input too. Of several members one behind the other all are read. One "   \
+    "that is "                                                                                               \
+    "damaged or cut short is an error, which says how many records were read until there."
+
 #define CLI_NOTE_DCSO                                                                                        \
     "For a filter of scheme fnv-dcso, as files of DCSO have it, a carriage return at the end of a line is "  \
     "no part of the key, as bloom of DCSO takes lines; the record keeps it. With --zero-terminated or "      \
@@ -67,9 +199,11 @@ enum { CLI_RECORDS_ZERO, CLI_RECORDS_MAX, CLI_RECORDS_TYPE, CLI_RECORDS_HEX, CLI
 #define CLI_NOTE_FAMILY                                                                                      \
     "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of its " \
     "URI {1} stands for the first field of a record, {2} for the second, and so on; its other fields, with " \
-    "the delimiters between them, are the key. A record without such a field, or with no other, ends the "   \
-    "run when those before it are answered, and so does one that names a filter with no byte, or with more " \
-    "than 512. All names of a batch are asked in one round trip. Of layouts java and php1 to php3 each is "  \
+    "the delimiters between them, are the key, unless --key says what is. With a part of CSV among those "   \
+    "fields are columns. A record without such a field, or with no other, ends the run when those before "   \
+    "it "                                                                                                    \
+    "are answered, and so does one that names a filter with no byte, or with more than 512. All names of a " \
+    "batch are asked in one round trip. Of layouts java and php1 to php3 each is "                           \
     "just the filter of its name, which other programs share and other commands take; of layout tamis the "  \
     "family has one plan, under its name with * for each field, and is what tamis redis drops and expires. " \
     "A filter of a family that is gone reads as one without keys: keep them from eviction. Braces that "     \
@@ -179,6 +313,17 @@ enum { CLI_ABOUT_LABEL, CLI_ABOUT_VERSION, CLI_ABOUT };
     { .name = "quiet", .letter = 'q', .type = CLI_FLAG, .help = "Print no remarks, only errors." }
 
 /* ---- what is said of a run ---- */
+
+/* Fields of --json that every run of records has, and one that it has of several inputs. */
+#define CLI_JSON_UNASKED                                                                                     \
+    {"missing", "Of these, the ones without key: neither, see --missing."}, {                                \
+        "malformed", "Of these, the ones that were not what --key takes: neither, see --on-error."           \
+    }
+#define CLI_JSON_FILES(fresh, seen)                                                                          \
+    {                                                                                                        \
+        "files", "Where several are read, of each that was begun: file (its name), records, " fresh          \
+                 ", " seen ", missing, malformed and bytes_in."                                              \
+    }
 
 enum {
     CLI_REPORT_STATS,

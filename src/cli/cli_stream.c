@@ -1,22 +1,85 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli_stream.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli_number.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_typed.h"
 
-int cli_stream_configure(cli_stream *stream, const cli_value *records, const cli_value *report, char **inputs,
-                         size_t input_count, bool prints, tamis_error *err) {
+enum { LEVEL_MOST = 22 }; /* zstd's; what others do not know the library says */
+
+static int check_names(char **inputs, size_t count, tamis_error *err) {
+    for (size_t i = 0; i < count; i++)
+        if (*inputs[i] == '\0')
+            return cli_fail(err, "'': an empty name; name a file, or give - for standard input");
+    return CLI_DONE;
+}
+
+static int configure_inputs(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+    const cli_value *list = given->files_from;
+
+    if (check_names(given->inputs, given->input_count, err) != CLI_DONE)
+        return CLI_FAILED;
+    stream->inputs = (const char *const *)given->inputs;
+    stream->input_count = given->input_count;
+    if (list != NULL && list->given) {
+        if (cli_names_read(&stream->names, list->text, given->inputs, given->input_count, err) != CLI_DONE)
+            return CLI_FAILED;
+        stream->inputs = stream->names.all;
+        stream->input_count = stream->names.count;
+    }
+    if (!stream->stats || stream->input_count < 2)
+        return CLI_DONE;
+    stream->each = calloc(stream->input_count, sizeof *stream->each);
+    return stream->each != NULL ? CLI_DONE : cli_fail_nomem("--stats", err);
+}
+
+/* The packing that begins `text`, with *level what stands behind a colon, or NULL; -1: none. */
+static int find_packing(const char *text, const char **level) {
+    const char *colon = strchr(text, ':');
+    size_t size = colon != NULL ? (size_t)(colon - text) : strlen(text);
+
+    *level = colon != NULL ? colon + 1 : NULL;
+    for (int i = 0; cli_packings[i] != NULL; i++)
+        if (strlen(cli_packings[i]) == size && memcmp(text, cli_packings[i], size) == 0)
+            return i;
+    return -1;
+}
+
+static int configure_packing(cli_stream *stream, const cli_value *compress, tamis_error *err) {
+    const char *level;
+    uint64_t number = 0;
+
+    stream->packing = -1;
+    if (compress == NULL || !compress->given)
+        return CLI_DONE;
+    stream->packing = find_packing(compress->text, &level);
+    if (stream->packing < 0)
+        return cli_fail(err,
+                        "--compress '%.60s': not one of its values; give gzip, zstd, lz4, xz, bzip2 or none",
+                        compress->text);
+    if (!tamis_packing_is_built((tamis_packing)stream->packing))
+        return cli_fail(err, "--compress '%.60s': this tamis was built without it; give another",
+                        compress->text);
+    if (level == NULL)
+        return CLI_DONE;
+    if (stream->packing == TAMIS_PACKING_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
+        number == 0 || number > LEVEL_MOST)
+        return cli_fail(err, "--compress '%.60s': has no such level; give one as in zstd:19, or leave it out",
+                        compress->text);
+    stream->packing_level = (int)number;
+    return CLI_DONE;
+}
+
+static void configure_report(cli_stream *stream, const cli_value *report, bool prints) {
     bool terminal = isatty(STDERR_FILENO) == 1;
 
-    stream->inputs = (const char *const *)inputs;
-    stream->input_count = input_count;
-    stream->terminator = records[CLI_RECORDS_ZERO].given ? 0 : '\n';
-    stream->max_record = records[CLI_RECORDS_MAX].number;
     stream->json = report[CLI_REPORT_JSON].given;
     stream->stats = report[CLI_REPORT_STATS].given || stream->json;
     stream->quiet = report[CLI_REPORT_QUIET].given;
@@ -27,10 +90,43 @@ int cli_stream_configure(cli_stream *stream, const cli_value *records, const cli
         stream->progress = true;
     if (report[CLI_REPORT_NO_PROGRESS].given)
         stream->progress = false;
-    for (size_t i = 0; i < input_count; i++)
-        if (*inputs[i] == '\0')
-            return cli_fail(err, "'': an empty name; name a file, or give - for standard input");
+}
+
+int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+    /* In the order of cli_missing and cli_on_error. */
+    static const tamis_stream_policy missing[] = {TAMIS_STREAM_PASS, TAMIS_STREAM_DROP, TAMIS_STREAM_FAIL};
+    static const tamis_stream_policy malformed[] = {TAMIS_STREAM_FAIL, TAMIS_STREAM_DROP, TAMIS_STREAM_PASS};
+    const cli_value *records = given->records;
+
+    memset(stream, 0, sizeof *stream);
+    stream->terminator = records[CLI_RECORDS_ZERO].given ? 0 : '\n';
+    stream->max_record = records[CLI_RECORDS_MAX].number;
+    stream->header = records[CLI_RECORDS_HEADER].given;
+    stream->missing = missing[records[CLI_RECORDS_MISSING].number];
+    stream->malformed = malformed[records[CLI_RECORDS_ON_ERROR].number];
+    if (given->report != NULL)
+        configure_report(stream, given->report, given->prints);
+    if (configure_inputs(stream, given, err) != CLI_DONE ||
+        configure_packing(stream, given->compress, err) != CLI_DONE ||
+        cli_extract_configure(&stream->extract, records + CLI_RECORDS_EXTRACT, stream->terminator,
+                              given->fields, err) != CLI_DONE)
+        return CLI_FAILED;
     return cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err);
+}
+
+void cli_stream_release(cli_stream *stream) {
+    cli_extract_release(&stream->extract);
+    cli_names_release(&stream->names);
+    free(stream->each);
+    stream->each = NULL;
+}
+
+int cli_stream_line_end(const cli_stream *stream) {
+    return stream->extract.has_parts ? -1 : stream->terminator;
+}
+
+static void take_input_end(void *context, size_t index, const tamis_stream_stats *of_it) {
+    ((tamis_stream_stats *)context)[index] = *of_it;
 }
 
 tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
@@ -43,6 +139,17 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     options->inputs = stream->inputs;
     options->input_count = stream->input_count;
     options->max_record = stream->max_record;
+    options->extractor = stream->extract.extractor;
+    options->header = stream->header;
+    options->missing = stream->missing;
+    options->malformed = stream->malformed;
+    options->packing = stream->packing;
+    options->packing_level = stream->packing_level;
+    if (stream->each != NULL) {
+        memset(stream->each, 0, stream->input_count * sizeof *stream->each);
+        options->input_end = take_input_end;
+        options->input_end_context = stream->each;
+    }
     if (cli_typed_begin(&typed, stream->form, service, err) != CLI_DONE)
         return err->status;
     cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
@@ -54,6 +161,25 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     cli_progress_end(&progress);
     cli_typed_end(&typed);
     return status;
+}
+
+/* A record without key and a malformed one have one status: which it is the sentence says, which has no remedy. */
+void cli_stream_advise(const cli_stream *stream, tamis_status status, tamis_error *err) {
+    static const char missing[] = ": the record has no key";
+    size_t used = strlen(err->text), size = sizeof missing - 1;
+    bool is_missing =
+        stream->missing == TAMIS_STREAM_FAIL && used >= size && strcmp(err->text + used - size, missing) == 0;
+
+    if (status == TAMIS_E_TOO_LONG)
+        cli_remedy(err, "give a larger --max-record, or check which byte ends the records");
+    if (status == TAMIS_E_RECORD)
+        snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
+                 is_missing ? "--missing pass or drop" : "--on-error skip or pass");
+}
+
+uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats) {
+    return (stream->missing == TAMIS_STREAM_PASS ? stats->missing : 0) +
+           (stream->malformed == TAMIS_STREAM_PASS ? stats->malformed : 0);
 }
 
 /* Whether `input` ("-": standard input) is the file of `about`. */

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "cli/cli_file.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_json.h"
 #include "cli/cli_signal.h"
@@ -61,7 +63,31 @@ static void print_filter(FILE *out, const cli_summary *summary) {
                 cli_text_expected(text, sizeof text, summary->info.false_fresh));
 }
 
-static void print_text(FILE *out, const cli_summary *summary) {
+/* A line for each input that was begun, under the names of its columns. */
+static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
+    char text[CLI_TEXT_NUMBER];
+
+    if (stream->each == NULL)
+        return;
+    fprintf(out, "%-22s %15s %12s %12s %9s %9s %15s\n", "file", "records", summary->fresh, summary->seen,
+            "missing", "malformed", "bytes");
+    for (size_t i = 0; i < stream->input_count; i++) {
+        const tamis_stream_stats *of = &stream->each[i];
+        const uint64_t rest[] = {of->unique, of->duplicates, of->missing, of->malformed, of->bytes_in};
+        static const int widths[] = {12, 12, 9, 9, 15};
+        size_t size = strlen(stream->inputs[i]);
+        if (of->struct_size == 0)
+            continue;
+        cli_file_print(out, stream->inputs[i]);
+        fprintf(out, "%*s %15s", size < 22 ? (int)(22 - size) : 0, "",
+                cli_text_count(text, sizeof text, of->records));
+        for (size_t j = 0; j < sizeof rest / sizeof rest[0]; j++)
+            fprintf(out, " %*s", widths[j], cli_text_count(text, sizeof text, rest[j]));
+        fputc('\n', out);
+    }
+}
+
+static void print_text(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
 
     print_share(out, "records", stats->records, 0);
@@ -70,9 +96,14 @@ static void print_text(FILE *out, const cli_summary *summary) {
     if (stats->unknown > 0)
         print_share(out, summary->on_server ? "unknown" : "passed on unasked", stats->unknown,
                     stats->records);
+    if (stats->missing > 0)
+        print_share(out, "missing", stats->missing, stats->records);
+    if (stats->malformed > 0)
+        print_share(out, "malformed", stats->malformed, stats->records);
     print_speed(out, summary);
     if (summary->plan != NULL)
         print_filter(out, summary);
+    print_each(out, summary, stream);
     if (summary->interrupted || summary->failed)
         fprintf(out, "%-22s %15s  what is above was answered until then\n",
                 summary->failed ? "failed" : "interrupted", "yes");
@@ -98,10 +129,30 @@ static size_t put_filter(json_t *object, const cli_summary *summary) {
     return summary->drops ? 10 : 9;
 }
 
-static void print_json(FILE *out, const cli_summary *summary) {
+static void put_each(json_t *object, const cli_summary *summary, const cli_stream *stream) {
+    json_t *files = json_array();
+
+    for (size_t i = 0; i < stream->input_count; i++) {
+        const tamis_stream_stats *of = &stream->each[i];
+        json_t *file = of->struct_size > 0 ? json_object() : NULL;
+        if (file == NULL)
+            continue;
+        cli_file_json_text(file, "file", stream->inputs[i]);
+        cli_json_count(file, "records", of->records);
+        cli_json_count(file, summary->fresh, of->unique);
+        cli_json_count(file, summary->seen, of->duplicates);
+        cli_json_count(file, "missing", of->missing);
+        cli_json_count(file, "malformed", of->malformed);
+        cli_json_count(file, "bytes_in", of->bytes_in);
+        json_array_append_new(files, file);
+    }
+    json_object_set_new(object, "files", files);
+}
+
+static void print_json(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
     json_t *object = json_object();
-    size_t members = 10;
+    size_t members = 12;
 
     cli_json_count(object, "records", stats->records);
     cli_json_count(object, summary->fresh, stats->unique);
@@ -110,12 +161,18 @@ static void print_json(FILE *out, const cli_summary *summary) {
         cli_json_count(object, "unknown", stats->unknown);
     else
         members--;
+    cli_json_count(object, "missing", stats->missing);
+    cli_json_count(object, "malformed", stats->malformed);
     cli_json_count(object, "bytes_in", stats->bytes_in);
     cli_json_count(object, "bytes_out", stats->bytes_out);
     cli_json_real(object, "seconds", summary->seconds);
     cli_json_real(object, "records_per_second", (double)stats->records / seconds_of(summary));
     cli_json_real(object, "bytes_per_second", (double)stats->bytes_in / seconds_of(summary));
     members += put_filter(object, summary);
+    if (stream->each != NULL) {
+        put_each(object, summary, stream);
+        members++;
+    }
     cli_json_bool(object, "interrupted", summary->interrupted);
     cli_json_bool(object, "failed", summary->failed);
     if (!cli_json_write(object, members + 1, out, 0))
@@ -135,15 +192,31 @@ int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tami
 
     errno = 0;
     if (stream->json)
-        print_json(stderr, summary);
+        print_json(stderr, summary, stream);
     else
-        print_text(stderr, summary);
+        print_text(stderr, summary, stream);
     if (fflush(stderr) == 0 && !ferror(stderr))
         return CLI_DONE;
     if (!summary->failed)
         cli_fail(err, "standard error: the summary cannot be written: %s; redirect it to a file",
                  errno != 0 ? cli_errno_text(why, sizeof why, errno) : "not all was taken");
     return CLI_FAILED;
+}
+
+void cli_summary_tell(const cli_summary *summary, const cli_stream *stream) {
+    const tamis_stream_stats *stats = &summary->stats;
+    char malformed[CLI_TEXT_NUMBER], missing[CLI_TEXT_NUMBER], also[80] = "", sentence[400];
+
+    if (stats->malformed == 0 || stream->stats || stream->quiet)
+        return;
+    if (stats->missing > 0)
+        snprintf(also, sizeof also, ", and %s had no key",
+                 cli_text_count(missing, sizeof missing, stats->missing));
+    snprintf(sentence, sizeof sentence,
+             "%s: malformed and %s%s; give --on-error fail to be told where the first one is",
+             cli_text_records(malformed, sizeof malformed, stats->malformed),
+             stream->malformed == TAMIS_STREAM_DROP ? "skipped" : "not asked", also);
+    cli_report(sentence);
 }
 
 int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
@@ -154,10 +227,10 @@ int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const t
         return CLI_PIPE_GONE;
     summary->interrupted = status == TAMIS_E_INTERRUPTED;
     summary->failed = status != TAMIS_OK && !summary->interrupted;
-    if (status == TAMIS_E_TOO_LONG)
-        cli_remedy(err, "give a larger --max-record, or check which byte ends the records");
+    cli_stream_advise(stream, status, err);
     if (summary->failed && summary->stats.records == 0)
         return CLI_FAILED; /* it has not begun */
+    cli_summary_tell(summary, stream);
     if (stream->stats) {
         tamis_error *first = summary->failed ? NULL : err;
         if (filter != NULL && cli_summary_take(summary, filter, first) != CLI_DONE)

@@ -36,6 +36,8 @@ int cli_summary_take(cli_summary *summary, const tamis_filter *filter, tamis_err
  */
 int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
                          tamis_status status, tamis_error *err);
+/* Says how many records were malformed, unless a summary will or there were none. */
+void cli_summary_tell(const cli_summary *summary, const cli_stream *stream);
 /* Writes it on standard error, as lines that align or, with --json, one object. A first error in *err is kept. */
 int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err);
 

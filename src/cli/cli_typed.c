@@ -16,7 +16,7 @@ static tamis_status ask(void *context, const tamis_key *texts, size_t count, tam
     *done = 0;
     if (made > 0)
         status = typed->inner.ask(typed->inner.context, keys, made, answers, done, err);
-    typed->next.number += *done;
+    typed->next = cli_key_place_behind(typed->next, *done);
     if (status != TAMIS_OK || code == CLI_DONE)
         return status;
     *err = wrong;
@@ -35,19 +35,19 @@ static bool enough(void *context) {
     return typed->inner.enough(typed->inner.context);
 }
 
-static void place(void *context, const char *input, uint64_t record) {
+static void place(void *context, const tamis_stream_origin *origin) {
     cli_typed *typed = context;
 
-    typed->next = (cli_key_place){input, "record", record};
+    typed->next = (cli_key_place){origin->input, "record", origin->first, origin->of};
     if (typed->inner.place != NULL)
-        typed->inner.place(typed->inner.context, input, record);
+        typed->inner.place(typed->inner.context, origin);
 }
 
 int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_service *inner,
                     tamis_error *err) {
     memset(typed, 0, sizeof *typed);
     typed->inner = typed->service = *inner;
-    typed->next = (cli_key_place){NULL, "record", 1};
+    typed->next = (cli_key_place){NULL, "record", 1, NULL};
     if (cli_key_is_plain(form))
         return CLI_DONE;
     typed->service.context = typed;

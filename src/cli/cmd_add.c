@@ -36,9 +36,10 @@ static tamis_status stream(add_run *run, tamis_error *err) {
         service.context = run->family;
         service.ask = cli_family_ask;
         service.place = cli_family_place;
-        records.form = (cli_key_form){.type = CLI_KEY_BYTES}; /* it makes keys of parts of them */
+        cli_family_take_records(&records);
     } else {
-        cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)), records.terminator);
+        cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
+                    cli_stream_line_end(&records));
     }
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
@@ -65,8 +66,8 @@ static int open_held(add_run *run, tamis_error *err) {
     file.access = config->overfill ? CLI_OVERFILL : CLI_CHANGE;
     if (config->is_family)
         code = cli_family_open(&run->family,
-                               &(cli_family_want){config->filter, config->delimiter, true, config->trace,
-                                                  config->stream.form, given},
+                               &(cli_family_want){config->filter, &config->stream.extract, true,
+                                                  config->trace, config->stream.form, given},
                                err);
     else
         code = cli_filter_hold(&run->lock, &run->filter, &file, &run->packing, err);
@@ -118,10 +119,12 @@ static int run_add(const cli_args *args, tamis_error *err) {
 
     run.summary.fresh = "added";
     run.summary.seen = "present";
-    if (add_configure(&run.config, args, err) != CLI_DONE || cli_signals_begin(&run.stop_fd, err) != CLI_DONE)
-        return CLI_FAILED;
-    run.summary.on_server = cli_server_is_uri(run.config.filter);
-    code = open_held(&run, err);
+    code = add_configure(&run.config, args, err);
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&run.stop_fd, err);
+    run.summary.on_server = code == CLI_DONE && cli_server_is_uri(run.config.filter);
+    if (code == CLI_DONE)
+        code = open_held(&run, err);
     if (code == CLI_DONE && run.family == NULL)
         code = cli_key_settle(&run.config.stream.form, run.filter, run.config.filter, err);
     if (code == CLI_DONE && run.config.trace && run.family == NULL)
@@ -134,6 +137,7 @@ static int run_add(const cli_args *args, tamis_error *err) {
     tamis_filter_free(run.filter);
     cli_family_free(run.family);
     tamis_file_unlock(run.lock);
+    cli_stream_release(&run.config.stream);
     return code;
 }
 

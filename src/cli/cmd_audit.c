@@ -15,7 +15,7 @@
 #include "cli/plan_chance.h"
 #include "cli/plan_trial.h"
 
-enum { OPT_QUESTIONS, OPT_SEED, OPT_ZERO, OPT_TYPE, OPT_HEX, OPT_SECRET, OPT_JSON, OPT_COUNT };
+enum { OPT_QUESTIONS, OPT_SEED, OPT_RECORDS, OPT_SECRET = OPT_RECORDS + CLI_RECORDS, OPT_JSON, OPT_COUNT };
 
 #define CONFIDENCE  0.99
 #define HITS_TO_SEE 3 /* to be expected at the promised rate, for the promise to be tested at all */
@@ -34,12 +34,7 @@ static const cli_option options[OPT_COUNT] = {
                   .value = "SEED",
                   .fallback = "0",
                   .help = "Number that the random keys are made from: the same seed, the same keys."},
-    [OPT_ZERO] = {.name = "zero-terminated",
-                  .letter = 'z',
-                  .type = CLI_FLAG,
-                  .help = "Keys in KEYS end with a zero byte, not a newline."},
-    [OPT_TYPE] = CLI_ROW_TYPE("line of KEYS"),
-    [OPT_HEX] = CLI_ROW_HEX("Lines of KEYS"),
+    [OPT_RECORDS] = CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
     [OPT_SECRET] = {.name = "secret-file",
                     .type = CLI_FILE,
                     .value = "FILE",
@@ -57,6 +52,7 @@ typedef struct report {
     double promised, low, high;
     const char *verdict;
     bool broken;
+    cli_stream keys;
     bool partial; /* "broken" would be told of keys that may be in it */
 } report;
 
@@ -181,14 +177,14 @@ static void tell_missing(const report *of) {
 
     if (run->missing == 0)
         return;
-    snprintf(
-        sentence, sizeof sentence,
-        "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
-        " ('%s') the first; if they were added, and as this --type or --hex, it is a false negative, which "
-        "must never be",
-        of->path, cli_text_count(count, sizeof count, run->missing),
-        strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
-        run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
+    snprintf(sentence, sizeof sentence,
+             "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
+             " ('%s') the first; if they were added, and by this --key, --type and --hex, it is a false "
+             "negative, which "
+             "must never be",
+             of->path, cli_text_count(count, sizeof count, run->missing),
+             strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
+             run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
     cli_report(sentence);
 }
 
@@ -233,48 +229,66 @@ static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
     return of->broken || of->run.missing > 0 ? CLI_NEGATIVE : CLI_DONE;
 }
 
-static int run_audit(const cli_args *args, tamis_error *err) {
-    char shown[CLI_SERVER_SHOWN];
-    report of = {.info = TAMIS_FILTER_INFO_INIT};
-    tamis_filter *filter = NULL;
-    int code;
+static int configure(report *of, const cli_args *args, tamis_error *err) {
+    const cli_value *records = args->values + OPT_RECORDS;
+    cli_stream_given given = {.records = records};
 
     if (args->operand_count < 1 || args->operand_count > 2)
         return cli_fail(err, "audit: takes a filter and at most one file of keys; %zu operands are given",
                         args->operand_count);
-    of.path = cli_server_show(args->operands[0], shown);
-    of.run.keys_path = args->operand_count > 1 ? args->operands[1] : NULL;
-    of.run.terminator = args->values[OPT_ZERO].given ? '\0' : '\n';
-    of.run.seed = args->values[OPT_SEED].number;
-    of.run.progress = isatty(STDERR_FILENO);
-    if (cli_key_configure(&of.run.form, &args->values[OPT_TYPE], &args->values[OPT_HEX], err) != CLI_DONE)
+    of->run.keys_path = args->operand_count > 1 ? args->operands[1] : NULL;
+    of->run.records = &of->keys;
+    of->run.seed = args->values[OPT_SEED].number;
+    of->run.progress = isatty(STDERR_FILENO);
+    given.inputs = args->operands + 1;
+    given.input_count = args->operand_count - 1;
+    if (cli_stream_configure(&of->keys, &given, err) != CLI_DONE)
         return CLI_FAILED;
-    if (of.run.keys_path == NULL && (args->values[OPT_ZERO].given || of.run.form.hex))
-        return cli_fail(err, "--%s: there are no KEYS; name their file, or leave it out",
-                        of.run.form.hex ? "hex" : "zero-terminated");
-    code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
+    of->run.form = of->keys.form;
+    /* The type is that of the random keys too. */
+    for (size_t i = 0; of->run.keys_path == NULL && i < CLI_RECORDS; i++)
+        if (records[i].given && i != CLI_RECORDS_TYPE)
+            return cli_fail(err, "--%s: there are no KEYS; name their file, or leave it out",
+                            options[OPT_RECORDS + i].name);
+    return CLI_DONE;
+}
+
+static int run_audit(const cli_args *args, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
+    report of = {.info = TAMIS_FILTER_INFO_INIT};
+    tamis_filter *filter = NULL;
+    int code = configure(&of, args, err);
+
+    if (code == CLI_DONE) {
+        of.path = cli_server_show(args->operands[0], shown);
+        code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
+    }
     of.run.filter = filter;
     if (code == CLI_DONE)
         code = cli_key_settle(&of.run.form, filter, of.path, err);
     if (code == CLI_DONE)
-        cli_key_fit(&of.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)), of.run.terminator);
+        cli_key_fit(&of.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)),
+                    cli_stream_line_end(&of.keys));
     if (code == CLI_DONE)
         code = audit_filter(&of, args, err);
     tamis_filter_free(filter);
+    cli_stream_release(&of.keys);
     return code;
 }
 
 static const char *const description[] = {
     "Measure how often FILTER wrongly answers \"seen\", and say whether that is what was promised.",
-    "Random keys are asked that were never added. With KEYS, a file of keys that were (a line each; - is "
-    "standard input), they look like those: a random key takes the shape of one of them, and each "
-    "letter, digit and byte above 127 becomes a random one. Lines of KEYS are never among them, and none is "
+    "Random keys are asked that were never added. With KEYS, a file of keys that were (the key of each "
+    "record, by "
+    "default a line; - is standard input), they look like those: a random key takes the shape of one of "
+    "them, and each "
+    "letter, digit and byte above 127 becomes a random one. Keys of KEYS are never among them, and none is "
     "asked twice; where a shape has too few keys for that, characters are appended. Without KEYS they are "
     "words of 24 letters.",
     "With --type a random key is of that type: text that is UTF-8, or a number of the sign and size of one "
     "in "
     "KEYS, or any number without these. With --hex it is random bytes, as many as one of KEYS has.",
-    "Every line of KEYS is asked too, and has to be there: one that is missing is a false negative, which no "
+    "Every key of KEYS is asked too, and has to be there: one that is missing is a false negative, which no "
     "filter may have, or was never added.",
     "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
     "a "
@@ -291,6 +305,8 @@ static const char *const description[] = {
     "filter of another program hashes the bytes that it was given: --type says which these are. A carriage "
     "return at the end of a line is no part of the key where the scheme is fnv-dcso, as in tamis-check(1).",
     NULL};
+
+static const char *const notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_PACKED, NULL};
 
 static const char *const exits[] = {
     "0",
@@ -325,6 +341,10 @@ static const cli_example examples[] = {
      "Whether a filter has all of its keys, and keeps its rate with keys like them."},
     {"tamis build -o seen.tamis a.log && tamis audit --questions 1e5 --json seen.tamis",
      "A quick look, for a program to read."},
+    {"tamis build -o users.tamis --key csv:email users.csv && tamis audit --questions 1e5 --key csv:email "
+     "users.tamis "
+     "users.csv",
+     "The keys are taken from their records as build took them."},
     {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis audit --type int64 "
      "--questions 1e5 ids.bloom ids",
      "A filter of numbers as Guava's longFunnel() has them."},
@@ -340,6 +360,7 @@ const cli_command cmd_audit = {
     .exits = exits,
     .examples = examples,
     .json = json,
+    .notes = notes,
     .json_about = "The result is one object on a line:",
     .run = run_audit,
 };

@@ -6,6 +6,7 @@
 
 #include "cli/check_ask.h"
 #include "cli/check_config.h"
+#include "cli/cli_family.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
@@ -22,8 +23,8 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     service.context = ask;
     service.ask = check_ask_keys;
     service.place = check_ask_place;
-    if (config->is_family) /* it makes keys of parts of them */
-        records.form = (cli_key_form){.type = CLI_KEY_BYTES};
+    if (config->is_family)
+        cli_family_take_records(&records);
     service.mark = config->marks ? check_ask_mark : NULL;
     service.enough = config->stream.quiet ? check_ask_found : NULL;
     options.output = config->invert ? output : NULL;
@@ -53,6 +54,29 @@ static void print_keys(check_ask *ask, const check_config *config, const tamis_a
     }
 }
 
+/* The keys of the command line, as --trim and --ignore-case have them: the extractor's, which is the caller's. */
+static int take_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole, tamis_error *err) {
+    size_t count = config->key_count;
+    tamis_extraction *found;
+    int code = CLI_DONE;
+
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
+    if (cli_extract_whole(whole, &config->stream.extract, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (*whole == NULL)
+        return CLI_DONE;
+    found = calloc(count, sizeof *found);
+    if (found == NULL)
+        return cli_fail_nomem("--ask", err);
+    if (tamis_extractor_take(*whole, keys, count, found, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+        keys[i] = found[i].key;
+    free(found);
+    return code;
+}
+
 /* Answers the keys of the command line. */
 static tamis_status answer_keys(check_ask *ask, const check_config *config, tamis_stream_stats *stats,
                                 tamis_error *err) {
@@ -62,19 +86,21 @@ static tamis_status answer_keys(check_ask *ask, const check_config *config, tami
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_status status = TAMIS_E_NOMEM;
     cli_typed typed = {.maker = NULL};
+    tamis_extractor *whole = NULL;
 
     service.context = ask;
     service.ask = check_ask_keys;
     if (keys == NULL || answers == NULL) {
-        cli_fail(err, "--key: out of memory; free some, or give it less often");
+        cli_fail(err, "--ask: out of memory; free some, or give it less often");
+    } else if (take_keys(config, keys, &whole, err) != CLI_DONE) {
+        status = err->status;
     } else if (cli_typed_begin(&typed, config->stream.form, &service, err) == CLI_DONE) {
         typed.next.word = "key";
-        for (size_t i = 0; i < count; i++)
-            keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
         status = typed.service.ask(typed.service.context, keys, count, answers, &done, err);
         print_keys(ask, config, answers, done, stats);
     }
     cli_typed_end(&typed);
+    tamis_extractor_free(whole);
     free(keys);
     free(answers);
     return status;
@@ -94,7 +120,8 @@ static int check(check_ask *ask, const check_config *config, int stop_fd, tamis_
     else
         status = stream(ask, config, stop_fd, &summary.stats, err);
     summary.seconds = cli_progress_now() - begun;
-    printed = config->invert ? summary.stats.unique : summary.stats.duplicates;
+    printed = config->invert ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
+                             : summary.stats.duplicates;
     if (config->count && (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED))
         printf("%" PRIu64 "\n", printed);
     code = cli_summary_conclude(&summary, &config->stream, NULL, status, err);
@@ -122,18 +149,20 @@ static int open_filters(check_ask **ask, const check_config *config, int stop_fd
 }
 
 static int run_check(const cli_args *args, tamis_error *err) {
-    check_config config;
+    check_config config = {.is_family = false};
     check_ask *ask = NULL;
-    int code, stop_fd = -1;
+    int stop_fd = -1, code = check_configure(&config, args, err);
 
-    if (check_configure(&config, args, err) != CLI_DONE || cli_signals_begin(&stop_fd, err) != CLI_DONE)
-        return CLI_FAILED;
-    code = open_filters(&ask, &config, stop_fd, err);
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&stop_fd, err);
+    if (code == CLI_DONE)
+        code = open_filters(&ask, &config, stop_fd, err);
     if (code == CLI_DONE)
         code = check_ask_settle(ask, &config.stream.form, err);
     if (code == CLI_DONE)
         code = check(ask, &config, stop_fd, err);
     check_ask_free(ask);
+    cli_stream_release(&config.stream);
     return code;
 }
 

@@ -119,7 +119,10 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     /* A filter on the disk must not know records that are not there themselves. */
     stream_options.durable = config->filter_file != NULL;
     stream_options.stop_fd = stop_fd;
-    cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)), records.terminator);
+    stream_options.marking = config->marking;
+    stream_options.mark_name = config->mark_name;
+    cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
+                cli_stream_line_end(&records));
     return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
 }
 
@@ -201,8 +204,7 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
             err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
-    if (status == TAMIS_E_TOO_LONG)
-        cli_remedy(err, "give a larger --max-record, or check which byte ends the records");
+    cli_stream_advise(&config->stream, status, err);
     return CLI_FAILED;
 }
 
@@ -255,8 +257,10 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
             return code; /* it has not begun */
     } else {
         if (config->count)
-            printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown);
+            printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
+                                        cli_stream_passed(&config->stream, &report->stats));
         tell_unknown(run, config);
+        cli_summary_tell(report, &config->stream);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
             cli_filter_tell_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
@@ -279,11 +283,11 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     int code, stop_fd = -1;
 
     run.report.drops = true;
-    if (dedup_configure(&config, args, err) != CLI_DONE)
-        return CLI_FAILED;
-    if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
-        return CLI_FAILED;
-    code = open_run(&run, &config, stop_fd, err);
+    code = dedup_configure(&config, args, err);
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&stop_fd, err);
+    if (code == CLI_DONE)
+        code = open_run(&run, &config, stop_fd, err);
     if (code == CLI_DONE && config.filter_file != NULL)
         code = run.opened ? cli_key_settle(&config.stream.form, run.filter, config.filter_file, err)
                           : cli_key_note(config.stream.form, run.filter, err);
@@ -296,6 +300,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     tamis_dedup_close(run.session);
     tamis_filter_free(run.filter);
     tamis_file_unlock(run.lock);
+    cli_stream_release(&config.stream);
     return code;
 }
 

@@ -21,6 +21,7 @@ typedef struct hash_run {
     tamis_hasher *hasher;
     cli_key_maker *maker;
     hash_lines lines;
+    tamis_key keys[BATCH]; /* that were extracted */
     tamis_hash hashes[BATCH];
     uint64_t *numbers;            /* the block of the two that follow; NULL without --probes */
     uint64_t *series, *positions; /* BATCH * probes of each */
@@ -109,22 +110,53 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
 
 /* ---- keys ---- */
 
+static int fail_extraction(const tamis_extraction *found, const tamis_key *given, cli_key_place place,
+                           tamis_error *err) {
+    char why[160];
+
+    if (found->outcome == TAMIS_KEY_MISSING)
+        return cli_key_fail(place, given, "has no key; check --key, or leave it out", err);
+    snprintf(why, sizeof why, "at byte %zu: %.100s; mend it, or check --key", found->at, found->why);
+    return cli_key_fail(place, given, why, err);
+}
+
+/* What --key says of them, in run->keys, up to one that has no key: of that *err tells. */
+static int extract(hash_run *run, const tamis_key *given, size_t count, cli_key_place place, size_t *good,
+                   tamis_error *err) {
+    tamis_extraction found[BATCH];
+
+    *good = 0;
+    if (tamis_extractor_take(run->config.extract.extractor, given, count, found, err) != TAMIS_OK)
+        return CLI_FAILED;
+    for (; *good < count; ++*good) {
+        if (found[*good].outcome != TAMIS_KEY_FOUND)
+            return fail_extraction(&found[*good], &given[*good], cli_key_place_one(place, *good), err);
+        run->keys[*good] = found[*good].key;
+    }
+    return CLI_DONE;
+}
+
 /* Answers at most BATCH keys as they were given, `place` that of the first. Those before a bad one are answered. */
 static int answer(hash_run *run, const tamis_key *given, size_t count, cli_key_place place,
                   tamis_error *err) {
-    tamis_error unprinted = TAMIS_ERROR_INIT;
+    tamis_error unmade = TAMIS_ERROR_INIT, unprinted = TAMIS_ERROR_INIT;
     const tamis_key *keys;
     size_t made;
-    int code = cli_key_make(run->maker, given, count, place, &keys, &made, err);
-    int printed = made > 0 ? print_keys(run, keys, made, &unprinted) : CLI_DONE;
+    int extracted = CLI_DONE, code, printed;
 
-    if (printed == CLI_FAILED)
-        *err = unprinted;
-    return printed == CLI_DONE ? code : printed;
+    if (run->config.extract.extractor != NULL) {
+        extracted = extract(run, given, count, place, &count, err);
+        given = run->keys;
+    }
+    code = cli_key_make(run->maker, given, count, place, &keys, &made, &unmade);
+    printed = made > 0 ? print_keys(run, keys, made, &unprinted) : CLI_DONE;
+    if (printed != CLI_DONE || code != CLI_DONE)
+        *err = printed == CLI_FAILED ? unprinted : unmade;
+    return printed != CLI_DONE ? printed : code != CLI_DONE ? code : extracted;
 }
 
 static int answer_lines(hash_run *run, tamis_error *err) {
-    cli_key_place place = {NULL, "line", 1};
+    cli_key_place place = {NULL, "line", 1, NULL};
     tamis_key keys[BATCH];
     size_t count;
     int code;
@@ -150,8 +182,8 @@ static int answer_operands(hash_run *run, const cli_args *args, tamis_error *err
         if (strcmp(operand, "-") == 0)
             code = answer_lines(run, err);
         else
-            code = answer(run, &(tamis_key){operand, strlen(operand)}, 1, (cli_key_place){NULL, "key", i + 1},
-                          err);
+            code = answer(run, &(tamis_key){operand, strlen(operand)}, 1,
+                          (cli_key_place){NULL, "key", i + 1, NULL}, err);
     }
     written = write_rows(run, err);
     return written == CLI_DONE ? code : written;
@@ -201,6 +233,7 @@ static int prepare(hash_run *run, tamis_error *err) {
 }
 
 static void release(hash_run *run) {
+    cli_extract_release(&run->config.extract);
     hash_lines_release(&run->lines);
     cli_key_maker_free(run->maker);
     tamis_hasher_free(run->hasher);
@@ -213,11 +246,14 @@ static int run_hash(const cli_args *args, tamis_error *err) {
     hash_run *run;
     int code;
 
-    if (hash_configure(&config, args, err) != CLI_DONE || cli_output_check(err) != CLI_DONE)
-        return CLI_FAILED;
-    run = calloc(1, sizeof *run);
-    if (run == NULL)
-        return cli_fail_nomem("hash", err);
+    code = hash_configure(&config, args, err);
+    if (code == CLI_DONE)
+        code = cli_output_check(err);
+    run = code == CLI_DONE ? calloc(1, sizeof *run) : NULL;
+    if (run == NULL) {
+        cli_extract_release(&config.extract);
+        return code == CLI_DONE ? cli_fail_nomem("hash", err) : code;
+    }
     run->config = config;
     code = prepare(run, err);
     if (code == CLI_DONE)
@@ -239,6 +275,7 @@ const cli_command cmd_hash = {
     .option_count = HASH_OPTIONS,
     .schemes = hash_schemes,
     .exits = hash_exits,
+    .notes = hash_notes,
     .examples = hash_examples,
     .run = run_hash,
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/dedup_config.h"
 
+#include <ctype.h>
+#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,8 +77,36 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
     return cli_stream_keep_apart(&config->stream, path, "the file of --filter", err);
 }
 
+/* Where it is a member of records, and so of UTF-8; the other one is a word of a header. */
+static int check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
+    const tamis_extractor *extractor = config->stream.extract.extractor;
+    bool is_json = extractor != NULL && tamis_extractor_is_json(extractor), is_text;
+    json_t *text;
+
+    if (!mark->given)
+        return CLI_DONE;
+    config->marking = is_json ? TAMIS_STREAM_MEMBER : TAMIS_STREAM_COLUMN;
+    config->mark_name = mark->text;
+    if (mark->text == NULL)
+        return CLI_DONE;
+    text = json_string(mark->text);
+    is_text = text != NULL;
+    json_decref(text);
+    for (const char *at = mark->text; *at != '\0'; at++)
+        is_text = is_text && !iscntrl((unsigned char)*at);
+    return is_text ? CLI_DONE
+                   : cli_fail(err, "--mark '%.60s': is no name; give one in UTF-8, without tabs and the like",
+                              mark->text);
+}
+
 int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
+    cli_stream_given given = {.records = values + DEDUP_RECORDS,
+                              .report = values + DEDUP_STATS,
+                              .files_from = &values[DEDUP_FILES_FROM],
+                              .compress = &values[DEDUP_COMPRESS],
+                              .inputs = args->operands,
+                              .input_count = args->operand_count};
 
     memset(config, 0, sizeof *config);
     config->count = values[DEDUP_COUNT].given;
@@ -84,10 +114,10 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->duplicates = values[DEDUP_DUPLICATES].text;
     config->filter_file = values[DEDUP_FILTER].text;
     config->when_full = (tamis_when_full)values[DEDUP_WHEN_FULL].number;
-    if (cli_stream_configure(
-            &config->stream, values + DEDUP_ZERO, values + DEDUP_STATS, args->operands, args->operand_count,
-            is_standard(config->output) || is_standard(config->duplicates), err) != CLI_DONE ||
-        check_outputs(config, err) != CLI_DONE || check_filter_file(config, err) != CLI_DONE ||
+    given.prints = is_standard(config->output) || is_standard(config->duplicates);
+    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
+        check_mark(config, &values[DEDUP_MARK], err) != CLI_DONE || check_outputs(config, err) != CLI_DONE ||
+        check_filter_file(config, err) != CLI_DONE ||
         cli_filter_configure(&config->filter, values + DEDUP_EXPECT, 0, err) != CLI_DONE)
         return CLI_FAILED;
     return check_kind(config, args, err);

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_filter.h"
+#include "cli/cli_rows.h"
 #include "cli/cli_stream.h"
 
 /* The options of dedup, in the order of the help. */
@@ -13,12 +14,12 @@ enum {
     DEDUP_OUTPUT,
     DEDUP_DUPLICATES,
     DEDUP_COUNT,
+    DEDUP_MARK,
+    DEDUP_COMPRESS,
     DEDUP_FILTER,
-    DEDUP_ZERO,
-    DEDUP_MAX_RECORD,
-    DEDUP_TYPE,
-    DEDUP_HEX,
-    DEDUP_EXPECT,
+    DEDUP_FILES_FROM,
+    DEDUP_RECORDS, /* the block */
+    DEDUP_EXPECT = DEDUP_RECORDS + CLI_RECORDS,
     DEDUP_FPR,
     DEDUP_MEMORY,
     DEDUP_KIND,
@@ -35,7 +36,7 @@ enum {
     DEDUP_OPTIONS
 };
 
-enum { DEDUP_CONFLICTS = 4 };
+enum { DEDUP_CONFLICTS = 6 };
 
 extern const cli_option dedup_options[DEDUP_OPTIONS];
 extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
@@ -54,9 +55,12 @@ typedef struct dedup_config {
     const char *filter_file; /* NULL: the filter is forgotten at the end */
     tamis_when_full when_full;
     bool count;
+    tamis_stream_marking marking;
+    const char *mark_name; /* NULL: the library's */
 } dedup_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released either
+ * way. */
 int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
 
 #endif

@@ -25,9 +25,22 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .type = CLI_FLAG,
          .help = "Write no records, only how many would have been written, on standard output.",
          .more =
-             "That is the unique ones and, with --when-full pass, those that were passed on: "
+             "That is the unique ones and those that were passed on, by --when-full, --missing or "
+             "--on-error: "
              "the lines that the same run without --count prints. The filter of --filter is saved all the "
              "same."},
+    [DEDUP_MARK] =
+        {.name = "mark",
+         .type = CLI_TEXT,
+         .value = "NAME",
+         .help = "Write every record, in order, and before it 1 (fresh) or 0 (seen before) and a tab.",
+         .more =
+             "What was not asked has a - there: a record without key, a malformed one, and one that found no "
+             "room (--when-full pass). A header gets the column NAME, by default fresh. Where every --key is "
+             "of "
+             "JSON the record gets a last member instead, \"NAME\":true, false or null, if it is an object.",
+         .optional = true},
+    [DEDUP_COMPRESS] = CLI_ROW_COMPRESS,
     [DEDUP_FILTER] =
         {.name = "filter",
          .type = CLI_FILE,
@@ -41,10 +54,8 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                  "error, it stays as it was. Meanwhile no other process can change it; what another program "
                  "puts there without asking stays, and nothing is saved then. One that holds what it was "
                  "made for, or more, is full, whatever program made it: see --when-full."},
-    [DEDUP_ZERO] = CLI_ROW_ZERO,
-    [DEDUP_MAX_RECORD] = CLI_ROW_MAX_RECORD,
-    [DEDUP_TYPE] = CLI_ROW_TYPE("record"),
-    [DEDUP_HEX] = CLI_ROW_HEX("Records"),
+    [DEDUP_FILES_FROM] = CLI_ROW_FILES_FROM,
+    [DEDUP_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [DEDUP_EXPECT] =
         {.name = "expect",
          .type = CLI_COUNT,
@@ -85,6 +96,8 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
 
 const cli_conflict dedup_conflicts[DEDUP_CONFLICTS] = {
     {DEDUP_COUNT, DEDUP_OUTPUT, "no records are written"},
+    {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
+    {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
     {DEDUP_EXACT, DEDUP_FPR, "exact accepts no rate"},
     {DEDUP_PROGRESS, DEDUP_NO_PROGRESS, "one shows what the other hides"},
     {DEDUP_PROGRESS, DEDUP_QUIET, "one shows what the other hides"},

@@ -19,11 +19,11 @@ static void put_words(FILE *out, const char *const *words) {
         fprintf(out, "%s%s", i > 0 ? " " : "", words[i]);
 }
 
-/* What may follow an option that takes a value: a list, a file name, or nothing that is known. */
+/* What may follow an option that takes a value, in a word of its own: a list, a file name, or nothing that is known. */
 static void put_values(FILE *out, const cli_command *command) {
     for (size_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
-        if (option->type == CLI_FLAG)
+        if (option->type == CLI_FLAG || option->optional)
             continue;
         fprintf(out, "        '%s --%s'", command->name, option->name);
         if (option->letter != 0)
@@ -31,7 +31,7 @@ static void put_values(FILE *out, const cli_command *command) {
         fputs(") ", out);
         if (option->type == CLI_FILE) {
             fputs("_tamis_files \"$cur\"", out);
-        } else if (option->type == CLI_CHOICE) {
+        } else if (option->choices != NULL) {
             fputs("_tamis_words '", out);
             put_words(out, option->choices);
             fputs("' \"$cur\"", out);

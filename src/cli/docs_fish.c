@@ -38,7 +38,7 @@ static void put_commands(FILE *out, char between) {
 static void put_spellings(FILE *out, const cli_command *command, const cli_option *option) {
     bool flag = option->type == CLI_FLAG;
 
-    fprintf(out, "--%s%s", option->name, flag ? "(\\n|\\z)" : "[=\\n]");
+    fprintf(out, "--%s%s", option->name, flag ? "(\\n|\\z)" : option->optional ? "(=|\\n|\\z)" : "[=\\n]");
     if (option->letter == 0)
         return;
     fprintf(out, "|-[%c", cli_option_help.letter);
@@ -72,11 +72,11 @@ static void put_option(FILE *out, const cli_command *command, const cli_option *
     fprintf(out, " -l %s", option->name);
     if (option->type == CLI_FILE) {
         fputs(" -rF", out);
-    } else if (option->type == CLI_CHOICE) {
+    } else if (option->choices != NULL) {
         fputs(" -xa '", out);
         put_words(out, option->choices, ' ');
         fputc('\'', out);
-    } else if (option->type != CLI_FLAG) {
+    } else if (option->type != CLI_FLAG && !option->optional) {
         fputs(" -x", out);
     }
     fputs(" -d ", out);

@@ -67,7 +67,7 @@ static void put_option(FILE *out, const cli_option *option) {
         fprintf(out, "Fl %c , ", option->letter);
     fprintf(out, "Fl \\-%s", option->name);
     if (option->value != NULL)
-        fprintf(out, " Ar %s", option->value);
+        fprintf(out, option->optional ? " Ns Oo Ns = Ns Ar %s Oc" : " Ar %s", option->value);
     fputc('\n', out);
     put_text(out, option->help);
     if (option->more != NULL)

@@ -58,12 +58,12 @@ static void put_excluded(FILE *out, const cli_command *command, const cli_option
 static void put_value(FILE *out, const cli_option *option) {
     if (option->type == CLI_FLAG)
         return;
-    fputc(':', out);
+    fputs(option->optional ? "::" : ":", out);
     put_text(out, option->value, special_in_message);
     fputc(':', out);
     if (option->type == CLI_FILE)
         fputs("_files", out);
-    else if (option->type == CLI_CHOICE)
+    else if (option->choices != NULL)
         put_words(out, option->choices);
     else
         fputc(' ', out);
@@ -76,7 +76,10 @@ static void put_spelling(FILE *out, const cli_command *command, const cli_option
     if (brief)
         fprintf(out, "-%c%s[", option->letter, option->type == CLI_FLAG ? "" : "+");
     else
-        fprintf(out, "--%s%s[", option->name, option->type == CLI_FLAG ? "" : "=");
+        fprintf(out, "--%s%s[", option->name,
+                option->type == CLI_FLAG ? ""
+                : option->optional       ? "=-" /* in the same word alone */
+                                         : "=");
     put_text(out, option->help, special_in_help);
     fputc(']', out);
     put_value(out, option);

@@ -14,6 +14,7 @@ const cli_option hash_options[HASH_OPTIONS] = {
                      .choices = cli_schemes,
                      .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
                              "fnv-dcso or redisson; auto takes xxh3, or sip where a secret is given."},
+    [HASH_EXTRACT] = CLI_ROWS_EXTRACT,
     [HASH_TYPE] = CLI_ROW_TYPE("KEY"),
     [HASH_HEX] = {.name = "hex",
                   .type = CLI_FLAG,
@@ -97,7 +98,10 @@ int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) 
         return cli_fail(err,
                         "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
                         values[HASH_TYPE].text);
-    if (check_scheme(config, args, err) != CLI_DONE)
+    if (check_scheme(config, args, err) != CLI_DONE ||
+        cli_extract_configure(&config->extract, values + HASH_EXTRACT, '\n', false, err) != CLI_DONE)
         return CLI_FAILED;
+    if (config->extract.extractor != NULL && tamis_extractor_wants_header(config->extract.extractor))
+        return cli_fail(err, "--key: names a column, and no header is read here; give its number, as csv:1");
     return check_positions(config, args, err);
 }

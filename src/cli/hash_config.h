@@ -5,29 +5,43 @@
 #include <tamis/hash.h>
 
 #include "cli/cli.h"
+#include "cli/cli_extract.h"
 #include "cli/cli_key.h"
+#include "cli/cli_rows.h"
 
 /* The options of hash, in the order of the help. */
-enum { HASH_SCHEME, HASH_TYPE, HASH_HEX, HASH_BITS, HASH_PROBES, HASH_SEED, HASH_SECRET, HASH_OPTIONS };
+enum {
+    HASH_SCHEME,
+    HASH_EXTRACT, /* the block */
+    HASH_TYPE = HASH_EXTRACT + CLI_EXTRACT,
+    HASH_HEX,
+    HASH_BITS,
+    HASH_PROBES,
+    HASH_SEED,
+    HASH_SECRET,
+    HASH_OPTIONS
+};
 
 extern const cli_option hash_options[HASH_OPTIONS];
 
 /* What help and manual say besides: hash_manual.c. */
-extern const char *const hash_description[], *const hash_exits[];
+extern const char *const hash_description[], *const hash_exits[], *const hash_notes[];
 extern const cli_entry hash_schemes[];
 extern const cli_example hash_examples[];
 
 /* What a run needs to know: checked, defaults filled in. */
 typedef struct hash_config {
     tamis_scheme scheme; /* never AUTO */
-    cli_key_form form;
-    uint64_t bits;   /* 0: no positions */
-    uint32_t probes; /* 0: none */
+    cli_extract extract; /* of a KEY, what is hashed */
+    cli_key_form form;   /* of that */
+    uint64_t bits;       /* 0: no positions */
+    uint32_t probes;     /* 0: none */
     uint64_t seed;
     const char *secret_file; /* NULL: none */
 } hash_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. */
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its extract is to be released
+ * either way. */
 int hash_configure(hash_config *config, const cli_args *args, tamis_error *err);
 
 #endif

@@ -50,6 +50,13 @@ const char *const hash_exits[] = {
     "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 
+/* What is not taken here is said first. */
+const char *const hash_notes[] = {"With --key a KEY is a record, and what is hashed is its key: a KEY "
+                                  "without one, or that is malformed, is an error, "
+                                  "and so is csv:NAME, since there is no header. A record of CSV with a "
+                                  "newline in it has to be an operand.",
+                                  CLI_NOTES_EXTRACT, NULL};
+
 const cli_example hash_examples[] = {
     {"tamis hash --scheme guava64 --bits 21895 --probes 5 76930242",
      "Where a Redis bitmap made for 3000 keys at 3% keeps this id, by Guava's hash and a size that was not "
@@ -60,6 +67,8 @@ const cli_example hash_examples[] = {
      "with longFunnel."},
     {"tamis hash --scheme redisbloom foo; tamis hash --scheme redisbloom --hex 666f6f0a",
      "foo, and foo with the newline that another program may have left on it."},
+    {"tamis hash foo; tamis hash --key json:/id '{\"id\":\"\\u0066oo\"}'",
+     "The key of a record, and the same as it is."},
     {"tamis hash --bits 1e6 --probes 7 < a.log > positions; paste positions a.log > table",
      "The lines of a file, each behind its digest and positions."},
     {NULL, NULL}};

@@ -104,9 +104,9 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
 typedef struct saving {
     tamis_filter *filter;
     const tamis__format *format;
-    tamis__wrap *wrap; /* NULL: none */
-    int stop_fd;       /* -1: none */
-    bool only_new;     /* the name must not stand for a file */
+    const tamis__wrap *wrap; /* NULL: none */
+    int stop_fd;             /* -1: none */
+    bool only_new;           /* the name must not stand for a file */
     tamis__place place;
     tamis__aside aside;
     struct stat about; /* of the file aside, when it is whole */
@@ -126,7 +126,8 @@ static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
     out->buffer = tamis__alloc(memory, BUFFER, TAMIS__LINE);
     if (!out->buffer)
         return tamis__fail_nomem(err, "write buffer", BUFFER);
-    status = s->wrap ? s->wrap(filter, format, memory, &emitter, err) : format->encode(filter, &emitter, err);
+    status = s->wrap ? s->wrap->write(s->wrap->how, filter, format, memory, &emitter, err)
+                     : format->encode(filter, &emitter, err);
     if (status == TAMIS_OK)
         status = flush(out, err);
     assert(status != TAMIS_OK || s->wrap || out->total == size); /* what was reserved is part of the file */
@@ -199,7 +200,7 @@ static tamis_status save_file(saving *s, tamis_error *err) {
     return status;
 }
 
-static tamis_status save(tamis_filter *filter, const char *path, tamis_format number, tamis__wrap *wrap,
+static tamis_status save(tamis_filter *filter, const char *path, tamis_format number, const tamis__wrap *wrap,
                          int stop_fd, bool only_new, tamis_error *err) {
     saving s = {.filter = filter,
                 .format = tamis__format_of(number),
@@ -229,8 +230,8 @@ tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_
     return save(filter, path, format, NULL, -1, false, err);
 }
 
-tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format, tamis__wrap *wrap,
-                              int stop_fd, tamis_error *err) {
+tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
+                              const tamis__wrap *wrap, int stop_fd, tamis_error *err) {
     return save(filter, path, format, wrap, stop_fd, false, err);
 }
 

@@ -18,13 +18,16 @@ TAMIS_PRIVATE_API tamis_status tamis__file_read(int fd, const char *path, uint8_
                                                 size_t *got, tamis_error *err);
 
 /* Writes a filter to `out` in the place of format->encode, which it calls with an emitter of its own. */
-typedef tamis_status tamis__wrap(const tamis_filter *filter, const tamis__format *format,
-                                 const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err);
+typedef struct tamis__wrap {
+    tamis_status (*write)(const void *how, const tamis_filter *filter, const tamis__format *format,
+                          const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err);
+    const void *how;
+} tamis__wrap;
 
 /* As tamis_filter_save_as, through `wrap` (NULL: as the format has it). How many bytes that will be is not known
  * beforehand: a full disk is found by writing, still before the old file is touched. As soon as `stop_fd` (-1: none) can be
  * read it ends with TAMIS_E_INTERRUPTED, the old file being there and nothing beside it. */
 TAMIS_PRIVATE_API tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
-                                                tamis__wrap *wrap, int stop_fd, tamis_error *err);
+                                                const tamis__wrap *wrap, int stop_fd, tamis_error *err);
 
 #endif

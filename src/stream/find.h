@@ -11,9 +11,10 @@
 #include "stream/arena.h"
 
 /*
- * Parts of one record, by syntax: json.c, csv.c, regex.c. Each finds all that are asked of it in one pass:
+ * Parts of one record, by syntax: json.c, csv.c, regex.c. Each finds all that are asked of it in one pass over a record
+ * whose data is never NULL:
  *
- *     tamis_extractor --record--> tamis__json_find --values--> trimmed, folded, joined: extract.c
+ *     tamis_extractor --record--> tamis__json_find --values--> trimmed, folded, joined: extract_keys.c
  *
  * A value is a view into the record, or into the arena where it had to be decoded; `data` NULL: there is none.
  */
@@ -36,6 +37,7 @@ typedef struct tamis__json tamis__json;
 tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,
                                 const tamis_allocator *memory, size_t *which, tamis__fault *wrong);
 void tamis__json_free(tamis__json *json);
+/* A record of nothing but blanks is well, and without values. */
 tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *values, tamis__arena *arena,
                               tamis__fault *fault);
 
@@ -54,17 +56,17 @@ tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
 
 typedef struct tamis__regex tamis__regex;
 
-/* On TAMIS_E_INVALID `text` has PCRE2's words and *at the byte of the pattern. */
+/* On TAMIS_E_INVALID `text` has PCRE2's words and *at how many bytes of the pattern it had read. */
 enum { TAMIS__REGEX_WHY = 160 };
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
                                  char text[TAMIS__REGEX_WHY], size_t *at);
 void tamis__regex_free(tamis__regex *regex);
 /* How many values it has: its groups, or 1. */
 size_t tamis__regex_values(const tamis__regex *regex);
-/* *matched false: no value. A group without a share in the match is one whose data is NULL. On TAMIS_E_INVALID text has
- * PCRE2's words. */
+/* *matched false: no value. A group without a share in the match is one whose data is NULL. TAMIS_E_DAMAGED: a limit of
+ * matching is met. */
 tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
-                               char text[TAMIS__REGEX_WHY]);
+                               tamis__fault *fault);
 
 /* ---- the whole ---- */
 

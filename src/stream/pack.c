@@ -1,95 +1,145 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Bits of a filter repeat by chance alone, so looking for earlier strings finds little and takes long: runs (of zeros)
- * and the shares of byte values are all there is. 16 MiB of a classic filter, level 6 of zlib 1.2.13:
+ * One block of memory holds all that packing takes but what the library asks for itself:
  *
- *     bits set    default strategy     runs (Z_RLE)
- *       1 %       0.099,  29 MB/s      0.090, 220 MB/s
- *       7 %       0.447,   5 MB/s      0.391,  68 MB/s
- *      50 %       1.000,  44 MB/s      1.000, 144 MB/s
+ *     tamis__pack | state of the codec | buffer of packed bytes, which goes out when a step would not find its room
  */
 #include "stream/pack.h"
 
-#include <limits.h>
+#include <errno.h>
 
-#include "stream/zlib_memory.h"
+#include "stream/pack_codec.h"
 
-enum {
-    WRITE = 64 << 10,
-    GZIP_WINDOW = MAX_WBITS + 16, /* zlib's way to say: with the head and end of gzip */
-    EFFORT = 8,                   /* of memory: zlib's default */
-    ANY_SYSTEM = 255              /* so that the head is the same wherever it was written */
+enum { BUFFER = 64 << 10 };
+
+struct tamis__pack {
+    const tamis__pack_codec *codec;
+    tamis__lent memory;
+    tamis__pack_out out;
+    size_t whole; /* bytes of the block */
+    void *state;
+    unsigned char *buffer;
+    size_t room; /* bytes of it */
+    size_t used;
+    bool unflushed; /* something was put since the last flush */
 };
 
-typedef struct packer {
-    z_stream stream;
-    tamis__zlib_memory memory;
-    const tamis__emitter *out;
-    gz_header head;
-    unsigned char buffer[WRITE];
-} packer;
+static const tamis__pack_codec *const codecs[TAMIS_PACKINGS] = {
+    [TAMIS_PACKING_GZIP] = &tamis__pack_gzip,   [TAMIS_PACKING_ZSTD] = &tamis__pack_zstd,
+    [TAMIS_PACKING_LZ4] = &tamis__pack_lz4,     [TAMIS_PACKING_XZ] = &tamis__pack_xz,
+    [TAMIS_PACKING_BZIP2] = &tamis__pack_bzip2,
+};
 
-/* Packs all of the stream's input; with Z_FINISH what zlib has kept too. */
-static tamis_status drain(packer *p, int flush, tamis_error *err) {
-    z_stream *stream = &p->stream;
-    for (;;) {
-        int result = deflate(stream, flush); /* fails only where there is nothing to do */
-        if (stream->avail_out == 0 || result == Z_STREAM_END) {
-            tamis_status status = p->out->emit(p->out->context, p->buffer, WRITE - stream->avail_out, err);
-            if (status != TAMIS_OK)
-                return status;
-            stream->next_out = p->buffer;
-            stream->avail_out = WRITE;
-        } else if (flush == Z_NO_FLUSH) {
-            return TAMIS_OK; /* there was room left, so all input is taken */
-        }
-        if (result == Z_STREAM_END)
-            return TAMIS_OK;
-    }
+tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err) {
+    if (memory->refused)
+        return tamis__fail_nomem(err, "compression", memory->refused);
+    return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
+                       "compression: out of memory; free memory, or lower its level");
 }
 
-static tamis_status emit(void *context, const void *bytes, size_t size, tamis_error *err) {
-    packer *p = context;
-    const unsigned char *at = bytes;
-    tamis_status status = TAMIS_OK;
-    while (size > 0 && status == TAMIS_OK) {
-        uInt some = size < UINT_MAX ? (uInt)size : UINT_MAX;
-        p->stream.next_in = at;
-        p->stream.avail_in = some;
-        status = drain(p, Z_NO_FLUSH, err);
-        at += some;
-        size -= some;
-    }
-    return status;
-}
+/* ---- begin and end ---- */
 
-static tamis_status begin(packer *p, tamis_error *err) {
-    tamis__zlib_memory_set(&p->stream, &p->memory);
-    if (deflateInit2(&p->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, EFFORT, Z_RLE) !=
-        Z_OK) /* of a zlib that we were built with: memory */
-        return tamis__fail_nomem(err, "compression", p->memory.refused);
-    p->head.os = ANY_SYSTEM;
-    deflateSetHeader(&p->stream, &p->head);
-    p->stream.next_out = p->buffer;
-    p->stream.avail_out = WRITE;
+tamis_status tamis__pack_check(const tamis__pack_want *want, tamis_error *err) {
+    const int number = (int)want->packing;
+    if (number <= TAMIS_PACKING_NONE || number >= TAMIS_PACKINGS)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "packing: there is none of number %d; see tamis_packing",
+                           number);
+    const tamis__pack_codec *codec = codecs[number];
+    const char *name = tamis_packing_name(want->packing);
+    if (!codec->begin)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "%s: this build of tamis cannot write it; take gzip, or build tamis with its library", name);
+    if (want->level < 0 || want->level > codec->most)
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: has no level %d; give one from 1 to %d", name,
+                           want->level, codec->most);
     return TAMIS_OK;
 }
 
-tamis_status tamis__pack_gzip(const tamis_filter *filter, const tamis__format *format,
-                              const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err) {
-    packer *p = tamis__alloc(memory, sizeof *p, TAMIS__LINE);
-    if (!p)
-        return tamis__fail_nomem(err, "compression", sizeof *p);
-    p->memory.from = *memory;
-    p->out = out;
-    tamis_status status = begin(p, err);
-    if (status == TAMIS_OK) {
-        status = format->encode(filter, &(tamis__emitter){emit, p}, err);
-        if (status == TAMIS_OK)
-            status = drain(p, Z_FINISH, err);
-        deflateEnd(&p->stream);
-    }
-    tamis__free(memory, p, sizeof *p);
+static size_t in_lines(size_t size) {
+    return (size + TAMIS__LINE - 1) / TAMIS__LINE * TAMIS__LINE;
+}
+
+tamis_status tamis__pack_create(tamis__pack **pack, const tamis__pack_want *given,
+                                const tamis_allocator *memory, const tamis__pack_out *out, tamis_error *err) {
+    tamis__pack_want want = *given;
+    tamis_status status = tamis__pack_check(&want, err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis__pack_codec *codec = codecs[want.packing];
+    const size_t head = in_lines(sizeof(tamis__pack)), state = in_lines(codec->state_size);
+    const size_t room = codec->need > BUFFER ? codec->need : BUFFER;
+    const size_t whole = head + state + room;
+    unsigned char *block = tamis__alloc(memory, whole, TAMIS__LINE);
+    if (!block)
+        return tamis__fail_nomem(err, "compression", whole);
+    tamis__pack *made = (tamis__pack *)(void *)block;
+    *made = (tamis__pack){.codec = codec,
+                          .memory = {*memory, 0},
+                          .out = *out,
+                          .whole = whole,
+                          .state = block + head,
+                          .buffer = block + head + state,
+                          .room = room};
+    want.level = want.level ? want.level : codec->usual;
+    status = codec->begin(made->state, &want, &made->memory, err);
+    if (status == TAMIS_OK)
+        *pack = made;
+    else
+        tamis__free(memory, block, whole);
     return status;
+}
+
+void tamis__pack_free(tamis__pack *pack) {
+    if (!pack)
+        return;
+    const tamis_allocator memory = pack->memory.from;
+    pack->codec->end(pack->state);
+    tamis__free(&memory, pack, pack->whole);
+}
+
+/* ---- packing ---- */
+
+static tamis_status give_out(tamis__pack *p, tamis_error *err) {
+    size_t used = p->used;
+    p->used = 0;
+    return used ? p->out.emit(p->out.context, p->buffer, used, err) : TAMIS_OK;
+}
+
+static tamis_status advance(tamis__pack *p, tamis__pack_step step, const void *bytes, size_t size,
+                            tamis_error *err) {
+    tamis__pack_io io = {.in = bytes, .size = size};
+    tamis_status status = TAMIS_OK;
+    for (bool done = false; !done && status == TAMIS_OK;) {
+        if (p->room - p->used < p->codec->need)
+            status = give_out(p, err);
+        if (status != TAMIS_OK)
+            break;
+        io.out = p->buffer + p->used;
+        io.room = p->room - p->used;
+        status = p->codec->step(p->state, step, &io, &done, err);
+        p->used = p->room - io.room;
+    }
+    return status;
+}
+
+tamis_status tamis__pack_put(tamis__pack *pack, const void *bytes, size_t size, tamis_error *err) {
+    if (size == 0)
+        return TAMIS_OK;
+    pack->unflushed = true;
+    return advance(pack, TAMIS__PACK_PUT, bytes, size, err);
+}
+
+tamis_status tamis__pack_flush(tamis__pack *pack, tamis_error *err) {
+    if (!pack->unflushed)
+        return TAMIS_OK;
+    pack->unflushed = false;
+    tamis_status status = advance(pack, TAMIS__PACK_FLUSH, "", 0, err);
+    return status == TAMIS_OK ? give_out(pack, err) : status;
+}
+
+tamis_status tamis__pack_finish(tamis__pack *pack, tamis_error *err) {
+    tamis_status status = advance(pack, TAMIS__PACK_FINISH, "", 0, err);
+    return status == TAMIS_OK ? give_out(pack, err) : status;
 }

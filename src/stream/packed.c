@@ -162,6 +162,26 @@ tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const ta
     return status;
 }
 
+/* ---- saving ---- */
+
+static tamis_status emit_packed(void *pack, const void *bytes, size_t size, tamis_error *err) {
+    return tamis__pack_put(pack, bytes, size, err);
+}
+
+static tamis_status write_packed(const void *how, const tamis_filter *filter, const tamis__format *format,
+                                 const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err) {
+    tamis__pack *pack;
+    tamis_status status =
+        tamis__pack_create(&pack, how, memory, &(tamis__pack_out){out->emit, out->context}, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = format->encode(filter, &(tamis__emitter){emit_packed, pack}, err);
+    if (status == TAMIS_OK)
+        status = tamis__pack_finish(pack, err);
+    tamis__pack_free(pack);
+    return status;
+}
+
 tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
                                tamis_packing packing, tamis_error *err) {
     return tamis_packed_save_until(filter, path, format, packing, -1, err);
@@ -169,13 +189,10 @@ tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_for
 
 tamis_status tamis_packed_save_until(tamis_filter *filter, const char *path, tamis_format format,
                                      tamis_packing packing, int stop_fd, tamis_error *err) {
-    switch (packing) {
-    case TAMIS_PACKING_NONE:
+    const tamis__pack_want want = {packing, 0, true};
+    const tamis__wrap wrap = {write_packed, &want};
+    if (packing == TAMIS_PACKING_NONE)
         return tamis__file_save(filter, path, format, NULL, stop_fd, err);
-    case TAMIS_PACKING_GZIP:
-        return tamis__file_save(filter, path, format, tamis__pack_gzip, stop_fd, err);
-    default:
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "packing: there is none of number %d; see tamis_packing",
-                           (int)packing);
-    }
+    tamis_status status = tamis__pack_check(&want, err);
+    return status == TAMIS_OK ? tamis__file_save(filter, path, format, &wrap, stop_fd, err) : status;
 }

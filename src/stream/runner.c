@@ -16,17 +16,15 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "store/place.h"
-#include "stream/emit.h"
 #include "stream/ends.h"
 #include "stream/find.h"
 #include "stream/header.h"
 #include "stream/keys.h"
 #include "stream/reader.h"
+#include "stream/route.h"
 #include "stream/writer.h"
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
-
-static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
 
 typedef struct run {
     tamis_stream_service service;
@@ -39,11 +37,10 @@ typedef struct run {
     tamis__place places[OUTPUTS];
     tamis__writer writers[OUTPUTS];
     tamis__keys keys;
-    tamis__emitter emitter;
+    tamis__router router;
     tamis__header header;
     size_t input;               /* whose records are read */
     tamis_stream_stats earlier; /* of the inputs before it */
-    uint64_t flushed_at;        /* tamis__now_ns */
 } run;
 
 static tamis_status take_service(tamis_stream_service *taken, const tamis_stream_service *given,
@@ -107,13 +104,13 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
                             .malformed = options->malformed,
                             .terminator = options->terminator,
                             .memory = r->memory};
-    r->emitter = (tamis__emitter){.writers = r->writers,
-                                  .service = &r->service,
-                                  .missing = options->missing,
-                                  .malformed = options->malformed,
-                                  .marking = options->marking,
-                                  .name = options->mark_name ? options->mark_name : "fresh",
-                                  .memory = r->memory};
+    r->router = (tamis__router){.writers = r->writers,
+                                .service = &r->service,
+                                .missing = options->missing,
+                                .malformed = options->malformed,
+                                .marking = options->marking,
+                                .name = options->mark_name ? options->mark_name : "fresh",
+                                .memory = r->memory};
     r->header = (tamis__header){
         .wanted = options->header || (options->extractor && tamis_extractor_wants_header(options->extractor)),
         .extractor = options->extractor,
@@ -121,12 +118,23 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
     r->earlier = r->stats;
 }
 
+static tamis_status set_packings(run *r, tamis_error *err) {
+    const tamis_stream_options *o = &r->options;
+    const char *const names[OUTPUTS] = {[FIRSTS] = o->output, [REPEATS] = o->duplicates};
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_set_packing(&r->writers[i], o->packing, o->packing_level, names[i], err);
+    return status;
+}
+
 static tamis_status check(run *r, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
     size_t count = r->options.input_count ? r->options.input_count : 1;
     uint64_t total = 0;
-    tamis_status status = tamis__place_find(&r->places[FIRSTS], r->options.output, err);
+    tamis_status status = set_packings(r, err);
+    if (status == TAMIS_OK)
+        status = tamis__place_find(&r->places[FIRSTS], r->options.output, err);
     if (status == TAMIS_OK)
         status = tamis__place_find(&r->places[REPEATS], r->options.duplicates, err);
     if (status == TAMIS_OK)
@@ -151,7 +159,7 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                        .bytes_read = &r->stats.bytes_read};
     tamis_status status = tamis__keys_init(&r->keys, r->tuning.batch_size, err);
     if (status == TAMIS_OK)
-        status = tamis__emitter_init(&r->emitter, err);
+        status = tamis__router_init(&r->router, err);
     if (status == TAMIS_OK)
         status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
@@ -160,12 +168,12 @@ static tamis_status open_all(run *r, tamis_error *err) {
 }
 
 /* Hands over what somebody can see before the end. */
-static tamis_status flush_direct(run *r, tamis_error *err) {
+static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    r->flushed_at = tamis__now_ns();
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         if (tamis__writer_direct(&r->writers[i]))
-            status = tamis__writer_flush(&r->writers[i], err);
+            status = idle ? tamis__writer_flush(&r->writers[i], err)
+                          : tamis__writer_flush_due(&r->writers[i], err);
     return status;
 }
 
@@ -220,9 +228,9 @@ static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) 
     count_batch(r, batch, done);
     /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
     tamis_status status =
-        tamis__emit(&r->emitter, batch, r->keys.fates, done, asked == TAMIS_OK ? err : NULL);
-    if (asked == TAMIS_OK && status == TAMIS_OK && tamis__now_ns() - r->flushed_at >= HOLD_NS)
-        status = flush_direct(r, err);
+        tamis__route(&r->router, batch, r->keys.fates, done, asked == TAMIS_OK ? err : NULL);
+    if (asked == TAMIS_OK && status == TAMIS_OK)
+        status = flush_direct(r, false, err);
     count_written(r);
     return asked == TAMIS_OK ? status : asked;
 }
@@ -232,7 +240,7 @@ static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
     if (r->options.extractor &&
         (tamis_extractor_is_csv(r->options.extractor) || tamis_extractor_is_json(r->options.extractor)))
         tamis__batch_skip_mark(batch);
-    return r->header.wanted ? tamis__header_take(&r->header, batch, &r->emitter, err) : TAMIS_OK;
+    return r->header.wanted ? tamis__header_take(&r->header, batch, &r->router, err) : TAMIS_OK;
 }
 
 /* Tells of the inputs before `next`, which are at their end. */
@@ -276,7 +284,7 @@ static tamis_status pump(run *r, tamis_error *err) {
             if (status == TAMIS_OK && batch.count > 0)
                 status = handle(r, &batch, err);
         } else if (status == TAMIS_OK && event == TAMIS__READER_IDLE) {
-            status = flush_direct(r, err);
+            status = flush_direct(r, true, err);
             count_written(r);
             if (status == TAMIS_OK)
                 status = tamis__reader_wait(&r->reader, err);
@@ -319,7 +327,7 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
             r->writers[i].stopping = true;
         /* A stop is no error of its own, so one that loses the last records is the one to tell. */
         if (tamis__writer_direct(&r->writers[i]))
-            (void)tamis__writer_flush(&r->writers[i], stopped ? err : NULL);
+            (void)tamis__writer_end(&r->writers[i], stopped ? err : NULL);
     }
     r->stats.settled = stopped;
     for (int i = 0; i < OUTPUTS && r->stats.settled; i++)
@@ -346,7 +354,7 @@ static tamis_status go(run *r, tamis_error *err) {
     end_all(r);
     tamis__reader_release(&r->reader);
     tamis__header_release(&r->header);
-    tamis__emitter_release(&r->emitter);
+    tamis__router_release(&r->router);
     tamis__keys_release(&r->keys);
     return status;
 }

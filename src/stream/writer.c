@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ *     put --> buffer --> pack (of a packed one) --> write
+ *
  * What is put is copied once, into the buffer, which goes out when it is full; a piece as large as the
  * buffer goes out from where it lies. The buffer holds whole records only, so a flush never shows half of
  * one.
@@ -17,6 +19,9 @@
 #include "base/system.h"
 #include "store/trouble.h"
 #include "stream/ends.h"
+
+static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
+static const uint64_t HOLD_PACKED_NS = 1000000000; /* nor this, where to go out early takes more room */
 
 static bool is_open(const tamis__writer *writer) {
     return writer->place && writer->buffer;
@@ -39,18 +44,39 @@ static tamis_status open_place(tamis__writer *writer, tamis_error *err) {
     return TAMIS_OK;
 }
 
+static tamis_status write_packed(void *writer, const void *bytes, size_t size, tamis_error *err);
+
+tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int level, const char *name,
+                                       tamis_error *err) {
+    if (packing == -1)
+        packing = name ? (int)tamis_packing_of_name(name) : TAMIS_PACKING_NONE;
+    writer->packing = (tamis__pack_want){(tamis_packing)packing, level, false};
+    return packing == TAMIS_PACKING_NONE ? TAMIS_OK : tamis__pack_check(&writer->packing, err);
+}
+
+/* All memory is there before anything is created. */
+static tamis_status open_buffers(tamis__writer *writer, size_t capacity, tamis_error *err) {
+    writer->capacity = capacity;
+    writer->buffer = tamis__alloc(&writer->memory, capacity, TAMIS__LINE);
+    if (!writer->buffer)
+        return tamis__fail_nomem(err, "write buffer", capacity);
+    if (writer->packing.packing == TAMIS_PACKING_NONE)
+        return TAMIS_OK;
+    return tamis__pack_create(&writer->pack, &writer->packing, &writer->memory,
+                              &(tamis__pack_out){write_packed, writer}, err);
+}
+
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
                                 tamis__watch *watch, tamis_error *err) {
     if (place->form == TAMIS__PLACE_NOWHERE)
         return TAMIS_OK;
     writer->place = place;
     writer->watch = watch;
-    writer->capacity = capacity;
     writer->fd = -1;
-    writer->buffer = tamis__alloc(&writer->memory, capacity, TAMIS__LINE);
-    if (!writer->buffer)
-        return tamis__fail_nomem(err, "write buffer", capacity);
-    tamis_status status = open_place(writer, err);
+    writer->flushed_at = tamis__now_ns();
+    tamis_status status = open_buffers(writer, capacity, err);
+    if (status == TAMIS_OK)
+        status = open_place(writer, err);
     if (status != TAMIS_OK)
         tamis__writer_abandon(writer, err);
     return status;
@@ -120,22 +146,61 @@ static tamis_status write_all(tamis__writer *writer, const unsigned char *data, 
     return status;
 }
 
-tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err) {
-    if (!is_open(writer) || writer->failed || writer->used == 0)
-        return TAMIS_OK;
+static tamis_status write_packed(void *writer, const void *bytes, size_t size, tamis_error *err) {
+    return write_all(writer, bytes, size, err);
+}
+
+static tamis_status hand_on(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
+    if (!writer->pack)
+        return write_all(writer, data, size, err);
+    tamis_status status = tamis__pack_put(writer->pack, data, size, err);
+    writer->failed = status != TAMIS_OK; /* to pack is to fail too */
+    return status;
+}
+
+static tamis_status empty_buffer(tamis__writer *writer, tamis_error *err) {
     size_t used = writer->used;
     writer->used = 0;
-    return write_all(writer, writer->buffer, used, err);
+    return used ? hand_on(writer, writer->buffer, used, err) : TAMIS_OK;
+}
+
+tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err) {
+    if (!is_open(writer) || writer->failed || writer->ended)
+        return TAMIS_OK;
+    writer->flushed_at = tamis__now_ns();
+    tamis_status status = empty_buffer(writer, err);
+    if (status != TAMIS_OK || !writer->pack)
+        return status;
+    status = tamis__pack_flush(writer->pack, err);
+    writer->failed = status != TAMIS_OK;
+    return status;
+}
+
+tamis_status tamis__writer_flush_due(tamis__writer *writer, tamis_error *err) {
+    uint64_t hold = writer->pack ? HOLD_PACKED_NS : HOLD_NS;
+    return tamis__now_ns() - writer->flushed_at >= hold ? tamis__writer_flush(writer, err) : TAMIS_OK;
+}
+
+tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err) {
+    if (!is_open(writer) || writer->failed || writer->ended)
+        return TAMIS_OK;
+    writer->ended = true;
+    tamis_status status = empty_buffer(writer, err);
+    if (status != TAMIS_OK || !writer->pack)
+        return status;
+    status = tamis__pack_finish(writer->pack, err);
+    writer->failed = status != TAMIS_OK;
+    return status;
 }
 
 static tamis_status put_bytes(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
     if (size > writer->capacity - writer->used) {
-        tamis_status status = tamis__writer_flush(writer, err);
+        tamis_status status = empty_buffer(writer, err);
         if (status != TAMIS_OK)
             return status;
     }
     if (size >= writer->capacity)
-        return write_all(writer, data, size, err);
+        return hand_on(writer, data, size, err);
     memcpy(writer->buffer + writer->used, data, size);
     writer->used += size;
     return TAMIS_OK;
@@ -182,7 +247,7 @@ static bool is_taken(const tamis__writer *writer) {
 bool tamis__writer_settled(tamis__writer *writer, tamis_error *err) {
     if (!is_open(writer))
         return true;
-    if (writer->failed || is_aside(writer))
+    if (writer->failed || !writer->ended || is_aside(writer))
         return false;
     return !writer->durable || (is_taken(writer) && sync_output(writer, err) == TAMIS_OK);
 }
@@ -199,7 +264,7 @@ static int close_output(tamis__writer *writer) {
 tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err) {
     if (!is_open(writer))
         return TAMIS_OK;
-    tamis_status status = tamis__writer_flush(writer, err);
+    tamis_status status = tamis__writer_end(writer, err);
     if (status == TAMIS_OK)
         status = sync_output(writer, err);
     if (status != TAMIS_OK)
@@ -212,6 +277,8 @@ void tamis__writer_abandon(tamis__writer *writer, tamis_error *err) {
         return;
     close_output(writer);
     tamis__aside_remove(&writer->aside, err);
+    tamis__pack_free(writer->pack);
+    writer->pack = NULL;
     tamis__free(&writer->memory, writer->buffer, writer->capacity);
     writer->buffer = NULL;
     writer->used = 0;

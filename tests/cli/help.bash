@@ -12,6 +12,7 @@ options() {
             row++
             letter[row] = $1 ~ /^-.,$/ ? substr($1, 1, 2) : ""
             long[row] = letter[row] ? $2 : $1
+            sub(/\[=.*/, "", long[row]) # a value that may be left out
             if (length($0) <= 27) next
         }
         on && NF { text[row] = text[row] (text[row] ? " " : "") substr($0, 28) }

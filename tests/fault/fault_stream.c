@@ -25,6 +25,7 @@
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
 #include "support/tools.h"
+#include "support/unpacked.h"
 
 enum { INPUTS = 3 };
 
@@ -36,7 +37,8 @@ typedef struct scenario {
     bool packed_inputs; /* the first one and the last */
     bool long_records;
     bool durable;
-    bool own_memory; /* the allocator of the test, else the default one */
+    bool own_memory;       /* the allocator of the test, else the default one */
+    tamis_packing packing; /* of both outputs */
     tamis__stream_tuning tuning;
 } scenario;
 
@@ -144,6 +146,8 @@ static outcome run(const scenario *s) {
     options.duplicates = s->pipe_output ? output_name : duplicates;
     options.stop_fd = stop[0];
     options.durable = s->durable;
+    options.packing = (int)s->packing;
+    options.packing_level = s->packing ? 1 : 0;
     options.allocator = s->own_memory ? &allocator : NULL;
     tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
     fault_install();
@@ -320,9 +324,29 @@ static void every_allocation(const scenario *s) {
     memset(&memory, 0, sizeof memory);
 }
 
+/* What the oracle wants becomes the packed bytes of a run without faults, which have to unpack to that. */
+static void expect_packed(const scenario *s) {
+    make_old_files(s);
+    outcome o = run(s);
+    const test_bytes *const got[] = {&o.unique, &o.duplicates};
+    test_bytes *const want[] = {&oracle.unique, &oracle.duplicates};
+    assert_int_equal(o.status, TAMIS_OK);
+    for (int i = 0; i < 2; i++) {
+        test_bytes plain = {0};
+        assert_true(unpacked(s->packing, got[i], &plain));
+        assert_true(bytes_check("unpacked", &plain, want[i]));
+        bytes_clear(&plain);
+        bytes_clear(want[i]);
+        *want[i] = *got[i];
+    }
+    oracle.stats.bytes_out = oracle.unique.size + oracle.duplicates.size;
+}
+
 static void scenario_run(const scenario *s) {
     memset(&memory, 0, sizeof memory);
     make_inputs(s);
+    if (s->packing)
+        expect_packed(s);
     descriptors = fault_open_descriptors();
     every_call(s);
     if (s->own_memory)
@@ -401,6 +425,19 @@ static void long_records(void **state) {
                   .own_memory = true,
                   .tuning = {16, 600, 8}};
     scenario_run(&s);
+}
+
+/* None is flushed in between: these bytes depend on the records alone. */
+static void packed_files(void **state) {
+    (void)state;
+    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
+        scenario s = {.name = tamis_packing_name(packing),
+                      .replaces = true,
+                      .own_memory = true,
+                      .packing = packing,
+                      .tuning = {7, 5, 2}};
+        scenario_run(&s);
+    }
 }
 
 static void shipped_sizes(void **state) {
@@ -518,6 +555,7 @@ int main(void) {
         CASE(durable_files_made),
         CASE(pipes),
         CASE(long_records),
+        CASE(packed_files),
         CASE(packed_inputs),
         CASE(shipped_sizes),
         CASE(through_a_link),

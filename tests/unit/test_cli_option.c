@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <tamis/packing.h>
 #include <tamis/tamis.h>
 
 /* The command is no library: what is tested of it is compiled in. */
@@ -16,7 +17,7 @@
 #include "cli/cli_option.c"
 #include "cli/cli_text.c"
 
-enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_KEY, OPT_LABEL, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_KEY, OPT_LABEL, OPT_MARK, OPT_COUNT };
 
 static const cli_option table[OPT_COUNT] = {
     [OPT_OUTPUT] = {.name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE"},
@@ -27,6 +28,7 @@ static const cli_option table[OPT_COUNT] = {
     [OPT_KEY] =
         {.name = "key", .letter = 'k', .type = CLI_TEXT, .value = "KEY", .many = true, .may_be_empty = true},
     [OPT_LABEL] = {.name = "label", .type = CLI_TEXT, .value = "K=V", .many = true},
+    [OPT_MARK] = {.name = "mark", .type = CLI_TEXT, .value = "NAME", .optional = true},
 };
 static const cli_conflict table_conflicts[] = {{OPT_EXACT, OPT_EXPECT, "it is a test"}};
 static const cli_command command = {.name = "try",
@@ -113,6 +115,21 @@ static void keeps_each_value_of_an_option_for_many(void **state) {
     cli_args_release(&args);
 }
 
+static void a_value_may_be_left_out(void **state) {
+    cli_args args;
+    tamis_error err;
+    (void)state;
+    assert_int_equal(parse("try --mark x", &args, &err), CLI_DONE);
+    assert_true(args.values[OPT_MARK].given);
+    assert_null(args.values[OPT_MARK].text);
+    assert_int_equal(args.operand_count, 1);
+    assert_string_equal(args.operands[0], "x");
+    assert_int_equal(parse("try --mark=new x", &args, &err), CLI_DONE);
+    assert_string_equal(args.values[OPT_MARK].text, "new");
+    assert_int_equal(parse("try x", &args, &err), CLI_DONE);
+    assert_false(args.values[OPT_MARK].given);
+}
+
 static void refuses_with_a_sentence(void **state) {
     static const struct {
         const char *line, *sentence;
@@ -128,6 +145,8 @@ static void refuses_with_a_sentence(void **state) {
         {"try -o ", "--output '': empty; give --output FILE"},
         {"try --quiet=yes", "--quiet: takes no value; leave out what follows the '='"},
         {"try --help=yes", "--help: takes no value; leave out what follows the '='"},
+        {"try --mark=", "--mark '': empty; give --mark=NAME"},
+        {"try --mark --mark=a", "--mark: given twice; give it once"},
         {"try --expect 1 --expect 1", "--expect: given twice; give it once"},
         {"try -o a --output b", "--output: given twice; give it once"},
         {"try --exact --expect 5", "--exact: contradicts --expect: it is a test; leave one of them out"},
@@ -160,6 +179,9 @@ static void choices_are_those_of_the_library(void **state) {
     for (number = 0; tamis_format_name((tamis_format)number) != NULL; number++)
         assert_string_equal(cli_formats[number], tamis_format_name((tamis_format)number));
     assert_null(cli_formats[number]);
+    for (number = 0; tamis_packing_name((tamis_packing)number) != NULL; number++)
+        assert_string_equal(cli_packings[number], tamis_packing_name((tamis_packing)number));
+    assert_null(cli_packings[number]);
     assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_FAIL], "fail");
     assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_PASS], "pass");
 }
@@ -170,6 +192,7 @@ int main(void) {
         cmocka_unit_test(takes_a_dash_as_operand_and_value),
         cmocka_unit_test(abbreviates_and_repeats_flags),
         cmocka_unit_test(keeps_each_value_of_an_option_for_many),
+        cmocka_unit_test(a_value_may_be_left_out),
         cmocka_unit_test(refuses_with_a_sentence),
         cmocka_unit_test(choices_are_those_of_the_library),
     };

@@ -61,9 +61,15 @@ static bool had_enough(void *context) {
     return ((logger *)context)->enough;
 }
 
-static void note_place(void *context, const char *input, uint64_t record) {
-    ((logger *)context)->input = input;
-    ((logger *)context)->record = record;
+static void note_place(void *context, const tamis_stream_origin *origin) {
+    ((logger *)context)->input = origin->input;
+    ((logger *)context)->record = origin->first;
+}
+
+/* Says where the next keys come from, as a run does. */
+static void place_at(const cli_typed *typed, const char *input, uint64_t first, const uint32_t *of) {
+    const tamis_stream_origin origin = {sizeof origin, input, first, NULL, of};
+    typed->service.place(typed->service.context, &origin);
 }
 
 static void begin(cli_typed *typed, cli_key_form form) {
@@ -200,7 +206,7 @@ static void those_before_a_bad_one_are_answered(void **state) {
         cli_typed typed;
         size_t done = 77;
         begin(&typed, cases[i].form);
-        typed.service.place(typed.service.context, "in", 10);
+        place_at(&typed, "in", 10, NULL);
         assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
         assert_int_equal(done, 2);
         assert_string_equal(inner.log, cases[i].log);
@@ -214,6 +220,31 @@ static void those_before_a_bad_one_are_answered(void **state) {
         assert_string_equal(inner.log, cases[i].rest);
         cli_typed_end(&typed);
     }
+}
+
+/* Where some records have no key, the error names the record and not the key. */
+static void records_without_key_are_counted(void **state) {
+    static const uint32_t of[] = {0, 3, 4, 9, 12};
+    static const char *const texts[] = {"1", "2", "3", "x", "5"};
+    tamis_error err = TAMIS_ERROR_INIT;
+    cli_typed typed;
+    size_t done = 77;
+    (void)state;
+    begin(&typed, (cli_key_form){.type = CLI_KEY_INT32});
+    place_at(&typed, "in", 100, of);
+    assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
+    assert_int_equal(done, 3);
+    assert_memory_equal(err.text, "in: record 109 'x'", 18);
+    inner.limit = 2;
+    inner.asked = 0;
+    place_at(&typed, "in", 100, of);
+    assert_int_equal(ask_texts(&typed, texts, 3, &done, &err), TAMIS_E_FULL);
+    assert_int_equal(done, 2);
+    inner.limit = SIZE_MAX;
+    assert_int_equal(ask_texts(&typed, texts + 2, 2, &done, &err), TAMIS_E_INVALID);
+    assert_int_equal(done, 1);
+    assert_memory_equal(err.text, "in: record 109 'x'", 18);
+    cli_typed_end(&typed);
 }
 
 /* A service that stops on the way is asked on where it stopped; its error goes before that of a key behind it. */
@@ -254,7 +285,7 @@ static void batches_are_large(void **state) {
         char was = texts[bad[i]][0];
         inner.used = inner.asked = 0;
         texts[bad[i]][0] = '\xff';
-        typed.service.place(typed.service.context, "in", 1);
+        place_at(&typed, "in", 1, NULL);
         assert_int_equal(typed.service.ask(typed.service.context, keys, MANY, answers, &done, &err),
                          TAMIS_E_INVALID);
         assert_int_equal(done, bad[i]);
@@ -290,7 +321,7 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     inner.enough = true;
     assert_true(typed.service.enough(typed.service.context));
     assert_memory_equal(typed.service.mark(typed.service.context, 41).data, "41", 2);
-    typed.service.place(typed.service.context, "there", 6);
+    place_at(&typed, "there", 6, NULL);
     assert_string_equal(inner.input, "there");
     assert_int_equal(inner.record, 6);
     cli_typed_end(&typed);
@@ -314,6 +345,7 @@ int main(void) {
         cmocka_unit_test(what_is_no_key_is_told),
         cmocka_unit_test(a_text_is_quoted_with_care),
         cmocka_unit_test(those_before_a_bad_one_are_answered),
+        cmocka_unit_test(records_without_key_are_counted),
         cmocka_unit_test(a_service_may_stop_on_the_way),
         cmocka_unit_test(batches_are_large),
         cmocka_unit_test(the_rest_of_a_service_is_passed_through),

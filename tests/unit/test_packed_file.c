@@ -25,6 +25,7 @@
 #include "support/scratch.h"
 #include "support/stored.h"
 #include "support/tools.h"
+#include "support/unpacked.h"
 
 enum { KEYS = 100, WORKING = 256 << 10 /* more than one reading takes, whatever the file */ };
 
@@ -223,6 +224,23 @@ static void plain_files_are_mapped(void **state) {
     assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, TAMIS_PACKINGS, &err),
                      TAMIS_E_INVALID);
     say("packing: there is none of number 6");
+    tamis_filter_free(filter);
+}
+
+static void every_packing_holds_the_same_bytes(void **state) {
+    (void)state;
+    tamis_filter *filter = dcso_filter();
+    test_bytes plain = {0};
+    assert_int_equal(tamis_filter_save_as(filter, scratch("plain"), TAMIS_FORMAT_DCSO, &err), TAMIS_OK);
+    file_read(scratch("plain"), &plain);
+    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
+        test_bytes got = {0};
+        assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_DCSO, packing, &err), TAMIS_OK);
+        assert_true(unpacked_file(packing, scratch("f"), &got));
+        assert_true(bytes_check(tamis_packing_name(packing), &got, &plain));
+        bytes_clear(&got);
+    }
+    bytes_clear(&plain);
     tamis_filter_free(filter);
 }
 
@@ -524,6 +542,7 @@ int main(void) {
         CASE(golden_file_is_read),
         CASE(files_packed_by_others_are_read),
         CASE(plain_files_are_mapped),
+        CASE(every_packing_holds_the_same_bytes),
         CASE(the_same_filter_gives_the_same_bytes),
         CASE(a_save_ends_on_request),
         CASE(secrets_are_passed_on),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli_extract.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_rows.h"
+
+/* The byte that `text` names; -1: none. */
+static int read_byte(const char *text) {
+    static const struct {
+        const char *name;
+        char byte;
+    } names[] = {{"tab", '\t'}, {"\\t", '\t'},  {"comma", ','}, {"semicolon", ';'},
+                 {"pipe", '|'}, {"space", ' '}, {"nul", '\0'},  {"\\0", '\0'}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(text, names[i].name) == 0)
+            return names[i].byte;
+    return strlen(text) == 1 ? (unsigned char)*text : -1;
+}
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static int read_delimiter(cli_extract *extract, const cli_value *given, int terminator, bool fields,
+                          tamis_error *err) {
+    bool csv = false;
+
+    extract->delimiter = -1;
+    if (!given->given)
+        return CLI_DONE;
+    for (size_t i = 0; i < extract->options.part_count; i++) {
+        csv = csv || begins(extract->options.parts[i], "csv:");
+        fields = fields || csv || begins(extract->options.parts[i], "field:");
+    }
+    if (!fields)
+        return cli_fail(err,
+                        "--delimiter: nothing takes fields of a record; leave it out, or give --key field:N");
+    extract->delimiter = read_byte(given->text);
+    if (extract->delimiter < 0 || extract->delimiter == terminator)
+        return cli_fail(
+            err,
+            "--delimiter '%.20s': give one byte, tab, comma, semicolon, pipe, space or nul, and none that "
+            "ends a record",
+            given->text);
+    if (csv && strchr("\"\r\n", extract->delimiter) != NULL && extract->delimiter != '\0')
+        return cli_fail(err, "--delimiter '%.20s': is a quote or the end of a line in CSV; give another byte",
+                        given->text);
+    return CLI_DONE;
+}
+
+int cli_extract_configure(cli_extract *extract, const cli_value *values, int terminator, bool fields,
+                          tamis_error *err) {
+    tamis_extractor_options *options = &extract->options;
+
+    memset(extract, 0, sizeof *extract);
+    *options = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
+    options->parts = (const char *const *)values[CLI_EXTRACT_KEY].list;
+    options->part_count = values[CLI_EXTRACT_KEY].count;
+    options->trim = values[CLI_EXTRACT_TRIM].given;
+    options->ignore_case = values[CLI_EXTRACT_IGNORE_CASE].given;
+    extract->has_parts = options->part_count > 0;
+    if (read_delimiter(extract, &values[CLI_EXTRACT_DELIMITER], terminator, fields, err) != CLI_DONE)
+        return CLI_FAILED;
+    options->delimiter = extract->delimiter;
+    if (!extract->has_parts && !options->trim && !options->ignore_case)
+        return CLI_DONE;
+    if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
+        return CLI_DONE;
+    if (begins(err->text, "key '")) { /* which is called so here */
+        tamis_error told = *err;
+        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, told.text);
+    }
+    return CLI_FAILED;
+}
+
+void cli_extract_release(cli_extract *extract) {
+    tamis_extractor_free(extract->extractor);
+    extract->extractor = NULL;
+}
+
+int cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err) {
+    tamis_extractor_options options = extract->options;
+
+    *extractor = NULL;
+    options.parts = NULL;
+    options.part_count = 0;
+    options.delimiter = -1;
+    if (!options.trim && !options.ignore_case)
+        return CLI_DONE;
+    return tamis_extractor_create(extractor, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Extractors made and ended, and the headers that give columns their names. Keys are taken in extract_keys.c. */
+#include "stream/extract_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/versioned.h"
+#include "store/trouble.h"
+
+enum { LISTED = 200 /* bytes of columns' names in a sentence */ };
+
+tamis_status tamis__extract_fail_memory(tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
+                       "keys of records: out of memory; free memory, or raise the limit");
+}
+
+/* ---- making ---- */
+
+static bool has_rooms(tamis_extractor *x) {
+    const size_t count = x->part_count;
+    x->parts = tamis__alloc(&x->memory, count * sizeof *x->parts, TAMIS__LINE);
+    x->pointers = tamis__alloc(&x->memory, count * sizeof *x->pointers, TAMIS__LINE);
+    x->columns = tamis__alloc(&x->memory, count * sizeof *x->columns, TAMIS__LINE);
+    x->texts = tamis__alloc(&x->memory, x->texts_size, TAMIS__LINE);
+    return x->parts && x->pointers && x->columns && x->texts;
+}
+
+/* Each part's text is kept, and beside it room for a name that stands in it. */
+static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, tamis_error *err) {
+    for (size_t i = 0; i < x->part_count; i++)
+        x->texts_size += 2 * (strlen(texts[i]) + 1);
+    if (!has_rooms(x))
+        return tamis__extract_fail_memory(err);
+    char *room = x->texts;
+    for (size_t i = 0; i < x->part_count; i++) {
+        tamis__sought *p = &x->parts[i];
+        const size_t size = strlen(texts[i]) + 1;
+        memcpy(room, texts[i], size);
+        tamis_status status = tamis__part_parse(&p->as, room, room + size, err);
+        if (status != TAMIS_OK)
+            return status;
+        room += 2 * size;
+        if (p->as.kind == TAMIS__PART_JSON)
+            x->pointers[x->pointer_count++] = p->as.rest;
+        if (p->as.kind == TAMIS__PART_CSV)
+            x->columns[x->column_count++] = p->as.from;
+        x->wants_header = x->wants_header || p->as.name.data;
+    }
+    return TAMIS_OK;
+}
+
+/* The nth part, from 0, of a kind; there is one. */
+static const tamis__sought *nth_of(const tamis_extractor *x, tamis__part_kind kind, size_t n) {
+    const tamis__sought *p = x->parts;
+    while (p->as.kind != kind || n-- > 0)
+        p++;
+    return p;
+}
+
+static tamis_status check_syntaxes(const tamis_extractor *x, tamis_error *err) {
+    if (x->pointer_count == 0 || x->column_count == 0)
+        return TAMIS_OK;
+    return tamis__part_fail(err, &nth_of(x, TAMIS__PART_JSON, 0)->as,
+                            "its records are JSON, and those of '%s' CSV; ask for parts of one of them",
+                            tamis__show(nth_of(x, TAMIS__PART_CSV, 0)->as.text).text);
+}
+
+static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
+    size_t which = 0;
+    tamis__fault wrong = {NULL, 0};
+    if (x->pointer_count == 0)
+        return TAMIS_OK;
+    tamis_status status =
+        tamis__json_create(&x->json, x->pointers, x->pointer_count, &x->memory, &which, &wrong);
+    if (status != TAMIS_E_INVALID)
+        return status == TAMIS_OK ? TAMIS_OK : tamis__extract_fail_memory(err);
+    return tamis__part_fail(err, &nth_of(x, TAMIS__PART_JSON, which)->as,
+                            "%s, at byte %zu of the pointer; write '/' before each name, ~1 for '/' in one "
+                            "and ~0 for '~'",
+                            wrong.why, wrong.at + 1);
+}
+
+static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error *err) {
+    char why[TAMIS__REGEX_WHY];
+    size_t at = 0;
+    tamis_status status = tamis__regex_create(&p->regex, p->as.rest, &x->memory, why, &at);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    if (status == TAMIS_E_NOMEM)
+        return tamis__extract_fail_memory(err);
+    return tamis__part_fail(err, &p->as, "%s, behind %zu bytes of the pattern; mend it", why, at);
+}
+
+/* Gives each part its values: those that are found together first, see above. */
+static tamis_status lay_out(tamis_extractor *x, tamis_error *err) {
+    size_t together = 0, next = x->pointer_count + x->column_count;
+    for (tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
+        tamis_status status = p->as.kind == TAMIS__PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
+        if (status != TAMIS_OK)
+            return status;
+        p->count = p->regex ? tamis__regex_values(p->regex) : 1;
+        if (p->as.kind == TAMIS__PART_JSON || p->as.kind == TAMIS__PART_CSV) {
+            p->first = together++;
+        } else {
+            p->first = next;
+            next += p->count;
+        }
+    }
+    x->value_count = next;
+    x->values = tamis__alloc(&x->memory, next * sizeof *x->values, TAMIS__LINE);
+    return x->values ? TAMIS_OK : tamis__extract_fail_memory(err);
+}
+
+static tamis_status set_delimiter(tamis_extractor *x, int delimiter, tamis_error *err) {
+    if (delimiter < -1 || delimiter > UINT8_MAX)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "delimiter: %d is no byte; give one from 0 to 255, or -1 for the usual one",
+                           delimiter);
+    if (x->column_count > 0 && (delimiter == '"' || delimiter == '\n' || delimiter == '\r'))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "delimiter: a quote or the end of a line has another meaning in CSV; "
+                           "give the byte that stands between columns");
+    x->field_delimiter = (unsigned char)(delimiter < 0 ? '\t' : delimiter);
+    x->csv_delimiter = (unsigned char)(delimiter < 0 ? ',' : delimiter);
+    return TAMIS_OK;
+}
+
+static tamis_status fill(tamis_extractor *x, const tamis_extractor_options *options, tamis_error *err) {
+    static const char *const line[] = {"line"};
+    x->trim = options->trim;
+    x->ignore_case = options->ignore_case;
+    x->part_count = options->part_count ? options->part_count : 1;
+    tamis_status status = parse_parts(x, options->part_count ? options->parts : line, err);
+    if (status == TAMIS_OK)
+        status = check_syntaxes(x, err);
+    if (status == TAMIS_OK)
+        status = set_delimiter(x, options->delimiter, err);
+    if (status == TAMIS_OK)
+        status = make_json(x, err);
+    if (status == TAMIS_OK)
+        status = lay_out(x, err);
+    return status;
+}
+
+tamis_status tamis_extractor_create(tamis_extractor **extractor, const tamis_extractor_options *given,
+                                    tamis_error *err) {
+    tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_EXTRACTOR_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
+    tamis_extractor *made = tamis__alloc(&memory, sizeof *made, TAMIS__LINE);
+    if (!made)
+        return tamis__extract_fail_memory(err);
+    made->memory = memory;
+    made->arena.memory = memory;
+    status = fill(made, &options, err);
+    if (status == TAMIS_OK)
+        *extractor = made;
+    else
+        tamis_extractor_free(made);
+    return status;
+}
+
+void tamis_extractor_free(tamis_extractor *x) {
+    if (!x)
+        return;
+    const tamis_allocator memory = x->memory;
+    for (size_t i = 0; x->parts && i < x->part_count; i++)
+        tamis__regex_free(x->parts[i].regex);
+    tamis__json_free(x->json);
+    tamis__arena_release(&x->arena);
+    tamis__free(&memory, x->values, x->value_count * sizeof *x->values);
+    tamis__free(&memory, x->texts, x->texts_size);
+    tamis__free(&memory, x->columns, x->part_count * sizeof *x->columns);
+    tamis__free(&memory, x->pointers, x->part_count * sizeof *x->pointers);
+    tamis__free(&memory, x->parts, x->part_count * sizeof *x->parts);
+    tamis__free(&memory, x, sizeof *x);
+}
+
+bool tamis_extractor_is_csv(const tamis_extractor *extractor) {
+    return extractor->column_count > 0;
+}
+
+bool tamis_extractor_wants_header(const tamis_extractor *extractor) {
+    return extractor->wants_header;
+}
+
+bool tamis_extractor_is_json(const tamis_extractor *extractor) {
+    return extractor->pointer_count == extractor->part_count;
+}
+
+unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
+    return extractor->csv_delimiter;
+}
+
+/* ---- the header ---- */
+
+static bool is_same(tamis_key one, tamis_key other) {
+    return one.size == other.size && (one.size == 0 || memcmp(one.data, other.data, one.size) == 0);
+}
+
+static bool take_name(void *context, size_t column, tamis_key name) {
+    tamis_extractor *x = context;
+    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
+        if (p->as.name.data && x->columns[p->first] == 0 && is_same(p->as.name, name))
+            x->columns[p->first] = column;
+    return true; /* all of it has to be CSV */
+}
+
+typedef struct listing {
+    char text[LISTED + sizeof ", ..."];
+    size_t size;
+} listing;
+
+static bool list_name(void *context, size_t column, tamis_key name) {
+    listing *list = context;
+    const unsigned char *bytes = name.data;
+    const bool fits = name.size + 2 <= LISTED - list->size;
+    if (column > 1) {
+        memcpy(list->text + list->size, ", ", 2);
+        list->size += 2;
+    }
+    for (size_t i = 0; fits && i < name.size; i++)
+        list->text[list->size++] = (char)(bytes[i] < ' ' || bytes[i] == 0x7f ? '?' : bytes[i]);
+    memcpy(list->text + list->size, fits ? "" : "...", fits ? 1 : 4);
+    return fits;
+}
+
+static void forget_names(tamis_extractor *x) {
+    x->has_header = false;
+    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
+        if (p->as.name.data)
+            x->columns[p->first] = 0;
+}
+
+static tamis_status read_names(tamis_extractor *x, tamis_key record, size_t skipped, tamis_error *err) {
+    tamis__fault fault = {NULL, 0};
+    listing list = {.size = 0};
+    tamis_status status = tamis__csv_each(x->csv_delimiter, record, take_name, x, &x->arena, &fault);
+    if (status == TAMIS_E_DAMAGED)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "header: %s, at byte %zu; mend it, or ask for columns by number", fault.why,
+                           skipped + fault.at + 1);
+    for (const tamis__sought *p = x->parts; status == TAMIS_OK && p < x->parts + x->part_count; p++) {
+        if (!p->as.name.data || x->columns[p->first] > 0)
+            continue;
+        status = tamis__csv_each(x->csv_delimiter, record, list_name, &list, &x->arena, &fault);
+        if (status == TAMIS_OK)
+            return tamis__part_fail(err, &p->as, "the header has no such column; take one of these: %s",
+                                    list.text);
+    }
+    return status == TAMIS_OK ? TAMIS_OK : tamis__extract_fail_memory(err);
+}
+
+tamis_status tamis_extractor_header(tamis_extractor *x, tamis_key record, tamis_error *err) {
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    size_t skipped = 0;
+    if (!x->wants_header)
+        return TAMIS_OK;
+    if (record.size >= sizeof mark && memcmp(record.data, mark, sizeof mark) == 0)
+        skipped = sizeof mark;
+    record.data = record.data ? (const unsigned char *)record.data + skipped : (const unsigned char *)"";
+    record.size -= skipped;
+    tamis__arena_reset(&x->arena);
+    forget_names(x);
+    tamis_status status = read_names(x, record, skipped, err);
+    if (status == TAMIS_OK)
+        x->has_header = true;
+    else
+        forget_names(x);
+    return status;
+}

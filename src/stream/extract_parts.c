@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Parts of keys as texts: tamis/extract.h says which there are. */
+#include "stream/extract_int.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/trouble.h"
+
+tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const char *format, ...) {
+    char why[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "key '%s': %s", tamis__show(part->text).text, why);
+}
+
+/* ---- numbers ---- */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The number at *text, which then is behind it; 0, which none may be: there is none, or one too large. */
+static size_t read_number(const char **text) {
+    size_t value = 0;
+    bool fits = true;
+    for (; is_digit(**text); (*text)++) {
+        const size_t digit = (size_t)(**text - '0');
+        fits = fits && value <= (SIZE_MAX - digit) / 10;
+        value = value * 10 + digit;
+    }
+    return fits ? value : 0;
+}
+
+static tamis_status parse_field(tamis__part *part, tamis_error *err) {
+    const char *at = part->rest;
+    part->from = read_number(&at);
+    if (part->from == 0 || *at)
+        return tamis__part_fail(err, part, "fields are numbered from 1; write field:3 for the third");
+    return TAMIS_OK;
+}
+
+static tamis_status parse_bytes(tamis__part *part, tamis_error *err) {
+    const char *at = part->rest;
+    const size_t from = read_number(&at);
+    const bool has_dash = *at == '-';
+    at += has_dash;
+    part->to = has_dash && !*at ? SIZE_MAX : read_number(&at);
+    if (from == 0 || !has_dash || part->to == 0 || *at)
+        return tamis__part_fail(err, part,
+                                "bytes are from one number to another, counted from 1; "
+                                "write bytes:5-8 for four of them, bytes:5- for all from the fifth on");
+    if (part->to < from)
+        return tamis__part_fail(err, part, "its last byte is before its first; write bytes:%zu-%zu", part->to,
+                                from);
+    part->from = from - 1;
+    return TAMIS_OK;
+}
+
+/* ---- columns ---- */
+
+static tamis_status parse_quoted(tamis__part *part, char *room, tamis_error *err) {
+    const char *at = part->rest + 1;
+    char *to = room;
+    for (; *at && (*at != '"' || at[1] == '"'); at++) {
+        at += *at == '"';
+        *to++ = *at;
+    }
+    if (!*at)
+        return tamis__part_fail(err, part,
+                                "the name's quotes are not closed; end it with one, and double those in it");
+    if (at[1])
+        return tamis__part_fail(
+            err, part, "something stands behind the closing quote; double quotes that are in the name");
+    part->name = (tamis_key){room, (size_t)(to - room)};
+    return TAMIS_OK;
+}
+
+static tamis_status parse_csv(tamis__part *part, char *room, tamis_error *err) {
+    const char *at = part->rest;
+    const size_t size = strlen(at);
+    if (size == 0)
+        return tamis__part_fail(err, part, "it names no column; write csv:NAME, or csv:N to count from 1");
+    if (*at == '"')
+        return parse_quoted(part, room, err);
+    part->from = read_number(&at);
+    if (!*at) {
+        if (part->from == 0)
+            return tamis__part_fail(err, part,
+                                    "columns are numbered from 1; quote a name of digits: csv:\"%s\"",
+                                    tamis__show(part->rest).text);
+        return TAMIS_OK;
+    }
+    at = part->rest;
+    if (strpbrk(at, ",\"") || tamis__is_blank((unsigned char)*at) ||
+        tamis__is_blank((unsigned char)at[size - 1]))
+        return tamis__part_fail(err, part,
+                                "a name with a comma, a quote or blanks at its ends is quoted; "
+                                "write csv:\"NAME\", with quotes in it doubled");
+    memcpy(room, at, size);
+    part->name = (tamis_key){room, size};
+    return TAMIS_OK;
+}
+
+/* ---- all ---- */
+
+static const struct {
+    const char *name;
+    tamis__part_kind kind;
+} kinds[] = {
+    {"field", TAMIS__PART_FIELD}, {"bytes", TAMIS__PART_BYTES}, {"csv", TAMIS__PART_CSV},
+    {"json", TAMIS__PART_JSON},   {"regex", TAMIS__PART_REGEX},
+};
+
+/* Finds what stands before the colon; without one it is a line. */
+static bool find_kind(tamis__part *part) {
+    const char *colon = strchr(part->text, ':');
+    part->kind = TAMIS__PART_LINE;
+    if (!colon)
+        return strcmp(part->text, "line") == 0;
+    part->rest = colon + 1;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        part->kind = kinds[i].kind;
+        if (strlen(kinds[i].name) == (size_t)(colon - part->text) &&
+            memcmp(kinds[i].name, part->text, (size_t)(colon - part->text)) == 0)
+            return true;
+    }
+    return false;
+}
+
+tamis_status tamis__part_parse(tamis__part *part, const char *text, char *room, tamis_error *err) {
+    *part = (tamis__part){.text = text};
+    if (!find_kind(part))
+        return tamis__part_fail(err, part,
+                                "it is no kind of key; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
+                                "json:/POINTER or regex:PATTERN");
+    switch (part->kind) {
+    case TAMIS__PART_FIELD:
+        return parse_field(part, err);
+    case TAMIS__PART_BYTES:
+        return parse_bytes(part, err);
+    case TAMIS__PART_CSV:
+        return parse_csv(part, room, err);
+    case TAMIS__PART_REGEX:
+        if (!*part->rest)
+            return tamis__part_fail(err, part, "it has no expression; write regex:PATTERN");
+        return TAMIS_OK;
+    default: /* a pointer is told by who follows it */
+        return TAMIS_OK;
+    }
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keys out of records that are one JSON text (RFC 8259) each. One pass checks all of the record's syntax and notes where
+ * the values stand that are asked for; what is noted is decoded at the end.
+ *
+ *     {"a": {"b": 1}, "a": {"c": 2}}      asked for: /a/b
+ *      ^     ^                            the node of a, and below it that of b: its value is noted
+ *                      ^                  a again: what was noted below it no longer counts
+ *
+ * Invariants, between two tokens:
+ *   1. `depth` containers are open. levels has a bit for each: it is an object.
+ *   2. The outermost `tracked` of them lie on the way of a pointer, and have a frame each: as many as the longest pointer
+ *      has tokens, and one. Below them nothing is compared.
+ *   3. A node's `found` is the value of the last member (or the only element) on its way that was read to its end.
+ * There is no recursion: depth costs a bit a level.
+ *
+ * Why not a library, and what each costs: docs/KEYS.md.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "stream/json_int.h"
+
+typedef struct scan {
+    tamis__json *json;
+    tamis__json_text text;
+    size_t depth, tracked;
+    bool in_object; /* the innermost container is one */
+    bool no_memory;
+} scan;
+
+static inline const unsigned char *pass_blanks(const unsigned char *at, const unsigned char *end) {
+    while (at < end && *at <= ' ' && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* Whether that is the next byte but for blanks, of which most texts have none; *at goes to what is. */
+static inline bool reaches(const unsigned char **at, const unsigned char *end, unsigned char sign) {
+    if (*at < end && **at == sign)
+        return true;
+    *at = pass_blanks(*at, end);
+    return *at < end && **at == sign;
+}
+
+/* ---- values without others in them ---- */
+
+static inline const unsigned char *pass_digits(const unsigned char *at, const unsigned char *end) {
+    const uint64_t ones = UINT64_MAX / 255;
+    for (; end - at >= 8; at += 8) {
+        /* 0 to 9 in bytes that are one. A sum carries only out of a byte that is none. */
+        const uint64_t digits = tamis__load64le(at) ^ ones * '0';
+        const uint64_t others = (digits | (digits + ones * (0x80 - 10))) & ones << 7;
+        if (others)
+            return at + __builtin_ctzll(others) / 8;
+    }
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
+/* Digits, of which there has to be one. */
+static inline const unsigned char *pass_some_digits(const tamis__json_text *text, const unsigned char *at) {
+    const unsigned char *behind = pass_digits(at, text->end);
+    return behind > at ? behind : tamis__json_refuse(text, at, "a digit is missing");
+}
+
+/* What stands behind the digits before the point. */
+static const unsigned char *pass_fraction(const tamis__json_text *text, const unsigned char *at) {
+    if (*at == '.') {
+        at = pass_some_digits(text, at + 1);
+        if (!at)
+            return NULL;
+    }
+    if (at < text->end && (*at | 0x20) == 'e') {
+        at++;
+        if (at < text->end && (*at == '+' || *at == '-'))
+            at++;
+        at = pass_some_digits(text, at);
+    }
+    return at;
+}
+
+static inline const unsigned char *pass_number(const tamis__json_text *text, const unsigned char *at) {
+    const unsigned char *first = at + (*at == '-');
+    at = pass_some_digits(text, first);
+    if (!at)
+        return NULL;
+    if (*first == '0' && at > first + 1)
+        return tamis__json_refuse(text, first, "a number begins with 0");
+    return at < text->end && (*at == '.' || (*at | 0x20) == 'e') ? pass_fraction(text, at) : at;
+}
+
+static const unsigned char *pass_word(const tamis__json_text *text, const unsigned char *at, const char *word,
+                                      size_t size) {
+    if ((size_t)(text->end - at) >= size && memcmp(at, word, size) == 0)
+        return at + size;
+    return tamis__json_refuse(text, at, "a value that JSON does not have");
+}
+
+static const unsigned char *refuse_value(const tamis__json_text *text, const unsigned char *at) {
+    if (text->end - at >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+        return tamis__json_refuse(text, at, "a byte order mark");
+    if (*at == ',' || *at == ':' || *at == ']' || *at == '}')
+        return tamis__json_refuse(text, at, "a value is missing");
+    return tamis__json_refuse(text, at, "a value that JSON does not have");
+}
+
+/* Behind the value that begins at `at`, and notes it for the node. */
+static inline const unsigned char *pass_plain(const tamis__json_text *text, const unsigned char *at,
+                                              tamis__json_node *node) {
+    const unsigned char *behind;
+    bool escaped = false;
+    switch (*at) {
+    case '"':
+        behind = tamis__json_string(text, at + 1, &escaped);
+        if (behind && node) {
+            node->found = (tamis_key){at + 1, (size_t)(behind - at) - 2};
+            node->escaped = escaped;
+        }
+        return behind;
+    case 'n':
+        return pass_word(text, at, "null", 4);
+    case 't':
+        behind = pass_word(text, at, "true", 4);
+        break;
+    case 'f':
+        behind = pass_word(text, at, "false", 5);
+        break;
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+        behind = pass_number(text, at);
+        break;
+    default:
+        return refuse_value(text, at);
+    }
+    if (behind && node) {
+        node->found = (tamis_key){at, (size_t)(behind - at)};
+        node->escaped = false;
+    }
+    return behind;
+}
+
+/* ---- containers ---- */
+
+static bool grow_levels(tamis__json *json) {
+    const size_t size = json->levels_size ? 2 * json->levels_size : TAMIS__LINE;
+    unsigned char *levels = tamis__alloc(&json->memory, size, 1);
+    if (!levels)
+        return false;
+    if (json->levels)
+        memcpy(levels, json->levels, json->levels_size);
+    tamis__free(&json->memory, json->levels, json->levels_size);
+    json->levels = levels;
+    json->levels_size = size;
+    return true;
+}
+
+/* Opens the container at `at`; the node is its own, or NULL. */
+static bool open_container(scan *s, const unsigned char *at, tamis__json_node *node) {
+    tamis__json *json = s->json;
+    if (s->depth / 8 == json->levels_size && !grow_levels(json)) {
+        s->no_memory = true;
+        return false;
+    }
+    unsigned char *byte = &json->levels[s->depth / 8];
+    const unsigned char bit = (unsigned char)(1u << s->depth % 8);
+    s->in_object = *at == '{';
+    *byte = (unsigned char)(s->in_object ? *byte | bit : *byte & ~bit);
+    s->depth++;
+    if (node)
+        json->frames[s->tracked++] = (tamis__json_frame){node, at, 0};
+    return true;
+}
+
+/* Closes the innermost container, which ends before `at`. */
+static void close_container(scan *s, const unsigned char *at) {
+    if (s->tracked == s->depth) {
+        const tamis__json_frame *frame = &s->json->frames[--s->tracked];
+        frame->node->found = (tamis_key){frame->start, (size_t)(at - frame->start)};
+        frame->node->escaped = false;
+    }
+    s->depth--;
+    if (s->depth)
+        s->in_object = s->json->levels[(s->depth - 1) / 8] >> (s->depth - 1) % 8 & 1;
+}
+
+/* The node of the member whose name that is, with nothing noted from there on down; NULL: nothing asks for it. */
+static tamis__json_node *node_of_member(const scan *s, tamis_key name, bool escaped) {
+    tamis__json_node *parent = s->json->frames[s->tracked - 1].node, *node = parent + 1;
+    for (; node < parent->end; node = node->end) {
+        if (escaped ? tamis__json_spells(name, node->name)
+                    : name.size == node->name.size && memcmp(name.data, node->name.data, name.size) == 0) {
+            for (tamis__json_node *below = node; below < node->end; below++)
+                below->found = (tamis_key){NULL, 0};
+            return node;
+        }
+    }
+    return NULL;
+}
+
+/* The node of the next element, NULL: nothing asks for it. */
+static tamis__json_node *node_of_element(const scan *s) {
+    tamis__json_frame *frame = &s->json->frames[s->tracked - 1];
+    const uint64_t index = frame->index++;
+    for (tamis__json_node *node = frame->node + 1; node < frame->node->end; node = node->end)
+        if (node->index == index)
+            return node;
+    return NULL;
+}
+
+/* Behind the colon of the member whose name begins at `at`, but for blanks. */
+static inline const unsigned char *pass_name(const scan *s, const unsigned char *at,
+                                             tamis__json_node **node) {
+    const tamis__json_text *text = &s->text;
+    bool escaped = false;
+    if (!reaches(&at, text->end, '"'))
+        return tamis__json_refuse(text, at,
+                                  at == text->end ? "an object is not closed" : "a name is missing");
+    const unsigned char *name = at + 1;
+    at = tamis__json_string(text, name, &escaped);
+    if (!at)
+        return NULL;
+    *node = NULL;
+    if (s->tracked == s->depth)
+        *node = node_of_member(s, (tamis_key){name, (size_t)(at - name) - 1}, escaped);
+    return reaches(&at, text->end, ':') ? at + 1 : tamis__json_refuse(text, at, "a colon is missing");
+}
+
+/* ---- a record ---- */
+
+/* Closes what ends behind a value; at the comma after that, or behind all. */
+static inline const unsigned char *pass_ends(scan *s, const unsigned char *at) {
+    const tamis__json_text *text = &s->text;
+    while (s->depth && !reaches(&at, text->end, ',')) {
+        if (at == text->end)
+            return tamis__json_refuse(text, at,
+                                      s->in_object ? "an object is not closed" : "an array is not closed");
+        if (*at != (s->in_object ? '}' : ']'))
+            return tamis__json_refuse(text, at,
+                                      s->in_object ? "neither a comma nor }" : "neither a comma nor ]");
+        close_container(s, ++at);
+    }
+    return at;
+}
+
+/* Behind the value that begins at `at` and all that is in it. */
+static const unsigned char *pass_value(scan *s, const unsigned char *at) {
+    const unsigned char *end = s->text.end;
+    tamis__json_node *node = s->json->nodes;
+    for (;;) {
+        bool opened = false; /* and something is in it */
+        at = pass_blanks(at, end);
+        if (at == end)
+            return tamis__json_refuse(&s->text, at, "a value is missing");
+        if (*at == '{' || *at == '[') {
+            if (!open_container(s, at++, node))
+                return NULL;
+            opened = !reaches(&at, end, s->in_object ? '}' : ']');
+        } else {
+            at = pass_plain(&s->text, at, node);
+            if (!at)
+                return NULL;
+        }
+        if (!opened) {
+            at = pass_ends(s, at);
+            if (!at || !s->depth)
+                return at;
+            at++;
+        }
+        if (s->in_object) {
+            at = pass_name(s, at, &node);
+            if (!at)
+                return NULL;
+        } else {
+            node = s->tracked == s->depth ? node_of_element(s) : NULL;
+        }
+    }
+}
+
+static tamis_status check_and_note(tamis__json *json, const tamis__json_text *text) {
+    scan s = {.json = json, .text = *text};
+    const unsigned char *at = pass_blanks(text->start, text->end);
+    if (at == text->end)
+        return TAMIS_OK;
+    at = pass_value(&s, at);
+    if (s.no_memory)
+        return TAMIS_E_NOMEM;
+    if (at)
+        at = pass_blanks(at, text->end);
+    if (at && at < text->end)
+        at = tamis__json_refuse(text, at, "something stands behind the value");
+    return at ? TAMIS_OK : TAMIS_E_DAMAGED;
+}
+
+tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *values, tamis__arena *arena,
+                              tamis__fault *fault) {
+    for (size_t i = 0; i < json->node_count; i++)
+        json->nodes[i].found = (tamis_key){NULL, 0};
+    if (record.size) {
+        const unsigned char *start = record.data;
+        const tamis__json_text text = {start, start + record.size, fault};
+        const tamis_status status = check_and_note(json, &text);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    for (size_t i = 0; i < json->asked_count; i++) {
+        const tamis__json_node *node = json->asked[i].node;
+        tamis_key value = node->found;
+        if (value.data && node->escaped) {
+            unsigned char *bytes = tamis__arena_take(arena, value.size);
+            if (!bytes)
+                return TAMIS_E_NOMEM;
+            value = (tamis_key){bytes, tamis__json_decode(value, bytes)};
+            tamis__arena_trim(arena, bytes, value.size);
+        }
+        values[json->asked[i].place] = value;
+    }
+    return TAMIS_OK;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pointers (RFC 6901) as a tree of their tokens, so that a record is read once for all of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream/json_int.h"
+
+/* ---- what is wrong with a pointer ---- */
+
+static tamis_status check_pointer(const char *pointer, tamis__fault *wrong) {
+    const unsigned char *start = (const unsigned char *)pointer, *at = start, *end = start + strlen(pointer);
+    const char *why = NULL;
+    if (at < end && *at != '/')
+        why = "a pointer begins with /, or is empty for the whole record";
+    while (!why && at < end) {
+        const size_t size = *at < 0x80 ? 1 : tamis__utf8_size(at, end);
+        if (!size)
+            why = "bytes that are no UTF-8";
+        else if (*at == '~' && at[1] != '0' && at[1] != '1')
+            why = "~ is written as ~0, and / within a name as ~1";
+        else
+            at += size;
+    }
+    if (!why)
+        return TAMIS_OK;
+    *wrong = (tamis__fault){why, (size_t)(at - start)};
+    return TAMIS_E_INVALID;
+}
+
+/* ---- the tree ---- */
+
+/* As a tree is walked: a pointer stands before those below it, and these before all others. */
+static int by_path(const void *one, const void *other) {
+    const char *a = ((const tamis__json_asked *)one)->pointer;
+    const char *b = ((const tamis__json_asked *)other)->pointer;
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    const unsigned char x = (unsigned char)*a, y = (unsigned char)*b;
+    if (!x || !y || x == y)
+        return (x > 0) - (y > 0);
+    return x == '/' ? -1 : y == '/' ? 1 : x - y;
+}
+
+/* The token from `at` to the next slash or the end, decoded into `bytes`; *at goes there. */
+static tamis_key take_token(const char **at, unsigned char *bytes) {
+    const char *from = *at;
+    tamis_key name = {bytes, 0};
+    for (; *from && *from != '/'; from++) {
+        bytes[name.size] = (unsigned char)*from;
+        if (*from == '~')
+            bytes[name.size] = *++from == '0' ? '~' : '/';
+        name.size++;
+    }
+    *at = from;
+    return name;
+}
+
+static uint64_t index_of(tamis_key name) {
+    const unsigned char *digits = name.data;
+    uint64_t index = 0;
+    if (name.size == 0 || name.size > 19 || (digits[0] == '0' && name.size > 1))
+        return TAMIS__JSON_NO_INDEX; /* no record has as many elements as 20 digits say */
+    for (size_t i = 0; i < name.size; i++) {
+        if (digits[i] < '0' || digits[i] > '9')
+            return TAMIS__JSON_NO_INDEX;
+        index = index * 10 + (uint64_t)(digits[i] - '0');
+    }
+    return index;
+}
+
+static bool equal(tamis_key one, tamis_key other) {
+    return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
+}
+
+/* Takes the pointer into the tree. frames[0] to frames[*open] lead to the node of the one before it; `bytes` is where
+ * names go; returns what is left of it. */
+static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, size_t *open,
+                                unsigned char *bytes) {
+    tamis__json_frame *path = json->frames;
+    size_t depth = 0;
+    for (const char *at = asked->pointer; *at; depth++) {
+        at++;
+        const tamis_key name = take_token(&at, bytes);
+        if (depth < *open && equal(path[depth + 1].node->name, name))
+            continue;
+        tamis__json_node *node = json->nodes + json->node_count++;
+        *node = (tamis__json_node){.name = name, .index = index_of(name)};
+        bytes += name.size;
+        path[depth + 1].node = node;
+        *open = depth + 1;
+        for (size_t i = 0; i <= *open; i++)
+            path[i].node->end = node + 1;
+    }
+    *open = depth;
+    asked->node = path[depth].node;
+    return bytes;
+}
+
+/* ---- the whole ---- */
+
+static size_t tokens_of(const char *pointer) {
+    size_t count = 0;
+    for (; *pointer; pointer++)
+        count += *pointer == '/';
+    return count;
+}
+
+tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,
+                                const tamis_allocator *memory, size_t *which, tamis__fault *wrong) {
+    const tamis_allocator from = tamis__allocator_resolve(memory);
+    size_t tokens = 0, longest = 0, bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (check_pointer(pointers[i], wrong) != TAMIS_OK) {
+            *which = i;
+            return TAMIS_E_INVALID;
+        }
+        const size_t own = tokens_of(pointers[i]);
+        tokens += own;
+        longest = own > longest ? own : longest;
+        bytes += strlen(pointers[i]);
+    }
+    /* All in one block; bytes, which need no alignment, are last. */
+    const size_t size = sizeof **json + count * sizeof *(*json)->asked +
+                        (tokens + 1) * sizeof *(*json)->nodes + (longest + 1) * sizeof *(*json)->frames +
+                        bytes;
+    tamis__json *made = tamis__alloc(&from, size, _Alignof(tamis__json));
+    if (!made)
+        return TAMIS_E_NOMEM;
+    made->memory = from;
+    made->size = size;
+    made->asked = (tamis__json_asked *)(made + 1);
+    made->asked_count = count;
+    made->nodes = (tamis__json_node *)(made->asked + count);
+    made->node_count = 1;
+    made->frames = (tamis__json_frame *)(made->nodes + tokens + 1);
+    for (size_t i = 0; i < count; i++)
+        made->asked[i] = (tamis__json_asked){pointers[i], i, NULL};
+    qsort(made->asked, count, sizeof *made->asked, by_path);
+
+    unsigned char *names = (unsigned char *)(made->frames + longest + 1);
+    size_t open = 0;
+    made->nodes[0] = (tamis__json_node){.index = TAMIS__JSON_NO_INDEX, .end = made->nodes + 1};
+    made->frames[0].node = made->nodes;
+    for (size_t i = 0; i < count; i++)
+        names = grow_tree(made, &made->asked[i], &open, names);
+    *json = made;
+    return TAMIS_OK;
+}
+
+void tamis__json_free(tamis__json *json) {
+    if (!json)
+        return;
+    const tamis_allocator memory = json->memory;
+    tamis__free(&memory, json->levels, json->levels_size);
+    tamis__free(&memory, json, json->size);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/pack_codec.h"
+
+#ifdef TAMIS_HAVE_LZMA
+
+#include <stdint.h>
+
+#include <lzma.h>
+
+enum { USUAL = 6, MOST = 9 };
+
+typedef struct xz {
+    lzma_stream stream;
+    lzma_allocator ours;
+    tamis__lent *memory;
+} xz;
+
+static void *take(void *memory, size_t items, size_t size) {
+    return tamis__lend(memory, items, size);
+}
+
+static void give(void *memory, void *block) {
+    tamis__lend_back(memory, block);
+}
+
+static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err) {
+    xz *x = state;
+    x->memory = memory;
+    x->ours = (lzma_allocator){take, give, memory};
+    x->stream = (lzma_stream)LZMA_STREAM_INIT;
+    x->stream.allocator = &x->ours;
+    if (lzma_easy_encoder(&x->stream, (uint32_t)want->level, LZMA_CHECK_CRC64) == LZMA_OK)
+        return TAMIS_OK;
+    lzma_end(&x->stream);
+    return tamis__pack_fail(memory, err);
+}
+
+static tamis_status step(void *state, tamis__pack_step what, tamis__pack_io *io, bool *done,
+                         tamis_error *err) {
+    static const lzma_action actions[] = {LZMA_RUN, LZMA_SYNC_FLUSH, LZMA_FINISH};
+    xz *x = state;
+    lzma_stream *stream = &x->stream;
+    stream->next_in = io->in;
+    stream->avail_in = io->size;
+    stream->next_out = io->out;
+    stream->avail_out = io->room;
+    lzma_ret result = lzma_code(stream, actions[what]);
+    if (result != LZMA_OK && result != LZMA_STREAM_END)
+        return tamis__pack_fail(x->memory, err);
+    io->in = stream->next_in;
+    io->size = stream->avail_in;
+    io->out = stream->next_out;
+    io->room = stream->avail_out;
+    *done = what == TAMIS__PACK_PUT ? io->size == 0 : result == LZMA_STREAM_END;
+    return TAMIS_OK;
+}
+
+static void end(void *state) {
+    lzma_end(&((xz *)state)->stream);
+}
+
+const tamis__pack_codec tamis__pack_xz = {USUAL, MOST, sizeof(xz), 1, begin, step, end};
+
+#else
+
+const tamis__pack_codec tamis__pack_xz = {.begin = NULL};
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Its memory comes from the C library: memory of ours is only taken by the part of its interface that is not stable. */
+#include "stream/pack_codec.h"
+
+#ifdef TAMIS_HAVE_ZSTD
+
+#include <zstd.h>
+
+enum { USUAL = 3, MOST = 22 };
+
+typedef struct zstd {
+    ZSTD_CCtx *context;
+    tamis__lent *memory;
+} zstd;
+
+/* One call of the library; there is always room, so only memory can be wanting. */
+static tamis_status call(zstd *z, tamis__pack_io *io, ZSTD_EndDirective what, size_t *left,
+                         tamis_error *err) {
+    ZSTD_inBuffer in = {io->in, io->size, 0};
+    ZSTD_outBuffer out = {io->out, io->room, 0};
+    *left = ZSTD_compressStream2(z->context, &out, &in, what);
+    if (ZSTD_isError(*left))
+        return tamis__pack_fail(z->memory, err);
+    io->in += in.pos;
+    io->size -= in.pos;
+    io->out += out.pos;
+    io->room -= out.pos;
+    return TAMIS_OK;
+}
+
+static void end(void *state) {
+    ZSTD_freeCCtx(((zstd *)state)->context);
+}
+
+static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err) {
+    zstd *z = state;
+    unsigned char none[1];
+    tamis__pack_io io = {none, 0, none, 0};
+    size_t left;
+    z->memory = memory;
+    z->context = ZSTD_createCCtx();
+    if (!z->context)
+        return tamis__pack_fail(memory, err);
+    ZSTD_CCtx_setParameter(z->context, ZSTD_c_compressionLevel, want->level);
+    ZSTD_CCtx_setParameter(z->context, ZSTD_c_checksumFlag, 1);
+    tamis_status status = call(z, &io, ZSTD_e_continue, &left, err); /* takes the memory */
+    if (status != TAMIS_OK)
+        end(z);
+    return status;
+}
+
+static tamis_status step(void *state, tamis__pack_step what, tamis__pack_io *io, bool *done,
+                         tamis_error *err) {
+    static const ZSTD_EndDirective directives[] = {ZSTD_e_continue, ZSTD_e_flush, ZSTD_e_end};
+    size_t left;
+    tamis_status status = call(state, io, directives[what], &left, err);
+    if (status == TAMIS_OK)
+        *done = what == TAMIS__PACK_PUT ? io->size == 0 : left == 0;
+    return status;
+}
+
+const tamis__pack_codec tamis__pack_zstd = {USUAL, MOST, sizeof(zstd), 1, begin, step, end};
+
+#else
+
+const tamis__pack_codec tamis__pack_zstd = {.begin = NULL};
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * PCRE2, as machine code where the machine is known to it. Steps and memory have limits, so that no match goes on for
+ * ever; a record that meets one is told of and not passed over. Steps are counted anew from each byte where a match may
+ * begin, so a pattern that each time looks at all that follows, and has no match, takes the square of a record's size.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "stream/find.h"
+
+enum {
+    STEPS = 10 * 1000 * 1000,        /* from one byte; less than a second of the interpreter's */
+    STACK_FIRST = 32 << 10,          /* bytes that the machine code may use, */
+    STACK_MOST = 64 << 20,           /* which are only taken when used */
+    HEAP_MOST_KIB = STACK_MOST >> 8, /* where there is none: its interpreter takes about four times as much */
+};
+
+struct tamis__regex {
+    tamis_allocator memory;
+    pcre2_general_context *general;
+    pcre2_compile_context *rules;
+    pcre2_code *code;
+    pcre2_match_context *limits;
+    pcre2_match_data *match;
+    pcre2_jit_stack *stack; /* NULL: no machine code */
+    size_t groups;
+};
+
+/* ---- memory: PCRE2 does not say how large what it gives back is, so that stands before each block ---- */
+
+static void *take(size_t size, void *memory) {
+    const size_t whole = TAMIS__LINE + size;
+    unsigned char *block = whole < size ? NULL : tamis__alloc(memory, whole, TAMIS__LINE);
+    if (!block)
+        return NULL;
+    memcpy(block, &whole, sizeof whole);
+    return block + TAMIS__LINE;
+}
+
+static void give(void *address, void *memory) {
+    size_t whole;
+    if (!address)
+        return;
+    unsigned char *block = (unsigned char *)address - TAMIS__LINE;
+    memcpy(&whole, block, sizeof whole);
+    tamis__free(memory, block, whole);
+}
+
+/* ---- making ---- */
+
+static void explain(int error, char text[TAMIS__REGEX_WHY]) {
+    PCRE2_UCHAR words[TAMIS__REGEX_WHY];
+    if (pcre2_get_error_message(error, words, sizeof words) == PCRE2_ERROR_BADDATA)
+        snprintf(text, TAMIS__REGEX_WHY, "PCRE2's error %d", error);
+    else /* one that was too long is cut */
+        snprintf(text, TAMIS__REGEX_WHY, "%s", (const char *)words);
+}
+
+static tamis_status compile(tamis__regex *r, const char *pattern, uint32_t options,
+                            char text[TAMIS__REGEX_WHY], size_t *at) {
+    int error;
+    PCRE2_SIZE place;
+    pcre2_code_free(r->code);
+    r->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options, &error, &place, r->rules);
+    if (r->code)
+        return TAMIS_OK;
+    if (error == PCRE2_ERROR_HEAP_FAILED)
+        return TAMIS_E_NOMEM;
+    explain(error, text);
+    *at = place;
+    return TAMIS_E_INVALID;
+}
+
+static bool has_contexts(tamis__regex *r) {
+    r->general = pcre2_general_context_create(take, give, &r->memory);
+    if (!r->general)
+        return false;
+    r->rules = pcre2_compile_context_create(r->general);
+    r->limits = pcre2_match_context_create(r->general);
+    if (!r->rules || !r->limits)
+        return false;
+    pcre2_set_newline(r->rules, PCRE2_NEWLINE_LF); /* whatever this PCRE2 was built for */
+    pcre2_set_match_limit(r->limits, STEPS);
+    pcre2_set_heap_limit(r->limits, HEAP_MOST_KIB);
+    return true;
+}
+
+/* Without machine code, which not every system allows, matching is slower and the same. */
+static bool has_stack(tamis__regex *r) {
+    if (pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) != 0)
+        return true;
+    r->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MOST, r->general);
+    if (r->stack)
+        pcre2_jit_stack_assign(r->limits, NULL, r->stack);
+    return r->stack;
+}
+
+static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__REGEX_WHY], size_t *at) {
+    uint32_t options = 0, groups = 0;
+    if (!has_contexts(r))
+        return TAMIS_E_NOMEM;
+    tamis_status status = compile(r, pattern, 0, text, at);
+    if (status != TAMIS_OK)
+        return status;
+    /* Of characters: then those that are none match nothing, and are no error. */
+    pcre2_pattern_info(r->code, PCRE2_INFO_ALLOPTIONS, &options);
+    if (options & PCRE2_UTF)
+        status = compile(r, pattern, PCRE2_MATCH_INVALID_UTF, text, at);
+    if (status != TAMIS_OK)
+        return status;
+    pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+    r->groups = groups;
+    r->match = pcre2_match_data_create_from_pattern(r->code, r->general);
+    return r->match && has_stack(r) ? TAMIS_OK : TAMIS_E_NOMEM;
+}
+
+tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
+                                 char text[TAMIS__REGEX_WHY], size_t *at) {
+    tamis__regex *made = tamis__alloc(memory, sizeof *made, TAMIS__LINE);
+    if (!made)
+        return TAMIS_E_NOMEM;
+    made->memory = *memory;
+    tamis_status status = fill(made, pattern, text, at);
+    if (status == TAMIS_OK)
+        *regex = made;
+    else
+        tamis__regex_free(made);
+    return status;
+}
+
+void tamis__regex_free(tamis__regex *regex) {
+    if (!regex)
+        return;
+    const tamis_allocator memory = regex->memory;
+    pcre2_jit_stack_free(regex->stack);
+    pcre2_match_data_free(regex->match);
+    pcre2_code_free(regex->code);
+    pcre2_match_context_free(regex->limits);
+    pcre2_compile_context_free(regex->rules);
+    pcre2_general_context_free(regex->general);
+    tamis__free(&memory, regex, sizeof *regex);
+}
+
+/* ---- matching ---- */
+
+size_t tamis__regex_values(const tamis__regex *regex) {
+    return regex->groups ? regex->groups : 1;
+}
+
+/* Of one pair of places. \K lets a match begin behind its end: that is empty. */
+static tamis_key value_of(const unsigned char *bytes, const PCRE2_SIZE *pair) {
+    if (pair[0] == PCRE2_UNSET)
+        return (tamis_key){NULL, 0};
+    return (tamis_key){bytes + pair[0], pair[1] > pair[0] ? pair[1] - pair[0] : 0};
+}
+
+tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
+                               tamis__fault *fault) {
+    const unsigned char *bytes = record.data;
+    int result = pcre2_match(regex->code, bytes, record.size, 0, 0, regex->match, regex->limits);
+    *matched = result > 0;
+    if (result == PCRE2_ERROR_NOMATCH)
+        return TAMIS_OK;
+    if (result == PCRE2_ERROR_NOMEMORY)
+        return TAMIS_E_NOMEM;
+    if (result < 0) { /* a limit: nothing else is left to go wrong */
+        *fault = (tamis__fault){"matching the expression takes too many steps back, or too much memory", 0};
+        return TAMIS_E_DAMAGED;
+    }
+    const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(regex->match);
+    const size_t first = regex->groups ? 1 : 0; /* 0 is the match */
+    for (size_t i = 0; i < tamis__regex_values(regex); i++)
+        values[i] = value_of(bytes, pairs + 2 * (first + i));
+    return TAMIS_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_SPLIT_INT_H
+#define TAMIS_STREAM_SPLIT_INT_H
+
+#include <stdbool.h>
+
+#include "stream/split.h"
+
+typedef struct tamis__cutting {
+    const unsigned char *start; /* of the record that is looked at */
+    tamis_key *keys;
+    size_t count, capacity;
+    uint64_t max_record;
+} tamis__cutting;
+
+/* Takes the record that ends at `hit`, if it is not too long; false where cutting stops, before record c->start. */
+static inline bool tamis__cut(tamis__cutting *c, const unsigned char *hit) {
+    size_t size = (size_t)(hit - c->start);
+    if (size > c->max_record)
+        return false;
+    c->keys[c->count++] = (tamis_key){c->start, size};
+    c->start = hit + 1;
+    return c->count < c->capacity;
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Keys out of records. Byte 0 says how many parts there are (1 to 4), and which options: 4 trim, 8 without case, 16 a
+ * delimiter, which byte 1 is then. Up to a line's end each follow the parts' texts, and then records, of which the first
+ * is the header where one is asked for.
+ *
+ * Whatever they are: refused with a sentence, or keys that lie in their records or in memory of the extractor's; a joined
+ * key says of what it is made, and that are the keys of its parts alone.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/extract.h>
+
+#include "base/bytes.h"
+#include "stream/extract_int.h"
+
+enum { PARTS = 4, RECORDS = 8, BLOCKS = 4096, PATTERN = 64, RECORD = 1000 };
+
+static void check(bool holds) {
+    if (!holds)
+        abort();
+}
+
+/* ---- memory that knows its blocks ---- */
+
+static struct {
+    unsigned char *data;
+    size_t size;
+} blocks[BLOCKS];
+
+static void *take(void *context, size_t size, size_t align) {
+    (void)context;
+    size_t i = 0;
+    while (i < BLOCKS && blocks[i].data)
+        i++;
+    const size_t whole = (size + align - 1) / align * align;
+    void *block = i < BLOCKS ? aligned_alloc(align, whole) : NULL;
+    if (!block)
+        return NULL;
+    memset(block, 0, whole);
+    blocks[i].data = block;
+    blocks[i].size = size;
+    return block;
+}
+
+static void give(void *context, void *block, size_t size) {
+    (void)context;
+    size_t i = 0;
+    while (i < BLOCKS && blocks[i].data != block)
+        i++;
+    check(i < BLOCKS && blocks[i].size == size);
+    blocks[i].data = NULL;
+    free(block);
+}
+
+static const tamis_allocator memory = {take, give, NULL};
+
+static bool lies_in(tamis_key key, const unsigned char *block, size_t size) {
+    const unsigned char *at = key.data;
+    return block && at >= block && at <= block + size && key.size <= (size_t)(block + size - at);
+}
+
+static void check_place(tamis_key key, tamis_key record) {
+    bool is_ours = lies_in(key, record.data, record.size);
+    for (size_t i = 0; !is_ours && i < BLOCKS; i++)
+        is_ours = lies_in(key, blocks[i].data, blocks[i].size);
+    check(is_ours || key.size == 0);
+}
+
+/* ---- input ---- */
+
+typedef struct input {
+    const uint8_t *at, *end;
+} input;
+
+/* Up to the end of a line, in a block of just that size and a NUL. The caller frees it. */
+static char *next_line(input *from, size_t *size) {
+    const uint8_t *end = from->at < from->end ? memchr(from->at, '\n', (size_t)(from->end - from->at)) : NULL;
+    *size = (size_t)((end ? end : from->end) - from->at);
+    char *line = malloc(*size + 1);
+    check(line);
+    memcpy(line, from->at, *size);
+    line[*size] = '\0';
+    from->at = end ? end + 1 : from->end;
+    return line;
+}
+
+static bool is_refused(tamis_status status, const tamis_error *err) {
+    check(status == TAMIS_OK ||
+          (status == TAMIS_E_INVALID && err->status == status && *err->text && !strchr(err->text, '\n')));
+    return status != TAMIS_OK;
+}
+
+/* NULL: refused. */
+static tamis_extractor *make(tamis_extractor_options options, const char *const *parts, size_t count) {
+    tamis_extractor *x = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    options.parts = parts;
+    options.part_count = count;
+    options.allocator = &memory;
+    check(is_refused(tamis_extractor_create(&x, &options, &err), &err) == !x);
+    return x;
+}
+
+static bool read_header(tamis_extractor *x, tamis_key record) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_extraction found;
+    if (is_refused(tamis_extractor_header(x, record, &err), &err)) {
+        check(tamis_extractor_take(x, &record, 1, &found, NULL) == TAMIS_E_INVALID);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the property ---- */
+
+/* That `key` begins with the values of a part, whose own key is `alone`. Returns where they end. */
+static const unsigned char *pass_part(const unsigned char *at, const unsigned char *end, tamis_key alone,
+                                      bool is_joined) {
+    if (!is_joined) { /* one value: its size is before it */
+        check(end - at >= 8 && tamis__load64le(at) == alone.size);
+        at += 8;
+    }
+    check(alone.size <= (size_t)(end - at) && (alone.size == 0 || memcmp(at, alone.data, alone.size) == 0));
+    return at + alone.size;
+}
+
+static void compare(tamis_extractor *const *alone, size_t count, tamis_key record,
+                    const tamis_extraction *all) {
+    const unsigned char *at = all->key.data, *const end = at ? at + all->key.size : NULL;
+    bool is_missing = false, is_malformed = false;
+    for (size_t i = 0; i < count; i++) {
+        tamis_extraction one;
+        if (tamis_extractor_take(alone[i], &record, 1, &one, NULL) != TAMIS_OK)
+            return; /* took too long, alone */
+        is_missing = is_missing || one.outcome == TAMIS_KEY_MISSING;
+        is_malformed = is_malformed || one.outcome == TAMIS_KEY_MALFORMED;
+        if (all->outcome == TAMIS_KEY_FOUND && count > 1)
+            at = pass_part(at, end, one.key, alone[i]->value_count > 1);
+    }
+    check(all->outcome == (is_malformed ? TAMIS_KEY_MALFORMED
+                           : is_missing ? TAMIS_KEY_MISSING
+                                        : TAMIS_KEY_FOUND));
+    check(count == 1 || at == end);
+}
+
+static void check_outcome(const tamis_extraction *found, tamis_key record) {
+    if (found->outcome == TAMIS_KEY_FOUND)
+        check_place(found->key, record);
+    else
+        check(!found->key.data && found->key.size == 0);
+    if (found->outcome == TAMIS_KEY_MALFORMED)
+        check(*found->why && found->at <= record.size);
+    else
+        check(!found->why);
+}
+
+static void take_records(tamis_extractor *x, tamis_extractor *const *alone, size_t count,
+                         const tamis_key *records, size_t record_count) {
+    tamis_extraction found[RECORDS], again;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (is_refused(tamis_extractor_take(x, records, record_count, found, &err), &err))
+        return;
+    for (size_t i = 0; i < record_count; i++) {
+        check_outcome(&found[i], records[i]);
+        compare(alone, count, records[i], &found[i]);
+    }
+    /* One at a time they are the same; the batch is gone then. */
+    for (size_t i = record_count; i-- > 0;) {
+        const size_t size = found[i].key.size;
+        check(tamis_extractor_take(x, &records[i], 1, &again, NULL) == TAMIS_OK);
+        check(again.outcome == found[i].outcome && again.key.size == size && again.at == found[i].at);
+    }
+}
+
+static void run(tamis_extractor_options options, const char *const *parts, size_t count, input from) {
+    tamis_extractor *x = make(options, parts, count), *alone[PARTS] = {NULL};
+    tamis_key records[RECORDS];
+    char *lines[RECORDS];
+    size_t record_count = 0;
+    bool is_good = x != NULL;
+    for (size_t i = 0; is_good && i < count; i++) {
+        alone[i] = make(options, &parts[i], 1);
+        check(alone[i]);
+    }
+    for (; is_good && record_count < RECORDS && from.at < from.end; record_count++) {
+        size_t size;
+        lines[record_count] = next_line(&from, &size);
+        records[record_count] = (tamis_key){lines[record_count], size < RECORD ? size : RECORD};
+    }
+    if (is_good && tamis_extractor_wants_header(x)) {
+        is_good = record_count > 0 && read_header(x, records[0]);
+        for (size_t i = 0; is_good && i < count; i++)
+            check(read_header(alone[i], records[0]) || !tamis_extractor_wants_header(alone[i]));
+    }
+    if (is_good)
+        take_records(x, alone, count, records, record_count);
+    for (size_t i = 0; i < record_count; i++)
+        free(lines[i]);
+    for (size_t i = 0; i < count; i++)
+        tamis_extractor_free(alone[i]);
+    tamis_extractor_free(x);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2)
+        return 0;
+    tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    const size_t count = 1 + data[0] % PARTS;
+    char *parts[PARTS];
+    bool is_short = true;
+    options.trim = data[0] & 4;
+    options.ignore_case = data[0] & 8;
+    if (data[0] & 16)
+        options.delimiter = data[1];
+    input from = {data + 2, data + size};
+    for (size_t i = 0; i < count; i++) {
+        size_t text;
+        parts[i] = next_line(&from, &text);
+        is_short =
+            is_short && (text < PATTERN || strncmp(parts[i], "regex:", 6) != 0); /* or it takes minutes */
+    }
+    if (is_short)
+        run(options, (const char *const *)parts, count, from);
+    for (size_t i = 0; i < count; i++)
+        free(parts[i]);
+    for (size_t i = 0; i < BLOCKS; i++)
+        check(!blocks[i].data);
+    return 0;
+}

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""python's csv beside the library: csv_keys.py CSV_OPS SEED RECORDS
+
+Both read the same bytes, some thousands of records at a time, and have to tell the same records, the same of them
+malformed, and the same columns. Where they are meant to differ this side says so: see Lines and expected. Exit status 1 and
+a sentence where something differs.
+"""
+import csv
+import random
+import subprocess
+import sys
+
+OPS, SEED, RECORDS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+RNG = random.Random(SEED)
+DELIMITERS = ",,;\t|: a\x01\xff"
+if sys.version_info >= (3, 11):
+    DELIMITERS += "\0"
+# Before 3.11 python's csv takes no NUL at all.
+NUL = [b"\0"] if sys.version_info >= (3, 11) else []
+csv.field_size_limit(2**31 - 1)
+
+
+# ---- what is read ----
+
+def some_bytes(size):
+    text = bytes(RNG.getrandbits(8) for _ in range(size))
+    return text if NUL else text.replace(b"\0", b"0")
+
+
+def value(delimiter):
+    """A field's bytes: mostly short, with what needs quotes and what does not."""
+    size = RNG.choice([0, 1, 2, 5, 8, 13, 60, 62, 63, 64, 65, 130]) if RNG.random() < 0.9997 else RNG.choice([9000, 1000000])
+    if size > 1000:
+        return (some_bytes(97) + b'"\n' + delimiter) * (size // 100)
+    kind = RNG.randrange(3)
+    if kind == 0:
+        return some_bytes(size)
+    if kind == 1:
+        return bytes(RNG.choices(b"abcdefgh", k=size))
+    return b"".join(RNG.choices([b'"', b'""', b"\n", b"\r", b"\r\n", delimiter, b" ", b"x", b"\xef\xbb\xbf"] + NUL, k=size))
+
+
+def quoted(text):
+    return b'"' + text.replace(b'"', b'""') + b'"'
+
+
+def field(delimiter):
+    """As some program writes it: right, or wrong in a way that one does."""
+    text = value(delimiter)
+    kind = RNG.randrange(20)
+    if kind == 0:
+        return text  # whatever is in it
+    if kind == 1:
+        return b'"' + text + b'"'
+    if kind == 2:
+        return quoted(text) + RNG.choice([b"", b" ", b"x", b'"', b"\r"])
+    if kind < 10 or text[:1] == b'"' or any(c in text for c in (delimiter, b"\n", b"\r")):
+        return quoted(text)
+    return text
+
+
+def record(delimiter):
+    kind = RNG.randrange(20)
+    end = RNG.choice([b"\n", b"\n", b"\r\n"])
+    if kind == 0:  # bytes that mean something, in any order
+        return b"".join(RNG.choices([b'"', delimiter, b"\r", b"\n", b"x"] + NUL, k=RNG.randrange(80))) + end
+    if kind == 1:
+        return RNG.choice([b"", b'"', b'""', delimiter, delimiter + b'"', b"\r", b"\r\r"]) + end
+    fields = RNG.randrange(1, 9) if kind > 2 else RNG.randrange(1, 60)
+    return delimiter.join(field(delimiter) for _ in range(fields)) + end
+
+
+def content(delimiter, records):
+    text = b"".join(record(delimiter) for _ in range(records))
+    if RNG.random() < 0.5:  # the last one cut short
+        text = text[:-RNG.randrange(1, 40)]
+    return RNG.choice([b"", b"", b"\xef\xbb\xbf"]) + text
+
+
+# ---- python's answer ----
+
+class Lines:
+    """The bytes as lines for csv.reader, which asks for the next one where a record goes on behind a terminator.
+
+    Only LF ends a line: of a file opened as the manual says, newline="", lines would end at a lone CR too.
+    """
+
+    def __init__(self, text):
+        self.lines = text.decode("latin-1").split("\n")
+        self.lines[:-1] = [line + "\n" for line in self.lines[:-1]]
+        if not self.lines[-1]:
+            self.lines.pop()
+        self.next = 0
+        self.plain = False
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.next == len(self.lines):
+            raise StopIteration
+        self.next += 1
+        line = self.lines[self.next - 1]
+        return line.replace("\r", "x") if self.plain else line
+
+
+def expected(text, delimiter, columns):
+    """The lines that csv_ops has to print."""
+    lines = Lines(text)
+    rows = csv.reader(lines, delimiter=delimiter.decode("latin-1"), strict=True)
+    while lines.next < len(lines.lines):
+        first = lines.next
+        try:
+            row = next(rows)
+            # Any number of CR ends a record of python's; of ours one at most, as in RFC 4180.
+            malformed = lines.lines[lines.next - 1].removesuffix("\n").endswith("\r\r")
+        except csv.Error as error:
+            malformed = True
+            if "new-line" in str(error):
+                # Behind a CR that should not be there python leaves the record at the next terminator, be that within
+                # quotes. To us the CR is a byte of its field that makes the record malformed: read it as another byte.
+                lines.next, lines.plain = first, True
+                try:
+                    next(rows)
+                except csv.Error:
+                    pass
+                lines.plain = False
+        if malformed:
+            yield "!"
+        else:
+            found = [row[c - 1].encode("latin-1").hex() if c <= len(row) else "-" for c in columns]
+            yield " ".join([str(len(row))] + found)
+
+
+# ---- side by side ----
+
+def difference(theirs, ours):
+    """A sentence, or nothing."""
+    for number, (one, other) in enumerate(zip(theirs, ours), 1):
+        if one != other:
+            return f"record {number} is {one[:200]} to python, {other[:200]} to us"
+    return f"{len(theirs)} records to python, {len(ours)} to us" if len(theirs) != len(ours) else ""
+
+
+def compare(records):
+    """Returns how many there were to python, and how many of them malformed."""
+    delimiter = RNG.choice(DELIMITERS).encode("latin-1")
+    columns = RNG.choices([1, 2, 3, 4, 5, 8, 30, 1000], k=RNG.randrange(1, 5))
+    text = content(delimiter, records)
+    words = [OPS, str(delimiter[0]), str(RNG.getrandbits(32))] + [str(c) for c in columns]
+    done = subprocess.run(words, input=text, capture_output=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: exit status {done.returncode}: {done.stderr.decode()}")
+    ours = done.stdout.decode().splitlines()
+    theirs = list(expected(text, delimiter, columns))
+    wrong = difference(theirs, ours)
+    if wrong:
+        sys.exit(f"delimiter {delimiter}, columns {columns}: {wrong}")
+    # A column that is another, and a record that is missing, are noticed.
+    assert not ours or difference(theirs, ours[:-1] + [ours[-1] + "0"]) and difference(theirs, ours[1:])
+    return len(theirs), theirs.count("!")
+
+
+def main():
+    total = malformed = 0
+    while total < RECORDS:
+        some, bad = compare(RNG.choice([3, 30, 3000]))
+        total += some
+        malformed += bad
+    if not total / 50 < malformed < total / 2:
+        sys.exit(f"{malformed} of {total} records are malformed: that tests too little")
+    print(f"{total} records, {malformed} of them malformed")
+
+
+main()

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * csv_ops DELIMITER SEED COLUMN...: records of CSV from standard input, which is read in random pieces. For each a line:
+ * how many columns it has, and the columns asked for in hexadecimal digits, or - where there is none; ! if it is malformed.
+ * The delimiter is a number.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stream/find.h"
+#include "stream/split.h"
+
+enum { MOST = 16, BATCH = 50 };
+
+static unsigned char delimiter;
+static size_t columns[MOST], column_count;
+static tamis__arena arena;
+static uint64_t state;
+
+static size_t random_below(size_t bound) {
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (size_t)(state >> 33) % bound;
+}
+
+static void die(const char *why) {
+    fprintf(stderr, "csv_ops: %s\n", why);
+    exit(2);
+}
+
+static bool count_column(void *count, size_t column, tamis_key value) {
+    (void)value;
+    *(size_t *)count = column;
+    return true;
+}
+
+static void print_record(tamis_key record) {
+    tamis_key values[MOST];
+    tamis__fault fault;
+    size_t count = 0;
+    const tamis_status found =
+        tamis__csv_find(delimiter, record, columns, column_count, values, &arena, &fault);
+    if (tamis__csv_each(delimiter, record, count_column, &count, &arena, &fault) != found)
+        die("a record is malformed or not, as one asks");
+    if (found != TAMIS_OK && found != TAMIS_E_DAMAGED)
+        die("out of memory");
+    if (found != TAMIS_OK) {
+        puts("!");
+        return;
+    }
+    printf("%zu", count);
+    for (size_t i = 0; i < column_count; i++) {
+        const unsigned char *bytes = values[i].data;
+        putchar(' ');
+        if (!bytes)
+            putchar('-');
+        for (size_t j = 0; j < values[i].size; j++)
+            printf("%02x", bytes[j]);
+    }
+    putchar('\n');
+}
+
+static void print_whole(tamis__stretch *stretch, uint8_t *place) {
+    tamis_key keys[BATCH];
+    size_t count;
+    do {
+        count = tamis__split_csv(stretch, delimiter, place, keys, 1 + random_below(BATCH));
+        for (size_t i = 0; i < count; i++)
+            print_record(keys[i]);
+        tamis__arena_reset(&arena);
+    } while (count > 0);
+}
+
+int main(int argc, char **argv) {
+    unsigned char *buffer = NULL;
+    size_t room = 0, end = 0, scan = 0;
+    uint8_t place = 0;
+    if (argc < 4 || argc > 3 + MOST)
+        die("csv_ops DELIMITER SEED COLUMN...");
+    delimiter = (unsigned char)strtoul(argv[1], NULL, 10);
+    state = strtoull(argv[2], NULL, 10);
+    for (; column_count + 3 < (size_t)argc; column_count++)
+        columns[column_count] = strtoul(argv[column_count + 3], NULL, 10);
+    arena.memory = tamis__allocator_resolve(NULL);
+
+    for (;;) {
+        const size_t piece = 1 + random_below(random_below(4) ? 150 : 20000);
+        if (room - end < piece && !(buffer = realloc(buffer, room = 2 * (end + piece))))
+            die("out of memory");
+        const ssize_t size = read(STDIN_FILENO, buffer + end, piece);
+        if (size <= 0)
+            break;
+        end += (size_t)size;
+        tamis__stretch stretch = {buffer, buffer + scan, buffer + end, UINT64_MAX, '\n'};
+        print_whole(&stretch, &place);
+        end = (size_t)(stretch.end - stretch.start);
+        scan = (size_t)(stretch.scan - stretch.start);
+        memmove(buffer, stretch.start, end);
+    }
+    if (end > 0)
+        print_record((tamis_key){buffer, end});
+    tamis__arena_release(&arena);
+    free(buffer);
+    return fflush(stdout) == 0 ? 0 : 2;
+}

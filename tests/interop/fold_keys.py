@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Keys without case, ours and by python's str.casefold(): fold_keys.py EXTRACT_OPS SEED TEXTS"""
+import random
+import subprocess
+import sys
+import unicodedata
+
+
+def characters(program):
+    """Those that both sides know: a later Unicode may fold what was not there before."""
+    version, *stretches = subprocess.run([program, "--assigned"], check=True, capture_output=True,
+                                         text=True).stdout.splitlines()
+    ours = set()
+    for stretch in stretches:
+        first, last = map(int, stretch.split())
+        ours.update(range(first, last + 1))
+    theirs = {c for c in range(0x110000) if unicodedata.category(chr(c)) != "Cn"}
+    both = [c for c in sorted(ours & theirs) if not 0xD800 <= c < 0xE000]
+    print(f"Unicode {version} here, {unicodedata.unidata_version} in python: {len(both)} characters, "
+          f"{len(ours ^ theirs)} that one alone knows are left out")
+    assert len(both) > 140000
+    return both
+
+
+def fold(record):
+    # Bytes that are no UTF-8 become surrogates, which nothing folds, and those bytes again.
+    return record.decode("utf-8", "surrogateescape").casefold().encode("utf-8", "surrogateescape")
+
+
+def text(chance, both, folding):
+    some = [chance.choice(chance.choice([both, folding, range(128)])) for _ in range(chance.choice([1, 3, 10, 40]))]
+    record = "".join(map(chr, some)).encode()
+    if chance.random() < 0.5: # cut, or broken in one place
+        at = chance.randrange(len(record))
+        record = record[at:] if chance.random() < 0.5 else record[:at] + bytes([chance.randrange(256)]) + record[at + 1:]
+    return record
+
+
+def first_difference(records, answers):
+    """Or None."""
+    assert len(answers) == len(records), f"{len(answers)} answers to {len(records)} records"
+    return next((r for r, answer in zip(records, answers) if fold(r).hex() != answer), None)
+
+
+def main():
+    program, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    chance = random.Random(seed)
+    both = characters(program)
+    folding = [c for c in both if chr(c).casefold() != chr(c)]
+    records = [chr(c).encode() for c in both] + [text(chance, both, folding) for _ in range(count)]
+    answers = subprocess.run([program, "-i", "line"], input="".join(r.hex() + "\n" for r in records), check=True,
+                             capture_output=True, text=True).stdout.splitlines()
+    differs = first_difference(records, answers)
+    if differs is not None:
+        sys.exit(f"{differs!r}: {answers[records.index(differs)]}, python: {fold(differs).hex()}")
+    # One answer that is wrong is seen.
+    answers[chance.randrange(len(answers))] += "00"
+    assert first_difference(records, answers) is not None
+
+
+main()

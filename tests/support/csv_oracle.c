@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "csv_oracle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream/find.h"
+#include "stream/split.h"
+
+typedef struct reader {
+    csv_oracle *oracle;
+    const unsigned char *bytes;
+    size_t size, at;
+    unsigned char delimiter, terminator;
+    test_bytes field;
+} reader;
+
+static bool ends_at(const reader *r, size_t at) {
+    return at >= r->size || r->bytes[at] == r->terminator;
+}
+
+/* A CR that belongs to the terminator. */
+static bool last_return(const reader *r) {
+    return r->at < r->size && r->bytes[r->at] == '\r' && ends_at(r, r->at + 1);
+}
+
+static void fault(reader *r, size_t at) {
+    if (!r->oracle->malformed)
+        r->oracle->fault = at;
+    r->oracle->malformed = true;
+}
+
+static void keep(reader *r) {
+    bytes_add(&r->field, &r->bytes[r->at++], 1);
+}
+
+static void read_plain(reader *r) {
+    while (!ends_at(r, r->at) && r->bytes[r->at] != r->delimiter && !last_return(r)) {
+        if (r->bytes[r->at] == '\r')
+            fault(r, r->at);
+        keep(r);
+    }
+}
+
+static void read_quoted(reader *r) {
+    const size_t open = r->at++;
+    while (r->at < r->size) {
+        if (r->bytes[r->at] != '"') {
+            keep(r);
+        } else if (r->at + 1 < r->size && r->bytes[r->at + 1] == '"') {
+            r->at++;
+            keep(r);
+        } else {
+            r->at++;
+            if (ends_at(r, r->at) || last_return(r) || r->bytes[r->at] == r->delimiter)
+                return;
+            fault(r, r->at);
+            while (!ends_at(r, r->at))
+                r->at++;
+            return;
+        }
+    }
+    fault(r, open);
+}
+
+void csv_oracle_read(csv_oracle *oracle, const unsigned char *bytes, size_t size, unsigned char delimiter,
+                     unsigned char terminator) {
+    reader r = {oracle, bytes, size, 0, delimiter, terminator, {0}};
+    oracle->malformed = false;
+    oracle->columns.size = 0;
+    bool more = !ends_at(&r, 0) && !last_return(&r);
+    while (more) {
+        r.field.size = 0;
+        if (r.at < size && bytes[r.at] == '"')
+            read_quoted(&r);
+        else
+            read_plain(&r);
+        csv_oracle_add(&oracle->columns, r.field.data, r.field.size);
+        more = !ends_at(&r, r.at) && !last_return(&r);
+        r.at += more; /* past a delimiter: nothing else is left */
+    }
+    r.at += last_return(&r);
+    oracle->size = r.at;
+    oracle->terminated = r.at < size;
+    if (oracle->malformed)
+        oracle->columns.size = 0;
+    bytes_clear(&r.field);
+}
+
+void csv_oracle_clear(csv_oracle *oracle) {
+    bytes_clear(&oracle->columns);
+    *oracle = (csv_oracle){0};
+}
+
+void csv_oracle_add(test_bytes *columns, const void *data, size_t size) {
+    bytes_add(columns, &size, sizeof size);
+    bytes_add(columns, data, size);
+}
+
+test_bytes csv_oracle_column(const csv_oracle *oracle, size_t column) {
+    for (size_t at = 0, size; at < oracle->columns.size; at += size) {
+        memcpy(&size, oracle->columns.data + at, sizeof size);
+        at += sizeof size;
+        if (--column == 0)
+            return (test_bytes){oracle->columns.data + at, size, size};
+    }
+    return (test_bytes){0};
+}
+
+/* ---- beside the library ---- */
+
+enum { BATCH = 40 };
+
+typedef struct comparison {
+    unsigned char delimiter, terminator;
+    tamis__arena arena;
+    csv_oracle oracle;
+    test_bytes columns;
+    size_t at; /* of the record that is compared */
+} comparison;
+
+static bool differs(const comparison *c, const char *what) {
+    fprintf(stderr, "csv: the record at byte %zu: %s\n", c->at, what);
+    return false;
+}
+
+static bool add_column(void *columns, size_t column, tamis_key value) {
+    (void)column;
+    csv_oracle_add(columns, value.data, value.size);
+    return true;
+}
+
+/* The last column, one behind it, and two others of which one is asked twice. */
+static bool find_agrees(comparison *c, tamis_key record, uint64_t *random) {
+    size_t last = 0;
+    while (csv_oracle_column(&c->oracle, last + 1).data)
+        last++;
+    const size_t some = 1 + test_below(random, last + 1);
+    const size_t columns[] = {last + 1, some, 1, some, last ? last : 1};
+    tamis_key values[5];
+    tamis__fault fault;
+    if (tamis__csv_find(c->delimiter, record, columns, 5, values, &c->arena, &fault) != TAMIS_OK)
+        return differs(c, "its columns are not found");
+    for (size_t i = 0; i < 5; i++) {
+        test_bytes want = csv_oracle_column(&c->oracle, columns[i]);
+        test_bytes got = {(unsigned char *)(uintptr_t)values[i].data, values[i].size, 0};
+        if (!want.data != !got.data || !bytes_check("a column", &got, &want))
+            return differs(c, "a column is another");
+    }
+    return true;
+}
+
+static bool record_agrees(comparison *c, tamis_key record, uint64_t *random) {
+    tamis__fault fault = {NULL, 0};
+    c->columns.size = 0;
+    tamis_status status = tamis__csv_each(c->delimiter, record, add_column, &c->columns, &c->arena, &fault);
+    if (!c->oracle.malformed)
+        return status == TAMIS_OK && bytes_check("columns", &c->columns, &c->oracle.columns)
+                   ? find_agrees(c, record, random)
+                   : differs(c, "its columns are others");
+    if (status != TAMIS_E_DAMAGED || !fault.why || fault.at != c->oracle.fault)
+        return differs(c, "what is malformed is another byte");
+    const size_t none = 0;
+    tamis_key value;
+    return tamis__csv_find(c->delimiter, record, &none, 1, &value, &c->arena, &fault) == TAMIS_E_DAMAGED ||
+           differs(c, "is malformed only where all columns are asked");
+}
+
+/* One record that was cut off the rest at c->at. */
+static bool cut_agrees(comparison *c, const unsigned char *bytes, size_t size, tamis_key record,
+                       bool terminated, uint64_t *random) {
+    csv_oracle_read(&c->oracle, bytes + c->at, size - c->at, c->delimiter, c->terminator);
+    if (record.size != c->oracle.size || terminated != c->oracle.terminated)
+        return differs(c, "ends elsewhere");
+    return record_agrees(c, record, random);
+}
+
+/* Cuts what there is; *left is what stays, in a block of its own so that a sanitizer sees a look past its end. */
+static bool take_whole(comparison *c, const unsigned char *bytes, size_t size, const test_bytes *left,
+                       size_t *scan, uint8_t *place, size_t *cut, uint64_t *random) {
+    tamis__stretch stretch = {left->data, left->data + *scan, left->data + left->size, UINT64_MAX,
+                              c->terminator};
+    bool agrees = true;
+    size_t count, capacity;
+    do {
+        tamis_key keys[BATCH];
+        capacity = 1 + test_below(random, BATCH);
+        count = tamis__split_csv(&stretch, c->delimiter, place, keys, capacity);
+        for (size_t i = 0; i < count && agrees; i++) {
+            agrees = cut_agrees(c, bytes, size, keys[i], true, random);
+            c->at += keys[i].size + 1;
+        }
+        tamis__arena_reset(&c->arena);
+    } while (agrees && count == capacity);
+    *scan = (size_t)(stretch.scan - stretch.start);
+    *cut = (size_t)(stretch.start - left->data);
+    return agrees && (stretch.scan == stretch.end || differs(c, "bytes were left"));
+}
+
+bool csv_agrees(const unsigned char *bytes, size_t size, unsigned char delimiter, unsigned char terminator,
+                size_t piece, uint64_t *random) {
+    comparison c = {.delimiter = delimiter, .terminator = terminator};
+    test_bytes left = {0};
+    size_t scan = 0, cut = 0;
+    uint8_t place = 0;
+    bool agrees = true;
+    c.arena.memory = tamis__allocator_resolve(NULL);
+    for (size_t end = 0; end < size && agrees;) {
+        size_t more = 1 + test_below(random, piece);
+        if (more > size - end)
+            more = size - end;
+        end += more;
+        bytes_clear(&left);
+        left = (test_bytes){malloc(end - c.at), end - c.at, 0};
+        if (!left.data)
+            abort();
+        memcpy(left.data, bytes + c.at, left.size);
+        agrees = take_whole(&c, bytes, size, &left, &scan, &place, &cut, random);
+    }
+    if (agrees && c.at < size)
+        agrees = cut_agrees(&c, bytes, size, (tamis_key){left.data + cut, left.size - cut}, false, random);
+    bytes_clear(&left);
+    bytes_clear(&c.columns);
+    csv_oracle_clear(&c.oracle);
+    tamis__arena_release(&c.arena);
+    return agrees;
+}

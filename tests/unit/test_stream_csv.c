@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Records of CSV and their columns: case by case, then random ones beside a byte-by-byte reading. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/marks.h"
+#include "stream/find.h"
+#include "stream/split.h"
+#include "support/csv_oracle.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+
+static tamis__arena arena;
+
+/* In a block of its own, so that a sanitizer sees a look past its end. */
+static tamis_key copy_of(const char *text, size_t size) {
+    char *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, text, size);
+    return (tamis_key){copy, size};
+}
+
+static void drop(tamis_key record) {
+    free((void *)(uintptr_t)record.data);
+}
+
+/* ---- columns ---- */
+
+typedef struct columns {
+    tamis_key record;
+    test_bytes text;
+    size_t most;
+} columns;
+
+/* Each before a |, behind a ! where it is no view into the record. */
+static bool add_column(void *context, size_t column, tamis_key value) {
+    columns *all = context;
+    const unsigned char *start = all->record.data, *data = value.data;
+    assert_non_null(data);
+    if (data < start || data + value.size > start + all->record.size)
+        bytes_add(&all->text, "!", 1);
+    bytes_add(&all->text, value.data, value.size);
+    bytes_add(&all->text, "|", 1);
+    return column < all->most;
+}
+
+typedef struct well {
+    char delimiter;
+    const char *record;
+    size_t size;
+    const char *columns;
+    size_t columns_size;
+} well;
+
+#define TEXT(text) text, sizeof(text) - 1
+
+static const well well_formed[] = {
+    {',', TEXT(""), TEXT("")},
+    {',', TEXT("\r"), TEXT("")},
+    {',', TEXT("a"), TEXT("a|")},
+    {',', TEXT("a,bc,d"), TEXT("a|bc|d|")},
+    {',', TEXT(","), TEXT("||")},
+    {',', TEXT("a,,"), TEXT("a|||")},
+    {',', TEXT(" a , b "), TEXT(" a | b |")},
+    {',', TEXT("\"\""), TEXT("|")},
+    {',', TEXT("\"\"\"\""), TEXT("!\"|")},
+    {',', TEXT("\"\"\"a\"\"\""), TEXT("!\"a\"|")},
+    {',', TEXT("\"a\"\"\"\"b\",c"), TEXT("!a\"\"b|c|")},
+    {',', TEXT("\"a,b\",\"c\nd\",\"e\r\nf\",\"\r\""), TEXT("a,b|c\nd|e\r\nf|\r|")},
+    {',', TEXT("a\"b,c\"\",d\""), TEXT("a\"b|c\"\"|d\"|")},
+    {',', TEXT(" \"a\",b"), TEXT(" \"a\"|b|")},
+    {',', TEXT("a,b\r"), TEXT("a|b|")},
+    {',', TEXT("a,\r"), TEXT("a||")},
+    {',', TEXT("a,\"b\"\r"), TEXT("a|b|")},
+    {',', TEXT("a,\"b\r\""), TEXT("a|b\r|")},
+    {',', TEXT("a\nb,\0\x80\xff"), TEXT("a\nb|\0\x80\xff|")},
+    {'\t', TEXT("a,b\t\"c\td\"\te"), TEXT("a,b|c\td|e|")},
+    {'\0', TEXT("a\0\"b\0c\"\0"), TEXT("a|b\0c||")},
+    {'\xff', TEXT("a\xff\x80\xff\"\xff\""), TEXT("a|\x80|\xff|")},
+};
+
+static void it_takes_every_column(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof well_formed / sizeof *well_formed; i++) {
+        const well *one = &well_formed[i];
+        const test_bytes want = {(unsigned char *)(uintptr_t)one->columns, one->columns_size, 0};
+        columns all = {copy_of(one->record, one->size), {0}, SIZE_MAX};
+        tamis__fault fault;
+        assert_int_equal(
+            tamis__csv_each((unsigned char)one->delimiter, all.record, add_column, &all, &arena, &fault),
+            TAMIS_OK);
+        assert_true(bytes_check(one->record, &all.text, &want));
+        bytes_clear(&all.text);
+        drop(all.record);
+    }
+}
+
+static void it_stops_when_it_is_told(void **state) {
+    (void)state;
+    columns all = {{TEXT("a,b,c,\"")}, {0}, 2};
+    tamis__fault fault;
+    assert_int_equal(tamis__csv_each(',', all.record, add_column, &all, &arena, &fault), TAMIS_OK);
+    assert_true(bytes_check("two columns", &all.text, &(test_bytes){(unsigned char *)"a|b|", 4, 0}));
+    bytes_clear(&all.text);
+}
+
+static void assert_value(tamis_key value, const char *want) {
+    assert_non_null(value.data);
+    assert_int_equal(value.size, strlen(want));
+    assert_memory_equal(value.data, want, value.size);
+}
+
+static void it_finds_columns_in_any_order(void **state) {
+    (void)state;
+    const tamis_key record = {TEXT("a,\"b\"\"\",,d")};
+    const size_t asked[] = {4, 2, 9, 3, 2, 5, 1};
+    tamis_key values[7];
+    tamis__fault fault;
+    assert_int_equal(tamis__csv_find(',', record, asked, 7, values, &arena, &fault), TAMIS_OK);
+    assert_value(values[0], "d");
+    assert_value(values[1], "b\"");
+    assert_null(values[2].data);
+    assert_value(values[3], "");
+    assert_value(values[4], "b\"");
+    assert_null(values[5].data);
+    assert_value(values[6], "a");
+
+    assert_int_equal(tamis__csv_find(',', (tamis_key){NULL, 0}, asked, 7, values, &arena, &fault), TAMIS_OK);
+    for (size_t i = 0; i < 7; i++)
+        assert_null(values[i].data);
+}
+
+static void it_says_what_is_malformed(void **state) {
+    (void)state;
+    static const struct {
+        const char *record;
+        size_t size;
+        size_t at;
+        const char *why;
+    } malformed[] = {
+        {TEXT("a,\"b\"c"), 5, "a closing quote is not the end of its field"},
+        {TEXT("a,\"b\" ,c"), 5, "a closing quote is not the end of its field"},
+        {TEXT("\"b\"\r,c"), 3, "a closing quote is not the end of its field"},
+        {TEXT("\"b\"\r\r"), 3, "a closing quote is not the end of its field"},
+        {TEXT("\"b\"\nc"), 3, "a closing quote is not the end of its field"},
+        {TEXT("a,\""), 2, "a quote is not closed"},
+        {TEXT("a,\"b\"\""), 2, "a quote is not closed"},
+        {TEXT("a,\"b\r"), 2, "a quote is not closed"},
+        {TEXT("a,b\rc"), 3, "a carriage return stands within an unquoted field"},
+        {TEXT("a,b\r,c"), 3, "a carriage return stands within an unquoted field"},
+        {TEXT("a,b\r\r"), 3, "a carriage return stands within an unquoted field"},
+        {TEXT("\r\"b\""), 0, "a carriage return stands within an unquoted field"},
+        {TEXT("\r\r"), 0, "a carriage return stands within an unquoted field"},
+    };
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+        const tamis_key record = copy_of(malformed[i].record, malformed[i].size);
+        const size_t first = 1; /* what comes behind it is looked at too */
+        tamis_key value;
+        tamis__fault fault = {NULL, 0};
+        assert_int_equal(tamis__csv_find(',', record, &first, 1, &value, &arena, &fault), TAMIS_E_DAMAGED);
+        assert_string_equal(fault.why, malformed[i].why);
+        assert_int_equal(fault.at, malformed[i].at);
+        drop(record);
+    }
+}
+
+static void it_says_when_memory_is_out(void **state) {
+    (void)state;
+    fault_memory memory = {.fail_at = 1, .onwards = true};
+    tamis__arena none = {.memory = fault_memory_allocator(&memory)};
+    const tamis_key record = {TEXT("a,\"b\"\"\"")};
+    const size_t plain = 1, decoded = 2;
+    columns all = {record, {0}, SIZE_MAX};
+    tamis_key value;
+    tamis__fault fault;
+    assert_int_equal(tamis__csv_find(',', record, &plain, 1, &value, &none, &fault), TAMIS_OK);
+    assert_int_equal(tamis__csv_find(',', record, &decoded, 1, &value, &none, &fault), TAMIS_E_NOMEM);
+    assert_int_equal(tamis__csv_each(',', record, add_column, &all, &none, &fault), TAMIS_E_NOMEM);
+    tamis__arena_release(&none);
+    bytes_clear(&all.text);
+}
+
+/* ---- records ---- */
+
+/* The records of `text`, each before a |, as far as they are whole. */
+static void assert_cut(unsigned char terminator, const char *text, size_t size, const char *want,
+                       size_t want_size) {
+    const test_bytes all = {(unsigned char *)(uintptr_t)want, want_size, 0};
+    for (size_t first = 0; first <= size; first++) { /* arrived, when it is looked at for the first time */
+        const tamis_key copy = copy_of(text, size);
+        const unsigned char *bytes = copy.data;
+        tamis__stretch stretch = {bytes, bytes, bytes + first, UINT64_MAX, terminator};
+        test_bytes records = {0};
+        uint8_t place = 0;
+        for (int look = 0; look < 2; look++, stretch.end = bytes + size) {
+            tamis_key keys[16];
+            const size_t count = tamis__split_csv(&stretch, ',', &place, keys, 16);
+            assert_true(count < 16 && stretch.scan == stretch.end);
+            for (size_t i = 0; i < count; i++) {
+                bytes_add(&records, keys[i].data, keys[i].size);
+                bytes_add(&records, "|", 1);
+            }
+        }
+        assert_true(bytes_check(text, &records, &all));
+        bytes_clear(&records);
+        drop(copy);
+    }
+}
+
+static void it_cuts_outside_of_quotes(void **state) {
+    (void)state;
+    assert_cut('\n', TEXT("a\n\nb,c\r\nd"), TEXT("a||b,c\r|"));
+    assert_cut('\n', TEXT("\"a\nb\"\n\"\",\"\n\"\nc"), TEXT("\"a\nb\"|\"\",\"\n\"|"));
+    assert_cut('\n', TEXT("\"a\"\"\n\"\"\",b\n\"\"\"\n\"\n"), TEXT("\"a\"\"\n\"\"\",b|\"\"\"\n\"|"));
+    /* One within an unquoted field opens nothing, */
+    assert_cut('\n', TEXT("a\"\n\"b,\nc\" ,\"d\"\n"), TEXT("a\"|\"b,\nc\" ,\"d\"|"));
+    assert_cut('\n', TEXT("a\",b\"\n \"c\n,\"d\n\"\n"), TEXT("a\",b\"| \"c|,\"d\n\"|"));
+    /* nor one behind what is malformed, up to the end of that record. */
+    assert_cut('\n', TEXT("\"a\"b,\"c\n\"\n\"\n"), TEXT("\"a\"b,\"c|\"\n\"|"));
+    assert_cut('\n', TEXT("\"a\"\r,\"\n\"b\n\"\n"), TEXT("\"a\"\r,\"|\"b\n\"|"));
+    assert_cut('\n', TEXT("\"a\"\r\n\"b\n\"\r\n"), TEXT("\"a\"\r|\"b\n\"\r|"));
+    assert_cut('\0', TEXT("a\nb\0\"c\0d\"\0e,\"\0\"\0"), TEXT("a\nb|\"c\0d\"|e,\"\0\"|"));
+}
+
+static void it_stops_before_a_long_record(void **state) {
+    (void)state;
+    const char *text = "a\n\"b\nc\"\nd\n";
+    const unsigned char *bytes = (const unsigned char *)text, *end = bytes + strlen(text);
+    tamis_key keys[4];
+    for (uint64_t most = 4; most <= 5; most++) {
+        tamis__stretch stretch = {bytes, bytes, end, most, '\n'};
+        uint8_t place = 0;
+        assert_int_equal(tamis__split_csv(&stretch, ',', &place, keys, 4), most == 5 ? 3 : 1);
+        assert_ptr_equal(stretch.start, most == 5 ? end : bytes + 2);
+        assert_int_equal(tamis__split_csv(&stretch, ',', &place, keys, 4), 0);
+        assert_true(most == 5 ? stretch.scan == end : stretch.scan < end);
+    }
+}
+
+/* ---- random ones ---- */
+
+/* Rows mostly well formed, or the bytes that matter in any order, close together or far apart. */
+static void fill(test_bytes *text, size_t size, unsigned char delimiter, unsigned char terminator,
+                 uint64_t *random) {
+    const unsigned char special[] = {'"', delimiter, terminator, '\r', '"', '\n', ' ', 0};
+    const uint64_t one_in = 1 + test_below(random, test_below(random, 2) ? 3 : 60);
+    const bool in_order = test_below(random, 2);
+    text->size = 0;
+    while (text->size < size) {
+        unsigned char any = (unsigned char)test_random(random);
+        if (test_below(random, one_in) == 0)
+            any = special[test_below(random, sizeof special)];
+        if (!in_order || test_below(random, 4)) {
+            bytes_add(text, &any, 1);
+            continue;
+        }
+        bytes_add(text, "\"", 1);
+        for (uint64_t left = test_below(random, test_below(random, 8) ? 6 : 200); left > 0; left--)
+            bytes_add(text, any == '"' ? "\"\"" : (const char *)&any, any == '"' ? 2 : 1);
+        bytes_add(text, test_below(random, 30) ? "\"" : "x", 1);
+        bytes_add(text, test_below(random, 4) ? &delimiter : &terminator, 1);
+    }
+}
+
+static void it_reads_as_byte_by_byte(void **state) {
+    (void)state;
+    static const unsigned char delimiters[] = {',', ';', '\t', 0xff, '!', '#'}; /* beside a quote too */
+    uint64_t random = test_seed(7);
+    test_bytes text = {0};
+    for (uint64_t round = 0; round < test_scale(40000, 1000, 4000); round++) {
+        const unsigned char delimiter = delimiters[test_below(&random, sizeof delimiters)];
+        const unsigned char terminator = test_below(&random, 4) ? '\n' : 0;
+        fill(&text, test_below(&random, 600), delimiter, terminator, &random);
+        const size_t piece = test_below(&random, 3) ? 1 + test_below(&random, 200) : 1000;
+        assert_true(csv_agrees(text.data, text.size, delimiter, terminator, piece, &random));
+    }
+    bytes_clear(&text);
+}
+
+/* Bytes that differ from the one that is marked in one bit, or by one, are what a wrong trick takes for it. */
+static void it_marks_as_byte_by_byte(void **state) {
+    (void)state;
+    uint64_t random = test_seed(5);
+    for (uint64_t round = 0; round < test_scale(200000, 5000, 20000); round++) {
+        const size_t size = test_below(&random, TAMIS__MARKS + 1);
+        const unsigned char byte = (unsigned char)test_random(&random);
+        unsigned char *bytes = malloc(size + 1);
+        uint64_t want = 0;
+        assert_non_null(bytes);
+        for (size_t i = 0; i < size; i++) {
+            const unsigned char near = (unsigned char)(byte ^ 1u << test_below(&random, 8));
+            const unsigned char some[] = {byte, near, (unsigned char)(byte + 1),
+                                          (unsigned char)test_random(&random)};
+            bytes[i] = some[test_below(&random, 4)];
+            want |= (uint64_t)(bytes[i] == byte) << i;
+        }
+        assert_true(tamis__marks_of(bytes, size, byte) == want);
+        if (size >= 8) /* without vectors, which are a choice where there are any */
+            assert_true(tamis__marks_of_8(bytes, byte) == (want & 0xff));
+        free(bytes);
+    }
+}
+
+static int make_arena(void **state) {
+    (void)state;
+    arena = (tamis__arena){.memory = tamis__allocator_resolve(NULL)};
+    return 0;
+}
+
+static int drop_arena(void **state) {
+    (void)state;
+    tamis__arena_release(&arena);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_takes_every_column),         cmocka_unit_test(it_stops_when_it_is_told),
+        cmocka_unit_test(it_finds_columns_in_any_order), cmocka_unit_test(it_says_what_is_malformed),
+        cmocka_unit_test(it_says_when_memory_is_out),    cmocka_unit_test(it_cuts_outside_of_quotes),
+        cmocka_unit_test(it_stops_before_a_long_record), cmocka_unit_test(it_marks_as_byte_by_byte),
+        cmocka_unit_test(it_reads_as_byte_by_byte),
+    };
+    return cmocka_run_group_tests(tests, make_arena, drop_arena);
+}

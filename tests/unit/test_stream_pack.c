@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Outputs that are packed: whole files for the packings' own commands, however the run went, and records that can be
+ * unpacked while it goes on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "stream/runner.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+#include "support/stream_oracle.h"
+#include "support/unpacked.h"
+
+enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
+
+static const char *const ends[TAMIS_PACKINGS] = {"", ".gz", ".zst", ".lz4", ".xz", ".bz2"};
+
+#define FOR_EACH(packing)                                                                                    \
+    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++)
+
+static size_t descriptors;
+static tamis_stream_options options;
+static tamis__stream_tuning tuning;
+static tamis_stream_stats stats;
+static tamis_error err;
+static char in_name[300];
+static const char *const in = in_name; /* of the input: scratch("in") */
+
+static int set_up(void **state) {
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    scratch_make();
+    snprintf(in_name, sizeof in_name, "%s", scratch("in"));
+    options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
+    tuning = (tamis__stream_tuning)TAMIS__STREAM_TUNING_INIT;
+    descriptors = fault_open_descriptors();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    int wrong = fault_open_descriptors() != descriptors || scratch_hidden();
+    scratch_remove();
+    return wrong;
+}
+
+static tamis_status run(const char *const *inputs, size_t count) {
+    options.inputs = inputs;
+    options.input_count = count;
+    stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    err = (tamis_error)TAMIS_ERROR_INIT;
+    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_status status = tamis__stream_dedup_tuned(session, &options, &tuning, &stats, &err);
+    session_drop(session);
+    return status;
+}
+
+/* Of the last 4 names. */
+static const char *named(const char *name, tamis_packing packing) {
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s%s", name, ends[packing]);
+    return scratch(whole);
+}
+
+static void assert_unpacks(tamis_packing packing, const char *path, const test_bytes *want) {
+    test_bytes got = {0};
+    bool whole = unpacked_file(packing, path, &got);
+    if (!whole || !bytes_check(path, &got, want))
+        fail_msg("%s: %s", path, whole ? "unpacks to something else" : "is not whole");
+    bytes_clear(&got);
+}
+
+static void assert_unpacks_to(tamis_packing packing, const char *path, const char *text) {
+    const test_bytes want = {(unsigned char *)(uintptr_t)text, strlen(text), 0};
+    assert_unpacks(packing, path, &want);
+}
+
+/* ---- whole files ---- */
+
+/* Records of 350 bytes, of which a third came before; most of each is digits by chance. */
+static void make_records(test_bytes *into, uint64_t seed, size_t count) {
+    uint64_t state = test_seed(seed);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number = test_below(&state, 2 * count), digits = number;
+        for (int j = 0; j < 20; j++) {
+            char text[32];
+            digits = digits * UINT64_C(0x9e3779b97f4a7c15) + 1;
+            bytes_add(into, text, (size_t)snprintf(text, sizeof text, "%16llx ", (unsigned long long)digits));
+        }
+        bytes_add(into, "clicked\n", 8);
+    }
+}
+
+static void assert_packs(tamis_packing packing, const stream_oracle *oracle) {
+    options.output = named("once", packing);
+    options.duplicates = scratch("again");
+    options.packing = (int)packing;
+    assert_int_equal(run(&in, 1), TAMIS_OK);
+    assert_unpacks(packing, options.output, &oracle->unique);
+    assert_unpacks(packing, options.duplicates, &oracle->duplicates);
+    struct stat one, other;
+    assert_int_equal(stat(options.output, &one), 0);
+    assert_int_equal(stat(options.duplicates, &other), 0);
+    assert_int_equal(stats.bytes_out, one.st_size + other.st_size);
+}
+
+static void outputs_unpack_to_the_records(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1, 7, 4096, 256 << 10}; /* of the write buffer */
+    static const size_t counts[] = {100, 100, 100, 4000};  /* in the end more than a block of any packing */
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        stream_oracle oracle;
+        test_bytes input = {0};
+        make_records(&input, 1, counts[i]);
+        file_write(in, input.data, input.size);
+        oracle_make(&oracle, &input, 1, '\n');
+        tuning.write_size = sizes[i];
+        FOR_EACH(packing)
+        assert_packs(packing, &oracle);
+        oracle_clear(&oracle);
+        bytes_clear(&input);
+    }
+}
+
+static void names_tell(void **state) {
+    (void)state;
+    file_write(in, "a\nb\na\n", 6);
+    FOR_EACH(packing) {
+        tamis_packing other = packing + 1 < TAMIS_PACKINGS ? packing + 1 : TAMIS_PACKING_NONE;
+        options.output = named("once", packing);
+        options.duplicates = named("again", other);
+        assert_int_equal(run(&in, 1), TAMIS_OK);
+        assert_unpacks_to(packing, options.output, "a\nb\n");
+        if (other == TAMIS_PACKING_NONE)
+            assert_true(file_is(options.duplicates, "a\n"));
+        else
+            assert_unpacks_to(other, options.duplicates, "a\n");
+        options.packing = TAMIS_PACKING_NONE; /* whatever the names */
+        assert_int_equal(run(&in, 1), TAMIS_OK);
+        assert_true(file_is(options.output, "a\nb\n"));
+        options.packing = -1;
+    }
+}
+
+static void no_records_make_an_empty_packed_file(void **state) {
+    (void)state;
+    file_write(in, "", 0);
+    FOR_EACH(packing) {
+        struct stat about;
+        options.output = named("once", packing);
+        assert_int_equal(run(&in, 1), TAMIS_OK);
+        assert_int_equal(stat(options.output, &about), 0);
+        assert_true(about.st_size > 0);
+        assert_unpacks_to(packing, options.output, "");
+    }
+}
+
+static void the_same_records_give_the_same_bytes(void **state) {
+    (void)state;
+    static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0,
+                                         0,    0,    0, 0, 255}; /* of gzip: no time, no name */
+    test_bytes input = {0};
+    make_records(&input, 3, 2000);
+    file_write(in, input.data, input.size);
+    FOR_EACH(packing) {
+        test_bytes one = {0}, other = {0};
+        options.packing = (int)packing;
+        options.output = scratch("one");
+        assert_int_equal(run(&in, 1), TAMIS_OK);
+        tuning.read_size = 4096; /* other batches, as other times bring them */
+        options.output = scratch("other");
+        assert_int_equal(run(&in, 1), TAMIS_OK);
+        file_read(scratch("one"), &one);
+        file_read(scratch("other"), &other);
+        assert_true(bytes_check("packed", &one, &other));
+        if (packing == TAMIS_PACKING_GZIP)
+            assert_memory_equal(one.data, head, sizeof head);
+        bytes_clear(&one);
+        bytes_clear(&other);
+    }
+    bytes_clear(&input);
+}
+
+static void a_terminator_that_is_owed(void **state) {
+    (void)state;
+    const char *inputs[] = {scratch("one"), scratch("other")};
+    file_write(scratch("one"), "a", 1);
+    file_write(scratch("other"), "b\na\nc", 5);
+    FOR_EACH(packing) {
+        options.output = named("once", packing);
+        assert_int_equal(run(inputs, 2), TAMIS_OK);
+        assert_unpacks_to(packing, options.output, "a\nb\nc");
+    }
+}
+
+static void levels(void **state) {
+    (void)state;
+    static const int most[TAMIS_PACKINGS] = {0, 9, 22, 12, 9, 9};
+    test_bytes input = {0};
+    stream_oracle oracle;
+    make_records(&input, 4, 2000);
+    file_write(in, input.data, input.size);
+    oracle_make(&oracle, &input, 1, '\n');
+    FOR_EACH(packing) {
+        uint64_t sizes[2];
+        options.output = named("once", packing);
+        for (int i = 0; i < 2; i++) {
+            options.packing_level = i ? most[packing] : 1;
+            assert_int_equal(run(&in, 1), TAMIS_OK);
+            assert_unpacks(packing, options.output, &oracle.unique);
+            sizes[i] = stats.bytes_out;
+        }
+        if (packing != TAMIS_PACKING_BZIP2) /* its levels are sizes of blocks, larger than this */
+            assert_true(sizes[1] < sizes[0]);
+    }
+    oracle_clear(&oracle);
+    bytes_clear(&input);
+}
+
+/* A descriptor's file is added to: members one after the other are one file. */
+static void descriptors_are_added_to(void **state) {
+    (void)state;
+    file_write(in, "a\nb\na\n", 6);
+    FOR_EACH(packing) {
+        char name[32];
+        int fd = open(scratch("log"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        snprintf(name, sizeof name, "/dev/fd/%d", fd);
+        options.output = name;
+        options.packing = (int)packing;
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(run(&in, 1), TAMIS_OK);
+        close(fd);
+        assert_unpacks_to(packing, scratch("log"), "a\nb\na\nb\n");
+    }
+}
+
+/* ---- what cannot be ---- */
+
+static void assert_refused(tamis_status want, const char *text) {
+    assert_int_equal(run(&in, 1), want);
+    if (!strstr(err.text, text))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, text);
+    assert_int_equal(stats.records, 0);
+    assert_int_equal(scratch_entries(), 1);
+}
+
+static void packings_and_levels_that_are_not(void **state) {
+    (void)state;
+    file_write(in, "a\n", 2);
+    options.output = scratch("once");
+    options.duplicates = scratch("again.zst");
+    options.packing = TAMIS_PACKINGS;
+    assert_refused(TAMIS_E_INVALID, "packing: there is none of number 6");
+    options.packing = -2;
+    assert_refused(TAMIS_E_INVALID, "packing: there is none of number -2");
+    options.packing = -1;
+    options.packing_level = 23;
+    assert_refused(TAMIS_E_RANGE, "zstd: has no level 23; give one from 1 to 22");
+    options.packing_level = -1;
+    assert_refused(TAMIS_E_RANGE, "zstd: has no level -1");
+    FOR_EACH(packing)
+    assert_true(tamis_packing_is_built(packing)); /* or there is more to see refused */
+}
+
+static void a_disk_that_is_full(void **state) {
+    (void)state;
+    file_write(in, "a\nb\na\n", 6);
+    file_write(scratch("again"), "old", 3);
+    FOR_EACH(packing) {
+        options.packing = (int)packing;
+        options.output = "/dev/full";
+        options.duplicates = scratch("again");
+        assert_int_equal(run(&in, 1), TAMIS_E_IO);
+        assert_string_equal(err.text,
+                            "/dev/full: no space left on device; free space there, or write elsewhere");
+        assert_int_equal(stats.bytes_out, 0);
+        assert_false(stats.settled);
+        assert_true(file_is(scratch("again"), "old"));
+    }
+}
+
+/* A file that may not grow further, in the midst of it. */
+static void a_file_that_may_not_grow(void **state) {
+    (void)state;
+    struct rlimit before;
+    test_bytes input = {0};
+    make_records(&input, 5, 3000);
+    file_write(in, input.data, input.size);
+    bytes_clear(&input);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    FOR_EACH(packing) {
+        file_write(scratch("once"), "old", 3);
+        options.packing = (int)packing;
+        options.output = scratch("once");
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, before.rlim_max});
+        tamis_status status = run(&in, 1);
+        setrlimit(RLIMIT_FSIZE, &before);
+        assert_int_equal(status, TAMIS_E_IO);
+        assert_int_equal(err.sys_errno, EFBIG);
+        assert_true(file_is(scratch("once"), "old"));
+        assert_null(scratch_hidden());
+    }
+    signal(SIGXFSZ, SIG_DFL);
+}
+
+/* ---- a run in a thread of its own, from pipe to pipe ---- */
+
+typedef struct live {
+    pthread_t thread;
+    tamis_status status;
+    tamis_packing packing;
+    const char *inputs[2];
+    size_t input_count;
+    char names[2][32];
+    int in; /* the test's ends */
+    int out;
+    int stop;
+    int ends[3];    /* the thread's */
+    test_bytes got; /* of the output, so far */
+} live;
+
+static void *live_main(void *context) {
+    live *l = context;
+    l->status = run(l->inputs, l->input_count);
+    return NULL;
+}
+
+static void pipe_or_abort(int *reading, int *writing) {
+    int both[2];
+    if (pipe2(both, O_CLOEXEC) < 0)
+        abort();
+    *reading = both[0];
+    *writing = both[1];
+}
+
+/* Reads the input, or, where that is NULL, a pipe; and then, where it is to be endless, empty records of terminator 0. */
+static void live_start(live *l, tamis_packing packing, const char *input, bool endless) {
+    *l = (live){.packing = packing};
+    pipe_or_abort(&l->ends[0], &l->in);
+    pipe_or_abort(&l->out, &l->ends[1]);
+    pipe_or_abort(&l->ends[2], &l->stop);
+    for (int i = 0; i < 2; i++)
+        snprintf(l->names[i], sizeof l->names[i], "/dev/fd/%d", l->ends[i]);
+    l->inputs[0] = input ? input : l->names[0];
+    l->inputs[1] = "/dev/zero";
+    l->input_count = endless ? 2 : 1;
+    options.output = l->names[1];
+    options.packing = (int)packing;
+    options.stop_fd = l->ends[2];
+    if (pthread_create(&l->thread, NULL, live_main, l) != 0)
+        abort();
+}
+
+static void close_end(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void send(int fd, const char *text) {
+    if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        abort();
+}
+
+/* What the reader can unpack begins so, and, where it is `all`, ends so: waits until it does. */
+static void wait_unpacked(live *l, const char *text, bool all) {
+    unsigned char piece[4096];
+    for (bool there = false; !there;) {
+        struct pollfd output = {.fd = l->out, .events = POLLIN};
+        test_bytes now = {0};
+        if (poll(&output, 1, PATIENCE_MS) <= 0)
+            fail_msg("%s: \"%s\" does not come", tamis_packing_name(l->packing), text);
+        ssize_t size = read(l->out, piece, sizeof piece);
+        assert_true(size > 0);
+        bytes_add(&l->got, piece, (size_t)size);
+        (void)unpacked(l->packing, &l->got, &now);
+        there = now.size >= strlen(text) && memcmp(now.data, text, strlen(text)) == 0;
+        assert_true(!there || !all || now.size == strlen(text));
+        bytes_clear(&now);
+    }
+}
+
+/* Waits for the end of the run, and takes what is left of its output. */
+static void live_join(live *l) {
+    unsigned char piece[4096];
+    ssize_t size;
+    pthread_join(l->thread, NULL);
+    close_end(&l->ends[1]);
+    while ((size = read(l->out, piece, sizeof piece)) > 0)
+        bytes_add(&l->got, piece, (size_t)size);
+}
+
+static void live_release(live *l) {
+    close_end(&l->in);
+    close_end(&l->out);
+    close_end(&l->stop);
+    for (int i = 0; i < 3; i++)
+        close_end(&l->ends[i]);
+    bytes_clear(&l->got);
+}
+
+static void assert_whole(const live *l, const char *text) {
+    const test_bytes want = {(unsigned char *)(uintptr_t)text, strlen(text), 0};
+    test_bytes now = {0};
+    assert_true(unpacked(l->packing, &l->got, &now));
+    assert_true(bytes_check("what was received", &now, &want));
+    bytes_clear(&now);
+}
+
+static void a_record_can_be_unpacked_before_the_next_arrives(void **state) {
+    (void)state;
+    FOR_EACH(packing) {
+        live l;
+        live_start(&l, packing, NULL, false);
+        send(l.in, "first\n");
+        wait_unpacked(&l, "first\n", true);
+        send(l.in, "first\nsecond\npar");
+        wait_unpacked(&l, "first\nsecond\n", true);
+        send(l.in, "first\nsecond\n"); /* "parfirst" is one */
+        wait_unpacked(&l, "first\nsecond\nparfirst\n", true);
+        close_end(&l.in);
+        live_join(&l);
+        assert_int_equal(l.status, TAMIS_OK);
+        assert_whole(&l, "first\nsecond\nparfirst\n");
+        assert_int_equal(stats.bytes_out, l.got.size);
+        live_release(&l);
+    }
+}
+
+/* There is no idle moment at which to flush. */
+static void a_record_among_endless_others(void **state) {
+    (void)state;
+    live l;
+    options.terminator = 0;
+    file_write(in, "fresh", 5);
+    live_start(&l, TAMIS_PACKING_ZSTD, in, true);
+    wait_unpacked(&l, "fresh", false);
+    send(l.stop, "!");
+    live_join(&l);
+    assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
+    assert_true(stats.settled);
+    test_bytes now = {0};
+    assert_true(unpacked(l.packing, &l.got, &now));
+    assert_int_equal(now.size, 7);
+    assert_memory_equal(now.data, "fresh\0", 7);
+    bytes_clear(&now);
+    live_release(&l);
+}
+
+/* As long as there is input, an output that could be seen is packed as well as one that cannot. */
+static void work_is_not_flushed_all_the_time(void **state) {
+    (void)state;
+    test_bytes input = {0}, got = {0};
+    for (int i = 0; i < 4000000; i++)
+        bytes_add(&input, "a\n", 2);
+    file_write(in, input.data, input.size);
+    bytes_clear(&input);
+    int fd = open(scratch("log"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    char name[32];
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    options.duplicates = name;
+    options.packing = TAMIS_PACKING_BZIP2;
+    tuning.write_size = 1;
+    uint64_t begin = tamis__now_ns();
+    assert_int_equal(run(&in, 1), TAMIS_OK);
+    uint64_t seconds = (tamis__now_ns() - begin) / 1000000000;
+    close(fd);
+    file_read(scratch("log"), &got);
+    size_t members = 0;
+    for (size_t i = 0; i + 4 <= got.size; i++)
+        members += memcmp(got.data + i, "BZh9", 4) == 0;
+    assert_in_range(members, 1, seconds + 1);
+    bytes_clear(&got);
+}
+
+/* ---- runs that end before their time ---- */
+
+static void a_run_that_is_stopped(void **state) {
+    (void)state;
+    options.durable = true;
+    FOR_EACH(packing) {
+        live l;
+        live_start(&l, packing, NULL, false);
+        send(l.in, "a\nb\na\npart");
+        wait_unpacked(&l, "a\nb\n", true);
+        send(l.stop, "!");
+        if (packing != TAMIS_PACKING_BZIP2) { /* its end is out: settled takes a reader that has taken all */
+            unsigned char piece[4096];
+            ssize_t size = read(l.out, piece, sizeof piece);
+            assert_true(size > 0);
+            bytes_add(&l.got, piece, (size_t)size);
+        }
+        live_join(&l);
+        assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
+        assert_int_equal(stats.records, 3);
+        assert_whole(&l, "a\nb\n");
+        assert_true(stats.settled);
+        live_release(&l);
+    }
+}
+
+static void a_run_that_fails(void **state) {
+    (void)state;
+    file_write(in, "a\nb\na\ntoo long\n", 15);
+    options.max_record = 3;
+    tuning.batch_size = 1;
+    FOR_EACH(packing) {
+        live l;
+        live_start(&l, packing, in, false);
+        live_join(&l);
+        assert_int_equal(l.status, TAMIS_E_TOO_LONG);
+        assert_whole(&l, "a\nb\n");
+        live_release(&l);
+    }
+}
+
+/* The pipe is full and nobody reads: what it holds is no whole file, and the run says so. */
+static void a_stop_while_the_reader_sleeps(void **state) {
+    (void)state;
+    test_bytes input = {0};
+    make_records(&input, 6, 10000);
+    file_write(in, input.data, input.size);
+    bytes_clear(&input);
+    FOR_EACH(packing) {
+        live l;
+        options.durable = false;
+        live_start(&l, packing, in, false);
+        fcntl(l.ends[1], F_SETFL, O_NONBLOCK); /* so that it waits where it sees the stop */
+        struct pollfd arrived = {.fd = l.out, .events = POLLIN};
+        assert_int_equal(poll(&arrived, 1, PATIENCE_MS), 1);
+        send(l.stop, "!");
+        pthread_join(l.thread, NULL);
+        assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
+        assert_non_null(strstr(err.text, "its reader takes nothing: the last records are not out"));
+        assert_false(stats.settled);
+        live_release(&l);
+    }
+}
+
+static void the_reader_has_gone(void **state) {
+    (void)state;
+    FOR_EACH(packing) {
+        live l;
+        options.duplicates = scratch("again.gz");
+        live_start(&l, packing, NULL, false);
+        close_end(&l.out);
+        send(l.in, "a\na\n");
+        pthread_join(l.thread, NULL);
+        assert_int_equal(l.status, TAMIS_E_PIPE);
+        assert_int_equal(scratch_entries(), 0);
+        live_release(&l);
+    }
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(outputs_unpack_to_the_records),
+        CASE(names_tell),
+        CASE(no_records_make_an_empty_packed_file),
+        CASE(the_same_records_give_the_same_bytes),
+        CASE(a_terminator_that_is_owed),
+        CASE(levels),
+        CASE(descriptors_are_added_to),
+        CASE(packings_and_levels_that_are_not),
+        CASE(a_disk_that_is_full),
+        CASE(a_file_that_may_not_grow),
+        CASE(a_record_can_be_unpacked_before_the_next_arrives),
+        CASE(a_record_among_endless_others),
+        CASE(work_is_not_flushed_all_the_time),
+        CASE(a_run_that_is_stopped),
+        CASE(a_run_that_fails),
+        CASE(a_stop_while_the_reader_sleeps),
+        CASE(the_reader_has_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
