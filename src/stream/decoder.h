@@ -32,8 +32,7 @@ typedef struct tamis__decoder {
     tamis__lent memory; /* not everything is from it: see each */
     void *state;
     size_t
-        wanted; /* where the library says it: bytes to the next point where it has something to give. It gets no
-                        more at once, for a failure loses what it has unpacked in the same step */
+        wanted; /* bytes of input that a step may have, where a failure loses what the same step has made */
     const char *why; /* in the library's words; static */
 } tamis__decoder;
 

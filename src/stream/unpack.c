@@ -66,15 +66,9 @@ static const struct head {
     {TAMIS_PACKING_GZIP, 2, 0, 0, "\x1f\x8b"},
     {TAMIS_PACKING_ZSTD, 4, 0, 0, "\x28\xb5\x2f\xfd"},
     {TAMIS_PACKING_LZ4, 4, 0, 0, "\x04\x22\x4d\x18"},
-    {TAMIS_PACKING_XZ, 6, 0, 0,
-     "\xfd"
-     "7zXZ"},
-    {TAMIS_PACKING_BZIP2, 10, 3, 8,
-     "BZh1"
-     "1AY&SY"},
-    {TAMIS_PACKING_BZIP2, 10, 3, 8,
-     "BZh1"
-     "\x17\x72\x45\x38\x50\x90"}, /* without a block */
+    {TAMIS_PACKING_XZ, 6, 0, 0, "\3757zXZ"},
+    {TAMIS_PACKING_BZIP2, 10, 3, 8, "BZh11AY&SY"},
+    {TAMIS_PACKING_BZIP2, 10, 3, 8, "BZh1\x17rE8P\x90"}, /* without a block */
     {SKIPPABLE, 4, 0, 15, "\x50\x2a\x4d\x18"},
 };
 

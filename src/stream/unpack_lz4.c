@@ -10,7 +10,9 @@
 #include <lz4frame.h>
 #include <string.h>
 
-enum { FIRST = 7 }; /* bytes that it wants of a frame at first */
+/* It says how much it wants: of a frame at first, then of each block with its checksum, if it has one, and the head of the
+ * next, of four bytes each. These are kept apart. */
+enum { FIRST = 7, WORD = 4, BLOCK_END = 2 * WORD };
 
 static tamis__decoded begin(tamis__decoder *decoder) {
     LZ4F_dctx *made;
@@ -40,7 +42,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     size_t result = LZ4F_decompress(decoder->state, flow->out, &made, flow->in, &taken, NULL);
     if (LZ4F_isError(result))
         return fail(decoder, result);
-    decoder->wanted = result;
+    decoder->wanted = result > BLOCK_END ? result - BLOCK_END : result > WORD ? WORD : result;
     *flow = (tamis__flow){flow->in + taken, flow->in_size - taken, flow->out + made, flow->out_size - made};
     return result == 0 ? TAMIS__DECODED_MEMBER : TAMIS__DECODED_SOME;
 }

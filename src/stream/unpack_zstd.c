@@ -10,7 +10,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { FIRST = 5 }; /* bytes that it wants of a frame at first */
+/* It says how much it wants: of a frame at first, then of each block with the head of the next. Those two are kept apart. */
+enum { FIRST = 5, BLOCK_HEAD = 3 };
 
 static tamis__decoded begin(tamis__decoder *decoder) {
     decoder->state = ZSTD_createDStream();
@@ -31,7 +32,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     *flow = (tamis__flow){flow->in + in.pos, flow->in_size - in.pos, flow->out + out.pos,
                           flow->out_size - out.pos};
     if (!ZSTD_isError(result)) {
-        decoder->wanted = result;
+        decoder->wanted = result > BLOCK_HEAD ? result - BLOCK_HEAD : result;
         return result == 0 ? TAMIS__DECODED_MEMBER : TAMIS__DECODED_SOME;
     }
     switch (ZSTD_getErrorCode(result)) {
