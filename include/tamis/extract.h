@@ -89,8 +89,8 @@ typedef struct tamis_extraction {
 } tamis_extraction;
 
 /* The keys of `count` records without their terminators. Time is linear in the bytes of the records (of regex: what the
- * expression takes, up to PCRE2's limits of matching). TAMIS_E_NOMEM; TAMIS_E_INVALID where such a limit is met, which
- * is no property of the record: the sentence names its number in the batch, from 0. */
+ * expression takes, up to limits of matching, at which the record counts as malformed). TAMIS_E_NOMEM; TAMIS_E_INVALID
+ * where a header is wanted and none was given. */
 TAMIS_API tamis_status tamis_extractor_take(tamis_extractor *extractor, const tamis_key *records,
                                             size_t count, tamis_extraction *found, tamis_error *err);
 

@@ -21,37 +21,35 @@ static inline uint64_t tamis__marks_of_8(const unsigned char *bytes, unsigned ch
     return equal * UINT64_C(0x0102040810204080) >> 56; /* the eight low bits, side by side */
 }
 
-/* Of `size` bytes, at most 64. */
-static inline uint64_t tamis__marks_of_some(const unsigned char *bytes, size_t size, unsigned char byte) {
-    uint64_t marks = 0;
-    if (size < 8) {
-        for (size_t i = 0; i < size; i++)
-            marks |= (uint64_t)(bytes[i] == byte) << i;
-        return marks;
-    }
-    for (size_t i = 0; i + 8 <= size; i += 8)
-        marks |= tamis__marks_of_8(bytes + i, byte) << i;
-    return marks | tamis__marks_of_8(bytes + size - 8, byte)
-                       << (size - 8); /* the last eight: some of them twice */
-}
-
-/* Of 64 bytes. */
-static inline uint64_t tamis__marks_of_64(const unsigned char *bytes, unsigned char byte) {
+static inline uint64_t tamis__marks_of_16(const unsigned char *bytes, unsigned char byte) {
 #if defined __SSE2__ && !defined TAMIS_SCALAR_ONLY
-    const __m128i pattern = _mm_set1_epi8((char)byte);
-    uint64_t marks = 0;
-    for (int i = 0; i < TAMIS__MARKS; i += 16) {
-        __m128i equal = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(bytes + i)), pattern);
-        marks |= (uint64_t)(uint32_t)_mm_movemask_epi8(equal) << i;
-    }
-    return marks;
+    const __m128i some = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(some, _mm_set1_epi8((char)byte)));
 #else
-    return tamis__marks_of_some(bytes, TAMIS__MARKS, byte);
+    return tamis__marks_of_8(bytes, byte) | tamis__marks_of_8(bytes + 8, byte) << 8;
 #endif
 }
 
+static inline uint64_t tamis__marks_of_64(const unsigned char *bytes, unsigned char byte) {
+    return tamis__marks_of_16(bytes, byte) | tamis__marks_of_16(bytes + 16, byte) << 16 |
+           tamis__marks_of_16(bytes + 32, byte) << 32 | tamis__marks_of_16(bytes + 48, byte) << 48;
+}
+
+/* Of `size` bytes, at most 64. The last of them are looked at again where that saves looking one by one. */
 static inline uint64_t tamis__marks_of(const unsigned char *bytes, size_t size, unsigned char byte) {
-    return size >= TAMIS__MARKS ? tamis__marks_of_64(bytes, byte) : tamis__marks_of_some(bytes, size, byte);
+    uint64_t marks = 0;
+    if (size == TAMIS__MARKS)
+        return tamis__marks_of_64(bytes, byte);
+    if (size >= 16) {
+        for (size_t i = 0; i + 16 <= size; i += 16)
+            marks |= tamis__marks_of_16(bytes + i, byte) << i;
+        return marks | tamis__marks_of_16(bytes + size - 16, byte) << (size - 16);
+    }
+    if (size >= 8)
+        return tamis__marks_of_8(bytes, byte) | tamis__marks_of_8(bytes + size - 8, byte) << (size - 8);
+    for (size_t i = 0; i < size; i++)
+        marks |= (uint64_t)(bytes[i] == byte) << i;
+    return marks;
 }
 
 #endif

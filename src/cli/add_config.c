@@ -30,7 +30,7 @@ const cli_option add_options[ADD_OPTIONS] = {
     [ADD_TRACE] = CLI_ROW_TRACE,
     [ADD_FILES_FROM] = CLI_ROW_FILES_FROM,
     [ADD_COMPRESS] = CLI_ROW_COMPRESS,
-    [ADD_RECORDS] = CLI_ROWS_RECORDS("record", "Records"),
+    [ADD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [ADD_STATS] = CLI_ROW_STATS,
     [ADD_JSON] = CLI_ROW_JSON,
     [ADD_PROGRESS] = CLI_ROW_PROGRESS,
@@ -68,7 +68,8 @@ const char *const add_exits[] = {
     "0",
     "All records are in the filter, and it is saved.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, one that is no filter, is damaged or held "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, a file that is no "
+    "filter, is damaged or held "
     "by another process, a missing secret, a full filter, a summary that cannot be written. Nothing was "
     "saved, unless only the summary failed.",
     "130",
@@ -82,6 +83,10 @@ const cli_example add_examples[] = {
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add seen.tamis b.log", "The lines of both files."},
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
      "The same, and the lines of b.log that are not in a.log, each once."},
+    {"tamis build -o seen.tamis --expect 1e5 --key field:2 visits.tsv; tamis add --print fresh --compress "
+     "gzip --key csv:id "
+     "seen.tamis users.csv > new.csv.gz",
+     "Keys of records of two shapes in one filter."},
     {"seq 100 | tamis build -o few.bloom --format dcso --expect 100; seq 150 | tamis add --overfill "
      "few.bloom",
      "Half as many again as it was made for, at a higher rate: a remark tells it."},

@@ -42,7 +42,7 @@ const cli_option build_options[BUILD_OPTIONS] = {
                  "before. At the end the new filter takes the place at once. A run that fails leaves what "
                  "was there."},
     [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
-    [BUILD_RECORDS] = CLI_ROWS_RECORDS("record", "Records"),
+    [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [BUILD_EXPECT] = {.name = "expect",
                       .type = CLI_COUNT,
                       .value = "N",

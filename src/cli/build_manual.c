@@ -18,7 +18,8 @@ const char *const build_exits[] = {
     "0",
     "The filter is made and saved.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, a filter that another process holds, a full "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, a filter that another "
+    "process holds, a full "
     "one, a summary that cannot be written. No filter was saved, unless only the summary failed.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
@@ -30,6 +31,7 @@ const cli_example build_examples[] = {
     {"tamis build -o clicks.tamis clicks.log", "A filter of the lines of clicks.log, of the size they need."},
     {"cut -d ' ' -f 1 a.log | tamis build -o first.tamis --expect 1e6 --fpr 1e-9 --stats",
      "Room for a million of them, one wrong answer in a billion, and a summary."},
+    {"tamis build -o users.tamis --key csv:email users.csv", "Of a column of CSV."},
     {"tamis build -o list.tamis --filter-version 7 --label source=a.log a.log",
      "With what a list that is shipped should say of itself."},
     {"tamis build -o list.bloom --format guava a.log",

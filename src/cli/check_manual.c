@@ -21,7 +21,8 @@ const char *const check_exits[] = {
     "1",
     "None was.",
     "2",
-    "Error: a bad option, a file that cannot be read, that is no filter or that is damaged, a secret that "
+    "Error: a bad option, a malformed record, a file that cannot be read, that is no filter or that is "
+    "damaged, a secret that "
     "is missing or another one, an output that cannot be written.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",
@@ -39,6 +40,9 @@ const cli_example check_examples[] = {
      "Each line behind a.tamis, b.tamis or both."},
     {"tamis build -o a.tamis a.log; if tamis check -q a.tamis -k \"$(head -n 1 a.log)\"; then echo yes; fi",
      "For scripts: is the key in the filter?"},
+    {"tamis build -o listed.tamis list; tamis check listed.tamis --key json:/user_id clicks.jsonl > "
+     "theirs.jsonl",
+     "A list of plain lines, asked about a member of records of JSON."},
     {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis check ids.bloom --type "
      "int64 -k "
      "42",

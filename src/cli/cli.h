@@ -39,7 +39,7 @@ typedef struct cli_option {
     cli_type type;
     const char *value;          /* what the help calls the value; NULL for a flag */
     const char *fallback;       /* the default, as the help shows it; NULL: none worth a word */
-    const char *const *choices; /* CLI_CHOICE: NULL-ended */
+    const char *const *choices; /* CLI_CHOICE, and what is offered of CLI_TEXT: NULL-ended; NULL: nothing */
     uint64_t min, max;          /* CLI_COUNT, CLI_SIZE */
     double rate_min, rate_max;  /* CLI_RATE, CLI_REAL */
     const char *help;           /* one sentence: --help and the manual */

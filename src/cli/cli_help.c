@@ -109,7 +109,21 @@ static void print_version(FILE *out, const char *name, const char *function) {
     if (symbol == NULL)
         return;
     memcpy(&version, &symbol, sizeof version);
-    fprintf(out, "%-8s %s\n", name, version());
+    /* The date behind it that some tell is left out. */
+    fprintf(out, "%-8s %.*s\n", name, (int)strcspn(version(), ", "), version());
+}
+
+static void print_pcre2(FILE *out) {
+    enum { VERSION = 11 }; /* PCRE2_CONFIG_VERSION */
+    void *symbol = dlsym(RTLD_DEFAULT, "pcre2_config_8");
+    int (*config)(uint32_t, void *);
+    char version[64] = "";
+
+    if (symbol == NULL)
+        return;
+    memcpy(&config, &symbol, sizeof config);
+    if (config(VERSION, NULL) <= (int)sizeof version && config(VERSION, version) > 0)
+        fprintf(out, "pcre2    %.*s\n", (int)strcspn(version, " "), version);
 }
 
 /* Those of libtamis-redis, which says of them what it was built with. */
@@ -129,6 +143,12 @@ void cli_help_version(FILE *out) {
     print_xxhash(out);
     print_version(out, "sodium", "sodium_version_string");
     print_version(out, "zlib", "zlibVersion");
+    print_version(out, "zstd", "ZSTD_versionString");
+    print_version(out, "lz4", "LZ4_versionString");
+    print_version(out, "lzma", "lzma_version_string");
+    print_version(out, "bzip2", "BZ2_bzlibVersion");
+    print_pcre2(out);
+    print_version(out, "utf8proc", "utf8proc_version");
     fprintf(out, "jansson  %s\n", jansson_version_str());
     print_redis(out);
 }

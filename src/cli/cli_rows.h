@@ -137,7 +137,7 @@ enum {
         .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
     }
 
-/* Of what is given: "record". */
+/* Of what is given: "key". */
 #define CLI_ROW_TYPE(what)                                                                                   \
     {                                                                                                        \
         .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
@@ -152,15 +152,14 @@ enum {
             "need not be given again, and contradicts another one; files of other programs keep none, so "   \
             "give it."                                                                                       \
     }
-/* Of what is given: "Records". */
+/* Of what is given: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \
     {                                                                                                        \
-        .name = "hex", .type = CLI_FLAG,                                                                     \
-        .help = what " are hexadecimal digits, two for each byte of the key.",                               \
+        .name = "hex", .type = CLI_FLAG, .help = what " are hexadecimal digits, two for each byte.",         \
         .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
     }
 
-/* The whole block; `what` and `these` are what records are called: "record", "Records". */
+/* The whole block; `what` and `these` are what keys are called: "key", "Keys". */
 #define CLI_ROWS_RECORDS(what, these)                                                                        \
     CLI_ROWS_EXTRACT, CLI_ROW_HEADER, CLI_ROW_MISSING, CLI_ROW_ON_ERROR, CLI_ROW_TYPE(what),                 \
         CLI_ROW_HEX(these), CLI_ROW_ZERO, CLI_ROW_MAX_RECORD
@@ -177,11 +176,13 @@ enum {
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
-        .name = "compress", .type = CLI_CHOICE, .value = "HOW", .choices = cli_packings,                     \
+        .name = "compress", .type = CLI_TEXT, .value = "HOW[:LEVEL]", .choices = cli_packings,               \
         .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none; by default as the name of "   \
                 "the file "                                                                                  \
                 "says.",                                                                                     \
-        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none."               \
+        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. LEVEL is "     \
+                "that of the "                                                                               \
+                "program of the same name, from 1; without it, its usual one."                               \
     }
 #define CLI_NOTE_PACKED                                                                                      \
     "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \

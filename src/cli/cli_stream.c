@@ -7,9 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli_number.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_typed.h"
+
+enum { LEVEL_MOST = 22 }; /* zstd's; what others do not know the library says */
 
 static int check_names(char **inputs, size_t count, tamis_error *err) {
     for (size_t i = 0; i < count; i++)
@@ -37,14 +40,41 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
     return stream->each != NULL ? CLI_DONE : cli_fail_nomem("--stats", err);
 }
 
+/* The packing that begins `text`, with *level what stands behind a colon, or NULL; -1: none. */
+static int find_packing(const char *text, const char **level) {
+    const char *colon = strchr(text, ':');
+    size_t size = colon != NULL ? (size_t)(colon - text) : strlen(text);
+
+    *level = colon != NULL ? colon + 1 : NULL;
+    for (int i = 0; cli_packings[i] != NULL; i++)
+        if (strlen(cli_packings[i]) == size && memcmp(text, cli_packings[i], size) == 0)
+            return i;
+    return -1;
+}
+
 static int configure_packing(cli_stream *stream, const cli_value *compress, tamis_error *err) {
+    const char *level;
+    uint64_t number = 0;
+
     stream->packing = -1;
     if (compress == NULL || !compress->given)
         return CLI_DONE;
-    stream->packing = (int)compress->number;
-    if (tamis_packing_is_built((tamis_packing)compress->number))
+    stream->packing = find_packing(compress->text, &level);
+    if (stream->packing < 0)
+        return cli_fail(err,
+                        "--compress '%.60s': not one of its values; give gzip, zstd, lz4, xz, bzip2 or none",
+                        compress->text);
+    if (!tamis_packing_is_built((tamis_packing)stream->packing))
+        return cli_fail(err, "--compress '%.60s': this tamis was built without it; give another",
+                        compress->text);
+    if (level == NULL)
         return CLI_DONE;
-    return cli_fail(err, "--compress '%s': this tamis was built without it; give another", compress->text);
+    if (stream->packing == TAMIS_PACKING_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
+        number == 0 || number > LEVEL_MOST)
+        return cli_fail(err, "--compress '%.60s': has no such level; give one as in zstd:19, or leave it out",
+                        compress->text);
+    stream->packing_level = (int)number;
+    return CLI_DONE;
 }
 
 static void configure_report(cli_stream *stream, const cli_value *report, bool prints) {
@@ -114,6 +144,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     options->missing = stream->missing;
     options->malformed = stream->malformed;
     options->packing = stream->packing;
+    options->packing_level = stream->packing_level;
     if (stream->each != NULL) {
         memset(stream->each, 0, stream->input_count * sizeof *stream->each);
         options->input_end = take_input_end;

@@ -19,7 +19,8 @@ typedef struct cli_stream {
     cli_extract extract;
     bool header;
     tamis_stream_policy missing, malformed;
-    int packing; /* of what is written; -1: as names say */
+    int packing;       /* of what is written; -1: as names say */
+    int packing_level; /* 0: the usual one */
     bool stats;
     bool json;
     bool quiet;

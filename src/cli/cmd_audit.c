@@ -34,7 +34,7 @@ static const cli_option options[OPT_COUNT] = {
                   .value = "SEED",
                   .fallback = "0",
                   .help = "Number that the random keys are made from: the same seed, the same keys."},
-    [OPT_RECORDS] = CLI_ROWS_RECORDS("record of KEYS", "Records of KEYS"),
+    [OPT_RECORDS] = CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
     [OPT_SECRET] = {.name = "secret-file",
                     .type = CLI_FILE,
                     .value = "FILE",
@@ -341,6 +341,10 @@ static const cli_example examples[] = {
      "Whether a filter has all of its keys, and keeps its rate with keys like them."},
     {"tamis build -o seen.tamis a.log && tamis audit --questions 1e5 --json seen.tamis",
      "A quick look, for a program to read."},
+    {"tamis build -o users.tamis --key csv:email users.csv && tamis audit --questions 1e5 --key csv:email "
+     "users.tamis "
+     "users.csv",
+     "The keys are taken from their records as build took them."},
     {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis audit --type int64 "
      "--questions 1e5 ids.bloom ids",
      "A filter of numbers as Guava's longFunnel() has them."},

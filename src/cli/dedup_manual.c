@@ -12,6 +12,9 @@ const char *const dedup_description[] = {
     "to "
     "--max-record. A last line without a newline is a record too, and is written as it is unless another "
     "follows it.",
+    "With --key not the whole record is its key, but a field, a column of CSV, a member of JSON or what else "
+    "of it is "
+    "asked for. FILEs may be compressed.",
     "Nothing but fingerprints of the records is kept, so a new record may be taken for one seen before and "
     "dropped, "
     "with the chance that --fpr states: by default one in 1e9. A record that was seen is never printed "
@@ -33,7 +36,8 @@ const char *const dedup_exits[] = {
     "0",
     "All records were read and answered.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, a full filter, a summary that cannot be "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, a full filter, a "
+    "summary that cannot be "
     "written. The file of --filter stays as it was.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP). A remark says whether the file of --filter "
@@ -55,6 +59,19 @@ const cli_example dedup_examples[] = {
      "Numbers that no run before has printed, however they are written: 0007 is 7."},
     {"find . -print0 | tamis dedup -z --count",
      "How many distinct records, each ended by a zero byte, there are."},
+    {"tamis dedup --key field:2 visits.tsv > users.tsv", "The first line of each user, whom field 2 names."},
+    {"tamis dedup --key csv:email --ignore-case users.csv > once.csv",
+     "A record for each address: the header once, newlines within quotes and all."},
+    {"tamis dedup --key json:/event_id clicks.jsonl.zst -o once.jsonl.gz",
+     "Each event once, from one compressed file into another."},
+    {"tamis dedup --key json:/user_id --key json:/url --mark=first clicks.jsonl > marked.jsonl",
+     "Every event, with a member that says whether its user had not been at its page before."},
+    {"tamis dedup --key 'regex:user=(\\d+)' --missing drop app.log > users.log",
+     "The first line of each user; lines of nobody are left out."},
+    {"tamis dedup --key bytes:1-10 app.log > days.log",
+     "The first line of each day, where lines begin with a date."},
+    {"ls ?.log | tamis dedup --files-from - --stats > once.log",
+     "The files that another program names, each counted."},
     {"head -c 32 /dev/urandom > secret; tamis dedup --secret-file secret clicks.log > unique.log",
      "With a keyed hash, for records that someone hostile may have written."},
     {NULL, NULL}};

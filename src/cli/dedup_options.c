@@ -38,7 +38,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
              "What was not asked has a - there: a record without key, a malformed one, and one that found no "
              "room (--when-full pass). A header gets the column NAME, by default fresh. Where every --key is "
              "of "
-             "JSON the record gets a last member instead, \"NAME\":true, false or null.",
+             "JSON the record gets a last member instead, \"NAME\":true, false or null, if it is an object.",
          .optional = true},
     [DEDUP_COMPRESS] = CLI_ROW_COMPRESS,
     [DEDUP_FILTER] =
@@ -55,7 +55,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                  "puts there without asking stays, and nothing is saved then. One that holds what it was "
                  "made for, or more, is full, whatever program made it: see --when-full."},
     [DEDUP_FILES_FROM] = CLI_ROW_FILES_FROM,
-    [DEDUP_RECORDS] = CLI_ROWS_RECORDS("record", "Records"),
+    [DEDUP_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [DEDUP_EXPECT] =
         {.name = "expect",
          .type = CLI_COUNT,

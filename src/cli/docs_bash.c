@@ -31,7 +31,7 @@ static void put_values(FILE *out, const cli_command *command) {
         fputs(") ", out);
         if (option->type == CLI_FILE) {
             fputs("_tamis_files \"$cur\"", out);
-        } else if (option->type == CLI_CHOICE) {
+        } else if (option->choices != NULL) {
             fputs("_tamis_words '", out);
             put_words(out, option->choices);
             fputs("' \"$cur\"", out);

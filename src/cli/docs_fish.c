@@ -72,7 +72,7 @@ static void put_option(FILE *out, const cli_command *command, const cli_option *
     fprintf(out, " -l %s", option->name);
     if (option->type == CLI_FILE) {
         fputs(" -rF", out);
-    } else if (option->type == CLI_CHOICE) {
+    } else if (option->choices != NULL) {
         fputs(" -xa '", out);
         put_words(out, option->choices, ' ');
         fputc('\'', out);

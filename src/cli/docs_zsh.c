@@ -63,7 +63,7 @@ static void put_value(FILE *out, const cli_option *option) {
     fputc(':', out);
     if (option->type == CLI_FILE)
         fputs("_files", out);
-    else if (option->type == CLI_CHOICE)
+    else if (option->choices != NULL)
         put_words(out, option->choices);
     else
         fputc(' ', out);

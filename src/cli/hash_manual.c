@@ -67,6 +67,8 @@ const cli_example hash_examples[] = {
      "with longFunnel."},
     {"tamis hash --scheme redisbloom foo; tamis hash --scheme redisbloom --hex 666f6f0a",
      "foo, and foo with the newline that another program may have left on it."},
+    {"tamis hash foo; tamis hash --key json:/id '{\"id\":\"\\u0066oo\"}'",
+     "The key of a record, and the same as it is."},
     {"tamis hash --bits 1e6 --probes 7 < a.log > positions; paste positions a.log > table",
      "The lines of a file, each behind its digest and positions."},
     {NULL, NULL}};

@@ -1,171 +1,190 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Columns of a record of CSV (RFC 4180). Quotes, delimiters and carriage returns are the only bytes that can mean
- * something: they are marked 64 bytes at a time, and a field goes from mark to mark.
- *
- *     a,"b ""c"", d",e CR
- *      ^^   ^^ ^^^ ^^  ^
+ * Columns of a record of CSV (RFC 4180).
  *
  * A quote opens only as the first byte of a field; elsewhere in an unquoted one it is a byte like others. Behind a closing
  * quote stands a delimiter or the end. The CR before the end belongs to the terminator, as RFC 4180 has it; another one
  * stands within quotes or is an error, since what wrote it may have meant a line end.
+ *
+ * Columns are found twice: 64 bytes at a time where every quote opens or closes a field, and field by field in any other
+ * record, which also tells what is malformed.
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "base/marks.h"
+#include "stream/csv_int.h"
 #include "stream/find.h"
 
-typedef struct scan {
-    const unsigned char *start, *end; /* the record */
-    const unsigned char *field;       /* the next one; NULL: there is none */
-    const unsigned char *block;       /* what was marked last: up to 64 bytes from here */
-    uint64_t marks;                   /* of these, those that were not passed */
+typedef struct text {
+    const unsigned char *start, *end;
     unsigned char delimiter;
-} scan;
+} text;
 
-typedef struct field {
-    const unsigned char *start; /* behind the quote */
-    size_t size;
-    size_t doubled; /* quotes in it that are two */
-} field;
-
-static void mark(scan *s) {
-    size_t size = (size_t)(s->end - s->block);
-    if (size > TAMIS__MARKS)
-        size = TAMIS__MARKS;
-    s->marks = tamis__marks_of(s->block, size, s->delimiter) | tamis__marks_of(s->block, size, '"') |
-               tamis__marks_of(s->block, size, '\r');
-}
-
-static scan begin(unsigned char delimiter, tamis_key record) {
-    const unsigned char *start = record.data;
-    if (record.size == 0 || (record.size == 1 && *start == '\r'))
-        return (scan){0};
-    scan s = {start, start + record.size, start, start, 0, delimiter};
-    mark(&s);
-    return s;
-}
-
-/* The next byte that is marked, which then is passed; the end if there is none. */
-static inline const unsigned char *next_mark(scan *s) {
-    while (!s->marks) {
-        if (s->end - s->block <= TAMIS__MARKS)
-            return s->end;
-        s->block += TAMIS__MARKS;
-        mark(s);
-    }
-    const unsigned char *at = s->block + __builtin_ctzll(s->marks);
-    s->marks &= s->marks - 1;
-    return at;
-}
-
-static bool is_last_return(const scan *s, const unsigned char *at) {
-    return *at == '\r' && at + 1 == s->end;
-}
-
-static tamis_status malformed(const scan *s, const char *why, const unsigned char *at, tamis__fault *fault) {
-    *fault = (tamis__fault){why, (size_t)(at - s->start)};
-    return TAMIS_E_DAMAGED;
-}
-
-static inline tamis_status plain_field(scan *s, field *f, tamis__fault *fault) {
-    const unsigned char *at;
-    do
-        at = next_mark(s);
-    while (at < s->end && *at == '"');
-    if (at < s->end && *at == '\r' && !is_last_return(s, at))
-        return malformed(s, "a carriage return stands within an unquoted field", at, fault);
-    *f = (field){s->field, (size_t)(at - s->field), 0};
-    s->field = at < s->end && *at == s->delimiter ? at + 1 : NULL;
-    return TAMIS_OK;
-}
-
-static tamis_status quoted_field(scan *s, field *f, tamis__fault *fault) {
-    const unsigned char *open = next_mark(s), *at, *behind;
+/* The bytes of the field from `from` to `to`, of two quotes one. */
+static tamis_status value_of(const unsigned char *from, const unsigned char *to, tamis_key *value,
+                             tamis__arena *arena) {
     size_t doubled = 0;
-    for (;;) {
-        at = next_mark(s);
-        if (at == s->end)
-            return malformed(s, "a quote is not closed", open, fault);
-        if (*at != '"')
-            continue;
-        behind = at + 1;
-        if (behind == s->end || *behind != '"')
-            break;
-        next_mark(s);
+    *value = (tamis_key){from, (size_t)(to - from)};
+    if (from == to || *from != '"')
+        return TAMIS_OK;
+    from++;
+    to--;
+    for (const unsigned char *at = from; (at = memchr(at, '"', (size_t)(to - at))) != NULL; at += 2)
         doubled++;
-    }
-    *f = (field){open + 1, (size_t)(at - open - 1), doubled};
-    s->field = NULL;
-    if (behind == s->end || is_last_return(s, behind))
+    *value = (tamis_key){from, (size_t)(to - from) - doubled};
+    if (doubled == 0)
         return TAMIS_OK;
-    if (*behind != s->delimiter)
-        return malformed(s, "a closing quote is not the end of its field", behind, fault);
-    next_mark(s);
-    s->field = behind + 1;
-    return TAMIS_OK;
-}
-
-/* The field that s->field begins. */
-static inline tamis_status next_field(scan *s, field *f, tamis__fault *fault) {
-    return s->field < s->end && *s->field == '"' ? quoted_field(s, f, fault) : plain_field(s, f, fault);
-}
-
-/* What the field says, of two quotes one. */
-static tamis_status value_of(const field *f, tamis_key *value, tamis__arena *arena) {
-    *value = (tamis_key){f->start, f->size};
-    if (f->doubled == 0)
-        return TAMIS_OK;
-    unsigned char *to = tamis__arena_take(arena, f->size - f->doubled);
-    if (!to)
+    unsigned char *into = tamis__arena_take(arena, value->size);
+    if (!into)
         return TAMIS_E_NOMEM;
-    *value = (tamis_key){to, f->size - f->doubled};
-    const unsigned char *from = f->start, *end = f->start + f->size;
-    while (from < end) {
-        const unsigned char *quote = memchr(from, '"', (size_t)(end - from));
-        size_t size = (size_t)((quote ? quote + 1 : end) - from);
-        memcpy(to, from, size);
-        to += size;
+    value->data = into;
+    while (from < to) {
+        const unsigned char *quote = memchr(from, '"', (size_t)(to - from));
+        size_t size = (size_t)((quote ? quote + 1 : to) - from);
+        memcpy(into, from, size);
+        into += size;
         from += size + (quote != NULL);
     }
     return TAMIS_OK;
 }
 
-tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
-                             tamis_key *values, tamis__arena *arena, tamis__fault *fault) {
-    scan s = begin(delimiter, record);
-    for (size_t i = 0; i < count; i++)
-        values[i] = (tamis_key){NULL, 0};
-    for (size_t column = 1; s.field; column++) {
-        field f;
-        tamis_key value = {NULL, 0};
-        tamis_status status = next_field(&s, &f, fault);
-        for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
-            if (columns[i] != column)
-                continue;
-            if (!value.data)
-                status = value_of(&f, &value, arena);
-            values[i] = value;
+/* ---- field by field ---- */
+
+static tamis_status malformed(const text *t, const char *why, const unsigned char *at, tamis__fault *fault) {
+    *fault = (tamis__fault){why, (size_t)(at - t->start)};
+    return TAMIS_E_DAMAGED;
+}
+
+static bool is_last_return(const text *t, const unsigned char *at) {
+    return *at == '\r' && at + 1 == t->end;
+}
+
+/* Where the quoted field ends that begins at `open`: behind its closing quote. */
+static tamis_status end_quoted(const text *t, const unsigned char *open, const unsigned char **end,
+                               tamis__fault *fault) {
+    const unsigned char *at = open + 1;
+    while ((at = memchr(at, '"', (size_t)(t->end - at))) != NULL) {
+        at++;
+        if (at == t->end || *at == t->delimiter || is_last_return(t, at)) {
+            *end = at;
+            return TAMIS_OK;
         }
+        if (*at != '"')
+            return malformed(t, "a closing quote is not the end of its field", at, fault);
+        at++;
+    }
+    return malformed(t, "a quote is not closed", open, fault);
+}
+
+/* Where the field ends that begins at `from`; *next is where the one behind it begins, NULL if there is none. */
+static tamis_status end_field(const text *t, const unsigned char *from, const unsigned char **end,
+                              const unsigned char **next, tamis__fault *fault) {
+    const unsigned char *at = from;
+    if (at < t->end && *at == '"') {
+        tamis_status status = end_quoted(t, from, &at, fault);
         if (status != TAMIS_OK)
             return status;
     }
+    while (at < t->end && *at != t->delimiter && *at != '\r')
+        at++;
+    if (at < t->end && *at == '\r' && !is_last_return(t, at))
+        return malformed(t, "a carriage return stands within an unquoted field", at, fault);
+    *end = at;
+    *next = at < t->end && *at == t->delimiter ? at + 1 : NULL;
     return TAMIS_OK;
+}
+
+static bool is_empty(tamis_key record) {
+    return record.size == 0 || (record.size == 1 && *(const unsigned char *)record.data == '\r');
 }
 
 tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
                              bool (*take)(void *context, size_t column, tamis_key value), void *context,
                              tamis__arena *arena, tamis__fault *fault) {
-    scan s = begin(delimiter, record);
-    for (size_t column = 1; s.field; column++) {
-        field f;
+    if (is_empty(record))
+        return TAMIS_OK;
+    const unsigned char *start = record.data, *end, *next;
+    const text t = {start, start + record.size, delimiter};
+    for (size_t column = 1; start; start = next, column++) {
         tamis_key value;
-        tamis_status status = next_field(&s, &f, fault);
+        tamis_status status = end_field(&t, start, &end, &next, fault);
         if (status == TAMIS_OK)
-            status = value_of(&f, &value, arena);
+            status = value_of(start, end, &value, arena);
         if (status != TAMIS_OK || !take(context, column, value))
             return status;
     }
     return TAMIS_OK;
+}
+
+/* ---- columns asked for ---- */
+
+typedef struct asked {
+    const size_t *columns;
+    size_t count, last; /* last: the greatest of them */
+    tamis_key *values;
+} asked;
+
+/* Notes a field as it is written. */
+static inline void note(const asked *a, size_t column, const unsigned char *from, const unsigned char *to) {
+    for (size_t i = 0; i < a->count; i++)
+        if (a->columns[i] == column)
+            a->values[i] = (tamis_key){from, (size_t)(to - from)};
+}
+
+static tamis_status note_each(const text *t, const asked *a, tamis__fault *fault) {
+    const unsigned char *start = t->start, *end, *next;
+    for (size_t column = 1; start; start = next, column++) {
+        tamis_status status = end_field(t, start, &end, &next, fault);
+        if (status != TAMIS_OK)
+            return status;
+        if (column <= a->last)
+            note(a, column, start, end);
+    }
+    return TAMIS_OK;
+}
+
+/* The same for a record where every quote opens or closes a field; false for any other. */
+static bool note_quickly(const text *t, const asked *a) {
+    const unsigned char *from = t->start, *end = t->end - (t->end[-1] == '\r');
+    tamis__csv_edge edge = {.opens = 1};
+    size_t column = 1;
+    for (const unsigned char *at = t->start; at < end; at += TAMIS__MARKS) {
+        size_t size = end - at < TAMIS__MARKS ? (size_t)(end - at) : TAMIS__MARKS;
+        uint64_t delimiters = tamis__marks_of(at, size, t->delimiter);
+        uint64_t returns = tamis__marks_of(at, size, '\r');
+        tamis__csv_block block = tamis__csv_look(tamis__marks_of(at, size, '"'), delimiters, size, &edge);
+        if (block.odd | block.behind | (returns & ~block.within))
+            return false;
+        for (delimiters &= ~block.within; delimiters && column <= a->last; delimiters &= delimiters - 1) {
+            const unsigned char *delimiter = at + __builtin_ctzll(delimiters);
+            note(a, column++, from, delimiter);
+            from = delimiter + 1;
+        }
+    }
+    if (column <= a->last)
+        note(a, column, from, end);
+    return !edge.within;
+}
+
+tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
+                             tamis_key *values, tamis__arena *arena, tamis__fault *fault) {
+    asked a = {columns, count, 0, values};
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = (tamis_key){NULL, 0};
+        a.last = columns[i] > a.last ? columns[i] : a.last;
+    }
+    if (is_empty(record))
+        return TAMIS_OK;
+    const unsigned char *start = record.data;
+    const text t = {start, start + record.size, delimiter};
+    if (!note_quickly(&t, &a))
+        status = note_each(&t, &a, fault);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        if (values[i].data) {
+            const unsigned char *from = values[i].data;
+            status = value_of(from, from + values[i].size, &values[i], arena);
+        }
+    return status;
 }

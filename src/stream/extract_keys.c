@@ -54,21 +54,13 @@ static inline tamis_key piece_of(const tamis_extractor *x, const tamis__part *pa
     }
 }
 
-static tamis_status find_match(tamis_extractor *x, const tamis__sought *p, tamis_key record, size_t number,
-                               tamis_error *err) {
-    char why[TAMIS__REGEX_WHY];
+static tamis_status find_match(tamis_extractor *x, const tamis__sought *p, tamis_key record,
+                               tamis__fault *fault) {
     bool matched;
-    tamis_status status = tamis__regex_find(p->regex, record, x->values + p->first, &matched, why);
-    if (status == TAMIS_E_INVALID)
-        return tamis__part_fail(err, &p->as,
-                                "%s in record %zu of the batch; write a pattern that goes back less, "
-                                "or match shorter records",
-                                why, number);
-    if (status != TAMIS_OK)
-        return tamis__extract_fail_memory(err);
-    for (size_t i = 0; !matched && i < p->count; i++)
+    tamis_status status = tamis__regex_find(p->regex, record, x->values + p->first, &matched, fault);
+    for (size_t i = 0; status == TAMIS_OK && !matched && i < p->count; i++)
         x->values[p->first + i] = none;
-    return TAMIS_OK;
+    return status;
 }
 
 /* Those that are found together. */
@@ -81,7 +73,7 @@ static tamis_status find_together(tamis_extractor *x, tamis_key record, tamis__f
     return TAMIS_OK;
 }
 
-static tamis_status find_others(tamis_extractor *x, tamis_key record, size_t number, tamis_error *err) {
+static tamis_status find_others(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
     for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
         if (p->as.kind == TAMIS__PART_JSON || p->as.kind == TAMIS__PART_CSV)
             continue;
@@ -89,7 +81,7 @@ static tamis_status find_others(tamis_extractor *x, tamis_key record, size_t num
             x->values[p->first] = piece_of(x, &p->as, record);
             continue;
         }
-        tamis_status status = find_match(x, p, record, number, err);
+        tamis_status status = find_match(x, p, record, fault);
         if (status != TAMIS_OK)
             return status;
     }
@@ -154,20 +146,21 @@ static tamis_status make_key(tamis_extractor *x, tamis_key *key) {
     return TAMIS_OK;
 }
 
-static tamis_status take_record(tamis_extractor *x, tamis_key record, size_t number, tamis_extraction *found,
+static tamis_status take_record(tamis_extractor *x, tamis_key record, tamis_extraction *found,
                                 tamis_error *err) {
     tamis__fault fault = {NULL, 0};
     *found = (tamis_extraction){none, TAMIS_KEY_MISSING, NULL, 0};
     tamis_status status = find_together(x, record, &fault);
+    if (status == TAMIS_OK)
+        status = find_others(x, record, &fault);
     if (status == TAMIS_E_DAMAGED) {
         *found = (tamis_extraction){none, TAMIS_KEY_MALFORMED, fault.why, fault.at};
         return TAMIS_OK;
     }
     if (status != TAMIS_OK)
         return tamis__extract_fail_memory(err);
-    status = find_others(x, record, number, err);
-    if (status != TAMIS_OK || !has_key(x))
-        return status;
+    if (!has_key(x))
+        return TAMIS_OK;
     if (make_key(x, &found->key) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
     found->outcome = TAMIS_KEY_FOUND;
@@ -201,6 +194,6 @@ tamis_status tamis_extractor_take(tamis_extractor *x, const tamis_key *records, 
         return TAMIS_OK;
     }
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = take_record(x, somewhere(records[i]), i, &found[i], err);
+        status = take_record(x, somewhere(records[i]), &found[i], err);
     return status;
 }

@@ -63,10 +63,10 @@ tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, cons
 void tamis__regex_free(tamis__regex *regex);
 /* How many values it has: its groups, or 1. */
 size_t tamis__regex_values(const tamis__regex *regex);
-/* *matched false: no value. A group without a share in the match is one whose data is NULL. On TAMIS_E_INVALID text has
- * PCRE2's words. */
+/* *matched false: no value. A group without a share in the match is one whose data is NULL. TAMIS_E_DAMAGED: a limit of
+ * matching is met. */
 tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
-                               char text[TAMIS__REGEX_WHY]);
+                               tamis__fault *fault);
 
 /* ---- the whole ---- */
 

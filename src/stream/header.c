@@ -58,7 +58,7 @@ static void drop_first(tamis__batch *batch) {
     batch->count--;
 }
 
-tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__emitter *emitter,
+tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__router *router,
                                 tamis_error *err) {
     const unsigned char *begin = batch->begin;
     const bool unterminated = batch->unterminated && batch->count == 1;
@@ -78,5 +78,5 @@ tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tami
     if (status != TAMIS_OK)
         return status;
     drop_first(batch);
-    return tamis__emit_header(emitter, begin, (size_t)(batch->begin - begin), unterminated, err);
+    return tamis__route_header(router, begin, (size_t)(batch->begin - begin), unterminated, err);
 }

@@ -6,7 +6,7 @@
 
 #include <tamis/extract.h>
 
-#include "stream/emit.h"
+#include "stream/route.h"
 
 /* The first record of each input, where that names its columns. */
 typedef struct tamis__header {
@@ -20,7 +20,7 @@ typedef struct tamis__header {
 
 /* Takes it off the front of an input's first batch, which may be empty then. TAMIS_E_INVALID where it is another than
  * that of the inputs before, or has not what the extractor asks for. */
-tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__emitter *emitter,
+tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__router *router,
                                 tamis_error *err);
 void tamis__header_release(tamis__header *header);
 

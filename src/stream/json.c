@@ -35,13 +35,22 @@ static inline const unsigned char *pass_blanks(const unsigned char *at, const un
     return at;
 }
 
+/* Whether that is the next byte but for blanks, of which most texts have none; *at goes to what is. */
+static inline bool reaches(const unsigned char **at, const unsigned char *end, unsigned char sign) {
+    if (*at < end && **at == sign)
+        return true;
+    *at = pass_blanks(*at, end);
+    return *at < end && **at == sign;
+}
+
 /* ---- values without others in them ---- */
 
 static inline const unsigned char *pass_digits(const unsigned char *at, const unsigned char *end) {
     const uint64_t ones = UINT64_MAX / 255;
     for (; end - at >= 8; at += 8) {
-        const uint64_t digits = tamis__load64le(at) ^ ones * '0'; /* 0 to 9 in bytes that are one */
-        const uint64_t others = (digits | ((digits & ones * 0x7f) + ones * (0x80 - 10))) & ones << 7;
+        /* 0 to 9 in bytes that are one. A sum carries only out of a byte that is none. */
+        const uint64_t digits = tamis__load64le(at) ^ ones * '0';
+        const uint64_t others = (digits | (digits + ones * (0x80 - 10))) & ones << 7;
         if (others)
             return at + __builtin_ctzll(others) / 8;
     }
@@ -51,30 +60,35 @@ static inline const unsigned char *pass_digits(const unsigned char *at, const un
 }
 
 /* Digits, of which there has to be one. */
-static const unsigned char *pass_some_digits(const tamis__json_text *text, const unsigned char *at) {
+static inline const unsigned char *pass_some_digits(const tamis__json_text *text, const unsigned char *at) {
     const unsigned char *behind = pass_digits(at, text->end);
     return behind > at ? behind : tamis__json_refuse(text, at, "a digit is missing");
 }
 
-static const unsigned char *pass_number(const tamis__json_text *text, const unsigned char *at) {
-    const unsigned char *end = text->end, *first = at + (*at == '-');
+/* What stands behind the digits before the point. */
+static const unsigned char *pass_fraction(const tamis__json_text *text, const unsigned char *at) {
+    if (*at == '.') {
+        at = pass_some_digits(text, at + 1);
+        if (!at)
+            return NULL;
+    }
+    if (at < text->end && (*at | 0x20) == 'e') {
+        at++;
+        if (at < text->end && (*at == '+' || *at == '-'))
+            at++;
+        at = pass_some_digits(text, at);
+    }
+    return at;
+}
+
+static inline const unsigned char *pass_number(const tamis__json_text *text, const unsigned char *at) {
+    const unsigned char *first = at + (*at == '-');
     at = pass_some_digits(text, first);
     if (!at)
         return NULL;
     if (*first == '0' && at > first + 1)
         return tamis__json_refuse(text, first, "a number begins with 0");
-    if (at < end && *at == '.') {
-        at = pass_some_digits(text, at + 1);
-        if (!at)
-            return NULL;
-    }
-    if (at < end && (*at | 0x20) == 'e') {
-        at++;
-        if (at < end && (*at == '+' || *at == '-'))
-            at++;
-        at = pass_some_digits(text, at);
-    }
-    return at;
+    return at < text->end && (*at == '.' || (*at | 0x20) == 'e') ? pass_fraction(text, at) : at;
 }
 
 static const unsigned char *pass_word(const tamis__json_text *text, const unsigned char *at, const char *word,
@@ -204,35 +218,22 @@ static tamis__json_node *node_of_element(const scan *s) {
     return NULL;
 }
 
-/* At the value of the member whose name begins at `at`. */
+/* Behind the colon of the member whose name begins at `at`, but for blanks. */
 static inline const unsigned char *pass_name(const scan *s, const unsigned char *at,
                                              tamis__json_node **node) {
     const tamis__json_text *text = &s->text;
     bool escaped = false;
-    if (at == text->end)
-        return tamis__json_refuse(text, at, "an object is not closed");
-    if (*at != '"')
-        return tamis__json_refuse(text, at, "a name is missing");
-    const unsigned char *behind = tamis__json_string(text, at + 1, &escaped);
-    if (!behind)
+    if (!reaches(&at, text->end, '"'))
+        return tamis__json_refuse(text, at,
+                                  at == text->end ? "an object is not closed" : "a name is missing");
+    const unsigned char *name = at + 1;
+    at = tamis__json_string(text, name, &escaped);
+    if (!at)
         return NULL;
     *node = NULL;
     if (s->tracked == s->depth)
-        *node = node_of_member(s, (tamis_key){at + 1, (size_t)(behind - at) - 2}, escaped);
-    at = pass_blanks(behind, text->end);
-    if (at == text->end || *at != ':')
-        return tamis__json_refuse(text, at, "a colon is missing");
-    return pass_blanks(at + 1, text->end);
-}
-
-/* At the next value: of the first member or element where `at` is behind what opens a container, else behind a comma. */
-static inline const unsigned char *pass_to_value(const scan *s, const unsigned char *at,
-                                                 tamis__json_node **node) {
-    at = pass_blanks(at, s->text.end);
-    if (s->in_object)
-        return pass_name(s, at, node);
-    *node = s->tracked == s->depth ? node_of_element(s) : NULL;
-    return at;
+        *node = node_of_member(s, (tamis_key){name, (size_t)(at - name) - 1}, escaped);
+    return reaches(&at, text->end, ':') ? at + 1 : tamis__json_refuse(text, at, "a colon is missing");
 }
 
 /* ---- a record ---- */
@@ -240,13 +241,10 @@ static inline const unsigned char *pass_to_value(const scan *s, const unsigned c
 /* Closes what ends behind a value; at the comma after that, or behind all. */
 static inline const unsigned char *pass_ends(scan *s, const unsigned char *at) {
     const tamis__json_text *text = &s->text;
-    while (s->depth) {
-        at = pass_blanks(at, text->end);
+    while (s->depth && !reaches(&at, text->end, ',')) {
         if (at == text->end)
             return tamis__json_refuse(text, at,
                                       s->in_object ? "an object is not closed" : "an array is not closed");
-        if (*at == ',')
-            return at;
         if (*at != (s->in_object ? '}' : ']'))
             return tamis__json_refuse(text, at,
                                       s->in_object ? "neither a comma nor }" : "neither a comma nor ]");
@@ -260,28 +258,32 @@ static const unsigned char *pass_value(scan *s, const unsigned char *at) {
     const unsigned char *end = s->text.end;
     tamis__json_node *node = s->json->nodes;
     for (;;) {
-        bool in_it = false; /* stands before what a container has in it */
+        bool opened = false; /* and something is in it */
+        at = pass_blanks(at, end);
         if (at == end)
             return tamis__json_refuse(&s->text, at, "a value is missing");
         if (*at == '{' || *at == '[') {
-            if (!open_container(s, at, node))
+            if (!open_container(s, at++, node))
                 return NULL;
-            at = pass_blanks(at + 1, end);
-            in_it = at == end || *at != (s->in_object ? '}' : ']');
+            opened = !reaches(&at, end, s->in_object ? '}' : ']');
         } else {
             at = pass_plain(&s->text, at, node);
             if (!at)
                 return NULL;
         }
-        if (!in_it) {
+        if (!opened) {
             at = pass_ends(s, at);
             if (!at || !s->depth)
                 return at;
             at++;
         }
-        at = pass_to_value(s, at, &node);
-        if (!at)
-            return NULL;
+        if (s->in_object) {
+            at = pass_name(s, at, &node);
+            if (!at)
+                return NULL;
+        } else {
+            node = s->tracked == s->depth ? node_of_element(s) : NULL;
+        }
     }
 }
 

@@ -3,33 +3,32 @@
 #include <string.h>
 
 #include "stream/json_int.h"
-#include "stream/kernels/json_plain.h"
 
-static bool continues(unsigned char byte, unsigned char least, unsigned char most) {
-    return byte >= least && byte <= most;
+static inline bool continues(unsigned char byte) {
+    return (byte & 0xc0) == 0x80;
 }
 
 /* Unicode, table 3-7. */
 size_t tamis__utf8_size(const unsigned char *at, const unsigned char *end) {
     const unsigned char first = *at;
-    const size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    unsigned char least = 0x80, most = 0xbf; /* of the second byte */
-    if (first < 0xc2 || first > 0xf4 || (size_t)(end - at) < size)
+    const size_t left = (size_t)(end - at);
+    if (left < 2 || first < 0xc2 || first > 0xf4 || !continues(at[1]))
         return 0;
-    if (first == 0xe0)
-        least = 0xa0; /* below: fits in two bytes */
-    else if (first == 0xed)
-        most = 0x9f; /* above: surrogates */
-    else if (first == 0xf0)
-        least = 0x90;
-    else if (first == 0xf4)
-        most = 0x8f; /* above: past U+10FFFF */
-    if (!continues(at[1], least, most))
+    const unsigned char second = at[1];
+    if (first < 0xe0)
+        return 2;
+    if (left < 3 || !continues(at[2]))
         return 0;
-    for (size_t i = 2; i < size; i++)
-        if (!continues(at[i], 0x80, 0xbf))
-            return 0;
-    return size;
+    if (first < 0xf0) {
+        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0))
+            return 0; /* fits in two bytes; a surrogate */
+        return 3;
+    }
+    if (left < 4 || !continues(at[3]))
+        return 0;
+    if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90))
+        return 0; /* fits in three bytes; past U+10FFFF */
+    return 4;
 }
 
 /* ---- checked ---- */
@@ -77,7 +76,7 @@ static const unsigned char *pass_escape(const tamis__json_text *text, const unsi
         return tamis__json_refuse(text, at, "\\u without four hexadecimal digits");
     if (!is_high(unit) && !is_low(unit))
         return at + 6;
-    if (is_high(unit) && end - at >= 12 && at[6] == '\\' && at[7] == 'u' && is_low(hex_unit(at + 8, end)))
+    if (is_high(unit) && end - at >= 8 && at[6] == '\\' && at[7] == 'u' && is_low(hex_unit(at + 8, end)))
         return at + 12;
     return tamis__json_refuse(text, at, "a surrogate without its other half");
 }
@@ -99,19 +98,15 @@ static const unsigned char *pass_odd(const tamis__json_text *text, const unsigne
     return at;
 }
 
-const unsigned char *tamis__json_string(const tamis__json_text *text, const unsigned char *at,
-                                        bool *escaped) {
-    *escaped = false;
-    for (;;) {
-        at = tamis__json_plain(at, text->end);
-        if (at == text->end)
-            return tamis__json_refuse(text, at, "a string is not closed");
-        if (*at == '"')
-            return at + 1;
+const unsigned char *tamis__json_string_odd(const tamis__json_text *text, const unsigned char *at,
+                                            bool *escaped) {
+    while (at < text->end && *at != '"') {
         at = pass_odd(text, at, escaped);
         if (!at)
             return NULL;
+        at = tamis__json_plain(at, text->end);
     }
+    return at < text->end ? at + 1 : tamis__json_refuse(text, at, "a string is not closed");
 }
 
 /* ---- decoded ---- */

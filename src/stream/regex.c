@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * PCRE2, as machine code where the machine is known to it. No match goes on for ever: steps and memory have limits, the
- * same on every machine, of which a record that meets one is told and not passed over.
+ * PCRE2, as machine code where the machine is known to it. Steps and memory have limits, so that no match goes on for
+ * ever; a record that meets one is told of and not passed over. Steps are counted anew from each byte where a match may
+ * begin, so a pattern that each time looks at all that follows, and has no match, takes the square of a record's size.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -13,7 +14,7 @@
 #include "stream/find.h"
 
 enum {
-    STEPS = 10 * 1000 * 1000,        /* of one match; about a second where each is made in vain */
+    STEPS = 10 * 1000 * 1000,        /* from one byte; less than a second of the interpreter's */
     STACK_FIRST = 32 << 10,          /* bytes that the machine code may use, */
     STACK_MOST = 64 << 20,           /* which are only taken when used */
     HEAP_MOST_KIB = STACK_MOST >> 8, /* where there is none: its interpreter takes about four times as much */
@@ -159,7 +160,7 @@ static tamis_key value_of(const unsigned char *bytes, const PCRE2_SIZE *pair) {
 }
 
 tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key *values, bool *matched,
-                               char text[TAMIS__REGEX_WHY]) {
+                               tamis__fault *fault) {
     const unsigned char *bytes = record.data;
     int result = pcre2_match(regex->code, bytes, record.size, 0, 0, regex->match, regex->limits);
     *matched = result > 0;
@@ -167,9 +168,9 @@ tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key 
         return TAMIS_OK;
     if (result == PCRE2_ERROR_NOMEMORY)
         return TAMIS_E_NOMEM;
-    if (result < 0) {
-        explain(result, text);
-        return TAMIS_E_INVALID;
+    if (result < 0) { /* a limit: nothing else is left to go wrong */
+        *fault = (tamis__fault){"matching the expression takes too many steps back, or too much memory", 0};
+        return TAMIS_E_DAMAGED;
     }
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(regex->match);
     const size_t first = regex->groups ? 1 : 0; /* 0 is the match */

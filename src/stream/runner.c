@@ -16,12 +16,12 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "store/place.h"
-#include "stream/emit.h"
 #include "stream/ends.h"
 #include "stream/find.h"
 #include "stream/header.h"
 #include "stream/keys.h"
 #include "stream/reader.h"
+#include "stream/route.h"
 #include "stream/writer.h"
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
@@ -37,7 +37,7 @@ typedef struct run {
     tamis__place places[OUTPUTS];
     tamis__writer writers[OUTPUTS];
     tamis__keys keys;
-    tamis__emitter emitter;
+    tamis__router router;
     tamis__header header;
     size_t input;               /* whose records are read */
     tamis_stream_stats earlier; /* of the inputs before it */
@@ -104,13 +104,13 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
                             .malformed = options->malformed,
                             .terminator = options->terminator,
                             .memory = r->memory};
-    r->emitter = (tamis__emitter){.writers = r->writers,
-                                  .service = &r->service,
-                                  .missing = options->missing,
-                                  .malformed = options->malformed,
-                                  .marking = options->marking,
-                                  .name = options->mark_name ? options->mark_name : "fresh",
-                                  .memory = r->memory};
+    r->router = (tamis__router){.writers = r->writers,
+                                .service = &r->service,
+                                .missing = options->missing,
+                                .malformed = options->malformed,
+                                .marking = options->marking,
+                                .name = options->mark_name ? options->mark_name : "fresh",
+                                .memory = r->memory};
     r->header = (tamis__header){
         .wanted = options->header || (options->extractor && tamis_extractor_wants_header(options->extractor)),
         .extractor = options->extractor,
@@ -159,7 +159,7 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                        .bytes_read = &r->stats.bytes_read};
     tamis_status status = tamis__keys_init(&r->keys, r->tuning.batch_size, err);
     if (status == TAMIS_OK)
-        status = tamis__emitter_init(&r->emitter, err);
+        status = tamis__router_init(&r->router, err);
     if (status == TAMIS_OK)
         status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
@@ -228,7 +228,7 @@ static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) 
     count_batch(r, batch, done);
     /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
     tamis_status status =
-        tamis__emit(&r->emitter, batch, r->keys.fates, done, asked == TAMIS_OK ? err : NULL);
+        tamis__route(&r->router, batch, r->keys.fates, done, asked == TAMIS_OK ? err : NULL);
     if (asked == TAMIS_OK && status == TAMIS_OK)
         status = flush_direct(r, false, err);
     count_written(r);
@@ -240,7 +240,7 @@ static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
     if (r->options.extractor &&
         (tamis_extractor_is_csv(r->options.extractor) || tamis_extractor_is_json(r->options.extractor)))
         tamis__batch_skip_mark(batch);
-    return r->header.wanted ? tamis__header_take(&r->header, batch, &r->emitter, err) : TAMIS_OK;
+    return r->header.wanted ? tamis__header_take(&r->header, batch, &r->router, err) : TAMIS_OK;
 }
 
 /* Tells of the inputs before `next`, which are at their end. */
@@ -354,7 +354,7 @@ static tamis_status go(run *r, tamis_error *err) {
     end_all(r);
     tamis__reader_release(&r->reader);
     tamis__header_release(&r->header);
-    tamis__emitter_release(&r->emitter);
+    tamis__router_release(&r->router);
     tamis__keys_release(&r->keys);
     return status;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Of 64 bytes at once there are, a bit each, `ends` (terminators), `quotes`, and of these `opens`, which stand where a
- * field starts as far as the byte before tells. From where it is, a walk goes to the next bit that means something there:
+ * Where quotes open and close in turn, the terminators that are not within are the ends of records, 64 bytes at a time.
+ * Other blocks are walked through. Of their quotes `opens` are those that stand where a field starts as far as the byte
+ * before tells; from where it is, the walk goes to the next byte that means something there:
  *
  *     OUTSIDE     ends, opens    a record ends, a quoted field begins
  *     WITHIN      quotes         the field is closed, or a quote is doubled: what stands behind it tells (AT_QUOTE)
  *     BEHIND      ends           something stands behind a closing quote that may not: nothing is quoted until the end
  *
  * Outside of quotes the byte before an open is a delimiter or terminator that is one, since within quotes opens are not
- * looked at, and a closing quote is neither. So plain fields cost nothing, nor do quotes in the midst of them, and a
- * quoted field costs two steps whatever is in it.
+ * looked at, and a closing quote is neither.
  */
 #include "base/marks.h"
+#include "stream/csv_int.h"
 #include "stream/split_int.h"
 
 enum { AT_START = 0, OUTSIDE, WITHIN, AT_QUOTE, BEHIND };
@@ -19,30 +20,46 @@ enum { AT_START = 0, OUTSIDE, WITHIN, AT_QUOTE, BEHIND };
 typedef struct block {
     const unsigned char *bytes;
     size_t size;
-    uint64_t ends, quotes, opens;
+    uint64_t ends, quotes, delimiters;
     unsigned char terminator, delimiter;
 } block;
 
-static block look(const unsigned char *bytes, size_t size, const tamis__stretch *stretch,
-                  unsigned char delimiter, uint8_t place) {
-    block b = {bytes, size, 0, 0, 0, stretch->terminator, delimiter};
-    b.ends = tamis__marks_of(bytes, size, b.terminator);
-    b.quotes = tamis__marks_of(bytes, size, '"');
-    if (b.quotes) {
-        uint64_t starts = (b.ends | tamis__marks_of(bytes, size, delimiter)) << 1 | (place == AT_START);
-        b.opens = b.quotes & starts;
-    }
-    return b;
+static bool cut_all(uint64_t ends, const unsigned char *bytes, tamis__cutting *c) {
+    for (; ends; ends &= ends - 1)
+        if (!tamis__cut(c, bytes + __builtin_ctzll(ends)))
+            return false;
+    return true;
+}
+
+/* Whether quotes open and close in turn; *ends then are the terminators outside, and *place is moved behind the block. */
+static bool look(const block *b, uint8_t *place, uint64_t *ends) {
+    tamis__csv_edge edge = {
+        .within = *place == WITHIN ? UINT64_MAX : 0,
+        .opens = *place == AT_START || *place == AT_QUOTE,
+        .closed = *place == AT_QUOTE,
+    };
+    if (*place == BEHIND)
+        return false;
+    tamis__csv_block quoted = tamis__csv_look(b->quotes, b->ends | b->delimiters, b->size, &edge);
+    if (quoted.behind) /* a CR before a terminator may stand there */
+        quoted.behind &= ~(tamis__marks_of(b->bytes, b->size, '\r') & b->ends >> 1);
+    if (quoted.odd | quoted.behind)
+        return false;
+    *ends = b->ends & ~quoted.within;
+    *place = edge.within ? WITHIN : edge.closed ? AT_QUOTE : edge.opens ? AT_START : OUTSIDE;
+    return true;
 }
 
 /* The first of these marks from `at` on, which is below 64; `size` if there is none. */
-static inline size_t next_of(uint64_t marks, size_t at, size_t size) {
+static size_t next_of(uint64_t marks, size_t at, size_t size) {
     marks >>= at;
     return marks ? at + (size_t)__builtin_ctzll(marks) : size;
 }
 
-/* Walks through a block; false where cutting ends. */
+/* Walks through a block; false where cutting stops. */
 static bool walk(const block *b, uint8_t *place, tamis__cutting *c) {
+    const unsigned char last = b->bytes[b->size - 1];
+    const uint64_t opens = b->quotes & ((b->ends | b->delimiters) << 1 | (*place == AT_START));
     size_t at = 0;
     while (at < b->size) {
         unsigned char byte = b->bytes[at];
@@ -56,7 +73,7 @@ static bool walk(const block *b, uint8_t *place, tamis__cutting *c) {
             at += byte == '"';
             break;
         default:
-            at = next_of(*place == BEHIND ? b->ends : b->ends | b->opens, at, b->size);
+            at = next_of(*place == BEHIND ? b->ends : b->ends | opens, at, b->size);
             if (at == b->size)
                 break;
             if (b->ends >> at & 1 && !tamis__cut(c, b->bytes + at))
@@ -65,7 +82,6 @@ static bool walk(const block *b, uint8_t *place, tamis__cutting *c) {
             at++;
         }
     }
-    unsigned char last = b->bytes[b->size - 1];
     if (*place <= OUTSIDE)
         *place = last == b->delimiter || last == b->terminator ? AT_START : OUTSIDE;
     return true;
@@ -77,10 +93,14 @@ size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_
     tamis__cutting c = {stretch->start, keys, 0, capacity, stretch->max_record};
     bool cuts = capacity > 0;
     while (cuts && scan < end) {
-        size_t size = end - scan < TAMIS__MARKS ? (size_t)(end - scan) : TAMIS__MARKS;
-        block b = look(scan, size, stretch, delimiter, *place);
-        cuts = walk(&b, place, &c);
-        scan += size;
+        block b = {.bytes = scan, .terminator = stretch->terminator, .delimiter = delimiter};
+        b.size = end - scan < TAMIS__MARKS ? (size_t)(end - scan) : TAMIS__MARKS;
+        b.ends = tamis__marks_of(scan, b.size, b.terminator);
+        b.quotes = tamis__marks_of(scan, b.size, '"');
+        b.delimiters = tamis__marks_of(scan, b.size, delimiter);
+        uint64_t ends;
+        cuts = look(&b, place, &ends) ? cut_all(ends, scan, &c) : walk(&b, place, &c);
+        scan += b.size;
     }
     if (!cuts && capacity > 0) { /* before the end of the block, or of a record that is too long */
         scan = c.start;

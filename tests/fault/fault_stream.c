@@ -24,15 +24,17 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
+#include "support/tools.h"
 #include "support/unpacked.h"
 
 enum { INPUTS = 3 };
 
 typedef struct scenario {
     const char *name;
-    bool replaces;    /* both outputs stand there already */
-    bool pipe_input;  /* the second input is a pipe */
-    bool pipe_output; /* the duplicates go to a pipe */
+    bool replaces;      /* both outputs stand there already */
+    bool pipe_input;    /* the second input is a pipe */
+    bool pipe_output;   /* the duplicates go to a pipe */
+    bool packed_inputs; /* the first one and the last */
     bool long_records;
     bool durable;
     bool own_memory;       /* the allocator of the test, else the default one */
@@ -66,19 +68,27 @@ static const char OLD_DUPLICATES[] = "old duplicates\n";
 static void make_inputs(const scenario *s) {
     static const char *const texts[INPUTS] = {"one\ntwo\none\n\nthree\ntwo", "four\nfour\none\n\nfive",
                                               "six\nfive\nseven\nseven\nsix"};
+    uint64_t on_disk = 0;
     for (int i = 0; i < INPUTS; i++) {
         bytes_add(&inputs[i], texts[i], strlen(texts[i]));
         for (int j = 0; s->long_records && j < 100; j++)
             bytes_add(&inputs[i], "0123456789", 10);
         snprintf(name_texts[i], sizeof name_texts[i], "%s%d", scratch("in"), i);
-        file_write(name_texts[i], inputs[i].data, inputs[i].size);
+        test_bytes packed = {0};
+        if (s->packed_inputs && i != 1)
+            tool_run(i == 0 ? "gzip -c" : "bzip2 -c", inputs[i].data, inputs[i].size, &packed);
+        else
+            bytes_add(&packed, inputs[i].data, inputs[i].size);
+        file_write(name_texts[i], packed.data, packed.size);
+        on_disk += packed.size;
+        bytes_clear(&packed);
         names[i] = name_texts[i];
     }
     snprintf(output, sizeof output, "%s", scratch("once"));
     snprintf(duplicates, sizeof duplicates, "%s", scratch("again"));
     oracle_make(&oracle, inputs, INPUTS, '\n');
-    if (s->pipe_input)
-        oracle.stats.bytes_total = 0;
+    oracle.stats.bytes_read = on_disk;
+    oracle.stats.bytes_total = s->pipe_input ? 0 : on_disk;
 }
 
 static void drop_inputs(void) {
@@ -395,6 +405,18 @@ static void pipes(void **state) {
     scenario_run(&s);
 }
 
+static void packed_inputs(void **state) {
+    (void)state;
+    if (!tamis_packing_is_built(TAMIS_PACKING_BZIP2))
+        skip();
+    scenario s = {.name = "packed inputs",
+                  .replaces = true,
+                  .packed_inputs = true,
+                  .own_memory = true,
+                  .tuning = {7, 5, 2}};
+    scenario_run(&s);
+}
+
 static void long_records(void **state) {
     (void)state;
     scenario s = {.name = "long records",
@@ -536,6 +558,7 @@ int main(void) {
         CASE(pipes),
         CASE(long_records),
         CASE(packed_files),
+        CASE(packed_inputs),
         CASE(shipped_sizes),
         CASE(through_a_link),
         CASE(the_file_aside_cannot_be_removed),

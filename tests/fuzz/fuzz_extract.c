@@ -182,8 +182,10 @@ static void run(tamis_extractor_options options, const char *const *parts, size_
     char *lines[RECORDS];
     size_t record_count = 0;
     bool is_good = x != NULL;
-    for (size_t i = 0; is_good && i < count; i++)
-        check((alone[i] = make(options, &parts[i], 1)) != NULL);
+    for (size_t i = 0; is_good && i < count; i++) {
+        alone[i] = make(options, &parts[i], 1);
+        check(alone[i]);
+    }
     for (; is_good && record_count < RECORDS && from.at < from.end; record_count++) {
         size_t size;
         lines[record_count] = next_line(&from, &size);

@@ -21,8 +21,10 @@
 #include "stream/unpack.h"
 #include "support/ask.h"
 #include "support/fault.h"
+#include "support/packers.h"
 #include "support/scratch.h"
 #include "support/stored.h"
+#include "support/tools.h"
 #include "support/unpacked.h"
 
 enum { KEYS = 100, WORKING = 256 << 10 /* more than one reading takes, whatever the file */ };
@@ -176,6 +178,33 @@ static void golden_file_is_read(void **state) {
     assert_int_equal(info.added, 2);
     assert_int_equal(tamis_filter_plan(filter)->bits, 95);
     assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3) && !ask_one(filter, "baz", 3));
+    tamis_filter_free(filter);
+}
+
+/* Whatever packs them. */
+static void files_packed_by_others_are_read(void **state) {
+    (void)state;
+    tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, KEYS);
+    test_bytes plain = {0};
+    assert_int_equal(tamis_filter_save(filter, scratch("plain"), &err), TAMIS_OK);
+    file_read(scratch("plain"), &plain);
+    for (size_t i = 0; i < PACKERS; i++) {
+        test_bytes packed = {0};
+        tamis_filter *opened = NULL;
+        tamis_packing packing = TAMIS_PACKING_NONE;
+        if (!tamis_packing_is_built(packers[i].packing))
+            continue;
+        tool_run(packers[i].command, plain.data, plain.size, &packed);
+        write_scratch(&packed);
+        assert_int_equal(open_scratch(&opened, &packing), TAMIS_OK);
+        assert_int_equal(packing, packers[i].packing);
+        assert_true(tamis_filter_is_equal(opened, filter) && stored_has(opened, 0, KEYS));
+        tamis_filter_free(opened);
+        packed.size -= 3;
+        refused(&packed, TAMIS_E_DAMAGED, "cut short, its ");
+        bytes_clear(&packed);
+    }
+    bytes_clear(&plain);
     tamis_filter_free(filter);
 }
 
@@ -519,6 +548,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(every_kind_and_format_comes_back),
         CASE(golden_file_is_read),
+        CASE(files_packed_by_others_are_read),
         CASE(plain_files_are_mapped),
         CASE(every_packing_holds_the_same_bytes),
         CASE(the_same_filter_gives_the_same_bytes),

@@ -303,8 +303,8 @@ static void it_marks_as_byte_by_byte(void **state) {
             want |= (uint64_t)(bytes[i] == byte) << i;
         }
         assert_true(tamis__marks_of(bytes, size, byte) == want);
-        assert_true(tamis__marks_of_some(bytes, size, byte) ==
-                    want); /* without vectors, where there are any */
+        if (size >= 8) /* without vectors, which are a choice where there are any */
+            assert_true(tamis__marks_of_8(bytes, byte) == (want & 0xff));
         free(bytes);
     }
 }

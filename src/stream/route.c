@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "stream/emit.h"
+#include "stream/route.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,16 +7,16 @@
 /* ---- what is said of a record ---- */
 
 /* "name": with what JSON does not let stand in a string escaped; bytes that are no UTF-8 are the caller's doing. */
-tamis_status tamis__emitter_init(tamis__emitter *emitter, tamis_error *err) {
-    const char *name = emitter->name;
+tamis_status tamis__router_init(tamis__router *router, tamis_error *err) {
+    const char *name = router->name;
     const size_t room = 6 * strlen(name) + sizeof "\"\":";
     char *to;
-    if (emitter->marking != TAMIS_STREAM_MEMBER)
+    if (router->marking != TAMIS_STREAM_MEMBER)
         return TAMIS_OK;
-    to = emitter->member = tamis__alloc(&emitter->memory, room, 1);
+    to = router->member = tamis__alloc(&router->memory, room, 1);
     if (!to)
         return tamis__fail_nomem(err, "mark", room);
-    emitter->member_size = room;
+    router->member_size = room;
     *to++ = '"';
     for (; *name; name++) {
         const unsigned char byte = (unsigned char)*name;
@@ -31,8 +31,8 @@ tamis_status tamis__emitter_init(tamis__emitter *emitter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-void tamis__emitter_release(tamis__emitter *emitter) {
-    tamis__free(&emitter->memory, emitter->member, emitter->member_size);
+void tamis__router_release(tamis__router *router) {
+    tamis__free(&router->memory, router->member, router->member_size);
 }
 
 typedef struct record {
@@ -52,7 +52,7 @@ static bool is_blank(unsigned char byte) {
 }
 
 /* Before the brace that ends it; what is no object, or is malformed, stays as it is. */
-static tamis_status put_member(const tamis__emitter *emitter, tamis__writer *writer, const record *one,
+static tamis_status put_member(const tamis__router *router, tamis__writer *writer, const record *one,
                                tamis_error *err) {
     static const char *const values[] = {[TAMIS_FRESH] = "true",
                                          [TAMIS_SEEN] = "false",
@@ -72,7 +72,7 @@ static tamis_status put_member(const tamis__emitter *emitter, tamis__writer *wri
     if (status == TAMIS_OK && one->data[end - 1] != '{')
         status = put(writer, ",", 1, err);
     if (status == TAMIS_OK)
-        status = put(writer, emitter->member, strlen(emitter->member), err);
+        status = put(writer, router->member, strlen(router->member), err);
     if (status == TAMIS_OK)
         status = put(writer, value, strlen(value), err);
     return status == TAMIS_OK
@@ -88,9 +88,9 @@ static tamis_status put_column(tamis__writer *writer, const record *one, tamis_e
 }
 
 /* What the service has to say of it goes before it. */
-static tamis_status put_one(const tamis__emitter *emitter, tamis__writer *writer, const record *one,
+static tamis_status put_one(const tamis__router *router, tamis__writer *writer, const record *one,
                             tamis_error *err) {
-    const tamis_stream_service *service = emitter->service;
+    const tamis_stream_service *service = router->service;
     tamis_status status = TAMIS_OK;
     if (service->mark && one->fate <= TAMIS_UNKNOWN) {
         const tamis_key mark = service->mark(service->context, one->key);
@@ -98,11 +98,11 @@ static tamis_status put_one(const tamis__emitter *emitter, tamis__writer *writer
     }
     if (status != TAMIS_OK)
         return status;
-    switch (emitter->marking) {
+    switch (router->marking) {
     case TAMIS_STREAM_COLUMN:
         return put_column(writer, one, err);
     case TAMIS_STREAM_MEMBER:
-        return put_member(emitter, writer, one, err);
+        return put_member(router, writer, one, err);
     case TAMIS_STREAM_UNMARKED:
         break;
     }
@@ -111,52 +111,52 @@ static tamis_status put_one(const tamis__emitter *emitter, tamis__writer *writer
 
 /* ---- where it goes ---- */
 
-static tamis__writer *writer_of(const tamis__emitter *emitter, uint8_t fate) {
-    tamis__writer *firsts = &emitter->writers[TAMIS__FIRSTS];
+static tamis__writer *writer_of(const tamis__router *router, uint8_t fate) {
+    tamis__writer *firsts = &router->writers[TAMIS__FIRSTS];
     switch (fate) {
     case TAMIS_SEEN:
-        return emitter->marking ? firsts : &emitter->writers[TAMIS__REPEATS];
+        return router->marking ? firsts : &router->writers[TAMIS__REPEATS];
     case TAMIS__FATE_MISSING:
-        return emitter->missing == TAMIS_STREAM_PASS ? firsts : NULL;
+        return router->missing == TAMIS_STREAM_PASS ? firsts : NULL;
     case TAMIS__FATE_MALFORMED:
-        return emitter->malformed == TAMIS_STREAM_PASS ? firsts : NULL;
+        return router->malformed == TAMIS_STREAM_PASS ? firsts : NULL;
     default:
         return firsts;
     }
 }
 
-tamis_status tamis__emit(tamis__emitter *emitter, const tamis__batch *batch, const uint8_t *fates,
-                         size_t count, tamis_error *err) {
-    const bool one_by_one = emitter->service->mark || emitter->marking;
+tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *fates,
+                          size_t count, tamis_error *err) {
+    const bool one_by_one = router->service->mark || router->marking;
     const unsigned char *data = batch->begin;
     tamis_status status = TAMIS_OK;
     size_t key = 0;
     for (size_t from = 0, to; from < count && status == TAMIS_OK; from = to) {
-        tamis__writer *writer = writer_of(emitter, fates[from]);
+        tamis__writer *writer = writer_of(router, fates[from]);
         to = from + 1;
         /* Neighbours that go to one output go in one piece. */
-        while (!one_by_one && to < count && writer_of(emitter, fates[to]) == writer)
+        while (!one_by_one && to < count && writer_of(router, fates[to]) == writer)
             to++;
         const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
         const record one = {data, (size_t)(end - data), batch->unterminated && to == batch->count,
                             fates[from], key};
         if (writer && writer->place)
-            status = put_one(emitter, writer, &one, err);
+            status = put_one(router, writer, &one, err);
         key += fates[from] <= TAMIS_UNKNOWN; /* of pieces nobody asks */
         data = end;
     }
     return status;
 }
 
-tamis_status tamis__emit_header(tamis__emitter *emitter, const unsigned char *data, size_t size,
-                                bool unterminated, tamis_error *err) {
+tamis_status tamis__route_header(tamis__router *router, const unsigned char *data, size_t size,
+                                 bool unterminated, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++) {
-        tamis__writer *writer = &emitter->writers[i];
+        tamis__writer *writer = &router->writers[i];
         if (!writer->place)
             continue;
-        if (emitter->marking == TAMIS_STREAM_COLUMN) {
-            status = put(writer, emitter->name, strlen(emitter->name), err);
+        if (router->marking == TAMIS_STREAM_COLUMN) {
+            status = put(writer, router->name, strlen(router->name), err);
             if (status == TAMIS_OK)
                 status = put(writer, "\t", 1, err);
         }

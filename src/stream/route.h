@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STREAM_EMIT_H
-#define TAMIS_STREAM_EMIT_H
+#ifndef TAMIS_STREAM_ROUTE_H
+#define TAMIS_STREAM_ROUTE_H
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@
 
 enum { TAMIS__FIRSTS, TAMIS__REPEATS, TAMIS__OUTPUTS }; /* first occurrences, duplicates */
 
-typedef struct tamis__emitter {
+typedef struct tamis__router {
     tamis__writer *writers; /* TAMIS__OUTPUTS of them, borrowed */
     const tamis_stream_service *service;
     tamis_stream_policy missing, malformed;
@@ -22,17 +22,17 @@ typedef struct tamis__emitter {
     tamis_allocator memory;
     char *member; /* of MEMBER: "name": as JSON has it */
     size_t member_size;
-} tamis__emitter;
+} tamis__router;
 
 /* All but `member` is set. Release is fine after a failure too. */
-tamis_status tamis__emitter_init(tamis__emitter *emitter, tamis_error *err);
-void tamis__emitter_release(tamis__emitter *emitter);
+tamis_status tamis__router_init(tamis__router *router, tamis_error *err);
+void tamis__router_release(tamis__router *router);
 
 /* The first `count` records of the batch. */
-tamis_status tamis__emit(tamis__emitter *emitter, const tamis__batch *batch, const uint8_t *fates,
-                         size_t count, tamis_error *err);
+tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *fates,
+                          size_t count, tamis_error *err);
 /* A header, its terminator too unless it is `unterminated`, to every output. */
-tamis_status tamis__emit_header(tamis__emitter *emitter, const unsigned char *data, size_t size,
-                                bool unterminated, tamis_error *err);
+tamis_status tamis__route_header(tamis__router *router, const unsigned char *data, size_t size,
+                                 bool unterminated, tamis_error *err);
 
 #endif

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# KEYS is read as build read its records, compressed or not.
+{ echo id,email; seq 1000 | sed 's/.*/&,u&@x/'; } > u.csv
+tamis build -o f.tamis --key csv:email u.csv
+gzip -k u.csv
+for keys in u.csv u.csv.gz; do tamis audit --key csv:email f.tamis $keys --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'; done
+tamis audit --key csv:1 --header f.tamis u.csv --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'
+echo '"' >> u.csv
+tamis audit --key csv:email f.tamis u.csv --questions 1000
+tamis audit --key csv:email --on-error skip f.tamis u.csv --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'
+tamis audit --key csv:email f.tamis
+echo "status $?"

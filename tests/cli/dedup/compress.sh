@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Outputs are compressed by their names or as --compress says.
+seq 10 > in
+for packer in gzip:gz zstd:zst lz4:lz4 xz:xz bzip2:bz2; do
+    command -v ${packer%:*} > /dev/null || { echo "skipped: no ${packer%:*}" >&2; exit 77; }
+    tamis dedup -o "out.${packer#*:}" --duplicates "again.${packer#*:}" in in
+    ${packer%:*} -qdc "out.${packer#*:}" | cmp - in && ${packer%:*} -qdc "again.${packer#*:}" | cmp - in
+    tamis dedup --compress ${packer%:*} in | ${packer%:*} -dc | cmp - in
+    tamis dedup --compress ${packer%:*}:1 in | ${packer%:*} -dc | cmp - in && echo "${packer%:*}"
+done
+tamis dedup --compress none -o out.gz in && cmp out.gz in
+tamis build -o f.tamis in
+tamis add --print seen --compress gzip f.tamis in | gzip -dc | cmp - in
+tamis check --compress gzip f.tamis in | gzip -dc | cmp - in
+tamis add --compress gzip f.tamis in
+tamis dedup --compress zip in
+tamis dedup --compress gzip:10 in
+tamis dedup --compress gzip: in
+tamis dedup --compress none:1 in
+echo "status $?"

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Records of CSV: a column by number or by what the header calls it, quotes and newlines within them.
+printf 'id,email,"last, first"\n1,a@x,"B ""b""\nB"\n2,"a@x",C\n3,c@x,C\n' > u.csv
+echo by name; tamis dedup --key csv:email u.csv
+echo by number; tamis dedup --key csv:2 --header u.csv
+echo no header; tamis dedup --key csv:2 u.csv
+echo a comma in the name; tamis dedup --key 'csv:"last, first"' u.csv
+echo a delimiter; printf 'a;b\n1;"x"\n2;x\n' | tamis dedup --key csv:b --delimiter ';'
+echo a mark, and CRLF; printf '\357\273\277id,n\r\n1,a\r\n1,b\r\n' | tamis dedup --key csv:id | od -An -c
+echo two files, one header
+printf 'id,email,"last, first"\n4,c@x,D\n5,d@x,D\n' > more.csv
+tamis dedup --key csv:email u.csv more.csv
+echo other headers
+printf 'mail,id\nd@x,9\n' > other.csv
+tamis dedup --key csv:email u.csv other.csv
+echo "status $?"
+tamis dedup --key csv:mail u.csv
+echo "status $?"

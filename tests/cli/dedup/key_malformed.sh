@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A malformed record ends the run, is skipped or passed on; file, line and byte are told, or how many there were.
+printf '{"id":1}\n{"id":2\n{"id":1}\n{"a":"\\ud800","id":3}\n{"id":NaN}\n{}\n{"id":4}\n' > in
+for action in fail skip pass; do
+    echo "$action"
+    tamis dedup --key json:/id --on-error $action in
+    echo "status $?"
+done
+tamis dedup --key json:/id --on-error skip --count in
+tamis dedup --key json:/id --on-error pass --count -q in
+tamis dedup --key json:/id --on-error skip --stats in 2>&1 > /dev/null | grep -E '^(records|unique|duplicates|missing|malformed)' | tr -s ' '
+printf '1,a\n2,"b"x\n3,c\n' | tamis dedup --key csv:2
+printf '1,a\n2,"b"x\n3,c\n' | tamis dedup --key csv:2 --on-error skip
+echo both; tamis dedup --key json:/id --on-error fail --missing fail in
+echo one; tamis dedup --key json:/id --on-error skip --missing fail in
+echo "status $?"
+tamis dedup --key field:2 --type int32 --missing pass << 'END' | tr '\t' ' '
+none
+a	1
+none
+b	x
+END

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Of records of JSON the answer is their last member.
+cat > in << 'END'
+{"id":1}
+{"id":1, "x":[] }
+{}
+{"id":2}
+[1]
+{"id":2
+END
+tamis dedup --key json:/id --mark --on-error pass -q in
+echo named; tamis dedup --key json:/id '--mark=se"en' --on-error skip --missing drop -q in
+echo a column where a key is none of JSON; tamis dedup --key json:/id --key bytes:1-1 --mark -q --on-error skip in | tr '\t' ' '

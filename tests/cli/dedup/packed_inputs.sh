@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Compressed inputs are known by their content, of one or several members; one that is damaged ends the run.
+seq 2000 > one
+seq 1000 3000 > two
+cat one two > both
+for packer in gzip zstd lz4 xz bzip2; do
+    command -v $packer > /dev/null || { echo "skipped: no $packer" >&2; exit 77; }
+    $packer -qc one > packed
+    $packer -qc two >> packed
+    echo "$packer: $(tamis dedup packed | cmp - <(tamis dedup both) && tamis dedup --count < packed)"
+    head -c -9 packed > cut
+    tamis dedup --count cut
+    echo "status $?"
+done
+gzip -c one > one.gz
+tamis dedup --count one.gz two
+tamis dedup --json one.gz two 2>&1 > /dev/null | grep -o '"bytes_in": [0-9]*' | head -n 1

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# With several inputs a line of the summary for each, and an object of --json.
+printf '{"id":1}\n{"id":2}\n{}\n' > a.jsonl
+printf '{"id":1}\n{"id":3\n' > b.jsonl
+: > empty
+tamis dedup --key json:/id --on-error skip --stats a.jsonl empty b.jsonl 2>&1 > /dev/null | sed -n "/^file/,\$p"
+tamis dedup --key json:/id --on-error skip --json a.jsonl empty b.jsonl 2>&1 > /dev/null | grep -o '"files".*\]'
+echo one that fails; tamis dedup --key json:/id --json b.jsonl a.jsonl 2>&1 > /dev/null | grep -o '"files".*\]'
