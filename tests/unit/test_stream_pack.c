@@ -534,6 +534,8 @@ static void a_record_among_endless_others(void **state) {
 /* As long as there is input, an output that could be seen is packed as well as one that cannot. */
 static void work_is_not_flushed_all_the_time(void **state) {
     (void)state;
+    if (!tamis_packing_is_built(TAMIS_PACKING_BZIP2)) /* where flushes can be counted */
+        skip();
     test_bytes input = {0}, got = {0};
     for (int i = 0; i < 4000000; i++)
         bytes_add(&input, "a\n", 2);
