@@ -431,6 +431,8 @@ static void long_records(void **state) {
 static void packed_files(void **state) {
     (void)state;
     for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
+        if (!tamis_packing_is_built(packing))
+            continue;
         scenario s = {.name = tamis_packing_name(packing),
                       .replaces = true,
                       .own_memory = true,

@@ -8,7 +8,8 @@
 
 #include "support/scratch.h"
 
-/* Packed files as the packings' own commands (gzip -dc, zstd -dc ...) read them, which ./dev installs for the tests. */
+/* Packed files as the packings' own commands (gzip -dc, zstd -dc ...) read them, which ./dev installs for the tests. A
+ * command that is not there skips the test. */
 
 /* Adds what comes of the file to *into. False where the command does not find it whole; all that it could unpack up to
  * there is added. */

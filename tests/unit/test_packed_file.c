@@ -235,10 +235,18 @@ static void every_packing_holds_the_same_bytes(void **state) {
     file_read(scratch("plain"), &plain);
     for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
         test_bytes got = {0};
+        tamis_filter *opened = NULL;
+        tamis_packing found;
+        if (!tamis_packing_is_built(packing))
+            continue;
         assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_DCSO, packing, &err), TAMIS_OK);
         assert_true(unpacked_file(packing, scratch("f"), &got));
         assert_true(bytes_check(tamis_packing_name(packing), &got, &plain));
         bytes_clear(&got);
+        assert_int_equal(open_scratch(&opened, &found), TAMIS_OK);
+        assert_int_equal(found, packing);
+        assert_true(tamis_filter_is_equal(filter, opened));
+        tamis_filter_free(opened);
     }
     bytes_clear(&plain);
     tamis_filter_free(filter);

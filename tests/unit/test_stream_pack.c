@@ -31,7 +31,8 @@ enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy
 static const char *const ends[TAMIS_PACKINGS] = {"", ".gz", ".zst", ".lz4", ".xz", ".bz2"};
 
 #define FOR_EACH(packing)                                                                                    \
-    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++)
+    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++)                    \
+        if (tamis_packing_is_built(packing))
 
 static size_t descriptors;
 static tamis_stream_options options;
@@ -141,7 +142,7 @@ static void names_tell(void **state) {
     (void)state;
     file_write(in, "a\nb\na\n", 6);
     FOR_EACH(packing) {
-        tamis_packing other = packing + 1 < TAMIS_PACKINGS ? packing + 1 : TAMIS_PACKING_NONE;
+        tamis_packing other = packing == TAMIS_PACKING_GZIP ? TAMIS_PACKING_NONE : TAMIS_PACKING_GZIP;
         options.output = named("once", packing);
         options.duplicates = named("again", other);
         assert_int_equal(run(&in, 1), TAMIS_OK);
@@ -263,18 +264,22 @@ static void packings_and_levels_that_are_not(void **state) {
     (void)state;
     file_write(in, "a\n", 2);
     options.output = scratch("once");
-    options.duplicates = scratch("again.zst");
+    options.duplicates = scratch("again.gz");
     options.packing = TAMIS_PACKINGS;
     assert_refused(TAMIS_E_INVALID, "packing: there is none of number 6");
     options.packing = -2;
     assert_refused(TAMIS_E_INVALID, "packing: there is none of number -2");
     options.packing = -1;
-    options.packing_level = 23;
-    assert_refused(TAMIS_E_RANGE, "zstd: has no level 23; give one from 1 to 22");
-    options.packing_level = -1;
-    assert_refused(TAMIS_E_RANGE, "zstd: has no level -1");
-    FOR_EACH(packing)
-    assert_true(tamis_packing_is_built(packing)); /* or there is more to see refused */
+    options.packing_level = 10;
+    assert_refused(TAMIS_E_RANGE, "gzip: has no level 10; give one from 1 to 9");
+    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
+        options.packing = (int)packing;
+        options.packing_level = tamis_packing_is_built(packing) ? -1 : 0;
+        if (!tamis_packing_is_built(packing))
+            assert_refused(TAMIS_E_UNSUPPORTED, ": this build of tamis cannot write it; take gzip");
+        else
+            assert_refused(TAMIS_E_RANGE, ": has no level -1; give one from 1 to");
+    }
 }
 
 static void a_disk_that_is_full(void **state) {
@@ -331,8 +336,10 @@ typedef struct live {
     int in; /* the test's ends */
     int out;
     int stop;
-    int ends[3];    /* the thread's */
-    test_bytes got; /* of the output, so far */
+    int ends[3];                /* the thread's */
+    test_bytes got;             /* of the output, so far */
+    char reads[32], writes[32]; /* of a run behind this one */
+    tamis_status read_status;
 } live;
 
 static void *live_main(void *context) {
@@ -378,17 +385,22 @@ static void send(int fd, const char *text) {
         abort();
 }
 
+/* Takes some of the output. */
+static void take(live *l) {
+    struct pollfd output = {.fd = l->out, .events = POLLIN};
+    unsigned char piece[4096];
+    if (poll(&output, 1, PATIENCE_MS) <= 0)
+        fail_msg("%s: nothing comes", tamis_packing_name(l->packing));
+    ssize_t size = read(l->out, piece, sizeof piece);
+    assert_true(size > 0);
+    bytes_add(&l->got, piece, (size_t)size);
+}
+
 /* What the reader can unpack begins so, and, where it is `all`, ends so: waits until it does. */
 static void wait_unpacked(live *l, const char *text, bool all) {
-    unsigned char piece[4096];
     for (bool there = false; !there;) {
-        struct pollfd output = {.fd = l->out, .events = POLLIN};
         test_bytes now = {0};
-        if (poll(&output, 1, PATIENCE_MS) <= 0)
-            fail_msg("%s: \"%s\" does not come", tamis_packing_name(l->packing), text);
-        ssize_t size = read(l->out, piece, sizeof piece);
-        assert_true(size > 0);
-        bytes_add(&l->got, piece, (size_t)size);
+        take(l);
         (void)unpacked(l->packing, &l->got, &now);
         there = now.size >= strlen(text) && memcmp(now.data, text, strlen(text)) == 0;
         assert_true(!there || !all || now.size == strlen(text));
@@ -443,13 +455,69 @@ static void a_record_can_be_unpacked_before_the_next_arrives(void **state) {
     }
 }
 
+static void *read_live(void *context) {
+    live *l = context;
+    tamis_stream_options reading = TAMIS_STREAM_OPTIONS_INIT;
+    const char *name = l->reads;
+    reading.inputs = &name;
+    reading.input_count = 1;
+    reading.output = l->writes;
+    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    l->read_status = tamis_stream_dedup(session, &reading, NULL, NULL);
+    session_drop(session);
+    return NULL;
+}
+
+static void assert_receives(int fd, const char *text) {
+    char got[64];
+    for (size_t size = 0; size < strlen(text);) {
+        struct pollfd output = {.fd = fd, .events = POLLIN};
+        if (poll(&output, 1, PATIENCE_MS) <= 0)
+            fail_msg("\"%s\" does not come", text);
+        ssize_t more = read(fd, got + size, strlen(text) - size);
+        assert_true(more > 0);
+        assert_memory_equal(got + size, text + size, (size_t)more);
+        size += (size_t)more;
+    }
+}
+
+/* What one run packs another unpacks, record by record. */
+static void a_run_behind_a_run(void **state) {
+    (void)state;
+    FOR_EACH(packing) {
+        live l;
+        pthread_t reader;
+        int end, out;
+        live_start(&l, packing, NULL, false);
+        pipe_or_abort(&out, &end);
+        snprintf(l.reads, sizeof l.reads, "/dev/fd/%d", l.out);
+        snprintf(l.writes, sizeof l.writes, "/dev/fd/%d", end);
+        assert_int_equal(pthread_create(&reader, NULL, read_live, &l), 0);
+        send(l.in, "first\nsec");
+        assert_receives(out, "first\n");
+        send(l.in, "ond\nfirst\nthird\nla");
+        assert_receives(out, "second\nthird\n");
+        send(l.in, "st");
+        close_end(&l.in);
+        pthread_join(l.thread, NULL);
+        close_end(&l.ends[1]);
+        pthread_join(reader, NULL);
+        assert_receives(out, "last");
+        assert_int_equal(l.status, TAMIS_OK);
+        assert_int_equal(l.read_status, TAMIS_OK);
+        close_end(&out);
+        close_end(&end);
+        live_release(&l);
+    }
+}
+
 /* There is no idle moment at which to flush. */
 static void a_record_among_endless_others(void **state) {
     (void)state;
     live l;
     options.terminator = 0;
     file_write(in, "fresh", 5);
-    live_start(&l, TAMIS_PACKING_ZSTD, in, true);
+    live_start(&l, TAMIS_PACKING_GZIP, in, true);
     wait_unpacked(&l, "fresh", false);
     send(l.stop, "!");
     live_join(&l);
@@ -466,6 +534,8 @@ static void a_record_among_endless_others(void **state) {
 /* As long as there is input, an output that could be seen is packed as well as one that cannot. */
 static void work_is_not_flushed_all_the_time(void **state) {
     (void)state;
+    if (!tamis_packing_is_built(TAMIS_PACKING_BZIP2)) /* where flushes can be counted */
+        skip();
     test_bytes input = {0}, got = {0};
     for (int i = 0; i < 4000000; i++)
         bytes_add(&input, "a\n", 2);
@@ -500,12 +570,8 @@ static void a_run_that_is_stopped(void **state) {
         send(l.in, "a\nb\na\npart");
         wait_unpacked(&l, "a\nb\n", true);
         send(l.stop, "!");
-        if (packing != TAMIS_PACKING_BZIP2) { /* its end is out: settled takes a reader that has taken all */
-            unsigned char piece[4096];
-            ssize_t size = read(l.out, piece, sizeof piece);
-            assert_true(size > 0);
-            bytes_add(&l.got, piece, (size_t)size);
-        }
+        if (packing != TAMIS_PACKING_BZIP2) /* whose end is out: settled takes a reader that has taken all */
+            take(&l);
         live_join(&l);
         assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
         assert_int_equal(stats.records, 3);
@@ -582,6 +648,7 @@ int main(void) {
         CASE(a_disk_that_is_full),
         CASE(a_file_that_may_not_grow),
         CASE(a_record_can_be_unpacked_before_the_next_arrives),
+        CASE(a_run_behind_a_run),
         CASE(a_record_among_endless_others),
         CASE(work_is_not_flushed_all_the_time),
         CASE(a_run_that_is_stopped),
