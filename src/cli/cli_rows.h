@@ -176,13 +176,13 @@ enum {
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
-        .name = "compress", .type = CLI_TEXT, .value = "HOW[:LEVEL]", .choices = cli_packings,               \
-        .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none; by default as the name of "   \
-                "the file "                                                                                  \
-                "says.",                                                                                     \
-        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. LEVEL is "     \
+        .name = "compress", .type = CLI_TEXT, .value = "HOW", .choices = cli_packings,                       \
+        .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as "         \
+                "zstd:19; by default "                                                                       \
+                "as the name of the file says.",                                                             \
+        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. The level is " \
                 "that of the "                                                                               \
-                "program of the same name, from 1; without it, its usual one."                               \
+                "program of the same name; without it, its usual one."                                       \
     }
 #define CLI_NOTE_PACKED                                                                                      \
     "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \
