@@ -75,7 +75,7 @@ static const char *const exits[] = {
 static const cli_entry json[] = {
     {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
     {"format", "tamis, guava or dcso."},
-    {"compression", "gzip; null = none."},
+    {"compression", "gzip, zstd, lz4, xz or bzip2; null = none."},
     {"kind", "classic, blocked, fingerprint or exact."},
     {"scheme", "The hash, see tamis-hash(1); sip = keyed by a secret."},
     {"seed", "Of xxh3, in decimal: text, since it has 64 bits; else 0."},

@@ -22,9 +22,10 @@ typedef struct found {
     tamis_packing packing;
 } found;
 
-/* gzip has a checksum of all that is in it. */
+/* Of all that is in it. Of zstd and lz4 it may be left out, which who made the file knows. */
 static bool has_checksums(const found *file) {
-    return file->format == TAMIS_FORMAT_TAMIS || file->packing == TAMIS_PACKING_GZIP;
+    return file->format == TAMIS_FORMAT_TAMIS || file->packing == TAMIS_PACKING_GZIP ||
+           file->packing == TAMIS_PACKING_XZ || file->packing == TAMIS_PACKING_BZIP2;
 }
 
 /* The sentence names the file itself. */
@@ -108,7 +109,7 @@ static const char *const description[] = {
     "first use it, so damage is an error there and never an answer. The zeros between header and first block "
     "mean nothing and have no checksum.",
     "A file of Guava or of DCSO's bloom has none: what can be checked there is that its parts agree, and "
-    "a changed bit is not seen. Compressed with gzip it has one of the whole.",
+    "a changed bit is not seen. Compressed with gzip, xz or bzip2 it has one of the whole.",
     "No secret is needed.", NULL};
 
 static const char *const exits[] = {

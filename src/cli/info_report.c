@@ -51,9 +51,8 @@ static const char *key_type(const tamis_about *about) {
 
 static void print_maker(FILE *out, const info_report *report) {
     const tamis_about *about = &report->about;
-    const char *sums = report->packing == TAMIS_PACKING_GZIP ? ", compressed with gzip"
-                       : about->format == TAMIS_FORMAT_TAMIS ? ""
-                                                             : ", which has no checksums";
+    const bool packed = report->packing != TAMIS_PACKING_NONE;
+    const char *sums = about->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums";
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     tamis_scheme scheme = tamis_hasher_scheme(hasher);
     time_t created = (time_t)about->created;
@@ -63,7 +62,8 @@ static void print_maker(FILE *out, const info_report *report) {
     if (cli_server_format(report->filter) != NULL)
         row(out, "format", "%s", cli_server_format(report->filter));
     else
-        row(out, "format", "%s%s", tamis_format_name(about->format), sums);
+        row(out, "format", "%s%s%s", tamis_format_name(about->format), packed ? ", compressed with " : sums,
+            packed ? tamis_packing_name(report->packing) : "");
     if (scheme == TAMIS_SCHEME_XXH3)
         row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
     else
