@@ -193,9 +193,8 @@ enum {
 
 #define CLI_NOTE_DCSO                                                                                        \
     "For a filter of scheme fnv-dcso, as files of DCSO have it, a carriage return at the end of a line is "  \
-    "no part of the key, as bloom of DCSO takes lines; the record keeps it. With --zero-terminated or "      \
-    "--hex "                                                                                                 \
-    "every byte counts."
+    "no part of the key, as bloom of DCSO takes lines; the record keeps it. With --key, "                    \
+    "--zero-terminated or --hex every byte counts."
 #define CLI_NOTE_FAMILY                                                                                      \
     "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of its " \
     "URI {1} stands for the first field of a record, {2} for the second, and so on; its other fields, with " \

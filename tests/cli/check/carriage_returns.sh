@@ -25,3 +25,5 @@ printf '13\n' > ids
 tamis build -q --format dcso --expect 10 --type int32 -o ids.bloom ids
 tamis check --type int32 -f ids.bloom -f a.bloom -k 13 -k 0
 tamis check --type int32 ids.bloom ids
+printf 'x\tfoo\r\nx\tbar\n' | tamis check --key field:2 -c a.bloom
+printf 'x\tfoo\r\nx\tbar\n' | tamis check --key field:2 --trim -c a.bloom
