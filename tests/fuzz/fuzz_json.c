@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * One record and a pointer: its lines. The input's first line is the pointer, the rest the record. Beside an oracle that
- * reads the plain way (support/json_oracle.c) the outcome and the value are the same, of the record and of its beginnings;
- * a pointer that does not begin with a slash is refused. The tree of pointers is asked for more than one at once.
+ * A pointer, the first line of the input, into one record, the rest of it. Beside an oracle that builds the whole tree
+ * (support/json_oracle.c) the outcome and the values are the same, of the record and of its beginnings, and with several
+ * pointers asked for at once. What is no pointer is refused.
  */
 #include <stdint.h>
 #include <stdio.h>
