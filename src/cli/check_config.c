@@ -47,7 +47,8 @@ const cli_option check_options[CHECK_OPTIONS] = {
                           "made shorter is read from its start too; one that was refilled to its old "
                           "length or more between two looks, 0.1 seconds apart, is taken for one that "
                           "grew. A line is asked when its newline is there. Standard input is followed if "
-                          "it is a regular file. A FILTER that is replaced meanwhile is taken anew."},
+                          "it is a regular file. A compressed file is refused. A FILTER that is replaced "
+                          "meanwhile is taken anew."},
     [CHECK_SECRET] = {.name = "secret-file",
                       .type = CLI_FILE,
                       .value = "FILE",

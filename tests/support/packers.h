@@ -20,7 +20,7 @@ static const packer packers[] = {
     {TAMIS_PACKING_XZ, "xz -c0", true},
     {TAMIS_PACKING_BZIP2, "bzip2 -c", true},
     {TAMIS_PACKING_GZIP, "gzip -c1", true},
-    {TAMIS_PACKING_ZSTD, "zstd -qc19 --no-check", false},
+    {TAMIS_PACKING_ZSTD, "zstd -qc9 --no-check", false},
     {TAMIS_PACKING_LZ4, "lz4 -qc -B4 -BD -BX --content-size", true},
     {TAMIS_PACKING_LZ4, "lz4 -qc9 --no-frame-crc", false},
     {TAMIS_PACKING_XZ, "xz -c0 --check=sha256 --block-size=4096", true},

@@ -212,7 +212,7 @@ static void what_was_packed_comes_out(void **state) {
     (void)state;
     test_bytes contents[3] = {{0}, {0}, {0}};
     bytes_add(&contents[1], text, strlen(text));
-    make_long(&contents[2], (size_t)test_scale(5 << 20, 200 << 10, 200 << 10));
+    make_long(&contents[2], (size_t)test_scale(3 << 20, 150 << 10, 150 << 10));
     for (size_t i = 0; i < PACKERS_ALL; i++)
         for (size_t j = 0; j < 3; j++) {
             test_bytes packed = {0};
@@ -360,7 +360,7 @@ static void all_before_damage_comes_out(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
         test_bytes packed = {0}, content = {0}, got = {0}, again = {0};
-        make_long(&content, 1 << 20);
+        make_long(&content, 600 << 10);
         pack(&packers[i], content.data, content.size, &packed);
         for (size_t at = packed.size / 2; at < packed.size / 2 + 8; at++)
             packed.data[at] ^= 0xff;
@@ -498,7 +498,7 @@ static void every_allocation_may_fail(void **state) {
 /* Zeros without end: their number comes out, and memory is that of the decoder. */
 static void bombs_take_no_memory(void **state) {
     static unsigned char piece[ROOM];
-    uint64_t mebibytes = test_scale(2048, 64, 256);
+    uint64_t mebibytes = test_scale(2048, 64, 64);
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
         test_bytes packed = {0};
