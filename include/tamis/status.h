@@ -28,13 +28,13 @@ extern "C" {
     X(TAMIS_E_INTERRUPTED, -10, "stopped on request")                                                        \
     X(TAMIS_E_SYSTEM, -11, "the operating system refused a service")                                         \
     X(TAMIS_E_FORMAT, -12, "the bytes are no filter of a known format")                                      \
-    X(TAMIS_E_DAMAGED, -13, "the bytes of a filter are incomplete or changed")                               \
+    X(TAMIS_E_DAMAGED, -13, "bytes are incomplete or changed")                                               \
     X(TAMIS_E_BUSY, -14, "another process holds the file")                                                   \
     X(TAMIS_E_NO_ROOM, -15, "the filter does not fit the memory allowed")                                    \
     X(TAMIS_E_STALE, -16, "the name stands for another file than it did")                                    \
     X(TAMIS_E_TIMEOUT, -17, "no answer in time")                                                             \
     X(TAMIS_E_REFUSED, -18, "the server refused")                                                            \
-    X(TAMIS_E_ABSENT, -19, "there is no such filter")                                                    \
+    X(TAMIS_E_ABSENT, -19, "there is no such filter")                                                        \
     X(TAMIS_E_RECORD, -20, "a record is malformed or has no key")
 
 typedef enum tamis_status {
