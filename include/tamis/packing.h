@@ -26,7 +26,7 @@ typedef enum tamis_packing {
 
 /* "none", "gzip", "zstd", "lz4", "xz", "bzip2"; NULL for a number that is no packing. */
 TAMIS_API const char *tamis_packing_name(tamis_packing packing);
-/* The packing that a file's name tells by its end: .gz .zst .lz4 .xz .bz2; else NONE. */
+/* The packing that a file's name tells by its end, in either case: .gz .zst .lz4 .xz .bz2; else NONE. */
 TAMIS_API tamis_packing tamis_packing_of_name(const char *path);
 /* Whether this library was built with it. */
 TAMIS_API bool tamis_packing_is_built(tamis_packing packing);

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include "stream/decoder.h"
 
@@ -31,7 +32,7 @@ tamis_packing tamis_packing_of_name(const char *path) {
     const size_t size = strlen(path);
     for (int i = TAMIS_PACKING_NONE + 1; i < TAMIS_PACKINGS; i++) {
         const size_t end = strlen(packings[i].end);
-        if (size >= end && strcmp(path + size - end, packings[i].end) == 0)
+        if (size >= end && strcasecmp(path + size - end, packings[i].end) == 0)
             return (tamis_packing)i;
     }
     return TAMIS_PACKING_NONE;

@@ -160,6 +160,7 @@ static void packings_have_names(void **state) {
         {"a.jsonl.zst", TAMIS_PACKING_ZSTD}, {"a.lz4", TAMIS_PACKING_LZ4},
         {"a.xz", TAMIS_PACKING_XZ},          {"/x/a.bz2", TAMIS_PACKING_BZIP2},
         {"a.gz2", TAMIS_PACKING_NONE},       {"zst", TAMIS_PACKING_NONE},
+        {"A.GZ", TAMIS_PACKING_GZIP},        {"a.Zst", TAMIS_PACKING_ZSTD},
     };
     static const char *const texts[TAMIS_PACKINGS] = {"none", "gzip", "zstd", "lz4", "xz", "bzip2"};
     (void)state;
