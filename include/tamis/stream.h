@@ -144,10 +144,12 @@ typedef struct tamis_stream_options {
  *   No record spans two inputs: what stands behind the last terminator of one is its last record. Records of CSV
  *   (tamis_extractor_is_csv) hold terminators within quotes.
  * - With a header, the first record of the first input that has one goes to both outputs; those of later inputs must
- *   be the same but for a byte order mark and a CR at their ends (TAMIS_E_INVALID), and go nowhere. It is no record of
+ *   be the same but for a CR at their ends (TAMIS_E_INVALID), and go nowhere. It is no record of
  *   the service, nor of the counts.
- * - A byte order mark at the beginning of an input is no part of the first record's key where that is CSV or JSON. A
- *   record of JSON of nothing but blanks is well, and has no key.
+ * - A byte order mark in front of an input is in no record and no header where records are CSV or JSON, or a header is
+ *   wanted. That of the first input that has a record or a header goes to each output once, as its first bytes; those
+ *   of later inputs go nowhere. Else it is like other bytes.
+ * - A record of JSON of nothing but blanks is well, and has no key.
  * - A last record without terminator equals the same one with it. It is written as it is, unless another
  *   one follows it in that output: then the terminator is put between.
  * - A batch ends when input would block, so a record leaves as soon as it arrived.

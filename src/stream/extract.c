@@ -8,6 +8,7 @@
 
 #include "base/versioned.h"
 #include "store/trouble.h"
+#include "stream/bom.h"
 
 enum { LISTED = 200 /* bytes of columns' names in a sentence */ };
 
@@ -257,12 +258,9 @@ static tamis_status read_names(tamis_extractor *x, tamis_key record, size_t skip
 }
 
 tamis_status tamis_extractor_header(tamis_extractor *x, tamis_key record, tamis_error *err) {
-    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
-    size_t skipped = 0;
     if (!x->wants_header)
         return TAMIS_OK;
-    if (record.size >= sizeof mark && memcmp(record.data, mark, sizeof mark) == 0)
-        skipped = sizeof mark;
+    const size_t skipped = tamis__bom_size(record.data, record.size);
     record.data = record.data ? (const unsigned char *)record.data + skipped : (const unsigned char *)"";
     record.size -= skipped;
     tamis__arena_reset(&x->arena);

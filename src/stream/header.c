@@ -6,17 +6,6 @@
 #include "store/trouble.h"
 #include "stream/split.h"
 
-static tamis_key without_mark(tamis_key record) {
-    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
-    if (record.size < sizeof mark || memcmp(record.data, mark, sizeof mark) != 0)
-        return record;
-    return (tamis_key){(const unsigned char *)record.data + sizeof mark, record.size - sizeof mark};
-}
-
-void tamis__batch_skip_mark(tamis__batch *batch) {
-    batch->keys[0] = without_mark(batch->keys[0]);
-}
-
 void tamis__header_release(tamis__header *header) {
     tamis__free(&header->memory, header->bytes, header->size);
 }
@@ -62,7 +51,7 @@ tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tami
                                 tamis_error *err) {
     const unsigned char *begin = batch->begin;
     const bool unterminated = batch->unterminated && batch->count == 1;
-    tamis_key record = without_mark(batch->keys[0]);
+    tamis_key record = batch->keys[0];
     if (record.size > 0 && ((const unsigned char *)record.data)[record.size - 1] == '\r')
         record.size--;
     if (header->bytes) {

@@ -24,8 +24,4 @@ tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tami
                                 tamis_error *err);
 void tamis__header_release(tamis__header *header);
 
-/* A byte order mark in front of an input's first batch is no part of its first record any more, and still of what is
- * written. */
-void tamis__batch_skip_mark(tamis__batch *batch);
-
 #endif

@@ -30,6 +30,7 @@
 #include "base/system.h"
 #include "store/place.h"
 #include "store/trouble.h"
+#include "stream/bom.h"
 #include "stream/ends.h"
 #include "stream/split.h"
 #include "stream/unpack.h"
@@ -77,6 +78,7 @@ static size_t inputs_of(const tamis__reader *reader) {
 
 static void begin_file(tamis__reader *reader) {
     reader->undecided = true;
+    reader->marked = false;
     reader->file_offset = 0;
     reader->file_records = 0;
     reader->file_lines = 0;
@@ -109,26 +111,31 @@ static tamis__batch batch_here(const tamis__reader *reader) {
                           .line = (reader->setup.csv ? reader->file_lines : reader->file_records) + 1,
                           .offset = reader->file_offset,
                           .begin = start,
-                          .end = start};
+                          .end = start,
+                          .marked = reader->marked && reader->file_records == 0};
 }
 
-/* A byte order mark in front of CSV is no part of the first field, which may be quoted: passes over it. False where it is
- * not known yet whether there is one. */
+/* Passes over a byte order mark in front of an input, which is in no record then. False where it is not known yet whether
+ * there is one. */
 static bool pass_mark(tamis__reader *reader) {
-    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
-    const size_t size = reader->end - reader->start, some = size < sizeof mark ? size : sizeof mark;
-    if (!reader->setup.csv || reader->file_offset > 0 || reader->scan > reader->start ||
-        memcmp(reader->buffer + reader->start, mark, some) != 0)
+    const unsigned char *front = reader->buffer + reader->start;
+    const size_t size = reader->end - reader->start;
+    if (!reader->setup.passes_mark || reader->file_offset > 0 || reader->scan > reader->start ||
+        !tamis__bom_begins(front, size))
         return true;
-    reader->scan += size < sizeof mark ? 0 : sizeof mark;
-    return size >= sizeof mark;
+    const size_t passed = tamis__bom_size(front, size);
+    reader->marked = passed > 0;
+    reader->start += passed;
+    reader->scan += passed;
+    reader->file_offset += passed;
+    return reader->marked;
 }
 
 /* Whole records out of the buffer; batch->count is 0 if there is none. */
 static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis_error *err) {
-    *batch = batch_here(reader);
     if (!pass_mark(reader))
         return TAMIS_OK;
+    *batch = batch_here(reader);
     const unsigned char *buffer = reader->buffer;
     const tamis__reader_setup *setup = &reader->setup;
     tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,

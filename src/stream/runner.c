@@ -39,6 +39,7 @@ typedef struct run {
     tamis__keys keys;
     tamis__router router;
     tamis__header header;
+    bool begun;                 /* an input has had a record, or a header */
     size_t input;               /* whose records are read */
     tamis_stream_stats earlier; /* of the inputs before it */
 } run;
@@ -145,6 +146,11 @@ static tamis_status check(run *r, tamis_error *err) {
     return status;
 }
 
+/* Whether its records are of a kind that a byte order mark is no part of. */
+static bool has_syntax(const tamis_extractor *extractor) {
+    return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
+}
+
 static tamis_status open_all(run *r, tamis_error *err) {
     const tamis_extractor *extractor = r->options.extractor;
     const tamis__reader_setup setup = {.inputs = r->options.inputs,
@@ -154,6 +160,8 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                        .batch_size = r->tuning.batch_size,
                                        .terminator = r->options.terminator,
                                        .follow = r->options.follow,
+                                       .passes_mark =
+                                           r->header.wanted || (extractor && has_syntax(extractor)),
                                        .csv = extractor && tamis_extractor_is_csv(extractor),
                                        .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
                                        .bytes_read = &r->stats.bytes_read};
@@ -237,10 +245,11 @@ static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) 
 
 /* The first batch of an input: what stands in front of its records. */
 static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
-    if (r->options.extractor &&
-        (tamis_extractor_is_csv(r->options.extractor) || tamis_extractor_is_json(r->options.extractor)))
-        tamis__batch_skip_mark(batch);
-    return r->header.wanted ? tamis__header_take(&r->header, batch, &r->router, err) : TAMIS_OK;
+    tamis_status status = batch->marked && !r->begun ? tamis__route_mark(&r->router, err) : TAMIS_OK;
+    r->begun = true;
+    if (status == TAMIS_OK && r->header.wanted)
+        status = tamis__header_take(&r->header, batch, &r->router, err);
+    return status;
 }
 
 /* Tells of the inputs before `next`, which are at their end. */
