@@ -67,7 +67,7 @@ TAMIS_API void tamis_extractor_free(tamis_extractor *extractor);
  * each input has to be a header. */
 TAMIS_API bool tamis_extractor_is_csv(const tamis_extractor *extractor);
 TAMIS_API bool tamis_extractor_wants_header(const tamis_extractor *extractor);
-/* Whether every part is json. */
+/* Whether a part is json: then every record is one JSON text, or malformed. */
 TAMIS_API bool tamis_extractor_is_json(const tamis_extractor *extractor);
 
 /* Takes the names of columns from a record without terminator; a byte order mark is no part of the first. Where a name

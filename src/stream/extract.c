@@ -191,7 +191,7 @@ bool tamis_extractor_wants_header(const tamis_extractor *extractor) {
 }
 
 bool tamis_extractor_is_json(const tamis_extractor *extractor) {
-    return extractor->pointer_count == extractor->part_count;
+    return extractor->pointer_count > 0;
 }
 
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {

@@ -62,7 +62,7 @@ static tamis_status check_marking(const tamis_stream_options *options, tamis_err
         !(options->extractor && tamis_extractor_is_json(options->extractor)))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "stream: a member is added to records of JSON; give an extractor of json parts, or "
+            "stream: a member is added to records of JSON; give an extractor with a json part, or "
             "mark by column");
     return TAMIS_OK;
 }
