@@ -38,13 +38,15 @@ typedef struct tamis_stream_service {
     uint32_t struct_size;
     void *context; /* given to each of these */
     /* Answers `count` keys, at least one, in order, as tamis_dedup_ask does: on failure the first *done are answered,
-     * and *err says why. It is called again for no key it has answered. */
+     * and *err says why. It is called again for no key it has answered. An answer that is no tamis_answer ends the run
+     * (TAMIS_E_INVALID) when those before it are told. */
     tamis_status (*ask)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
     /* NULL, or: bytes that are written before the record of key `i` of the batch last asked. They are the service's,
      * until it is called again. Records without key have none. */
     tamis_key (*mark)(void *context, size_t i);
-    /* NULL, or: whether the run is to end here, and well, though input is left. Called after each batch. */
+    /* NULL, or: whether the run is to end here, and well, though input is left, whatever is wrong with that. Called
+     * after each batch. */
     bool (*enough)(void *context);
     /* NULL, or: told before each batch where its keys come from. */
     void (*place)(void *context, const tamis_stream_origin *origin);

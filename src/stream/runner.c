@@ -188,7 +188,7 @@ static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
 /* Counts the first `done` records of the batch. */
 static void count_batch(run *r, const tamis__batch *batch, size_t done) {
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
-    uint64_t of[UINT8_MAX + 1] = {0}; /* a service may answer what is none */
+    uint64_t of[TAMIS__FATE_MALFORMED + 1] = {0};
     for (size_t i = 0; i < done; i++)
         of[r->keys.fates[i]]++;
     r->stats.records += done;
@@ -204,14 +204,27 @@ static void count_written(run *r) {
     r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written;
 }
 
-/* What the service answers; *done of the batch's records are settled then. */
-static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_error *err) {
+/* Nothing else may get among the fates: *count goes to the first answer that is none. */
+static tamis_status check_answers(const tamis_answer *answers, size_t *count, tamis_error *err) {
+    size_t well = 0;
+    while (well < *count && answers[well] <= TAMIS_UNKNOWN)
+        well++;
+    if (well == *count)
+        return TAMIS_OK;
+    *count = well;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "stream: the service answered %d, which is none; have it answer TAMIS_FRESH, "
+                       "TAMIS_SEEN or TAMIS_UNKNOWN",
+                       answers[well]);
+}
+
+/* What the service answers; *done of the batch's records are settled then. *ends and *why as of tamis__keys_take. */
+static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_status *ends, tamis_error *why,
+                        tamis_error *err) {
     tamis__question question;
-    tamis_status ends, status;
-    tamis_error why = TAMIS_ERROR_INIT;
     size_t answered = 0;
     *done = 0;
-    status = tamis__keys_take(&r->keys, batch, &question, &ends, &why, err);
+    tamis_status status = tamis__keys_take(&r->keys, batch, &question, ends, why, err);
     if (status != TAMIS_OK)
         return status;
     if (r->service.place) {
@@ -222,17 +235,20 @@ static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_e
     if (question.count > 0)
         status = r->service.ask(r->service.context, question.keys, question.count, question.answers,
                                 &answered, err);
+    tamis_status checked = check_answers(question.answers, &answered, status == TAMIS_OK ? err : NULL);
     *done = tamis__keys_settle(&r->keys, &question, answered);
-    if (status != TAMIS_OK || ends == TAMIS_OK)
-        return status;
-    if (err)
-        *err = why;
-    return ends;
+    return status == TAMIS_OK ? checked : status;
+}
+
+static bool has_enough(const run *r) {
+    return r->service.enough && r->service.enough(r->service.context);
 }
 
 static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) {
     size_t done;
-    tamis_status asked = ask(r, batch, &done, err);
+    tamis_status ends;
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status asked = ask(r, batch, &done, &ends, &why, err);
     count_batch(r, batch, done);
     /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
     tamis_status status =
@@ -240,7 +256,14 @@ static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) 
     if (asked == TAMIS_OK && status == TAMIS_OK)
         status = flush_direct(r, false, err);
     count_written(r);
-    return asked == TAMIS_OK ? status : asked;
+    if (asked != TAMIS_OK || status != TAMIS_OK)
+        return asked == TAMIS_OK ? status : asked;
+    /* A record behind those that are enough ends nothing: where batches end must not show. */
+    if (ends == TAMIS_OK || has_enough(r))
+        return TAMIS_OK;
+    if (err)
+        *err = why;
+    return ends;
 }
 
 /* The first batch of an input: what stands in front of its records. */
@@ -268,10 +291,6 @@ static void end_inputs(run *r, size_t next) {
         if (r->options.input_end)
             r->options.input_end(r->options.input_end_context, r->input, &of_it);
     }
-}
-
-static bool has_enough(const run *r) {
-    return r->service.enough && r->service.enough(r->service.context);
 }
 
 /* The last one that was read may be looked for under its name again, or was not opened at all. */

@@ -13,8 +13,10 @@
 #include "stream/runner.h"
 #include "support/scratch.h"
 
-/* A key is seen if it begins with 's'; what was asked is noted, with where it stands. */
+/* A key is seen if it begins with 's', and one that begins with 'e' is enough; what was asked is noted, with where it
+ * stands. */
 typedef struct asked {
+    bool enough;
     const char *input;
     tamis_stream_origin origin;
     char told[400];
@@ -39,9 +41,14 @@ static tamis_status ask(void *context, const tamis_key *keys, size_t count, tami
                  (const char *)keys[i].data);
         /* The record of a key is the one it stands in. */
         assert_true(noted->origin.records[of].size >= keys[i].size);
+        noted->enough = noted->enough || (keys[i].size > 0 && *(const char *)keys[i].data == 'e');
         answers[i] = keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_SEEN : TAMIS_FRESH;
     }
     return TAMIS_OK;
+}
+
+static bool had_enough(void *context) {
+    return ((asked *)context)->enough;
 }
 
 typedef struct job {
@@ -51,6 +58,7 @@ typedef struct job {
     asked noted;
     tamis_stream_stats stats, of_input[3];
     tamis_error err;
+    size_t read_size; /* 0: a small one */
 } job;
 
 static void note_end(void *context, size_t index, const tamis_stream_stats *of_it) {
@@ -61,12 +69,15 @@ static void note_end(void *context, size_t index, const tamis_stream_stats *of_i
 }
 
 #define JOB(part, ...)                                                                                       \
-    { part, {__VA_ARGS__}, TAMIS_STREAM_OPTIONS_INIT, {0}, TAMIS_STREAM_STATS_INIT, {{0}}, TAMIS_ERROR_INIT }
+    {                                                                                                        \
+        part, {__VA_ARGS__}, TAMIS_STREAM_OPTIONS_INIT, {0}, TAMIS_STREAM_STATS_INIT, {{0}},                 \
+            TAMIS_ERROR_INIT, 0                                                                              \
+    }
 
 static tamis_status run(job *one, size_t batch) {
     static const char *const names[] = {"one", "two", "three"};
     const char *inputs[3];
-    const tamis__stream_tuning tuning = {3, 5, batch};
+    const tamis__stream_tuning tuning = {one->read_size ? one->read_size : 3, 5, batch};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_extractor *extractor;
@@ -85,6 +96,7 @@ static tamis_status run(job *one, size_t batch) {
     service.context = &one->noted;
     service.ask = ask;
     service.place = note_origin;
+    service.enough = had_enough;
     one->options.inputs = inputs;
     one->options.extractor = extractor;
     one->options.output = scratch("fresh");
@@ -168,6 +180,28 @@ static void malformed_records_go_where_it_is_said(void **state) {
         snprintf(want, sizeof want, "%s: line 2, at byte 15: ", scratch("one"));
         assert_memory_equal(one.err.text, want, strlen(want));
         assert_int_equal(one.stats.records, 1);
+    }
+}
+
+/* Wherever batches end, what stands behind those that are enough is not looked at. */
+static void enough_comes_before_what_is_wrong(void **state) {
+    (void)state;
+    static const char *const inputs[] = {"{\"k\":\"a\"}\n{\"k\":\"e\"}\n{\"k\n{\"k\":7}\n",
+                                         "{\"k\":\"a\"}\n{\"k\":\"e\"}\n{}\n"};
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        for (int i = 0; i < 2; i++) {
+            job one = JOB("json:/k", inputs[i]);
+            one.options.missing = TAMIS_STREAM_FAIL;
+            one.read_size = 100;
+            assert_int_equal(run(&one, batch), TAMIS_OK);
+            assert_string_equal(one.err.text, "");
+            assert_true(file_is(scratch("fresh"), "{\"k\":\"a\"}\n{\"k\":\"e\"}\n"));
+            assert_int_equal(one.stats.records, 2);
+            assert_true(one.stats.settled);
+        }
+        job before = JOB("json:/k", "{\"k\n{\"k\":\"e\"}\n");
+        before.read_size = 100;
+        assert_int_equal(run(&before, batch), TAMIS_E_RECORD);
     }
 }
 
@@ -336,6 +370,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_has_no_key_goes_where_it_is_said, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_record_without_key_may_end_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(lines_are_counted_within_quotes, make_folder, remove_folder),

@@ -23,7 +23,8 @@ enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy
 
 static const tamis__stream_tuning shipped = TAMIS__STREAM_TUNING_INIT;
 
-/* A record is seen if it begins with 's', and marked with its length; "e..." is enough, and "!..." an error. */
+/* A record is seen if it begins with 's', and marked with its length; "e..." is enough, "!..." an error, and the answer to
+ * "0x..." that number. */
 typedef struct initials {
     bool enough;
     size_t sizes[64];
@@ -41,7 +42,9 @@ static tamis_status ask_initials(void *context, const tamis_key *keys, size_t co
         }
         service->enough = service->enough || initial == 'e';
         service->sizes[*done % 64] = keys[*done].size;
-        answers[*done] = initial == 's' ? TAMIS_SEEN : TAMIS_FRESH;
+        answers[*done] = initial == 's'   ? TAMIS_SEEN
+                         : initial == '0' ? (tamis_answer)strtoul(key, NULL, 16)
+                                          : TAMIS_FRESH;
     }
     return TAMIS_OK;
 }
@@ -62,7 +65,8 @@ static tamis_status run(const char *input, bool marked, size_t batch, tamis_stre
     initials context = {0};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    tamis__stream_tuning tuning = {3, 5, batch};
+    tamis__stream_tuning tuning = {batch < 5 ? 3 : 100, 5,
+                                   batch}; /* a batch is less if less of it was read */
     const char *path = scratch("in");
     file_write(path, input, strlen(input));
     service.context = &context;
@@ -118,6 +122,33 @@ static void enough_ends_the_run_well(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(run("a\ne\nnot read\n!\n", false, 1, &stats, &err), TAMIS_OK);
     assert_true(file_is(scratch("fresh"), "a\ne\n"));
+    assert_int_equal(stats.records, 2);
+}
+
+static void an_answer_that_is_none_ends_the_run(void **state) {
+    (void)state;
+    static const char *const inputs[] = {"a\ns\n0x3\nb\n", "a\ns\n0xff\nb\n"};
+    static const char *const numbers[] = {"3", "255"};
+    for (size_t batch = 1; batch < 6; batch++) {
+        tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        for (int i = 0; i < 2; i++) {
+            char want[200];
+            snprintf(want, sizeof want,
+                     "stream: the service answered %s, which is none; have it answer TAMIS_FRESH, TAMIS_SEEN "
+                     "or TAMIS_UNKNOWN",
+                     numbers[i]);
+            assert_int_equal(run(inputs[i], false, batch, &stats, &err), TAMIS_E_INVALID);
+            assert_string_equal(err.text, want);
+            assert_int_equal(stats.records, 2);
+            assert_int_equal(stats.unique + stats.duplicates, 2);
+        }
+    }
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    /* Where it fails itself that is the error to tell. */
+    assert_int_equal(run("a\ns\n0x3\n!\n", false, 5, &stats, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "key: is forbidden; leave it out");
     assert_int_equal(stats.records, 2);
 }
 
@@ -367,6 +398,7 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(an_answer_that_is_none_ends_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_service_must_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_grows, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_is_replaced, make_folder, remove_folder),
