@@ -81,6 +81,7 @@ static void begin_file(tamis__reader *reader) {
     reader->marked = false;
     reader->file_offset = 0;
     reader->file_records = 0;
+    reader->file_counted = 0;
     reader->file_lines = 0;
     reader->csv_place = 0;
 }
@@ -131,6 +132,17 @@ static bool pass_mark(tamis__reader *reader) {
     return reader->marked;
 }
 
+static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err) {
+    const bool quoted = reader->setup.csv && tamis__split_csv_within(reader->csv_place);
+    return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
+                       "%s: record %" PRIu64 ", at byte %" PRIu64 ", is longer than %" PRIu64 " bytes%s",
+                       tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
+                       reader->setup.max_record,
+                       quoted ? ", and a quote that opened in it is not closed by then; close it, or allow "
+                                "longer records"
+                              : "; allow longer records, or check which byte ends them");
+}
+
 /* Whole records out of the buffer; batch->count is 0 if there is none. */
 static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis_error *err) {
     if (!pass_mark(reader))
@@ -147,17 +159,14 @@ static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis
     size_t start = (size_t)(stretch.start - buffer);
     reader->file_offset += start - reader->start;
     reader->file_records += batch->count;
+    reader->file_counted = reader->file_records - (reader->setup.header && reader->file_records > 0);
     if (setup->csv)
         reader->file_lines += tamis__count_byte(batch->begin, batch->end, '\n');
     reader->start = start;
     reader->scan = (size_t)(stretch.scan - buffer);
     /* With its terminator or not yet: what stands in front then is more than a record may be. */
     if (batch->count == 0 && reader->end - reader->start > reader->setup.max_record)
-        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
-                           "%s: record %" PRIu64 ", at byte %" PRIu64 ", is longer than %" PRIu64
-                           " bytes; allow longer records, or check which byte ends them",
-                           tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
-                           reader->setup.max_record);
+        return fail_too_long(reader, err);
     return TAMIS_OK;
 }
 
@@ -231,7 +240,7 @@ static tamis_status recognise(tamis__reader *reader, tamis_error *err) {
             "%s: is packed with %s, and such a file is not followed; follow what is written plain, "
             "or read it once, without following",
             tamis__show(reader->name).text, tamis_packing_name(packing));
-    tamis__unpack_setup setup = {reader->fd, reader->name, &reader->file_records,
+    tamis__unpack_setup setup = {reader->fd, reader->name, &reader->file_counted,
                                  begun,      size,         &reader->memory};
     reader->end = reader->scan = reader->start;
     return tamis__unpack_create(&reader->unpack, &setup, err);

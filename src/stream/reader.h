@@ -25,6 +25,7 @@ typedef struct tamis__reader_setup {
     size_t batch_size; /* records of a batch, at most; at least 1 */
     unsigned char terminator;
     bool follow;             /* the last input, see tamis_stream_run */
+    bool header;             /* the first record of each input is none to a person who counts */
     bool passes_mark;        /* a byte order mark in front of an input is in no record */
     bool csv;                /* terminators within quotes end no record */
     unsigned char delimiter; /* of it */
@@ -77,6 +78,7 @@ typedef struct tamis__reader {
     const char *name;      /* of the open one, for a person */
     uint64_t file_offset;  /* of `start` in it, unpacked */
     uint64_t file_records; /* handed out of it */
+    uint64_t file_counted; /* those of them that a person counts */
     uint64_t file_lines;   /* of CSV: line ends in what was handed out */
     uint8_t csv_place;     /* of CSV: what is known at `scan`, see tamis__split_csv */
 } tamis__reader;

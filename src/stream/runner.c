@@ -160,6 +160,7 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                        .batch_size = r->tuning.batch_size,
                                        .terminator = r->options.terminator,
                                        .follow = r->options.follow,
+                                       .header = r->header.wanted,
                                        .passes_mark =
                                            r->header.wanted || (extractor && has_syntax(extractor)),
                                        .csv = extractor && tamis_extractor_is_csv(extractor),

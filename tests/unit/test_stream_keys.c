@@ -246,6 +246,30 @@ static void lines_are_counted_within_quotes(void **state) {
     }
 }
 
+static void an_open_quote_is_named_where_a_record_is_too_long(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("csv:1", "1,\"a\n2,b\n3,c\n4,d\n");
+        char want[300];
+        one.options.max_record = 7;
+        assert_int_equal(run(&one, batch), TAMIS_E_TOO_LONG);
+        snprintf(
+            want, sizeof want,
+            "%s: record 1, at byte 0, is longer than 7 bytes, and a quote that opened in it is not closed "
+            "by then; close it, or allow longer records",
+            scratch("one"));
+        assert_string_equal(one.err.text, want);
+        job closed = JOB("csv:1", "1,\"a\",cccccccc\n");
+        closed.options.max_record = 7;
+        assert_int_equal(run(&closed, batch), TAMIS_E_TOO_LONG);
+        snprintf(want, sizeof want,
+                 "%s: record 1, at byte 0, is longer than 7 bytes; allow longer records, or check which byte "
+                 "ends them",
+                 scratch("one"));
+        assert_string_equal(closed.err.text, want);
+    }
+}
+
 /* ---- marks ---- */
 
 static void a_column_says_the_answer(void **state) {
@@ -374,6 +398,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(lines_are_counted_within_quotes, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(an_open_quote_is_named_where_a_record_is_too_long, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(a_column_says_the_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_member_says_the_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, make_folder, remove_folder),
