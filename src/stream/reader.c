@@ -96,6 +96,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->borrowed = tamis__descriptor_named(path, 0) >= 0;
     reader->may_block = !S_ISREG(about.st_mode);
     reader->replaced = false;
+    reader->shortened = reader->shortened && about.st_dev == reader->device && about.st_ino == reader->inode;
     reader->device = about.st_dev;
     reader->inode = about.st_ino;
     reader->name = tamis__input_name(path);
@@ -113,6 +114,7 @@ static tamis__batch batch_here(const tamis__reader *reader) {
                           .offset = reader->file_offset,
                           .begin = start,
                           .end = start,
+                          .shortened = reader->shortened,
                           .marked = reader->marked && reader->file_records == 0};
 }
 
@@ -333,6 +335,7 @@ static tamis_status follow(tamis__reader *reader, tamis__batch *batch, tamis__re
         return TAMIS_OK;
     }
     *known = take_rest(reader, batch);
+    reader->shortened = shorter;
     return begin_anew(reader, err);
 }
 

@@ -44,6 +44,7 @@ typedef struct tamis__batch {
     uint64_t offset;   /* of `begin` in it */
     const unsigned char *begin, *end;
     bool marked;       /* in front of it, at the beginning of its input, stands a byte order mark */
+    bool shortened;    /* its input is the file that was followed, made shorter and begun anew */
     bool unterminated; /* the last one has no terminator: it ended with its file */
 } tamis__batch;
 
@@ -72,6 +73,7 @@ typedef struct tamis__reader {
     bool borrowed;         /* fd was open before us and stays so */
     bool may_block;        /* not a regular file */
     bool waiting;          /* at the end of the file that is followed */
+    bool shortened;        /* it was read before, and made shorter since */
     bool replaced;         /* another file has taken its name: this one is read to its end, then that one */
     dev_t device;          /* what file it is, to tell another */
     ino_t inode;

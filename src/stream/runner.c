@@ -67,6 +67,16 @@ static tamis_status check_marking(const tamis_stream_options *options, tamis_err
     return TAMIS_OK;
 }
 
+static tamis_status check_delimiter(const tamis_stream_options *options, tamis_error *err) {
+    const tamis_extractor *x = options->extractor;
+    if (x && tamis_extractor_is_csv(x) && tamis__extractor_delimiter(x) == options->terminator)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: byte %d ends records, and stands between the columns of CSV; give the "
+                           "extractor another delimiter",
+                           options->terminator);
+    return TAMIS_OK;
+}
+
 /* Fills *taken with what the caller's struct has and defaults for the rest. */
 static tamis_status take_options(tamis_stream_options *taken, const tamis_stream_options *given,
                                  const tamis_stream_stats *stats, tamis_error *err) {
@@ -83,7 +93,8 @@ static tamis_status take_options(tamis_stream_options *taken, const tamis_stream
                            taken->input_count);
     if (taken->max_record == 0)
         taken->max_record = TAMIS_MAX_RECORD_DEFAULT;
-    return check_marking(taken, err);
+    status = check_delimiter(taken, err);
+    return status == TAMIS_OK ? check_marking(taken, err) : status;
 }
 
 static void set_up(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
@@ -114,6 +125,7 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
                                 .memory = r->memory};
     r->header = (tamis__header){
         .wanted = options->header || (options->extractor && tamis_extractor_wants_header(options->extractor)),
+        .terminator = options->terminator,
         .extractor = options->extractor,
         .memory = r->memory};
     r->earlier = r->stats;

@@ -235,6 +235,47 @@ static void another_header_ends_the_run(void **state) {
     assert_string_equal(one.err.text, want);
 }
 
+static void a_header_that_will_not_do_is_told_with_its_place(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *told;
+    } cases[] = {
+        {"name,Id\nx,a\n", "key 'csv:id': the header has no such column; take one of these: name, Id"},
+        {BOM "\r\nx,a\n",
+         "key 'csv:id': the header is empty; have the first record name the columns, or ask for "
+         "them by number"},
+        {BOM "a,\"b\"c\n",
+         "header: a closing quote is not the end of its field, at byte 8; mend it, or ask for "
+         "columns by number"},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        char want[400];
+        job one = JOB("csv:id", "", cases[i].text);
+        assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
+        snprintf(want, sizeof want, "%s: line 1: %s", scratch("two"), cases[i].told);
+        assert_string_equal(one.err.text, want);
+    }
+    job zero = JOB("csv:id", "a");
+    char want[400];
+    zero.options.terminator = '\0';
+    assert_int_equal(run(&zero, 3), TAMIS_E_INVALID);
+    snprintf(want, sizeof want, "%s: record 1: key 'csv:id': ", scratch("one"));
+    assert_memory_equal(zero.err.text, want, strlen(want));
+}
+
+static void a_delimiter_that_ends_records_is_refused(void **state) {
+    (void)state;
+    job one = JOB("csv:1", "a,b\n");
+    one.options.terminator = ',';
+    assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
+    assert_string_equal(one.err.text,
+                        "stream: byte 44 ends records, and stands between the columns of CSV; give the "
+                        "extractor another delimiter");
+    job field = JOB("field:1", "a\tb");
+    field.options.terminator = '\t';
+    assert_int_equal(run(&field, 3), TAMIS_OK);
+}
+
 static void lines_are_counted_within_quotes(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
@@ -397,6 +438,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_header_that_will_not_do_is_told_with_its_place, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_delimiter_that_ends_records_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(lines_are_counted_within_quotes, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(an_open_quote_is_named_where_a_record_is_too_long, make_folder,
                                         remove_folder),

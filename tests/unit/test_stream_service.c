@@ -233,6 +233,7 @@ typedef struct follower {
     pthread_t thread;
     const char *input;
     char output[32];
+    bool header;
     int out[2], stop[2];
     tamis_status status;
     tamis_error err;
@@ -251,12 +252,14 @@ static void *follow_main(void *context) {
     options.output = f->output;
     options.stop_fd = f->stop[0];
     options.follow = true;
+    options.header = f->header;
     f->status = tamis__stream_run_tuned(&service, &options, &shipped, NULL, &f->err);
     return NULL;
 }
 
-static void follow_start(follower *f, const char *input) {
+static void follow_start_with(follower *f, const char *input, bool header) {
     memset(f, 0, sizeof *f);
+    f->header = header;
     f->err = (tamis_error)TAMIS_ERROR_INIT;
     f->input = input;
     if (pipe2(f->out, O_CLOEXEC) < 0 || pipe2(f->stop, O_CLOEXEC) < 0)
@@ -264,6 +267,10 @@ static void follow_start(follower *f, const char *input) {
     snprintf(f->output, sizeof f->output, "/dev/fd/%d", f->out[1]);
     if (pthread_create(&f->thread, NULL, follow_main, f) != 0)
         abort();
+}
+
+static void follow_start(follower *f, const char *input) {
+    follow_start_with(f, input, false);
 }
 
 static void follow_end(follower *f, bool stop) {
@@ -348,6 +355,28 @@ static void a_file_is_made_shorter(void **state) {
     assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
 }
 
+/* What copies a log and empties it leaves its writer to go on without a header; one that is there all the same is none
+ * of the records. A file that takes the name has its own. */
+static void a_file_that_is_made_shorter_has_no_header(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    follower f;
+    file_write(log, "head\none\ntwo\n", 13);
+    follow_start_with(&f, log, true);
+    assert_true(receives(&f, "head\none\ntwo\n"));
+    file_write(log, "x\n", 2);
+    assert_true(receives(&f, "x\n"));
+    append(log, "y\nlonger\n");
+    assert_true(receives(&f, "y\nlonger\n"));
+    file_write(log, "head\nz\n", 7);
+    assert_true(receives(&f, "z\n"));
+    assert_int_equal(rename(log, scratch("log.1")), 0);
+    append(log, "other\n");
+    follow_end(&f, false);
+    assert_int_equal(f.status, TAMIS_E_INVALID);
+    assert_non_null(strstr(f.err.text, "/log: its header is 'other', and that of "));
+}
+
 static void a_descriptor_is_followed(void **state) {
     (void)state;
     const char *log = scratch("log");
@@ -403,6 +432,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_file_grows, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_is_replaced, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_is_made_shorter, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_file_that_is_made_shorter_has_no_header, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(a_descriptor_is_followed, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_pipe_has_an_end, make_folder, remove_folder),
     };
