@@ -24,13 +24,13 @@ extern "C" {
  *     field:N         field N, from 1, of those between delimiters; nothing quotes a delimiter
  *     bytes:FROM-TO   bytes FROM to TO, from 1, both among them; "bytes:FROM-" to the end. Of a shorter record what
  *                     there is; one that ends before FROM has no key
- *     csv:N           column N, from 1, of a record of CSV (RFC 4180), unquoted. Such a record may have its terminator
- *     csv:NAME        within quotes. By the name that the header gives to it: see tamis_extractor_header. A name of
- *                     digits, or with a comma, a quote or blanks at its ends, is quoted as in CSV: csv:"a,b"
+ *     csv:N           column N, from 1, of a record of CSV (RFC 4180), unquoted; such a record may hold the byte that
+ *                     ends records within quotes
+ *     csv:NAME        the column that the header gives this name: see tamis_extractor_header. A name of digits, or with
+ *                     a comma, a quote or blanks at its ends, is quoted as in CSV: csv:"a,b"
  *     json:/POINTER   the value there (RFC 6901) of a record that is one JSON text (RFC 8259): of a string its bytes
- *                     in UTF-8, whatever its escapes; of anything else its bytes as written. "json:" is the whole.
- *                     Of members of one name the last counts; null is no key,
- *                     nor is a record of nothing but blanks
+ *                     in UTF-8, whatever its escapes; of anything else its bytes as written. "json:" is the whole. Of
+ *                     members of one name the last counts; null is no key, nor is a record of nothing but blanks
  *     regex:PATTERN   the first match of a Perl-compatible expression (PCRE2) in the record, or where it has groups
  *                     each of them, a part of its own. Bytes, not characters; (*UTF) at its beginning changes that
  *
@@ -57,8 +57,8 @@ typedef struct tamis_extractor_options {
 #define TAMIS_EXTRACTOR_OPTIONS_INIT {sizeof(tamis_extractor_options), NULL, 0, -1, false, false, NULL}
 /* clang-format on */
 
-/* *extractor is the caller's until freed (NULL is fine there). TAMIS_E_INVALID names the part, the place in it and what is
- * wrong, or says that csv and json are both among the parts. One thread at a time. */
+/* *extractor is the caller's until freed (NULL is fine there). TAMIS_E_INVALID names the part, the place in it (bytes from
+ * 0) and what is wrong, or says that csv and json are both among the parts. One thread at a time. */
 TAMIS_API tamis_status tamis_extractor_create(tamis_extractor **extractor,
                                               const tamis_extractor_options *options, tamis_error *err);
 TAMIS_API void tamis_extractor_free(tamis_extractor *extractor);
@@ -67,12 +67,12 @@ TAMIS_API void tamis_extractor_free(tamis_extractor *extractor);
  * each input has to be a header. */
 TAMIS_API bool tamis_extractor_is_csv(const tamis_extractor *extractor);
 TAMIS_API bool tamis_extractor_wants_header(const tamis_extractor *extractor);
-/* Whether every part is json. */
+/* Whether a part is json: then every record is one JSON text, or malformed. */
 TAMIS_API bool tamis_extractor_is_json(const tamis_extractor *extractor);
 
 /* Takes the names of columns from a record without terminator; a byte order mark is no part of the first. Where a name
- * stands twice the first counts. TAMIS_E_INVALID: it is no CSV, or has a part's name not; the sentence lists those it
- * has. Does nothing where no names are asked for. */
+ * stands twice the first counts. TAMIS_E_INVALID: it is no CSV, and the sentence tells the byte, from 0; or it has not
+ * the name of a part, and the sentence lists those it has. Does nothing where no names are asked for. */
 TAMIS_API tamis_status tamis_extractor_header(tamis_extractor *extractor, tamis_key record, tamis_error *err);
 
 typedef enum tamis_extracted {

@@ -38,13 +38,15 @@ typedef struct tamis_stream_service {
     uint32_t struct_size;
     void *context; /* given to each of these */
     /* Answers `count` keys, at least one, in order, as tamis_dedup_ask does: on failure the first *done are answered,
-     * and *err says why. It is called again for no key it has answered. */
+     * and *err says why. It is called again for no key it has answered. An answer that is no tamis_answer ends the run
+     * (TAMIS_E_INVALID) when those before it are told. */
     tamis_status (*ask)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
     /* NULL, or: bytes that are written before the record of key `i` of the batch last asked. They are the service's,
      * until it is called again. Records without key have none. */
     tamis_key (*mark)(void *context, size_t i);
-    /* NULL, or: whether the run is to end here, and well, though input is left. Called after each batch. */
+    /* NULL, or: whether the run is to end here, and well, though input is left, whatever is wrong with that. Called
+     * after each batch. */
     bool (*enough)(void *context);
     /* NULL, or: told before each batch where its keys come from. */
     void (*place)(void *context, const tamis_stream_origin *origin);
@@ -57,12 +59,12 @@ typedef struct tamis_stream_service {
 /* How far a run has come, or has got. */
 typedef struct tamis_stream_stats {
     uint32_t struct_size;
-    uint64_t records;     /* read and answered */
+    uint64_t records;     /* answered, or passed by for want of a key: the sum of the next five */
     uint64_t unique;      /* fresh: written to output, if given */
     uint64_t duplicates;  /* seen: written to duplicates, if given */
     uint64_t unknown;     /* passed on unasked because the filter was full: written to output too */
-    uint64_t missing;     /* well, and without key; not among the records above but in `records` */
-    uint64_t malformed;   /* and so these */
+    uint64_t missing;     /* of the records those that are well, and without key */
+    uint64_t malformed;   /* and those that are not what the extractor takes */
     uint64_t bytes_in;    /* of the answered records, terminators included */
     uint64_t bytes_out;   /* written to output and duplicates: taken by the system, as they are packed */
     uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
@@ -84,13 +86,15 @@ typedef enum tamis_stream_policy {
 /* How a record says its answer; then all go to output, in order, those without key too. */
 typedef enum tamis_stream_marking {
     TAMIS_STREAM_UNMARKED = 0,
-    TAMIS_STREAM_COLUMN = 1, /* before it "1" (fresh), "0" (seen) or "-" (not asked) and a tab; before a header the name */
-    TAMIS_STREAM_MEMBER = 2  /* as its last member, "NAME":true, false or null; of records that are JSON objects */
+    /* before it "1" (fresh), "0" (seen) or "-" (not asked) and a tab; before a header the name */
+    TAMIS_STREAM_COLUMN = 1,
+    /* as its last member, "NAME":true, false or null; of records that are JSON objects */
+    TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 
 typedef struct tamis_stream_options {
     uint32_t struct_size;
-    uint8_t terminator;        /* ends a record: '\n', or 0 for `-z` */
+    uint8_t terminator;        /* ends a record: '\n', or 0 for `-z`; of CSV not its delimiter */
     const char *const *inputs; /* paths, "-" is standard input */
     size_t input_count;        /* 0: standard input alone */
     const char *output; /* path of the records answered TAMIS_FRESH (or TAMIS_UNKNOWN): of dedup, the first
@@ -111,7 +115,7 @@ typedef struct tamis_stream_options {
     tamis_stream_policy malformed; /* and those that are not what the extractor takes */
     tamis_stream_marking marking;
     const char *mark_name; /* NULL: "fresh" */
-    int packing; /* tamis_packing of output and duplicates; -1: what the name of each tells */
+    int packing;           /* tamis_packing of output and duplicates; -1: what the name of each tells */
     int packing_level; /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd); 0: what its own command takes */
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
@@ -144,10 +148,12 @@ typedef struct tamis_stream_options {
  *   No record spans two inputs: what stands behind the last terminator of one is its last record. Records of CSV
  *   (tamis_extractor_is_csv) hold terminators within quotes.
  * - With a header, the first record of the first input that has one goes to both outputs; those of later inputs must
- *   be the same but for a byte order mark and a CR at their ends (TAMIS_E_INVALID), and go nowhere. It is no record of
- *   the service, nor of the counts.
- * - A byte order mark at the beginning of an input is no part of the first record's key where that is CSV or JSON. A
- *   record of JSON of nothing but blanks is well, and has no key.
+ *   be the same but for a CR at their ends, and go nowhere. One that is not, or has not the columns that the extractor
+ *   asks for, is TAMIS_E_INVALID. It is no record of the service, nor of the counts.
+ * - A byte order mark in front of an input is in no record and no header where records are CSV or JSON, or a header is
+ *   wanted; else it is like other bytes. That of the first input that has a record or a header goes to each output once,
+ *   as its first bytes; those of later inputs go nowhere.
+ * - A record of JSON of nothing but blanks is well, and has no key.
  * - A last record without terminator equals the same one with it. It is written as it is, unless another
  *   one follows it in that output: then the terminator is put between.
  * - A batch ends when input would block, so a record leaves as soon as it arrived.
@@ -168,8 +174,9 @@ typedef struct tamis_stream_options {
  *   often ends too, have taken all and are still there; a second is given to them for it. False after all else.
  * - With follow, a regular file that is the last input is read on as it grows, until the run is stopped (stop_fd) or
  *   the service has enough. A file that takes its name (a log that is rotated) is read from its start when something is
- *   in it and the old one is at its end; so is the file itself when it was made shorter. A record that has not got its
- *   terminator waits for it, unless its file ends so. Inputs that are no regular file end as they do without follow.
+ *   in it and the old one is at its end; so is the file itself when it was made shorter. That one needs no header then:
+ *   a first record that is not the header is a record. A record that has not got its terminator waits for it, unless
+ *   its file ends so. Inputs that are no regular file end as they do without follow.
  * - With durable, outputs that are regular files are on the disk before this returns TAMIS_OK, open descriptors too, and
  *   so is the folder of one that was written aside, which has to be readable for that: whoever then saves that these
  *   records were seen loses none. A file that cannot be synced is TAMIS_E_IO, and of those written aside none gets its
@@ -177,6 +184,7 @@ typedef struct tamis_stream_options {
  *   nothing to be synced.
  * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).
  * - A record longer than max_record: TAMIS_E_TOO_LONG names input, record and byte.
+ * - Sentences name records and lines by numbers from 1, and bytes by how many stand before them in their input.
  *
  * *stats (may be NULL) is filled on failure too: what was answered until then.
  */

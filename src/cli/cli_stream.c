@@ -163,15 +163,21 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     return status;
 }
 
+static bool ends_with(const char *text, const char *end) {
+    size_t used = strlen(text), size = strlen(end);
+
+    return used >= size && strcmp(text + used - size, end) == 0;
+}
+
 /* A record without key and a malformed one have one status: which it is the sentence says, which has no remedy. */
 void cli_stream_advise(const cli_stream *stream, tamis_status status, tamis_error *err) {
-    static const char missing[] = ": the record has no key";
-    size_t used = strlen(err->text), size = sizeof missing - 1;
-    bool is_missing =
-        stream->missing == TAMIS_STREAM_FAIL && used >= size && strcmp(err->text + used - size, missing) == 0;
+    size_t used = strlen(err->text);
+    bool is_missing = stream->missing == TAMIS_STREAM_FAIL && ends_with(err->text, ": the record has no key");
 
     if (status == TAMIS_E_TOO_LONG)
-        cli_remedy(err, "give a larger --max-record, or check which byte ends the records");
+        cli_remedy(err, ends_with(err->text, ", or allow longer records")
+                            ? "close it, or give a larger --max-record"
+                            : "give a larger --max-record, or check which byte ends the records");
     if (status == TAMIS_E_RECORD)
         snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
                  is_missing ? "--missing pass or drop" : "--on-error skip or pass");

@@ -36,8 +36,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .help = "Write every record, in order, and before it 1 (fresh) or 0 (seen before) and a tab.",
          .more =
              "What was not asked has a - there: a record without key, a malformed one, and one that found no "
-             "room (--when-full pass). A header gets the column NAME, by default fresh. Where every --key is "
-             "of "
+             "room (--when-full pass). A header gets the column NAME, by default fresh. Where a --key is of "
              "JSON the record gets a last member instead, \"NAME\":true, false or null, if it is an object.",
          .optional = true},
     [DEDUP_COMPRESS] = CLI_ROW_COMPRESS,

@@ -4,10 +4,12 @@
 #include "stream/extract_int.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/versioned.h"
 #include "store/trouble.h"
+#include "stream/bom.h"
 
 enum { LISTED = 200 /* bytes of columns' names in a sentence */ };
 
@@ -79,7 +81,7 @@ static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
     return tamis__part_fail(err, &nth_of(x, TAMIS__PART_JSON, which)->as,
                             "%s, at byte %zu of the pointer; write '/' before each name, ~1 for '/' in one "
                             "and ~0 for '~'",
-                            wrong.why, wrong.at + 1);
+                            wrong.why, wrong.at);
 }
 
 static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error *err) {
@@ -93,7 +95,7 @@ static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error
     return tamis__part_fail(err, &p->as, "%s, behind %zu bytes of the pattern; mend it", why, at);
 }
 
-/* Gives each part its values: those that are found together first, see above. */
+/* Gives each part its values: those that are found together first, see extract_keys.c. */
 static tamis_status lay_out(tamis_extractor *x, tamis_error *err) {
     size_t together = 0, next = x->pointer_count + x->column_count;
     for (tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
@@ -129,6 +131,10 @@ static tamis_status set_delimiter(tamis_extractor *x, int delimiter, tamis_error
 
 static tamis_status fill(tamis_extractor *x, const tamis_extractor_options *options, tamis_error *err) {
     static const char *const line[] = {"line"};
+    if (options->part_count > 0 && !options->parts)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "keys of records: part_count is %zu and parts is NULL; give their texts",
+                           options->part_count);
     x->trim = options->trim;
     x->ignore_case = options->ignore_case;
     x->part_count = options->part_count ? options->part_count : 1;
@@ -190,7 +196,7 @@ bool tamis_extractor_wants_header(const tamis_extractor *extractor) {
 }
 
 bool tamis_extractor_is_json(const tamis_extractor *extractor) {
-    return extractor->pointer_count == extractor->part_count;
+    return extractor->pointer_count > 0;
 }
 
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
@@ -237,40 +243,51 @@ static void forget_names(tamis_extractor *x) {
             x->columns[p->first] = 0;
 }
 
-static tamis_status read_names(tamis_extractor *x, tamis_key record, size_t skipped, tamis_error *err) {
+static tamis_status fail_lacking(tamis_extractor *x, const tamis__part *part, tamis_key header,
+                                 tamis_error *err) {
     tamis__fault fault = {NULL, 0};
     listing list = {.size = 0};
+    if (header.size == 0)
+        return tamis__part_fail(err, part,
+                                "the header is empty; have the first record name the columns, or ask for "
+                                "them by number");
+    if (tamis__csv_each(x->csv_delimiter, header, list_name, &list, &x->arena, &fault) != TAMIS_OK)
+        return tamis__extract_fail_memory(err);
+    return tamis__part_fail(err, part, "the header has no such column; take one of these: %s", list.text);
+}
+
+static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t offset, tamis_error *err) {
+    tamis__fault fault = {NULL, 0};
     tamis_status status = tamis__csv_each(x->csv_delimiter, record, take_name, x, &x->arena, &fault);
     if (status == TAMIS_E_DAMAGED)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "header: %s, at byte %zu; mend it, or ask for columns by number", fault.why,
-                           skipped + fault.at + 1);
-    for (const tamis__sought *p = x->parts; status == TAMIS_OK && p < x->parts + x->part_count; p++) {
-        if (!p->as.name.data || x->columns[p->first] > 0)
-            continue;
-        status = tamis__csv_each(x->csv_delimiter, record, list_name, &list, &x->arena, &fault);
-        if (status == TAMIS_OK)
-            return tamis__part_fail(err, &p->as, "the header has no such column; take one of these: %s",
-                                    list.text);
-    }
-    return status == TAMIS_OK ? TAMIS_OK : tamis__extract_fail_memory(err);
+                           "header: %s, at byte %" PRIu64 "; mend it, or ask for columns by number",
+                           fault.why, offset + fault.at);
+    if (status != TAMIS_OK)
+        return tamis__extract_fail_memory(err);
+    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
+        if (p->as.name.data && x->columns[p->first] == 0)
+            return fail_lacking(x, &p->as, record, err);
+    return TAMIS_OK;
 }
 
-tamis_status tamis_extractor_header(tamis_extractor *x, tamis_key record, tamis_error *err) {
-    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
-    size_t skipped = 0;
+tamis_status tamis__extractor_header(tamis_extractor *x, tamis_key record, uint64_t offset,
+                                     tamis_error *err) {
     if (!x->wants_header)
         return TAMIS_OK;
-    if (record.size >= sizeof mark && memcmp(record.data, mark, sizeof mark) == 0)
-        skipped = sizeof mark;
-    record.data = record.data ? (const unsigned char *)record.data + skipped : (const unsigned char *)"";
-    record.size -= skipped;
     tamis__arena_reset(&x->arena);
     forget_names(x);
-    tamis_status status = read_names(x, record, skipped, err);
+    tamis_status status = read_names(x, record, offset, err);
     if (status == TAMIS_OK)
         x->has_header = true;
     else
         forget_names(x);
     return status;
+}
+
+tamis_status tamis_extractor_header(tamis_extractor *extractor, tamis_key record, tamis_error *err) {
+    const size_t skipped = tamis__bom_size(record.data, record.size);
+    const unsigned char *data = record.data ? record.data : "";
+    return tamis__extractor_header(extractor, (tamis_key){data + skipped, record.size - skipped}, skipped,
+                                   err);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <tamis/extract.h>
 #include <tamis/key.h>
@@ -26,7 +27,7 @@ typedef struct tamis__fault {
 } tamis__fault;
 
 /* TAMIS_OK: values are set. TAMIS_E_DAMAGED: the record is malformed, and *fault says how; *err is not touched.
- * TAMIS_E_NOMEM, and of regex TAMIS_E_INVALID. */
+ * TAMIS_E_NOMEM. */
 
 /* ---- JSON ---- */
 
@@ -69,6 +70,10 @@ tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key 
                                tamis__fault *fault);
 
 /* ---- the whole ---- */
+
+/* tamis_extractor_header of a record that begins at byte `offset` of its input, behind its byte order mark. */
+tamis_status tamis__extractor_header(tamis_extractor *extractor, tamis_key record, uint64_t offset,
+                                     tamis_error *err);
 
 /* Of records of CSV; of others what it would be. */
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor);

@@ -4,18 +4,8 @@
 #include <string.h>
 
 #include "store/trouble.h"
+#include "stream/find.h"
 #include "stream/split.h"
-
-static tamis_key without_mark(tamis_key record) {
-    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
-    if (record.size < sizeof mark || memcmp(record.data, mark, sizeof mark) != 0)
-        return record;
-    return (tamis_key){(const unsigned char *)record.data + sizeof mark, record.size - sizeof mark};
-}
-
-void tamis__batch_skip_mark(tamis__batch *batch) {
-    batch->keys[0] = without_mark(batch->keys[0]);
-}
 
 void tamis__header_release(tamis__header *header) {
     tamis__free(&header->memory, header->bytes, header->size);
@@ -47,6 +37,23 @@ static tamis_status fail_other(const tamis__header *header, tamis_key record, co
                        tamis__show(other).text);
 }
 
+/* Behind where it stands goes what the extractor says of it. */
+static tamis_status read_names(const tamis__header *header, const tamis__batch *batch, tamis_key record,
+                               tamis_error *err) {
+    tamis_error wrong = TAMIS_ERROR_INIT;
+    if (!header->extractor)
+        return TAMIS_OK;
+    tamis_status status = tamis__extractor_header(header->extractor, record, batch->offset, &wrong);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    return tamis__fail(err, status, wrong.sys_errno, "%s: %s 1: %s", tamis__show(batch->input).text,
+                       header->terminator == '\n' ? "line" : "record", wrong.text);
+}
+
+static bool is_same(const tamis__header *header, tamis_key record) {
+    return record.size == header->size - 1 && memcmp(record.data, header->bytes, record.size) == 0;
+}
+
 /* Takes record 0 off the batch. */
 static void drop_first(tamis__batch *batch) {
     const unsigned char *next = batch->count > 1 ? batch->keys[1].data : batch->end;
@@ -62,17 +69,16 @@ tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tami
                                 tamis_error *err) {
     const unsigned char *begin = batch->begin;
     const bool unterminated = batch->unterminated && batch->count == 1;
-    tamis_key record = without_mark(batch->keys[0]);
+    tamis_key record = batch->keys[0];
     if (record.size > 0 && ((const unsigned char *)record.data)[record.size - 1] == '\r')
         record.size--;
     if (header->bytes) {
-        if (record.size != header->size - 1 || memcmp(record.data, header->bytes, record.size) != 0)
-            return fail_other(header, record, batch->input, err);
-        drop_first(batch);
-        return TAMIS_OK;
+        const bool same = is_same(header, record);
+        if (same)
+            drop_first(batch);
+        return same || batch->shortened ? TAMIS_OK : fail_other(header, record, batch->input, err);
     }
-    tamis_status status =
-        header->extractor ? tamis_extractor_header(header->extractor, record, err) : TAMIS_OK;
+    tamis_status status = read_names(header, batch, record, err);
     if (status == TAMIS_OK)
         status = keep(header, record, batch->input, err);
     if (status != TAMIS_OK)

@@ -11,6 +11,7 @@
 /* The first record of each input, where that names its columns. */
 typedef struct tamis__header {
     bool wanted;
+    unsigned char terminator;
     tamis_extractor *extractor; /* borrowed; NULL: nobody wants the names */
     tamis_allocator memory;
     unsigned char *bytes; /* of the first that came; NULL: none yet */
@@ -19,13 +20,9 @@ typedef struct tamis__header {
 } tamis__header;
 
 /* Takes it off the front of an input's first batch, which may be empty then. TAMIS_E_INVALID where it is another than
- * that of the inputs before, or has not what the extractor asks for. */
+ * that of the inputs before, or has not what the extractor asks for. A file that was made shorter may go on without. */
 tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__router *router,
                                 tamis_error *err);
 void tamis__header_release(tamis__header *header);
-
-/* A byte order mark in front of an input's first batch is no part of its first record any more, and still of what is
- * written. */
-void tamis__batch_skip_mark(tamis__batch *batch);
 
 #endif

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "stream/bom.h"
 #include "stream/json_int.h"
 
 typedef struct scan {
@@ -99,7 +100,7 @@ static const unsigned char *pass_word(const tamis__json_text *text, const unsign
 }
 
 static const unsigned char *refuse_value(const tamis__json_text *text, const unsigned char *at) {
-    if (text->end - at >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+    if (tamis__bom_size(at, (size_t)(text->end - at)) > 0)
         return tamis__json_refuse(text, at, "a byte order mark");
     if (*at == ',' || *at == ':' || *at == ']' || *at == '}')
         return tamis__json_refuse(text, at, "a value is missing");

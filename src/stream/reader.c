@@ -30,6 +30,7 @@
 #include "base/system.h"
 #include "store/place.h"
 #include "store/trouble.h"
+#include "stream/bom.h"
 #include "stream/ends.h"
 #include "stream/split.h"
 #include "stream/unpack.h"
@@ -77,8 +78,10 @@ static size_t inputs_of(const tamis__reader *reader) {
 
 static void begin_file(tamis__reader *reader) {
     reader->undecided = true;
+    reader->marked = false;
     reader->file_offset = 0;
     reader->file_records = 0;
+    reader->file_counted = 0;
     reader->file_lines = 0;
     reader->csv_place = 0;
 }
@@ -93,6 +96,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->borrowed = tamis__descriptor_named(path, 0) >= 0;
     reader->may_block = !S_ISREG(about.st_mode);
     reader->replaced = false;
+    reader->shortened = reader->shortened && about.st_dev == reader->device && about.st_ino == reader->inode;
     reader->device = about.st_dev;
     reader->inode = about.st_ino;
     reader->name = tamis__input_name(path);
@@ -109,26 +113,43 @@ static tamis__batch batch_here(const tamis__reader *reader) {
                           .line = (reader->setup.csv ? reader->file_lines : reader->file_records) + 1,
                           .offset = reader->file_offset,
                           .begin = start,
-                          .end = start};
+                          .end = start,
+                          .shortened = reader->shortened,
+                          .marked = reader->marked && reader->file_records == 0};
 }
 
-/* A byte order mark in front of CSV is no part of the first field, which may be quoted: passes over it. False where it is
- * not known yet whether there is one. */
+/* Passes over a byte order mark in front of an input, which is in no record then. False where it is not known yet whether
+ * there is one. */
 static bool pass_mark(tamis__reader *reader) {
-    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
-    const size_t size = reader->end - reader->start, some = size < sizeof mark ? size : sizeof mark;
-    if (!reader->setup.csv || reader->file_offset > 0 || reader->scan > reader->start ||
-        memcmp(reader->buffer + reader->start, mark, some) != 0)
+    const unsigned char *front = reader->buffer + reader->start;
+    const size_t size = reader->end - reader->start;
+    if (!reader->setup.passes_mark || reader->file_offset > 0 || reader->scan > reader->start ||
+        !tamis__bom_begins(front, size))
         return true;
-    reader->scan += size < sizeof mark ? 0 : sizeof mark;
-    return size >= sizeof mark;
+    const size_t passed = tamis__bom_size(front, size);
+    reader->marked = passed > 0;
+    reader->start += passed;
+    reader->scan += passed;
+    reader->file_offset += passed;
+    return reader->marked;
+}
+
+static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err) {
+    const bool quoted = reader->setup.csv && tamis__split_csv_within(reader->csv_place);
+    return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
+                       "%s: record %" PRIu64 ", at byte %" PRIu64 ", is longer than %" PRIu64 " bytes%s",
+                       tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
+                       reader->setup.max_record,
+                       quoted ? ", and a quote that opened in it is not closed by then; close it, or allow "
+                                "longer records"
+                              : "; allow longer records, or check which byte ends them");
 }
 
 /* Whole records out of the buffer; batch->count is 0 if there is none. */
 static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis_error *err) {
-    *batch = batch_here(reader);
     if (!pass_mark(reader))
         return TAMIS_OK;
+    *batch = batch_here(reader);
     const unsigned char *buffer = reader->buffer;
     const tamis__reader_setup *setup = &reader->setup;
     tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
@@ -140,17 +161,14 @@ static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis
     size_t start = (size_t)(stretch.start - buffer);
     reader->file_offset += start - reader->start;
     reader->file_records += batch->count;
+    reader->file_counted = reader->file_records - (reader->setup.header && reader->file_records > 0);
     if (setup->csv)
         reader->file_lines += tamis__count_byte(batch->begin, batch->end, '\n');
     reader->start = start;
     reader->scan = (size_t)(stretch.scan - buffer);
     /* With its terminator or not yet: what stands in front then is more than a record may be. */
     if (batch->count == 0 && reader->end - reader->start > reader->setup.max_record)
-        return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
-                           "%s: record %" PRIu64 ", at byte %" PRIu64 ", is longer than %" PRIu64
-                           " bytes; allow longer records, or check which byte ends them",
-                           tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
-                           reader->setup.max_record);
+        return fail_too_long(reader, err);
     return TAMIS_OK;
 }
 
@@ -224,7 +242,7 @@ static tamis_status recognise(tamis__reader *reader, tamis_error *err) {
             "%s: is packed with %s, and such a file is not followed; follow what is written plain, "
             "or read it once, without following",
             tamis__show(reader->name).text, tamis_packing_name(packing));
-    tamis__unpack_setup setup = {reader->fd, reader->name, &reader->file_records,
+    tamis__unpack_setup setup = {reader->fd, reader->name, &reader->file_counted,
                                  begun,      size,         &reader->memory};
     reader->end = reader->scan = reader->start;
     return tamis__unpack_create(&reader->unpack, &setup, err);
@@ -317,6 +335,7 @@ static tamis_status follow(tamis__reader *reader, tamis__batch *batch, tamis__re
         return TAMIS_OK;
     }
     *known = take_rest(reader, batch);
+    reader->shortened = shorter;
     return begin_anew(reader, err);
 }
 

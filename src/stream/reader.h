@@ -25,6 +25,8 @@ typedef struct tamis__reader_setup {
     size_t batch_size; /* records of a batch, at most; at least 1 */
     unsigned char terminator;
     bool follow;             /* the last input, see tamis_stream_run */
+    bool header;             /* the first record of each input is none to a person who counts */
+    bool passes_mark;        /* a byte order mark in front of an input is in no record */
     bool csv;                /* terminators within quotes end no record */
     unsigned char delimiter; /* of it */
     uint64_t *bytes_read;    /* NULL, or counts bytes as they stand in the inputs, packed or not */
@@ -41,6 +43,8 @@ typedef struct tamis__batch {
     uint64_t line;     /* and of its first line, where records end with one */
     uint64_t offset;   /* of `begin` in it */
     const unsigned char *begin, *end;
+    bool marked;       /* in front of it, at the beginning of its input, stands a byte order mark */
+    bool shortened;    /* its input is the file that was followed, made shorter and begun anew */
     bool unterminated; /* the last one has no terminator: it ended with its file */
 } tamis__batch;
 
@@ -64,16 +68,19 @@ typedef struct tamis__reader {
     size_t next_input;     /* index of the one to open next */
     int fd;                /* the open one; -1: none */
     tamis__unpack *unpack; /* of the open one; NULL: it is plain */
+    bool marked;           /* a byte order mark was passed over in it */
     bool undecided;        /* too little of it is there to tell */
     bool borrowed;         /* fd was open before us and stays so */
     bool may_block;        /* not a regular file */
     bool waiting;          /* at the end of the file that is followed */
+    bool shortened;        /* it was read before, and made shorter since */
     bool replaced;         /* another file has taken its name: this one is read to its end, then that one */
     dev_t device;          /* what file it is, to tell another */
     ino_t inode;
     const char *name;      /* of the open one, for a person */
     uint64_t file_offset;  /* of `start` in it, unpacked */
     uint64_t file_records; /* handed out of it */
+    uint64_t file_counted; /* those of them that a person counts */
     uint64_t file_lines;   /* of CSV: line ends in what was handed out */
     uint8_t csv_place;     /* of CSV: what is known at `scan`, see tamis__split_csv */
 } tamis__reader;

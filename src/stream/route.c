@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stream/bom.h"
+
 /* ---- what is said of a record ---- */
 
 /* "name": with what JSON does not let stand in a string escaped; bytes that are no UTF-8 are the caller's doing. */
@@ -145,6 +147,14 @@ tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, cons
         key += fates[from] <= TAMIS_UNKNOWN; /* of pieces nobody asks */
         data = end;
     }
+    return status;
+}
+
+tamis_status tamis__route_mark(tamis__router *router, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++)
+        if (router->writers[i].place)
+            status = put(&router->writers[i], TAMIS__BOM, TAMIS__BOM_SIZE, err);
     return status;
 }
 

@@ -31,6 +31,8 @@ void tamis__router_release(tamis__router *router);
 /* The first `count` records of the batch. */
 tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *fates,
                           size_t count, tamis_error *err);
+/* A byte order mark to every output, in front of all. */
+tamis_status tamis__route_mark(tamis__router *router, tamis_error *err);
 /* A header, its terminator too unless it is `unterminated`, to every output. */
 tamis_status tamis__route_header(tamis__router *router, const unsigned char *data, size_t size,
                                  bool unterminated, tamis_error *err);

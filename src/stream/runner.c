@@ -39,6 +39,7 @@ typedef struct run {
     tamis__keys keys;
     tamis__router router;
     tamis__header header;
+    bool begun;                 /* an input has had a record, or a header */
     size_t input;               /* whose records are read */
     tamis_stream_stats earlier; /* of the inputs before it */
 } run;
@@ -61,8 +62,18 @@ static tamis_status check_marking(const tamis_stream_options *options, tamis_err
         !(options->extractor && tamis_extractor_is_json(options->extractor)))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "stream: a member is added to records of JSON; give an extractor of json parts, or "
+            "stream: a member is added to records of JSON; give an extractor with a json part, or "
             "mark by column");
+    return TAMIS_OK;
+}
+
+static tamis_status check_delimiter(const tamis_stream_options *options, tamis_error *err) {
+    const tamis_extractor *x = options->extractor;
+    if (x && tamis_extractor_is_csv(x) && tamis__extractor_delimiter(x) == options->terminator)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: byte %d ends records, and stands between the columns of CSV; give the "
+                           "extractor another delimiter",
+                           options->terminator);
     return TAMIS_OK;
 }
 
@@ -82,7 +93,8 @@ static tamis_status take_options(tamis_stream_options *taken, const tamis_stream
                            taken->input_count);
     if (taken->max_record == 0)
         taken->max_record = TAMIS_MAX_RECORD_DEFAULT;
-    return check_marking(taken, err);
+    status = check_delimiter(taken, err);
+    return status == TAMIS_OK ? check_marking(taken, err) : status;
 }
 
 static void set_up(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
@@ -113,6 +125,7 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
                                 .memory = r->memory};
     r->header = (tamis__header){
         .wanted = options->header || (options->extractor && tamis_extractor_wants_header(options->extractor)),
+        .terminator = options->terminator,
         .extractor = options->extractor,
         .memory = r->memory};
     r->earlier = r->stats;
@@ -145,6 +158,11 @@ static tamis_status check(run *r, tamis_error *err) {
     return status;
 }
 
+/* Whether its records are of a kind that a byte order mark is no part of. */
+static bool has_syntax(const tamis_extractor *extractor) {
+    return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
+}
+
 static tamis_status open_all(run *r, tamis_error *err) {
     const tamis_extractor *extractor = r->options.extractor;
     const tamis__reader_setup setup = {.inputs = r->options.inputs,
@@ -154,6 +172,9 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                        .batch_size = r->tuning.batch_size,
                                        .terminator = r->options.terminator,
                                        .follow = r->options.follow,
+                                       .header = r->header.wanted,
+                                       .passes_mark =
+                                           r->header.wanted || (extractor && has_syntax(extractor)),
                                        .csv = extractor && tamis_extractor_is_csv(extractor),
                                        .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
                                        .bytes_read = &r->stats.bytes_read};
@@ -180,7 +201,7 @@ static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
 /* Counts the first `done` records of the batch. */
 static void count_batch(run *r, const tamis__batch *batch, size_t done) {
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
-    uint64_t of[UINT8_MAX + 1] = {0}; /* a service may answer what is none */
+    uint64_t of[TAMIS__FATE_MALFORMED + 1] = {0};
     for (size_t i = 0; i < done; i++)
         of[r->keys.fates[i]]++;
     r->stats.records += done;
@@ -196,14 +217,27 @@ static void count_written(run *r) {
     r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written;
 }
 
-/* What the service answers; *done of the batch's records are settled then. */
-static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_error *err) {
+/* Nothing else may get among the fates: *count goes to the first answer that is none. */
+static tamis_status check_answers(const tamis_answer *answers, size_t *count, tamis_error *err) {
+    size_t well = 0;
+    while (well < *count && answers[well] <= TAMIS_UNKNOWN)
+        well++;
+    if (well == *count)
+        return TAMIS_OK;
+    *count = well;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "stream: the service answered %d, which is none; have it answer TAMIS_FRESH, "
+                       "TAMIS_SEEN or TAMIS_UNKNOWN",
+                       answers[well]);
+}
+
+/* What the service answers; *done of the batch's records are settled then. *ends and *why as of tamis__keys_take. */
+static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_status *ends, tamis_error *why,
+                        tamis_error *err) {
     tamis__question question;
-    tamis_status ends, status;
-    tamis_error why = TAMIS_ERROR_INIT;
     size_t answered = 0;
     *done = 0;
-    status = tamis__keys_take(&r->keys, batch, &question, &ends, &why, err);
+    tamis_status status = tamis__keys_take(&r->keys, batch, &question, ends, why, err);
     if (status != TAMIS_OK)
         return status;
     if (r->service.place) {
@@ -214,17 +248,20 @@ static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_e
     if (question.count > 0)
         status = r->service.ask(r->service.context, question.keys, question.count, question.answers,
                                 &answered, err);
+    tamis_status checked = check_answers(question.answers, &answered, status == TAMIS_OK ? err : NULL);
     *done = tamis__keys_settle(&r->keys, &question, answered);
-    if (status != TAMIS_OK || ends == TAMIS_OK)
-        return status;
-    if (err)
-        *err = why;
-    return ends;
+    return status == TAMIS_OK ? checked : status;
+}
+
+static bool has_enough(const run *r) {
+    return r->service.enough && r->service.enough(r->service.context);
 }
 
 static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) {
     size_t done;
-    tamis_status asked = ask(r, batch, &done, err);
+    tamis_status ends;
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status asked = ask(r, batch, &done, &ends, &why, err);
     count_batch(r, batch, done);
     /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
     tamis_status status =
@@ -232,15 +269,23 @@ static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) 
     if (asked == TAMIS_OK && status == TAMIS_OK)
         status = flush_direct(r, false, err);
     count_written(r);
-    return asked == TAMIS_OK ? status : asked;
+    if (asked != TAMIS_OK || status != TAMIS_OK)
+        return asked == TAMIS_OK ? status : asked;
+    /* A record behind those that are enough ends nothing: where batches end must not show. */
+    if (ends == TAMIS_OK || has_enough(r))
+        return TAMIS_OK;
+    if (err)
+        *err = why;
+    return ends;
 }
 
 /* The first batch of an input: what stands in front of its records. */
 static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
-    if (r->options.extractor &&
-        (tamis_extractor_is_csv(r->options.extractor) || tamis_extractor_is_json(r->options.extractor)))
-        tamis__batch_skip_mark(batch);
-    return r->header.wanted ? tamis__header_take(&r->header, batch, &r->router, err) : TAMIS_OK;
+    tamis_status status = batch->marked && !r->begun ? tamis__route_mark(&r->router, err) : TAMIS_OK;
+    r->begun = true;
+    if (status == TAMIS_OK && r->header.wanted)
+        status = tamis__header_take(&r->header, batch, &r->router, err);
+    return status;
 }
 
 /* Tells of the inputs before `next`, which are at their end. */
@@ -259,10 +304,6 @@ static void end_inputs(run *r, size_t next) {
         if (r->options.input_end)
             r->options.input_end(r->options.input_end_context, r->input, &of_it);
     }
-}
-
-static bool has_enough(const run *r) {
-    return r->service.enough && r->service.enough(r->service.context);
 }
 
 /* The last one that was read may be looked for under its name again, or was not opened at all. */

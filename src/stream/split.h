@@ -2,6 +2,7 @@
 #ifndef TAMIS_STREAM_SPLIT_H
 #define TAMIS_STREAM_SPLIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,9 @@ size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity);
  */
 size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_t *place, tamis_key *keys,
                         size_t capacity);
+
+/* Whether that place is within quotes. */
+bool tamis__split_csv_within(uint8_t place);
 
 /* How often `byte` stands in [from, to). */
 uint64_t tamis__count_byte(const unsigned char *from, const unsigned char *to, unsigned char byte);

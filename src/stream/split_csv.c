@@ -87,6 +87,10 @@ static bool walk(const block *b, uint8_t *place, tamis__cutting *c) {
     return true;
 }
 
+bool tamis__split_csv_within(uint8_t place) {
+    return place == WITHIN;
+}
+
 size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_t *place, tamis_key *keys,
                         size_t capacity) {
     const unsigned char *scan = stretch->scan, *end = stretch->end;

@@ -2,8 +2,6 @@
 #ifndef TAMIS_STREAM_SPLIT_INT_H
 #define TAMIS_STREAM_SPLIT_INT_H
 
-#include <stdbool.h>
-
 #include "stream/split.h"
 
 typedef struct tamis__cutting {

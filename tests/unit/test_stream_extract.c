@@ -210,8 +210,9 @@ static void structured_parts_are_decoded(void **state) {
     key_is(x, KEY("{\"a\":\"b\"}"), KEY("b"));
     assert_true(tamis_extractor_is_json(x) && !tamis_extractor_is_csv(x));
     tamis_extractor_free(x);
-    x = make("json:/a line");
-    assert_false(tamis_extractor_is_json(x));
+    x = make("line json:/a");
+    assert_true(tamis_extractor_is_json(x));
+    outcome_is(x, KEY("{\"a\":1}]"), TAMIS_KEY_MALFORMED);
     tamis_extractor_free(x);
     x = make("csv:1 line");
     assert_true(tamis_extractor_is_csv(x) && !tamis_extractor_wants_header(x));
@@ -511,6 +512,15 @@ static void names_come_from_the_header(void **state) {
                  "key 'csv:id': the header has no such column; take one of these: a, b?c, d");
     header_fails("csv:a csv:z", KEY("a,,b"),
                  "key 'csv:z': the header has no such column; take one of these: a, , b");
+    header_fails("csv:id", KEY(""),
+                 "key 'csv:id': the header is empty; have the first record name the columns, or ask for them "
+                 "by number");
+    header_fails(
+        "csv:id",
+        KEY("\xef\xbb\xbf"
+            "a,\"b\"c"),
+        "header: a closing quote is not the end of its field, at byte 8; mend it, or ask for columns "
+        "by number");
     header_fails("csv:Id", KEY("id"), "key 'csv:Id': the header has no such column; take one of these: id");
     tamis_extractor *x = make("csv:id");
     assert_int_equal(tamis_extractor_header(x, KEY("a,\"b"), &err), TAMIS_E_INVALID);
@@ -595,6 +605,10 @@ static void texts_that_are_no_parts_are_refused(void **state) {
     refuses("line json:/a field:2 csv:1",
             "key 'json:/a': its records are JSON, and those of 'csv:1' CSV; ask for parts of one of them");
     tamis_extractor *x = NULL;
+    tamis_extractor_options none = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    none.part_count = 2;
+    assert_int_equal(tamis_extractor_create(&x, &none, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "keys of records: part_count is 2 and parts is NULL; give their texts");
     assert_int_equal(try_make(&x, "json:/a json:b", (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT),
                      TAMIS_E_INVALID);
     say("key 'json:b': ");

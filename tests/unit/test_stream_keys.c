@@ -13,8 +13,10 @@
 #include "stream/runner.h"
 #include "support/scratch.h"
 
-/* A key is seen if it begins with 's'; what was asked is noted, with where it stands. */
+/* A key is seen if it begins with 's', and one that begins with 'e' is enough; what was asked is noted, with where it
+ * stands. */
 typedef struct asked {
+    bool enough;
     const char *input;
     tamis_stream_origin origin;
     char told[400];
@@ -39,9 +41,14 @@ static tamis_status ask(void *context, const tamis_key *keys, size_t count, tami
                  (const char *)keys[i].data);
         /* The record of a key is the one it stands in. */
         assert_true(noted->origin.records[of].size >= keys[i].size);
+        noted->enough = noted->enough || (keys[i].size > 0 && *(const char *)keys[i].data == 'e');
         answers[i] = keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_SEEN : TAMIS_FRESH;
     }
     return TAMIS_OK;
+}
+
+static bool had_enough(void *context) {
+    return ((asked *)context)->enough;
 }
 
 typedef struct job {
@@ -51,6 +58,7 @@ typedef struct job {
     asked noted;
     tamis_stream_stats stats, of_input[3];
     tamis_error err;
+    size_t read_size; /* 0: a small one */
 } job;
 
 static void note_end(void *context, size_t index, const tamis_stream_stats *of_it) {
@@ -61,12 +69,15 @@ static void note_end(void *context, size_t index, const tamis_stream_stats *of_i
 }
 
 #define JOB(part, ...)                                                                                       \
-    { part, {__VA_ARGS__}, TAMIS_STREAM_OPTIONS_INIT, {0}, TAMIS_STREAM_STATS_INIT, {{0}}, TAMIS_ERROR_INIT }
+    {                                                                                                        \
+        part, {__VA_ARGS__}, TAMIS_STREAM_OPTIONS_INIT, {0}, TAMIS_STREAM_STATS_INIT, {{0}},                 \
+            TAMIS_ERROR_INIT, 0                                                                              \
+    }
 
 static tamis_status run(job *one, size_t batch) {
     static const char *const names[] = {"one", "two", "three"};
     const char *inputs[3];
-    const tamis__stream_tuning tuning = {3, 5, batch};
+    const tamis__stream_tuning tuning = {one->read_size ? one->read_size : 3, 5, batch};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_extractor *extractor;
@@ -85,6 +96,7 @@ static tamis_status run(job *one, size_t batch) {
     service.context = &one->noted;
     service.ask = ask;
     service.place = note_origin;
+    service.enough = had_enough;
     one->options.inputs = inputs;
     one->options.extractor = extractor;
     one->options.output = scratch("fresh");
@@ -109,6 +121,8 @@ static int remove_folder(void **state) {
     scratch_remove();
     return 0;
 }
+
+#define BOM "\xef\xbb\xbf"
 
 enum { BATCHES = 6 }; /* of 1 to 5 records, so that each boundary comes about */
 
@@ -169,6 +183,28 @@ static void malformed_records_go_where_it_is_said(void **state) {
     }
 }
 
+/* Wherever batches end, what stands behind those that are enough is not looked at. */
+static void enough_comes_before_what_is_wrong(void **state) {
+    (void)state;
+    static const char *const inputs[] = {"{\"k\":\"a\"}\n{\"k\":\"e\"}\n{\"k\n{\"k\":7}\n",
+                                         "{\"k\":\"a\"}\n{\"k\":\"e\"}\n{}\n"};
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        for (int i = 0; i < 2; i++) {
+            job one = JOB("json:/k", inputs[i]);
+            one.options.missing = TAMIS_STREAM_FAIL;
+            one.read_size = 100;
+            assert_int_equal(run(&one, batch), TAMIS_OK);
+            assert_string_equal(one.err.text, "");
+            assert_true(file_is(scratch("fresh"), "{\"k\":\"a\"}\n{\"k\":\"e\"}\n"));
+            assert_int_equal(one.stats.records, 2);
+            assert_true(one.stats.settled);
+        }
+        job before = JOB("json:/k", "{\"k\n{\"k\":\"e\"}\n");
+        before.read_size = 100;
+        assert_int_equal(run(&before, batch), TAMIS_E_RECORD);
+    }
+}
+
 /* ---- headers ---- */
 
 static void a_header_is_told_once(void **state) {
@@ -199,6 +235,47 @@ static void another_header_ends_the_run(void **state) {
     assert_string_equal(one.err.text, want);
 }
 
+static void a_header_that_will_not_do_is_told_with_its_place(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *told;
+    } cases[] = {
+        {"name,Id\nx,a\n", "key 'csv:id': the header has no such column; take one of these: name, Id"},
+        {BOM "\r\nx,a\n",
+         "key 'csv:id': the header is empty; have the first record name the columns, or ask for "
+         "them by number"},
+        {BOM "a,\"b\"c\n",
+         "header: a closing quote is not the end of its field, at byte 8; mend it, or ask for "
+         "columns by number"},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        char want[400];
+        job one = JOB("csv:id", "", cases[i].text);
+        assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
+        snprintf(want, sizeof want, "%s: line 1: %s", scratch("two"), cases[i].told);
+        assert_string_equal(one.err.text, want);
+    }
+    job zero = JOB("csv:id", "a");
+    char want[400];
+    zero.options.terminator = '\0';
+    assert_int_equal(run(&zero, 3), TAMIS_E_INVALID);
+    snprintf(want, sizeof want, "%s: record 1: key 'csv:id': ", scratch("one"));
+    assert_memory_equal(zero.err.text, want, strlen(want));
+}
+
+static void a_delimiter_that_ends_records_is_refused(void **state) {
+    (void)state;
+    job one = JOB("csv:1", "a,b\n");
+    one.options.terminator = ',';
+    assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
+    assert_string_equal(one.err.text,
+                        "stream: byte 44 ends records, and stands between the columns of CSV; give the "
+                        "extractor another delimiter");
+    job field = JOB("field:1", "a\tb");
+    field.options.terminator = '\t';
+    assert_int_equal(run(&field, 3), TAMIS_OK);
+}
+
 static void lines_are_counted_within_quotes(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
@@ -207,6 +284,30 @@ static void lines_are_counted_within_quotes(void **state) {
         assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
         snprintf(want, sizeof want, "%s: line 5, at byte ", scratch("one"));
         assert_memory_equal(one.err.text, want, strlen(want));
+    }
+}
+
+static void an_open_quote_is_named_where_a_record_is_too_long(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("csv:1", "1,\"a\n2,b\n3,c\n4,d\n");
+        char want[300];
+        one.options.max_record = 7;
+        assert_int_equal(run(&one, batch), TAMIS_E_TOO_LONG);
+        snprintf(
+            want, sizeof want,
+            "%s: record 1, at byte 0, is longer than 7 bytes, and a quote that opened in it is not closed "
+            "by then; close it, or allow longer records",
+            scratch("one"));
+        assert_string_equal(one.err.text, want);
+        job closed = JOB("csv:1", "1,\"a\",cccccccc\n");
+        closed.options.max_record = 7;
+        assert_int_equal(run(&closed, batch), TAMIS_E_TOO_LONG);
+        snprintf(want, sizeof want,
+                 "%s: record 1, at byte 0, is longer than 7 bytes; allow longer records, or check which byte "
+                 "ends them",
+                 scratch("one"));
+        assert_string_equal(closed.err.text, want);
     }
 }
 
@@ -250,12 +351,73 @@ static void marks_that_cannot_be_are_refused(void **state) {
 
 /* ---- what stands in front ---- */
 
+/* That of the first input stands in front of what is written, whatever becomes of the first record; the others nowhere. */
+static void a_byte_order_mark_is_in_no_record(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("json:/k", BOM "{\"k\":\"s\"}\n{\"k\":\"a\"}\n", BOM "\n \n", BOM "{\"k\":\"b\"}");
+        assert_int_equal(run(&one, batch), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), BOM "{\"k\":\"a\"}\n\n \n{\"k\":\"b\"}"));
+        assert_true(file_is(scratch("seen"), BOM "{\"k\":\"s\"}\n"));
+        assert_string_equal(one.noted.told, "one 1 s;one 2 a;three 1 b;");
+        assert_int_equal(one.stats.missing, 2);
+        job later = JOB("json:/k", BOM, "{\"k\":\"a\"}\n", BOM "{\"k\":\"b\"}\n");
+        assert_int_equal(run(&later, batch), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), "{\"k\":\"a\"}\n{\"k\":\"b\"}\n"));
+        assert_int_equal(later.stats.records, 2);
+        job wrong = JOB("json:/k", BOM "{\"k\":\"a\"}\n", BOM "{\"k\"\n");
+        char want[256];
+        assert_int_equal(run(&wrong, batch), TAMIS_E_RECORD);
+        snprintf(want, sizeof want, "%s: line 1, at byte 7: ", scratch("two"));
+        assert_memory_equal(wrong.err.text, want, strlen(want));
+    }
+}
+
+/* It goes before the name of a marked column too. */
+static void a_byte_order_mark_goes_before_marks(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("field:1", BOM "id\na\n", BOM "id\nsee\n");
+        one.options.header = true;
+        one.options.marking = TAMIS_STREAM_COLUMN;
+        assert_int_equal(run(&one, batch), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), BOM "fresh\tid\n1\ta\n0\tsee\n"));
+    }
+}
+
+static void read_text(const char *name, char text[static 200]) {
+    test_bytes bytes = {0};
+    file_read(name, &bytes);
+    assert_true(bytes.size < 200);
+    memcpy(text, bytes.data, bytes.size);
+    text[bytes.size] = '\0';
+    bytes_clear(&bytes);
+}
+
+static void what_was_written_can_be_read_again(void **state) {
+    (void)state;
+    static const struct {
+        const char *part, *one, *two, *told;
+    } cases[] = {
+        {"json:/k", BOM "{\"k\":\"a\"}\n", BOM "{\"k\":\"b\"}\n", "one 1 a;one 2 b;"},
+        {"json:/k", BOM "{\"k\":\"s\"}\n{\"k\":\"a\"}", BOM "{\"k\":\"b\"}", "one 1 a;one 2 b;"},
+        {"csv:1", BOM "\"a\nb\",x\n", BOM "\"b\"", "one 1 a\nb;one 2 b;"},
+        {"csv:id", BOM "id,x\r\n\"a\",1", BOM "id,x\r\nb,2", "one 2 a;one 3 b;"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        job first = JOB(cases[i].part, cases[i].one, cases[i].two);
+        assert_int_equal(run(&first, 2), TAMIS_OK);
+        read_text(scratch("fresh"), text);
+        job again = JOB(cases[i].part, text);
+        assert_int_equal(run(&again, 2), TAMIS_OK);
+        assert_string_equal(again.noted.told, cases[i].told);
+        assert_true(file_is(scratch("fresh"), text));
+    }
+}
+
 static void a_byte_order_mark_is_no_part_of_a_key(void **state) {
     (void)state;
-    job one = JOB("json:/k", "\xef\xbb\xbf{\"k\":\"a\"}\n", "\xef\xbb\xbf\n \n");
-    assert_int_equal(run(&one, 4), TAMIS_OK);
-    assert_true(file_is(scratch("fresh"), "\xef\xbb\xbf{\"k\":\"a\"}\n\xef\xbb\xbf\n \n"));
-    assert_int_equal(one.stats.missing, 2);
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job csv = JOB("csv:1", "\xef\xbb\xbf\"a\nb\",x\nc\n", "\xef\xbb");
         assert_int_equal(run(&csv, batch), TAMIS_OK);
@@ -273,12 +435,21 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_has_no_key_goes_where_it_is_said, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_record_without_key_may_end_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_header_that_will_not_do_is_told_with_its_place, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_delimiter_that_ends_records_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(lines_are_counted_within_quotes, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(an_open_quote_is_named_where_a_record_is_too_long, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(a_column_says_the_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_member_says_the_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_in_no_record, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_goes_before_marks, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(what_was_written_can_be_read_again, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_a_key, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,8 @@ enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy
 
 static const tamis__stream_tuning shipped = TAMIS__STREAM_TUNING_INIT;
 
-/* A record is seen if it begins with 's', and marked with its length; "e..." is enough, and "!..." an error. */
+/* A record is seen if it begins with 's', and marked with its length; "e..." is enough, "!..." an error, and the answer to
+ * "0x..." that number. */
 typedef struct initials {
     bool enough;
     size_t sizes[64];
@@ -41,7 +42,9 @@ static tamis_status ask_initials(void *context, const tamis_key *keys, size_t co
         }
         service->enough = service->enough || initial == 'e';
         service->sizes[*done % 64] = keys[*done].size;
-        answers[*done] = initial == 's' ? TAMIS_SEEN : TAMIS_FRESH;
+        answers[*done] = initial == 's'   ? TAMIS_SEEN
+                         : initial == '0' ? (tamis_answer)strtoul(key, NULL, 16)
+                                          : TAMIS_FRESH;
     }
     return TAMIS_OK;
 }
@@ -62,7 +65,8 @@ static tamis_status run(const char *input, bool marked, size_t batch, tamis_stre
     initials context = {0};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    tamis__stream_tuning tuning = {3, 5, batch};
+    tamis__stream_tuning tuning = {batch < 5 ? 3 : 100, 5,
+                                   batch}; /* a batch is less if less of it was read */
     const char *path = scratch("in");
     file_write(path, input, strlen(input));
     service.context = &context;
@@ -118,6 +122,33 @@ static void enough_ends_the_run_well(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(run("a\ne\nnot read\n!\n", false, 1, &stats, &err), TAMIS_OK);
     assert_true(file_is(scratch("fresh"), "a\ne\n"));
+    assert_int_equal(stats.records, 2);
+}
+
+static void an_answer_that_is_none_ends_the_run(void **state) {
+    (void)state;
+    static const char *const inputs[] = {"a\ns\n0x3\nb\n", "a\ns\n0xff\nb\n"};
+    static const char *const numbers[] = {"3", "255"};
+    for (size_t batch = 1; batch < 6; batch++) {
+        tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        for (int i = 0; i < 2; i++) {
+            char want[200];
+            snprintf(want, sizeof want,
+                     "stream: the service answered %s, which is none; have it answer TAMIS_FRESH, TAMIS_SEEN "
+                     "or TAMIS_UNKNOWN",
+                     numbers[i]);
+            assert_int_equal(run(inputs[i], false, batch, &stats, &err), TAMIS_E_INVALID);
+            assert_string_equal(err.text, want);
+            assert_int_equal(stats.records, 2);
+            assert_int_equal(stats.unique + stats.duplicates, 2);
+        }
+    }
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    /* Where it fails itself that is the error to tell. */
+    assert_int_equal(run("a\ns\n0x3\n!\n", false, 5, &stats, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "key: is forbidden; leave it out");
     assert_int_equal(stats.records, 2);
 }
 
@@ -202,6 +233,7 @@ typedef struct follower {
     pthread_t thread;
     const char *input;
     char output[32];
+    bool header;
     int out[2], stop[2];
     tamis_status status;
     tamis_error err;
@@ -220,12 +252,14 @@ static void *follow_main(void *context) {
     options.output = f->output;
     options.stop_fd = f->stop[0];
     options.follow = true;
+    options.header = f->header;
     f->status = tamis__stream_run_tuned(&service, &options, &shipped, NULL, &f->err);
     return NULL;
 }
 
-static void follow_start(follower *f, const char *input) {
+static void follow_start_with(follower *f, const char *input, bool header) {
     memset(f, 0, sizeof *f);
+    f->header = header;
     f->err = (tamis_error)TAMIS_ERROR_INIT;
     f->input = input;
     if (pipe2(f->out, O_CLOEXEC) < 0 || pipe2(f->stop, O_CLOEXEC) < 0)
@@ -233,6 +267,10 @@ static void follow_start(follower *f, const char *input) {
     snprintf(f->output, sizeof f->output, "/dev/fd/%d", f->out[1]);
     if (pthread_create(&f->thread, NULL, follow_main, f) != 0)
         abort();
+}
+
+static void follow_start(follower *f, const char *input) {
+    follow_start_with(f, input, false);
 }
 
 static void follow_end(follower *f, bool stop) {
@@ -317,6 +355,28 @@ static void a_file_is_made_shorter(void **state) {
     assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
 }
 
+/* What copies a log and empties it leaves its writer to go on without a header; one that is there all the same is none
+ * of the records. A file that takes the name has its own. */
+static void a_file_that_is_made_shorter_has_no_header(void **state) {
+    (void)state;
+    const char *log = scratch("log");
+    follower f;
+    file_write(log, "head\none\ntwo\n", 13);
+    follow_start_with(&f, log, true);
+    assert_true(receives(&f, "head\none\ntwo\n"));
+    file_write(log, "x\n", 2);
+    assert_true(receives(&f, "x\n"));
+    append(log, "y\nlonger\n");
+    assert_true(receives(&f, "y\nlonger\n"));
+    file_write(log, "head\nz\n", 7);
+    assert_true(receives(&f, "z\n"));
+    assert_int_equal(rename(log, scratch("log.1")), 0);
+    append(log, "other\n");
+    follow_end(&f, false);
+    assert_int_equal(f.status, TAMIS_E_INVALID);
+    assert_non_null(strstr(f.err.text, "/log: its header is 'other', and that of "));
+}
+
 static void a_descriptor_is_followed(void **state) {
     (void)state;
     const char *log = scratch("log");
@@ -367,10 +427,13 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(an_answer_that_is_none_ends_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_service_must_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_grows, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_is_replaced, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_file_is_made_shorter, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_file_that_is_made_shorter_has_no_header, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(a_descriptor_is_followed, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_pipe_has_an_end, make_folder, remove_folder),
     };

@@ -10,4 +10,5 @@ cat > in << 'END'
 END
 tamis dedup --key json:/id --mark --on-error pass -q in
 echo named; tamis dedup --key json:/id '--mark=se"en' --on-error skip --missing drop -q in
-echo a column where a key is none of JSON; tamis dedup --key json:/id --key bytes:1-1 --mark -q --on-error skip in | tr '\t' ' '
+echo other parts beside it; tamis dedup --key json:/id --key bytes:1-1 --mark -q --on-error skip in
+echo a byte order mark; printf '\357\273\277{"id":1}\n' | tamis dedup --key json:/id --key bytes:1-1 --mark | od -An -c
