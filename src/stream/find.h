@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <tamis/extract.h>
 #include <tamis/key.h>
@@ -18,6 +19,10 @@
  *
  * A value is a view into the record, or into the arena where it had to be decoded; `data` NULL: there is none.
  */
+
+static inline bool tamis__is_same(tamis_key one, tamis_key other) {
+    return one.size == other.size && (one.size == 0 || memcmp(one.data, other.data, one.size) == 0);
+}
 
 /* What is wrong with a record, as in tamis_extraction. */
 typedef struct tamis__fault {

@@ -198,8 +198,7 @@ static void close_container(scan *s, const unsigned char *at) {
 static tamis__json_node *node_of_member(const scan *s, tamis_key name, bool escaped) {
     tamis__json_node *parent = s->json->frames[s->tracked - 1].node, *node = parent + 1;
     for (; node < parent->end; node = node->end) {
-        if (escaped ? tamis__json_spells(name, node->name)
-                    : name.size == node->name.size && memcmp(name.data, node->name.data, name.size) == 0) {
+        if (escaped ? tamis__json_spells(name, node->name) : tamis__is_same(name, node->name)) {
             for (tamis__json_node *below = node; below < node->end; below++)
                 below->found = (tamis_key){NULL, 0};
             return node;
