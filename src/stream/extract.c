@@ -89,7 +89,7 @@ static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error
     if (status == TAMIS_OK)
         return TAMIS_OK;
     if (status == TAMIS_E_NOMEM)
-        return tamis__extract_fail_memory(err);
+        return tamis__fail_nomem(err, "keys of records", at);
     return tamis__part_fail(err, &p->as, "%s, behind %zu bytes of the pattern; mend it", why, at);
 }
 
