@@ -23,16 +23,8 @@ typedef struct bzip2 {
     bool is_open; /* a stream is begun and not ended */
 } bzip2;
 
-static void *take(void *memory, int items, int size) {
-    return tamis__lend(memory, (size_t)items, (size_t)size);
-}
-
-static void give(void *memory, void *block) {
-    tamis__lend_back(memory, block);
-}
-
 static tamis_status open_stream(bzip2 *b, tamis_error *err) {
-    b->stream = (bz_stream){.bzalloc = take, .bzfree = give, .opaque = b->memory};
+    b->stream = (bz_stream){.bzalloc = tamis__lend_int, .bzfree = tamis__lend_back, .opaque = b->memory};
     if (BZ2_bzCompressInit(&b->stream, b->level, 0, 0) != BZ_OK)
         return tamis__pack_fail(b->memory, err);
     b->is_open = true;

@@ -11,8 +11,10 @@
  */
 #include <limits.h>
 
+#define ZLIB_CONST /* input is only read */
+#include <zlib.h>
+
 #include "stream/pack_codec.h"
-#include "stream/zlib_memory.h"
 
 enum {
     USUAL = 6,
@@ -30,7 +32,7 @@ typedef struct gzip {
 
 static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err) {
     gzip *g = state;
-    tamis__zlib_memory_set(&g->stream, memory);
+    g->stream = (z_stream){.zalloc = tamis__lend_unsigned, .zfree = tamis__lend_back, .opaque = memory};
     if (deflateInit2(&g->stream, want->level, Z_DEFLATED, GZIP_WINDOW, EFFORT,
                      want->bits ? Z_RLE : Z_DEFAULT_STRATEGY) != Z_OK)
         return tamis__pack_fail(memory, err); /* of a zlib that we were built with: memory */

@@ -15,18 +15,10 @@ typedef struct xz {
     tamis__lent *memory;
 } xz;
 
-static void *take(void *memory, size_t items, size_t size) {
-    return tamis__lend(memory, items, size);
-}
-
-static void give(void *memory, void *block) {
-    tamis__lend_back(memory, block);
-}
-
 static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err) {
     xz *x = state;
     x->memory = memory;
-    x->ours = (lzma_allocator){take, give, memory};
+    x->ours = (lzma_allocator){tamis__lend, tamis__lend_back, memory};
     x->stream = (lzma_stream)LZMA_STREAM_INIT;
     x->stream.allocator = &x->ours;
     if (lzma_easy_encoder(&x->stream, (uint32_t)want->level, LZMA_CHECK_CRC64) == LZMA_OK)

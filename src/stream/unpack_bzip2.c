@@ -7,25 +7,12 @@
 
 #include <bzlib.h>
 #include <limits.h>
-#include <string.h>
-
-static void *take(void *opaque, int items, int size) {
-    return tamis__lend(opaque, (size_t)items, (size_t)size);
-}
-
-static void give(void *opaque, void *block) {
-    tamis__lend_back(opaque, block);
-}
 
 static tamis__decoded start(tamis__decoder *decoder) {
     bz_stream *stream = decoder->state;
-    memset(stream, 0, sizeof *stream);
-    stream->bzalloc = take;
-    stream->bzfree = give;
-    stream->opaque = &decoder->memory;
-    bool started =
-        BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK; /* fails for memory alone, and leaves state NULL */
-    return started ? TAMIS__DECODED_SOME : TAMIS__DECODED_NOMEM;
+    *stream = (bz_stream){.bzalloc = tamis__lend_int, .bzfree = tamis__lend_back, .opaque = &decoder->memory};
+    /* Fails for memory alone, and leaves state NULL. */
+    return BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK ? TAMIS__DECODED_SOME : TAMIS__DECODED_NOMEM;
 }
 
 static tamis__decoded begin(tamis__decoder *decoder) {

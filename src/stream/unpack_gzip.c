@@ -3,8 +3,10 @@
 /* zlib checks the head of each member, its deflate stream, CRC-32 and length. */
 #include <limits.h>
 
+#define ZLIB_CONST /* input is only read */
+#include <zlib.h>
+
 #include "stream/decoder.h"
-#include "stream/zlib_memory.h"
 
 enum { GZIP_WINDOW = MAX_WBITS + 16 }; /* zlib's way to say: with the head and end of gzip */
 
@@ -16,7 +18,8 @@ static tamis__decoded begin(tamis__decoder *decoder) {
     z_stream *stream = tamis__lend(&decoder->memory, 1, sizeof *stream);
     if (!stream)
         return TAMIS__DECODED_NOMEM;
-    tamis__zlib_memory_set(stream, &decoder->memory);
+    *stream =
+        (z_stream){.zalloc = tamis__lend_unsigned, .zfree = tamis__lend_back, .opaque = &decoder->memory};
     if (inflateInit2(stream, GZIP_WINDOW) != Z_OK) { /* of a zlib that we were built with: memory */
         tamis__lend_back(&decoder->memory, stream);
         return TAMIS__DECODED_NOMEM;
