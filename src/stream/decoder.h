@@ -31,8 +31,8 @@ typedef enum tamis__decoded {
 typedef struct tamis__decoder {
     tamis__lent memory; /* not everything is from it: see each */
     void *state;
-    size_t
-        wanted; /* bytes of input that a step may have, where a failure loses what the same step has made */
+    /* Bytes of input that a step may have, where a failure loses what the same step has made. */
+    size_t wanted;
     const char *why; /* in the library's words; static */
 } tamis__decoder;
 

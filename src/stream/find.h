@@ -61,8 +61,8 @@ tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
 
 typedef struct tamis__regex tamis__regex;
 
-/* On TAMIS_E_INVALID `text` has PCRE2's words and *at how many bytes of the pattern it had read; on TAMIS_E_NOMEM *at has
- * how many of memory were refused. */
+/* On TAMIS_E_INVALID `text` has PCRE2's words and *at how many bytes of the pattern it had read; on TAMIS_E_NOMEM *at
+ * has how many of memory were refused. */
 enum { TAMIS__REGEX_WHY = 160 };
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
                                  char text[TAMIS__REGEX_WHY], size_t *at);

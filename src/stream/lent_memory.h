@@ -13,8 +13,8 @@ typedef struct tamis__lent {
     size_t refused; /* bytes of the request that failed last */
 } tamis__lent;
 
-/* `memory` is a tamis__lent, which libraries carry about as a pointer to anything. NULL: refused. These are functions as
- * liblzma calls them; back to all of them it is the same. */
+/* `memory` is a tamis__lent, which libraries carry about as a pointer to anything. NULL: refused. These are functions
+ * as liblzma calls them; back to all of them it is the same. */
 void *tamis__lend(void *memory, size_t items, size_t size);
 void tamis__lend_back(void *memory, void *block); /* NULL is fine */
 

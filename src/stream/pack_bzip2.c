@@ -2,8 +2,8 @@
 
 /*
  * A flush of the library ends a block and keeps its last bits, which do not fill a byte: nobody can unpack it yet. So a
- * flush ends the stream, and what comes next begins another one behind it. That costs 14 bytes, and no ratio: blocks are
- * packed by themselves as it is.
+ * flush ends the stream, and what comes next begins another one behind it. That costs 14 bytes, and no ratio: blocks
+ * are packed by themselves as it is.
  */
 #include "stream/pack_codec.h"
 

@@ -23,7 +23,8 @@ typedef struct tamis__pack_codec {
     int usual, most;   /* levels; the least is 1 */
     size_t state_size; /* of what the functions below are given, zeroed before begin */
     size_t need;       /* the room that a step has to find */
-    /* NULL: this library was built without it. After a failure there is nothing to end. memory and want are borrowed, want by begin alone. */
+    /* NULL: this library was built without it. After a failure there is nothing to end. memory and want are borrowed,
+     * want by begin alone. */
     tamis_status (*begin)(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err);
     /* PUT: there is input, and it is done when all of it is taken. FLUSH, FINISH: there is none; done when all has been
      * written that is to be. One that is not done is called again, with room. */

@@ -9,8 +9,8 @@
 
 #include <lz4frame.h>
 
-/* The library packs by the block and wants room for all that can come of a call: with PIECE bytes at most, on top of a block
- * it may have begun, less than NEED. */
+/* The library packs by the block and wants room for all that can come of a call: with PIECE bytes at most, on top of a
+ * block it may have begun, less than NEED. */
 enum { USUAL = 1, MOST = 12, PIECE = 256 << 10, NEED = 2 * PIECE + LZ4F_HEADER_SIZE_MAX };
 
 typedef struct lz4 {

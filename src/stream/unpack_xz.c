@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* liblzma checks the heads of streams and blocks, the index, and the check that the writer chose: CRC-32, CRC-64, SHA-256
- * or none. */
+/* liblzma checks the heads of streams and blocks, the index, and the check that the writer chose: CRC-32, CRC-64,
+ * SHA-256 or none. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_LZMA

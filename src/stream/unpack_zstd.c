@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* libzstd checks the heads of frames and blocks, the length where it is told, and the content's checksum where there is
- * one; zstd(1) writes both. Its window comes from the C library: memory of ours is only taken by the part of its interface
- * that is not stable. */
+ * one; zstd(1) writes both. Its window comes from the C library: memory of ours is only taken by the part of its
+ * interface that is not stable. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_ZSTD
@@ -10,7 +10,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* It says how much it wants: of a frame at first, then of each block with the head of the next. Those two are kept apart. */
+/* It says how much it wants: of a frame at first, then of each block with the head of the next. Those two are kept
+ * apart. */
 enum { FIRST = 5, BLOCK_HEAD = 3 };
 
 static tamis__decoded begin(tamis__decoder *decoder) {
