@@ -7,18 +7,11 @@
 
 #include <tamis/packing.h>
 
+#include "stream/flow.h"
 #include "stream/lent_memory.h"
 
 /* One file a packing, unpack_gzip.c and so on: one member after the other, out of a buffer into a buffer. What stands
  * between members is the business of unpack.c. */
-
-/* What is left to unpack, and the room for it. A step takes off the front of both. */
-typedef struct tamis__flow {
-    const unsigned char *in;
-    size_t in_size;
-    unsigned char *out;
-    size_t out_size;
-} tamis__flow;
 
 typedef enum tamis__decoded {
     TAMIS__DECODED_SOME,    /* all of the input, or as much as there was room for */

@@ -2,6 +2,7 @@
 #ifndef TAMIS_STREAM_PACK_CODEC_H
 #define TAMIS_STREAM_PACK_CODEC_H
 
+#include "stream/flow.h"
 #include "stream/lent_memory.h"
 #include "stream/pack.h"
 
@@ -10,14 +11,6 @@
 tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err); /* TAMIS_E_NOMEM */
 
 typedef enum tamis__pack_step { TAMIS__PACK_PUT, TAMIS__PACK_FLUSH, TAMIS__PACK_FINISH } tamis__pack_step;
-
-/* Where a step reads and writes; it moves all four on. */
-typedef struct tamis__pack_io {
-    const unsigned char *in;
-    size_t size;
-    unsigned char *out;
-    size_t room;
-} tamis__pack_io;
 
 typedef struct tamis__pack_codec {
     int usual, most;   /* levels; the least is 1 */
@@ -28,8 +21,7 @@ typedef struct tamis__pack_codec {
     tamis_status (*begin)(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err);
     /* PUT: there is input, and it is done when all of it is taken. FLUSH, FINISH: there is none; done when all has been
      * written that is to be. One that is not done is called again, with room. */
-    tamis_status (*step)(void *state, tamis__pack_step step, tamis__pack_io *io, bool *done,
-                         tamis_error *err);
+    tamis_status (*step)(void *state, tamis__pack_step step, tamis__flow *flow, bool *done, tamis_error *err);
     void (*end)(void *state); /* gives the memory back; at any time after begin */
 } tamis__pack_codec;
 

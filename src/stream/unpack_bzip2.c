@@ -6,7 +6,7 @@
 #ifdef TAMIS_HAVE_BZIP2
 
 #include <bzlib.h>
-#include <limits.h>
+#include <stdint.h>
 
 static tamis__decoded start(tamis__decoder *decoder) {
     bz_stream *stream = decoder->state;
@@ -32,17 +32,13 @@ static tamis__decoded again(tamis__decoder *decoder) {
 
 static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     bz_stream *stream = decoder->state;
-    const unsigned given = flow->in_size < UINT_MAX ? (unsigned)flow->in_size : UINT_MAX;
-    const unsigned room = flow->out_size < UINT_MAX ? (unsigned)flow->out_size : UINT_MAX;
+    const unsigned size = tamis__flow_some(flow->in_size), room = tamis__flow_some(flow->out_size);
     stream->next_in = (char *)(uintptr_t)flow->in; /* only read */
-    stream->avail_in = given;
+    stream->avail_in = size;
     stream->next_out = (char *)flow->out;
     stream->avail_out = room;
     int result = BZ2_bzDecompress(stream);
-    flow->in += given - stream->avail_in;
-    flow->in_size -= given - stream->avail_in;
-    flow->out += room - stream->avail_out;
-    flow->out_size -= room - stream->avail_out;
+    tamis__flow_take(flow, size - stream->avail_in, room - stream->avail_out);
     switch (result) {
     case BZ_OK:
         return TAMIS__DECODED_SOME;

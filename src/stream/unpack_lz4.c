@@ -43,7 +43,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     if (LZ4F_isError(result))
         return fail(decoder, result);
     decoder->wanted = result > BLOCK_END ? result - BLOCK_END : result > WORD ? WORD : result;
-    *flow = (tamis__flow){flow->in + taken, flow->in_size - taken, flow->out + made, flow->out_size - made};
+    tamis__flow_take(flow, taken, made);
     return result == 0 ? TAMIS__DECODED_MEMBER : TAMIS__DECODED_SOME;
 }
 

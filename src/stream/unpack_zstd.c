@@ -30,8 +30,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     ZSTD_inBuffer in = {flow->in, flow->in_size < decoder->wanted ? flow->in_size : decoder->wanted, 0};
     ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
     size_t result = ZSTD_decompressStream(decoder->state, &out, &in);
-    *flow = (tamis__flow){flow->in + in.pos, flow->in_size - in.pos, flow->out + out.pos,
-                          flow->out_size - out.pos};
+    tamis__flow_take(flow, in.pos, out.pos);
     if (!ZSTD_isError(result)) {
         decoder->wanted = result > BLOCK_HEAD ? result - BLOCK_HEAD : result;
         return result == 0 ? TAMIS__DECODED_MEMBER : TAMIS__DECODED_SOME;
