@@ -2,12 +2,12 @@
 /*
  * Columns of a record of CSV (RFC 4180).
  *
- * A quote opens only as the first byte of a field; elsewhere in an unquoted one it is a byte like others. Behind a closing
- * quote stands a delimiter or the end. The CR before the end belongs to the terminator, as RFC 4180 has it; another one
- * stands within quotes or is an error, since what wrote it may have meant a line end.
+ * A quote opens only as the first byte of a field; elsewhere in an unquoted one it is a byte like others. Behind a
+ * closing quote stands a delimiter or the end. The CR before the end belongs to the terminator, as RFC 4180 has it;
+ * another one stands within quotes or is an error, since what wrote it may have meant a line end.
  *
- * Columns are found twice: 64 bytes at a time where every quote opens or closes a field, and field by field in any other
- * record, which also tells what is malformed.
+ * Columns are found twice: 64 bytes at a time where every quote opens or closes a field, and field by field in any
+ * other record, which also tells what is malformed.
  */
 #include <stdint.h>
 #include <string.h>

@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 /*
- * What is quoted among 64 bytes of CSV, a bit each. Were all quotes to open and close in turn, a byte is within where the
- * number of quotes up to it is odd; a doubled quote closes and opens again, which comes to the same:
+ * What is quoted among 64 bytes of CSV, a bit each. Were all quotes to open and close in turn, a byte is within where
+ * the number of quotes up to it is odd; a doubled quote closes and opens again, which comes to the same:
  *
  *     bytes    a , " b " " , " , c
  *     within   0 0 1 1 0 1 1 0 0 0
  *
- * They do so if each quote that opens stands where a field starts, or behind one that closes, and behind each that closes
- * stands a separator, or one that opens. Where not, quotes may stand in an unquoted field, or the record be malformed:
- * which it is takes a closer look than this.
+ * They do so if each quote that opens stands where a field starts, or behind one that closes, and behind each that
+ * closes stands a separator, or one that opens. Where not, quotes may stand in an unquoted field, or the record be
+ * malformed: which it is takes a closer look than this.
  */
 
 /* What is known between two blocks. All zero: within an unquoted field. */

@@ -7,18 +7,11 @@
 
 #include <tamis/packing.h>
 
+#include "stream/flow.h"
 #include "stream/lent_memory.h"
 
 /* One file a packing, unpack_gzip.c and so on: one member after the other, out of a buffer into a buffer. What stands
  * between members is the business of unpack.c. */
-
-/* What is left to unpack, and the room for it. A step takes off the front of both. */
-typedef struct tamis__flow {
-    const unsigned char *in;
-    size_t in_size;
-    unsigned char *out;
-    size_t out_size;
-} tamis__flow;
 
 typedef enum tamis__decoded {
     TAMIS__DECODED_SOME,    /* all of the input, or as much as there was room for */
@@ -31,8 +24,8 @@ typedef enum tamis__decoded {
 typedef struct tamis__decoder {
     tamis__lent memory; /* not everything is from it: see each */
     void *state;
-    size_t
-        wanted; /* bytes of input that a step may have, where a failure loses what the same step has made */
+    /* Bytes of input that a step may have, where a failure loses what the same step has made. */
+    size_t wanted;
     const char *why; /* in the library's words; static */
 } tamis__decoder;
 

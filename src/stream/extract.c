@@ -91,7 +91,7 @@ static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error
     if (status == TAMIS_OK)
         return TAMIS_OK;
     if (status == TAMIS_E_NOMEM)
-        return tamis__extract_fail_memory(err);
+        return tamis__fail_nomem(err, "keys of records", at);
     return tamis__part_fail(err, &p->as, "%s, behind %zu bytes of the pattern; mend it", why, at);
 }
 
@@ -205,14 +205,10 @@ unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
 
 /* ---- the header ---- */
 
-static bool is_same(tamis_key one, tamis_key other) {
-    return one.size == other.size && (one.size == 0 || memcmp(one.data, other.data, one.size) == 0);
-}
-
 static bool take_name(void *context, size_t column, tamis_key name) {
     tamis_extractor *x = context;
     for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
-        if (p->as.name.data && x->columns[p->first] == 0 && is_same(p->as.name, name))
+        if (p->as.name.data && x->columns[p->first] == 0 && tamis__is_same(p->as.name, name))
             x->columns[p->first] = column;
     return true; /* all of it has to be CSV */
 }

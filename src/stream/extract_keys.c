@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Keys out of records. A record has a value for each part (of a regular expression with groups: for each group); a key is
- * its only value, or all of them joined.
+ * Keys out of records. A record has a value for each part (of a regular expression with groups: for each group); a key
+ * is its only value, or all of them joined.
  *
  *     values:  | csv or json, in one pass over the record | the other parts, one by one |
  *     joined:  | size of value 0, 8 bytes | value 0 | size of value 1 | value 1 | ...       in the order of the parts

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <tamis/extract.h>
 #include <tamis/key.h>
@@ -19,6 +20,10 @@
  *
  * A value is a view into the record, or into the arena where it had to be decoded; `data` NULL: there is none.
  */
+
+static inline bool tamis__is_same(tamis_key one, tamis_key other) {
+    return one.size == other.size && (one.size == 0 || memcmp(one.data, other.data, one.size) == 0);
+}
 
 /* What is wrong with a record, as in tamis_extraction. */
 typedef struct tamis__fault {
@@ -57,7 +62,8 @@ tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
 
 typedef struct tamis__regex tamis__regex;
 
-/* On TAMIS_E_INVALID `text` has PCRE2's words and *at how many bytes of the pattern it had read. */
+/* On TAMIS_E_INVALID `text` has PCRE2's words and *at how many bytes of the pattern it had read; on TAMIS_E_NOMEM *at
+ * has how many of memory were refused. */
 enum { TAMIS__REGEX_WHY = 160 };
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
                                  char text[TAMIS__REGEX_WHY], size_t *at);

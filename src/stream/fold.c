@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Full case folding (Unicode, CaseFolding.txt, C and F) of text in UTF-8: letters alone, nothing is normalised. ASCII is
- * folded eight bytes at a time; utf8proc is asked of the rest.
+ * Full case folding (Unicode, CaseFolding.txt, C and F) of text in UTF-8: letters alone, nothing is normalised. ASCII
+ * is folded eight bytes at a time; utf8proc is asked of the rest.
  */
 #include "stream/find.h"
 

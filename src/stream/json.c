@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys out of records that are one JSON text (RFC 8259) each. One pass checks all of the record's syntax and notes where
- * the values stand that are asked for; what is noted is decoded at the end.
+ * Keys out of records that are one JSON text (RFC 8259) each. One pass checks all of the record's syntax and notes
+ * where the values stand that are asked for; what is noted is decoded at the end.
  *
  *     {"a": {"b": 1}, "a": {"c": 2}}      asked for: /a/b
  *      ^     ^                            the node of a, and below it that of b: its value is noted
@@ -9,8 +9,8 @@
  *
  * Invariants, between two tokens:
  *   1. `depth` containers are open. levels has a bit for each: it is an object.
- *   2. The outermost `tracked` of them lie on the way of a pointer, and have a frame each: as many as the longest pointer
- *      has tokens, and one. Below them nothing is compared.
+ *   2. The outermost `tracked` of them lie on the way of a pointer, and have a frame each: as many as the longest
+ *      pointer has tokens, and one. Below them nothing is compared.
  *   3. A node's `found` is the value of the last member (or the only element) on its way that was read to its end.
  * There is no recursion: depth costs a bit a level.
  *
@@ -199,8 +199,7 @@ static void close_container(scan *s, const unsigned char *at) {
 static tamis__json_node *node_of_member(const scan *s, tamis_key name, bool escaped) {
     tamis__json_node *parent = s->json->frames[s->tracked - 1].node, *node = parent + 1;
     for (; node < parent->end; node = node->end) {
-        if (escaped ? tamis__json_spells(name, node->name)
-                    : name.size == node->name.size && memcmp(name.data, node->name.data, name.size) == 0) {
+        if (escaped ? tamis__json_spells(name, node->name) : tamis__is_same(name, node->name)) {
             for (tamis__json_node *below = node; below < node->end; below++)
                 below->found = (tamis_key){NULL, 0};
             return node;

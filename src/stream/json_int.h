@@ -65,8 +65,8 @@ typedef struct tamis__json_text {
 
 /*
  * Where a string stops being plain: its first byte that is a quote, a backslash, a control character or no ASCII, or
- * `end`. Eight bytes at once: the high bit of a byte is set where it is one of these. What a difference borrows from the
- * bytes above it comes out of such a byte alone, so that the lowest one is right.
+ * `end`. Eight bytes at once: the high bit of a byte is set where it is one of these. What a difference borrows from
+ * the bytes above it comes out of such a byte alone, so that the lowest one is right.
  */
 static inline const unsigned char *tamis__json_plain(const unsigned char *at, const unsigned char *end) {
     const uint64_t ones = UINT64_MAX / 255, high = ones << 7;

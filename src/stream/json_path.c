@@ -70,10 +70,6 @@ static uint64_t index_of(tamis_key name) {
     return index;
 }
 
-static bool equal(tamis_key one, tamis_key other) {
-    return one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
-}
-
 /* Takes the pointer into the tree. frames[0] to frames[*open] lead to the node of the one before it; `bytes` is where
  * names go; returns what is left of it. */
 static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, size_t *open,
@@ -83,7 +79,7 @@ static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, siz
     for (const char *at = asked->pointer; *at; depth++) {
         at++;
         const tamis_key name = take_token(&at, bytes);
-        if (depth < *open && equal(path[depth + 1].node->name, name))
+        if (depth < *open && tamis__is_same(path[depth + 1].node->name, name))
             continue;
         tamis__json_node *node = json->nodes + json->node_count++;
         *node = (tamis__json_node){.name = name, .index = index_of(name)};

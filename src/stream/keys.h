@@ -50,8 +50,9 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t room, tamis_error *err);
 void tamis__keys_release(tamis__keys *keys);
 
 /*
- * The keys of the batch. `ends` is TAMIS_OK, or TAMIS_E_RECORD with its sentence in *why (never NULL) where a record that
- * has none ends the run, which is when those before it, of `question`, are answered. Errors of tamis_extractor_take.
+ * The keys of the batch. `ends` is TAMIS_OK, or TAMIS_E_RECORD with its sentence in *why (never NULL) where a record
+ * that has none ends the run, which is when those before it, of `question`, are answered. Errors of
+ * tamis_extractor_take.
  */
 tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tamis__question *question,
                               tamis_status *ends, tamis_error *why, tamis_error *err);

@@ -109,17 +109,17 @@ static tamis_status give_out(tamis__pack *p, tamis_error *err) {
 
 static tamis_status advance(tamis__pack *p, tamis__pack_step step, const void *bytes, size_t size,
                             tamis_error *err) {
-    tamis__pack_io io = {.in = bytes, .size = size};
+    tamis__flow flow = {.in = bytes, .in_size = size};
     tamis_status status = TAMIS_OK;
     for (bool done = false; !done && status == TAMIS_OK;) {
         if (p->room - p->used < p->codec->need)
             status = give_out(p, err);
         if (status != TAMIS_OK)
             break;
-        io.out = p->buffer + p->used;
-        io.room = p->room - p->used;
-        status = p->codec->step(p->state, step, &io, &done, err);
-        p->used = p->room - io.room;
+        flow.out = p->buffer + p->used;
+        flow.out_size = p->room - p->used;
+        status = p->codec->step(p->state, step, &flow, &done, err);
+        p->used = p->room - flow.out_size;
     }
     return status;
 }

@@ -9,8 +9,8 @@
 
 #include "base/memory.h"
 
-/* Bytes in, in order; one packed file out. The same bytes give the same file (of one version of the library that packs),
- * as long as they are flushed at the same places: no time and no name is in it. */
+/* Bytes in, in order; one packed file out. The same bytes give the same file (of one version of the library that
+ * packs), as long as they are flushed at the same places: no time and no name is in it. */
 
 typedef struct tamis__pack_want {
     tamis_packing packing; /* but NONE */
@@ -30,14 +30,15 @@ typedef struct tamis__pack tamis__pack;
  * TAMIS_E_RANGE for a level that it does not know. */
 tamis_status tamis__pack_check(const tamis__pack_want *want, tamis_error *err);
 
-/* Takes all the memory there is to take, but for some of the end of xz and of what follows a flush in bzip2; that of zstd and
- * lz4 comes from the C library. Writes nothing yet. `out` is copied, what it leads to is borrowed. The errors of check,
- * and TAMIS_E_NOMEM. */
+/* Takes all the memory there is to take, but for some of the end of xz and of what follows a flush in bzip2; that of
+ * zstd and lz4 comes from the C library. Writes nothing yet. `out` is copied, what it leads to is borrowed. The errors
+ * of check, and TAMIS_E_NOMEM. */
 tamis_status tamis__pack_create(tamis__pack **pack, const tamis__pack_want *want,
                                 const tamis_allocator *memory, const tamis__pack_out *out, tamis_error *err);
 void tamis__pack_free(tamis__pack *pack); /* NULL is fine; writes nothing */
 
-/* These give packed bytes to `out`, whose errors they return, and TAMIS_E_NOMEM; after a failure free is all there is. */
+/* These give packed bytes to `out`, whose errors they return, and TAMIS_E_NOMEM; after a failure free is all there
+ * is. */
 
 /* Packs `size` bytes more; what comes of them may stay here for a while. */
 tamis_status tamis__pack_put(tamis__pack *pack, const void *bytes, size_t size, tamis_error *err);

@@ -2,14 +2,13 @@
 
 /*
  * A flush of the library ends a block and keeps its last bits, which do not fill a byte: nobody can unpack it yet. So a
- * flush ends the stream, and what comes next begins another one behind it. That costs 14 bytes, and no ratio: blocks are
- * packed by themselves as it is.
+ * flush ends the stream, and what comes next begins another one behind it. That costs 14 bytes, and no ratio: blocks
+ * are packed by themselves as it is.
  */
 #include "stream/pack_codec.h"
 
 #ifdef TAMIS_HAVE_BZIP2
 
-#include <limits.h>
 #include <stdint.h>
 
 #include <bzlib.h>
@@ -23,16 +22,8 @@ typedef struct bzip2 {
     bool is_open; /* a stream is begun and not ended */
 } bzip2;
 
-static void *take(void *memory, int items, int size) {
-    return tamis__lend(memory, (size_t)items, (size_t)size);
-}
-
-static void give(void *memory, void *block) {
-    tamis__lend_back(memory, block);
-}
-
 static tamis_status open_stream(bzip2 *b, tamis_error *err) {
-    b->stream = (bz_stream){.bzalloc = take, .bzfree = give, .opaque = b->memory};
+    b->stream = (bz_stream){.bzalloc = tamis__lend_int, .bzfree = tamis__lend_back, .opaque = b->memory};
     if (BZ2_bzCompressInit(&b->stream, b->level, 0, 0) != BZ_OK)
         return tamis__pack_fail(b->memory, err);
     b->is_open = true;
@@ -53,28 +44,24 @@ static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent
     return open_stream(b, err);
 }
 
-static tamis_status step(void *state, tamis__pack_step what, tamis__pack_io *io, bool *done,
+static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, bool *done,
                          tamis_error *err) {
     bzip2 *b = state;
     bz_stream *stream = &b->stream;
-    const unsigned size = io->size < UINT_MAX ? (unsigned)io->size : UINT_MAX;
-    const unsigned room = io->room < UINT_MAX ? (unsigned)io->room : UINT_MAX;
+    const unsigned size = tamis__flow_some(flow->in_size), room = tamis__flow_some(flow->out_size);
     *done = !b->is_open && what != TAMIS__PACK_PUT;
     if (*done)
         return TAMIS_OK;
     tamis_status status = b->is_open ? TAMIS_OK : open_stream(b, err);
     if (status != TAMIS_OK)
         return status;
-    stream->next_in = (char *)(uintptr_t)io->in; /* is only read */
+    stream->next_in = (char *)(uintptr_t)flow->in; /* is only read */
     stream->avail_in = size;
-    stream->next_out = (char *)io->out;
+    stream->next_out = (char *)flow->out;
     stream->avail_out = room;
     int result = BZ2_bzCompress(stream, what == TAMIS__PACK_PUT ? BZ_RUN : BZ_FINISH);
-    io->in += size - stream->avail_in;
-    io->size -= size - stream->avail_in;
-    io->out += room - stream->avail_out;
-    io->room -= room - stream->avail_out;
-    *done = what == TAMIS__PACK_PUT ? io->size == 0 : result == BZ_STREAM_END;
+    tamis__flow_take(flow, size - stream->avail_in, room - stream->avail_out);
+    *done = what == TAMIS__PACK_PUT ? flow->in_size == 0 : result == BZ_STREAM_END;
     if (what != TAMIS__PACK_PUT && *done)
         end(b);
     return TAMIS_OK;

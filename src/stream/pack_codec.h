@@ -2,6 +2,7 @@
 #ifndef TAMIS_STREAM_PACK_CODEC_H
 #define TAMIS_STREAM_PACK_CODEC_H
 
+#include "stream/flow.h"
 #include "stream/lent_memory.h"
 #include "stream/pack.h"
 
@@ -11,24 +12,16 @@ tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err); /* T
 
 typedef enum tamis__pack_step { TAMIS__PACK_PUT, TAMIS__PACK_FLUSH, TAMIS__PACK_FINISH } tamis__pack_step;
 
-/* Where a step reads and writes; it moves all four on. */
-typedef struct tamis__pack_io {
-    const unsigned char *in;
-    size_t size;
-    unsigned char *out;
-    size_t room;
-} tamis__pack_io;
-
 typedef struct tamis__pack_codec {
     int usual, most;   /* levels; the least is 1 */
     size_t state_size; /* of what the functions below are given, zeroed before begin */
     size_t need;       /* the room that a step has to find */
-    /* NULL: this library was built without it. After a failure there is nothing to end. memory and want are borrowed, want by begin alone. */
+    /* NULL: this library was built without it. After a failure there is nothing to end. memory and want are borrowed,
+     * want by begin alone. */
     tamis_status (*begin)(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err);
     /* PUT: there is input, and it is done when all of it is taken. FLUSH, FINISH: there is none; done when all has been
      * written that is to be. One that is not done is called again, with room. */
-    tamis_status (*step)(void *state, tamis__pack_step step, tamis__pack_io *io, bool *done,
-                         tamis_error *err);
+    tamis_status (*step)(void *state, tamis__pack_step step, tamis__flow *flow, bool *done, tamis_error *err);
     void (*end)(void *state); /* gives the memory back; at any time after begin */
 } tamis__pack_codec;
 

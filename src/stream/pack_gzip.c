@@ -9,10 +9,10 @@
  *       7 %       0.447,   5 MB/s      0.391,  68 MB/s
  *      50 %       1.000,  44 MB/s      1.000, 144 MB/s
  */
-#include <limits.h>
+#define ZLIB_CONST /* input is only read */
+#include <zlib.h>
 
 #include "stream/pack_codec.h"
-#include "stream/zlib_memory.h"
 
 enum {
     USUAL = 6,
@@ -30,7 +30,7 @@ typedef struct gzip {
 
 static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err) {
     gzip *g = state;
-    tamis__zlib_memory_set(&g->stream, memory);
+    g->stream = (z_stream){.zalloc = tamis__lend_unsigned, .zfree = tamis__lend_back, .opaque = memory};
     if (deflateInit2(&g->stream, want->level, Z_DEFLATED, GZIP_WINDOW, EFFORT,
                      want->bits ? Z_RLE : Z_DEFAULT_STRATEGY) != Z_OK)
         return tamis__pack_fail(memory, err); /* of a zlib that we were built with: memory */
@@ -39,24 +39,20 @@ static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent
     return TAMIS_OK;
 }
 
-static tamis_status step(void *state, tamis__pack_step what, tamis__pack_io *io, bool *done,
+static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, bool *done,
                          tamis_error *err) {
     static const int flushes[] = {Z_NO_FLUSH, Z_SYNC_FLUSH, Z_FINISH};
     gzip *g = state;
     z_stream *stream = &g->stream;
-    const uInt size = io->size < UINT_MAX ? (uInt)io->size : UINT_MAX;
-    const uInt room = io->room < UINT_MAX ? (uInt)io->room : UINT_MAX;
+    const uInt size = tamis__flow_some(flow->in_size), room = tamis__flow_some(flow->out_size);
     (void)err;
-    stream->next_in = io->in;
+    stream->next_in = flow->in;
     stream->avail_in = size;
-    stream->next_out = io->out;
+    stream->next_out = flow->out;
     stream->avail_out = room;
     int result = deflate(stream, flushes[what]); /* fails only where there is nothing to do */
-    io->in = stream->next_in;
-    io->size -= size - stream->avail_in;
-    io->out = stream->next_out;
-    io->room -= room - stream->avail_out;
-    *done = what == TAMIS__PACK_PUT     ? io->size == 0
+    tamis__flow_take(flow, size - stream->avail_in, room - stream->avail_out);
+    *done = what == TAMIS__PACK_PUT     ? flow->in_size == 0
             : what == TAMIS__PACK_FLUSH ? stream->avail_out > 0
                                         : result == Z_STREAM_END;
     return TAMIS_OK;

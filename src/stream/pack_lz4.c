@@ -9,8 +9,8 @@
 
 #include <lz4frame.h>
 
-/* The library packs by the block and wants room for all that can come of a call: with PIECE bytes at most, on top of a block
- * it may have begun, less than NEED. */
+/* The library packs by the block and wants room for all that can come of a call: with PIECE bytes at most, on top of a
+ * block it may have begun, less than NEED. */
 enum { USUAL = 1, MOST = 12, PIECE = 256 << 10, NEED = 2 * PIECE + LZ4F_HEADER_SIZE_MAX };
 
 typedef struct lz4 {
@@ -39,32 +39,28 @@ static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent
     return tamis__pack_fail(memory, err);
 }
 
-static void put_head(lz4 *z, tamis__pack_io *io) {
-    memcpy(io->out, z->head, z->head_size);
-    io->out += z->head_size;
-    io->room -= z->head_size;
+static void put_head(lz4 *z, tamis__flow *flow) {
+    memcpy(flow->out, z->head, z->head_size);
+    tamis__flow_take(flow, 0, z->head_size);
     z->head_size = 0;
 }
 
-static tamis_status step(void *state, tamis__pack_step what, tamis__pack_io *io, bool *done,
+static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, bool *done,
                          tamis_error *err) {
     lz4 *z = state;
-    const size_t piece = io->size < PIECE ? io->size : PIECE;
+    const size_t piece = flow->in_size < PIECE ? flow->in_size : PIECE;
     size_t made;
-    put_head(z, io);
+    put_head(z, flow);
     if (what == TAMIS__PACK_PUT)
-        made = LZ4F_compressUpdate(z->context, io->out, io->room, io->in, piece, NULL);
+        made = LZ4F_compressUpdate(z->context, flow->out, flow->out_size, flow->in, piece, NULL);
     else if (what == TAMIS__PACK_FLUSH)
-        made = LZ4F_flush(z->context, io->out, io->room, NULL);
+        made = LZ4F_flush(z->context, flow->out, flow->out_size, NULL);
     else
-        made = LZ4F_compressEnd(z->context, io->out, io->room, NULL);
+        made = LZ4F_compressEnd(z->context, flow->out, flow->out_size, NULL);
     if (LZ4F_isError(made))
         return tamis__pack_fail(z->memory, err);
-    io->in += piece;
-    io->size -= piece;
-    io->out += made;
-    io->room -= made;
-    *done = io->size == 0;
+    tamis__flow_take(flow, piece, made);
+    *done = flow->in_size == 0;
     return TAMIS_OK;
 }
 

@@ -15,18 +15,10 @@ typedef struct xz {
     tamis__lent *memory;
 } xz;
 
-static void *take(void *memory, size_t items, size_t size) {
-    return tamis__lend(memory, items, size);
-}
-
-static void give(void *memory, void *block) {
-    tamis__lend_back(memory, block);
-}
-
 static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err) {
     xz *x = state;
     x->memory = memory;
-    x->ours = (lzma_allocator){take, give, memory};
+    x->ours = (lzma_allocator){tamis__lend, tamis__lend_back, memory};
     x->stream = (lzma_stream)LZMA_STREAM_INIT;
     x->stream.allocator = &x->ours;
     if (lzma_easy_encoder(&x->stream, (uint32_t)want->level, LZMA_CHECK_CRC64) == LZMA_OK)
@@ -35,23 +27,20 @@ static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent
     return tamis__pack_fail(memory, err);
 }
 
-static tamis_status step(void *state, tamis__pack_step what, tamis__pack_io *io, bool *done,
+static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, bool *done,
                          tamis_error *err) {
     static const lzma_action actions[] = {LZMA_RUN, LZMA_SYNC_FLUSH, LZMA_FINISH};
     xz *x = state;
     lzma_stream *stream = &x->stream;
-    stream->next_in = io->in;
-    stream->avail_in = io->size;
-    stream->next_out = io->out;
-    stream->avail_out = io->room;
+    stream->next_in = flow->in;
+    stream->avail_in = flow->in_size;
+    stream->next_out = flow->out;
+    stream->avail_out = flow->out_size;
     lzma_ret result = lzma_code(stream, actions[what]);
     if (result != LZMA_OK && result != LZMA_STREAM_END)
         return tamis__pack_fail(x->memory, err);
-    io->in = stream->next_in;
-    io->size = stream->avail_in;
-    io->out = stream->next_out;
-    io->room = stream->avail_out;
-    *done = what == TAMIS__PACK_PUT ? io->size == 0 : result == LZMA_STREAM_END;
+    *flow = (tamis__flow){stream->next_in, stream->avail_in, stream->next_out, stream->avail_out};
+    *done = what == TAMIS__PACK_PUT ? flow->in_size == 0 : result == LZMA_STREAM_END;
     return TAMIS_OK;
 }
 

@@ -15,17 +15,13 @@ typedef struct zstd {
 } zstd;
 
 /* One call of the library; there is always room, so only memory can be wanting. */
-static tamis_status call(zstd *z, tamis__pack_io *io, ZSTD_EndDirective what, size_t *left,
-                         tamis_error *err) {
-    ZSTD_inBuffer in = {io->in, io->size, 0};
-    ZSTD_outBuffer out = {io->out, io->room, 0};
+static tamis_status call(zstd *z, tamis__flow *flow, ZSTD_EndDirective what, size_t *left, tamis_error *err) {
+    ZSTD_inBuffer in = {flow->in, flow->in_size, 0};
+    ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
     *left = ZSTD_compressStream2(z->context, &out, &in, what);
     if (ZSTD_isError(*left))
         return tamis__pack_fail(z->memory, err);
-    io->in += in.pos;
-    io->size -= in.pos;
-    io->out += out.pos;
-    io->room -= out.pos;
+    tamis__flow_take(flow, in.pos, out.pos);
     return TAMIS_OK;
 }
 
@@ -36,7 +32,7 @@ static void end(void *state) {
 static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err) {
     zstd *z = state;
     unsigned char none[1];
-    tamis__pack_io io = {none, 0, none, 0};
+    tamis__flow flow = {none, 0, none, 0};
     size_t left;
     z->memory = memory;
     z->context = ZSTD_createCCtx();
@@ -44,19 +40,19 @@ static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent
         return tamis__pack_fail(memory, err);
     ZSTD_CCtx_setParameter(z->context, ZSTD_c_compressionLevel, want->level);
     ZSTD_CCtx_setParameter(z->context, ZSTD_c_checksumFlag, 1);
-    tamis_status status = call(z, &io, ZSTD_e_continue, &left, err); /* takes the memory */
+    tamis_status status = call(z, &flow, ZSTD_e_continue, &left, err); /* takes the memory */
     if (status != TAMIS_OK)
         end(z);
     return status;
 }
 
-static tamis_status step(void *state, tamis__pack_step what, tamis__pack_io *io, bool *done,
+static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, bool *done,
                          tamis_error *err) {
     static const ZSTD_EndDirective directives[] = {ZSTD_e_continue, ZSTD_e_flush, ZSTD_e_end};
     size_t left;
-    tamis_status status = call(state, io, directives[what], &left, err);
+    tamis_status status = call(state, flow, directives[what], &left, err);
     if (status == TAMIS_OK)
-        *done = what == TAMIS__PACK_PUT ? io->size == 0 : left == 0;
+        *done = what == TAMIS__PACK_PUT ? flow->in_size == 0 : left == 0;
     return status;
 }
 

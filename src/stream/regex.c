@@ -9,9 +9,9 @@
 #include <pcre2.h>
 
 #include <stdio.h>
-#include <string.h>
 
 #include "stream/find.h"
+#include "stream/lent_memory.h"
 
 enum {
     STEPS = 10 * 1000 * 1000,        /* from one byte; less than a second of the interpreter's */
@@ -21,7 +21,7 @@ enum {
 };
 
 struct tamis__regex {
-    tamis_allocator memory;
+    tamis__lent memory;
     pcre2_general_context *general;
     pcre2_compile_context *rules;
     pcre2_code *code;
@@ -31,27 +31,15 @@ struct tamis__regex {
     size_t groups;
 };
 
-/* ---- memory: PCRE2 does not say how large what it gives back is, so that stands before each block ---- */
+/* ---- making ---- */
 
 static void *take(size_t size, void *memory) {
-    const size_t whole = TAMIS__LINE + size;
-    unsigned char *block = whole < size ? NULL : tamis__alloc(memory, whole, TAMIS__LINE);
-    if (!block)
-        return NULL;
-    memcpy(block, &whole, sizeof whole);
-    return block + TAMIS__LINE;
+    return tamis__lend(memory, 1, size);
 }
 
-static void give(void *address, void *memory) {
-    size_t whole;
-    if (!address)
-        return;
-    unsigned char *block = (unsigned char *)address - TAMIS__LINE;
-    memcpy(&whole, block, sizeof whole);
-    tamis__free(memory, block, whole);
+static void give(void *block, void *memory) {
+    tamis__lend_back(memory, block);
 }
-
-/* ---- making ---- */
 
 static void explain(int error, char text[TAMIS__REGEX_WHY]) {
     PCRE2_UCHAR words[TAMIS__REGEX_WHY];
@@ -122,10 +110,14 @@ static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
                                  char text[TAMIS__REGEX_WHY], size_t *at) {
     tamis__regex *made = tamis__alloc(memory, sizeof *made, TAMIS__LINE);
-    if (!made)
+    if (!made) {
+        *at = sizeof *made;
         return TAMIS_E_NOMEM;
-    made->memory = *memory;
+    }
+    made->memory.from = *memory;
     tamis_status status = fill(made, pattern, text, at);
+    if (status == TAMIS_E_NOMEM)
+        *at = made->memory.refused;
     if (status == TAMIS_OK)
         *regex = made;
     else
@@ -136,7 +128,7 @@ tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, cons
 void tamis__regex_free(tamis__regex *regex) {
     if (!regex)
         return;
-    const tamis_allocator memory = regex->memory;
+    const tamis_allocator memory = regex->memory.from;
     pcre2_jit_stack_free(regex->stack);
     pcre2_match_data_free(regex->match);
     pcre2_code_free(regex->code);

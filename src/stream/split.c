@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Terminators are found for 64 bytes at once, a bit each; records are what lies between the bits. Where 64 bytes have none
- * records are long, and memchr of the C library, which is vectorised, goes on from there.
+ * Terminators are found for 64 bytes at once, a bit each; records are what lies between the bits. Where 64 bytes have
+ * none records are long, and memchr of the C library, which is vectorised, goes on from there.
  */
 #include <string.h>
 

@@ -25,10 +25,10 @@ typedef struct tamis__stretch {
 size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity);
 
 /*
- * The same for CSV with this delimiter: a terminator within a quoted field, one whose first byte is a quote, does not end
- * the record. Where such a field goes on behind its closing quote the record is malformed, and ends at the next terminator.
- * *place is what is known of stretch->scan: 0 at the beginning of an input, else what the last look has left.
- * The delimiter is no quote, and not the terminator.
+ * The same for CSV with this delimiter: a terminator within a quoted field, one whose first byte is a quote, does not
+ * end the record. Where such a field goes on behind its closing quote the record is malformed, and ends at the next
+ * terminator. *place is what is known of stretch->scan: 0 at the beginning of an input, else what the last look has
+ * left. The delimiter is no quote, and not the terminator.
  */
 size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_t *place, tamis_key *keys,
                         size_t capacity);

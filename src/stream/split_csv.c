@@ -31,7 +31,8 @@ static bool cut_all(uint64_t ends, const unsigned char *bytes, tamis__cutting *c
     return true;
 }
 
-/* Whether quotes open and close in turn; *ends then are the terminators outside, and *place is moved behind the block. */
+/* Whether quotes open and close in turn; *ends then are the terminators outside, and *place is moved behind the
+ * block. */
 static bool look(const block *b, uint8_t *place, uint64_t *ends) {
     tamis__csv_edge edge = {
         .within = *place == WITHIN ? UINT64_MAX : 0,

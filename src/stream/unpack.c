@@ -10,8 +10,8 @@
  * The programs of most packings pass over anything else behind a member, some with a warning; here it is an error, for
  * what was cut off or overwritten is not told from it.
  *
- * U1  What was read and not unpacked is in[0..left). A head is looked at when it is there as a whole: what there is of it
- *     moves to the front of the buffer, and more is read behind it.
+ * U1  What was read and not unpacked is in[0..left). A head is looked at when it is there as a whole: what there is of
+ *     it moves to the front of the buffer, and more is read behind it.
  * U2  A decoder is asked only when there is input or its last step had no room left: libzstd takes questions that
  *     change nothing for a mistake.
  * U3  Bytes before a failure are given out first; the failure is kept for the next call.

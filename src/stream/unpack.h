@@ -18,8 +18,8 @@ enum {
     TAMIS__UNPACK_READ = 64 << 10, /* bytes read at once, at most */
 };
 
-/* What bytes that begin so are wrapped in. *undecided: in nothing so far, but it takes more of them to tell. None of these
- * beginnings has a line feed in it, nor a zero before its end. */
+/* What bytes that begin so are wrapped in. *undecided: in nothing so far, but it takes more of them to tell. None of
+ * these beginnings has a line feed in it, nor a zero before its end. */
 tamis_packing tamis__packing_of(const uint8_t *head, size_t size, bool *undecided);
 
 typedef struct tamis__unpack tamis__unpack;
@@ -44,10 +44,11 @@ tamis_status tamis__unpack_create(tamis__unpack **unpack, const tamis__unpack_se
 void tamis__unpack_free(tamis__unpack *unpack); /* NULL is fine; fd stays open */
 
 /*
- * Up to `room` of the next bytes; *size and *event are set on success alone. Reads at most once, only with may_read, and
- * only when nothing is left to unpack of what was read before: so it can be put behind a poll. TAMIS_E_DAMAGED (what came
- * before it has been given out, but no checksum stood behind it yet), TAMIS_E_IO, TAMIS_E_NOMEM; TAMIS_E_UNSUPPORTED of
- * what this library was built without, or what takes too much memory. After a failure free is all there is.
+ * Up to `room` of the next bytes; *size and *event are set on success alone. Reads at most once, only with may_read,
+ * and only when nothing is left to unpack of what was read before: so it can be put behind a poll. TAMIS_E_DAMAGED
+ * (what came before it has been given out, but no checksum stood behind it yet), TAMIS_E_IO, TAMIS_E_NOMEM;
+ * TAMIS_E_UNSUPPORTED of what this library was built without, or what takes too much memory. After a failure free is
+ * all there is.
  */
 tamis_status tamis__unpack_next(tamis__unpack *unpack, bool may_read, void *into, size_t room, size_t *size,
                                 tamis__unpack_event *event, tamis_error *err);

@@ -6,26 +6,13 @@
 #ifdef TAMIS_HAVE_BZIP2
 
 #include <bzlib.h>
-#include <limits.h>
-#include <string.h>
-
-static void *take(void *opaque, int items, int size) {
-    return tamis__lend(opaque, (size_t)items, (size_t)size);
-}
-
-static void give(void *opaque, void *block) {
-    tamis__lend_back(opaque, block);
-}
+#include <stdint.h>
 
 static tamis__decoded start(tamis__decoder *decoder) {
     bz_stream *stream = decoder->state;
-    memset(stream, 0, sizeof *stream);
-    stream->bzalloc = take;
-    stream->bzfree = give;
-    stream->opaque = &decoder->memory;
-    bool started =
-        BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK; /* fails for memory alone, and leaves state NULL */
-    return started ? TAMIS__DECODED_SOME : TAMIS__DECODED_NOMEM;
+    *stream = (bz_stream){.bzalloc = tamis__lend_int, .bzfree = tamis__lend_back, .opaque = &decoder->memory};
+    /* Fails for memory alone, and leaves state NULL. */
+    return BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK ? TAMIS__DECODED_SOME : TAMIS__DECODED_NOMEM;
 }
 
 static tamis__decoded begin(tamis__decoder *decoder) {
@@ -45,17 +32,13 @@ static tamis__decoded again(tamis__decoder *decoder) {
 
 static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     bz_stream *stream = decoder->state;
-    const unsigned given = flow->in_size < UINT_MAX ? (unsigned)flow->in_size : UINT_MAX;
-    const unsigned room = flow->out_size < UINT_MAX ? (unsigned)flow->out_size : UINT_MAX;
+    const unsigned size = tamis__flow_some(flow->in_size), room = tamis__flow_some(flow->out_size);
     stream->next_in = (char *)(uintptr_t)flow->in; /* only read */
-    stream->avail_in = given;
+    stream->avail_in = size;
     stream->next_out = (char *)flow->out;
     stream->avail_out = room;
     int result = BZ2_bzDecompress(stream);
-    flow->in += given - stream->avail_in;
-    flow->in_size -= given - stream->avail_in;
-    flow->out += room - stream->avail_out;
-    flow->out_size -= room - stream->avail_out;
+    tamis__flow_take(flow, size - stream->avail_in, room - stream->avail_out);
     switch (result) {
     case BZ_OK:
         return TAMIS__DECODED_SOME;

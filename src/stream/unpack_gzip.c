@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* zlib checks the head of each member, its deflate stream, CRC-32 and length. */
-#include <limits.h>
+#define ZLIB_CONST /* input is only read */
+#include <zlib.h>
 
 #include "stream/decoder.h"
-#include "stream/zlib_memory.h"
 
 enum { GZIP_WINDOW = MAX_WBITS + 16 }; /* zlib's way to say: with the head and end of gzip */
-
-static uInt some_of(size_t size) {
-    return size < UINT_MAX ? (uInt)size : UINT_MAX;
-}
 
 static tamis__decoded begin(tamis__decoder *decoder) {
     z_stream *stream = tamis__lend(&decoder->memory, 1, sizeof *stream);
     if (!stream)
         return TAMIS__DECODED_NOMEM;
-    tamis__zlib_memory_set(stream, &decoder->memory);
+    *stream =
+        (z_stream){.zalloc = tamis__lend_unsigned, .zfree = tamis__lend_back, .opaque = &decoder->memory};
     if (inflateInit2(stream, GZIP_WINDOW) != Z_OK) { /* of a zlib that we were built with: memory */
         tamis__lend_back(&decoder->memory, stream);
         return TAMIS__DECODED_NOMEM;
@@ -33,14 +30,11 @@ static tamis__decoded again(tamis__decoder *decoder) {
 static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     z_stream *stream = decoder->state;
     stream->next_in = flow->in;
-    stream->avail_in = some_of(flow->in_size);
+    stream->avail_in = tamis__flow_some(flow->in_size);
     stream->next_out = flow->out;
-    stream->avail_out = some_of(flow->out_size);
+    stream->avail_out = tamis__flow_some(flow->out_size);
     int result = inflate(stream, Z_NO_FLUSH);
-    flow->in_size -= (size_t)(stream->next_in - flow->in);
-    flow->in = stream->next_in;
-    flow->out_size -= (size_t)(stream->next_out - flow->out);
-    flow->out = stream->next_out;
+    tamis__flow_take(flow, (size_t)(stream->next_in - flow->in), (size_t)(stream->next_out - flow->out));
     switch (result) {
     case Z_OK:
     case Z_BUF_ERROR: /* could do nothing */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* liblz4 checks the heads of frames, the length where it is told, and checksums of blocks and content where there are some;
- * lz4(1) writes that of the content. Its blocks, 8 MiB at most, come from the C library: memory of ours is only taken by
- * the part of its interface that is not stable. */
+/* liblz4 checks the heads of frames, the length where it is told, and checksums of blocks and content where there are
+ * some; lz4(1) writes that of the content. Its blocks, 8 MiB at most, come from the C library: memory of ours is only
+ * taken by the part of its interface that is not stable. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_LZ4
@@ -10,8 +10,8 @@
 #include <lz4frame.h>
 #include <string.h>
 
-/* It says how much it wants: of a frame at first, then of each block with its checksum, if it has one, and the head of the
- * next, of four bytes each. These are kept apart. */
+/* It says how much it wants: of a frame at first, then of each block with its checksum, if it has one, and the head of
+ * the next, of four bytes each. These are kept apart. */
 enum { FIRST = 7, WORD = 4, BLOCK_END = 2 * WORD };
 
 static tamis__decoded begin(tamis__decoder *decoder) {
@@ -43,7 +43,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     if (LZ4F_isError(result))
         return fail(decoder, result);
     decoder->wanted = result > BLOCK_END ? result - BLOCK_END : result > WORD ? WORD : result;
-    *flow = (tamis__flow){flow->in + taken, flow->in_size - taken, flow->out + made, flow->out_size - made};
+    tamis__flow_take(flow, taken, made);
     return result == 0 ? TAMIS__DECODED_MEMBER : TAMIS__DECODED_SOME;
 }
 

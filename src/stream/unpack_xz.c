@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* liblzma checks the heads of streams and blocks, the index, and the check that the writer chose: CRC-32, CRC-64, SHA-256
- * or none. */
+/* liblzma checks the heads of streams and blocks, the index, and the check that the writer chose: CRC-32, CRC-64,
+ * SHA-256 or none. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_LZMA
@@ -16,14 +16,6 @@ typedef struct state {
     lzma_allocator allocator;
 } state;
 
-static void *take(void *opaque, size_t items, size_t size) {
-    return tamis__lend(opaque, items, size);
-}
-
-static void give(void *opaque, void *block) {
-    tamis__lend_back(opaque, block);
-}
-
 /* What the last stream took is taken over. */
 static tamis__decoded again(tamis__decoder *decoder) {
     state *own = decoder->state;
@@ -35,7 +27,7 @@ static tamis__decoded begin(tamis__decoder *decoder) {
     state *own = tamis__lend(&decoder->memory, 1, sizeof *own);
     if (!own)
         return TAMIS__DECODED_NOMEM;
-    own->allocator = (lzma_allocator){take, give, &decoder->memory};
+    own->allocator = (lzma_allocator){tamis__lend, tamis__lend_back, &decoder->memory};
     own->stream = (lzma_stream)LZMA_STREAM_INIT;
     own->stream.allocator = &own->allocator;
     decoder->state = own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* libzstd checks the heads of frames and blocks, the length where it is told, and the content's checksum where there is
- * one; zstd(1) writes both. Its window comes from the C library: memory of ours is only taken by the part of its interface
- * that is not stable. */
+ * one; zstd(1) writes both. Its window comes from the C library: memory of ours is only taken by the part of its
+ * interface that is not stable. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_ZSTD
@@ -10,7 +10,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* It says how much it wants: of a frame at first, then of each block with the head of the next. Those two are kept apart. */
+/* It says how much it wants: of a frame at first, then of each block with the head of the next. Those two are kept
+ * apart. */
 enum { FIRST = 5, BLOCK_HEAD = 3 };
 
 static tamis__decoded begin(tamis__decoder *decoder) {
@@ -29,8 +30,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     ZSTD_inBuffer in = {flow->in, flow->in_size < decoder->wanted ? flow->in_size : decoder->wanted, 0};
     ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
     size_t result = ZSTD_decompressStream(decoder->state, &out, &in);
-    *flow = (tamis__flow){flow->in + in.pos, flow->in_size - in.pos, flow->out + out.pos,
-                          flow->out_size - out.pos};
+    tamis__flow_take(flow, in.pos, out.pos);
     if (!ZSTD_isError(result)) {
         decoder->wanted = result > BLOCK_HEAD ? result - BLOCK_HEAD : result;
         return result == 0 ? TAMIS__DECODED_MEMBER : TAMIS__DECODED_SOME;
