@@ -90,7 +90,7 @@ static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error
         return TAMIS_OK;
     if (status == TAMIS_E_NOMEM)
         return tamis__extract_fail_memory(err);
-    return tamis__part_fail(err, &p->as, "%s, behind %zu bytes of the pattern; mend it", why, at);
+    return tamis__part_fail(err, &p->as, "%s, at byte %zu of the pattern; mend it", why, at);
 }
 
 /* Gives each part its values: those that are found together first, see above. */
