@@ -78,14 +78,17 @@ typedef struct tamis_stream_stats {
 typedef enum tamis_stream_policy {
     TAMIS_STREAM_PASS = 0, /* it goes to output, as one that is not there */
     TAMIS_STREAM_DROP = 1, /* nowhere */
-    TAMIS_STREAM_FAIL = 2  /* it ends the run when those before it are answered: TAMIS_E_RECORD */
+    TAMIS_STREAM_FAIL = 2  /* it ends the run when those before it are answered: TAMIS_E_KEYLESS of a
+                               record without key, TAMIS_E_RECORD of a malformed one */
 } tamis_stream_policy;
 
 /* How a record says its answer; then all go to output, in order, those without key too. */
 typedef enum tamis_stream_marking {
     TAMIS_STREAM_UNMARKED = 0,
-    TAMIS_STREAM_COLUMN = 1, /* before it "1" (fresh), "0" (seen) or "-" (not asked) and a tab; before a header the name */
-    TAMIS_STREAM_MEMBER = 2  /* as its last member, "NAME":true, false or null; of records that are JSON objects */
+    /* before it "1" (fresh), "0" (seen) or "-" (not asked) and a tab; before a header the name */
+    TAMIS_STREAM_COLUMN = 1,
+    /* as its last member, "NAME":true, false or null; of records that are JSON objects */
+    TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 
 typedef struct tamis_stream_options {
@@ -111,17 +114,20 @@ typedef struct tamis_stream_options {
     tamis_stream_policy malformed; /* and those that are not what the extractor takes */
     tamis_stream_marking marking;
     const char *mark_name; /* NULL: "fresh" */
-    int packing; /* tamis_packing of output and duplicates; -1: what the name of each tells */
+    int packing;           /* tamis_packing of output and duplicates; -1: what the name of each tells */
     int packing_level; /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd); 0: what its own command takes */
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
     void *input_end_context;
+    /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on: where it is, and
+     * why. Left alone where there is none. */
+    tamis_error *first_malformed;
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
     {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL}
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL}
 /* clang-format on */
 
 /*

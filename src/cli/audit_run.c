@@ -126,7 +126,7 @@ static int read_keys(audit *run, room *r, tamis_error *err) {
     service.place = take_place;
     status = cli_stream_run(&records, &service, &options, &summary.stats, err);
     show(run, r, "");
-    cli_stream_advise(&records, status, err);
+    cli_stream_advise(status, err);
     if (status != TAMIS_OK)
         return CLI_FAILED;
     cli_summary_tell(&summary, &records);

@@ -163,18 +163,15 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     return status;
 }
 
-/* A record without key and a malformed one have one status: which it is the sentence says, which has no remedy. */
-void cli_stream_advise(const cli_stream *stream, tamis_status status, tamis_error *err) {
-    static const char missing[] = ": the record has no key";
-    size_t used = strlen(err->text), size = sizeof missing - 1;
-    bool is_missing =
-        stream->missing == TAMIS_STREAM_FAIL && used >= size && strcmp(err->text + used - size, missing) == 0;
+/* The sentences about records have no remedy of their own. */
+void cli_stream_advise(tamis_status status, tamis_error *err) {
+    size_t used = strlen(err->text);
 
     if (status == TAMIS_E_TOO_LONG)
         cli_remedy(err, "give a larger --max-record, or check which byte ends the records");
-    if (status == TAMIS_E_RECORD)
+    if (status == TAMIS_E_KEYLESS || status == TAMIS_E_RECORD)
         snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
-                 is_missing ? "--missing pass or drop" : "--on-error skip or pass");
+                 status == TAMIS_E_KEYLESS ? "--missing pass or drop" : "--on-error skip or pass");
 }
 
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats) {

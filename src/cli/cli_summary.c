@@ -227,7 +227,7 @@ int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const t
         return CLI_PIPE_GONE;
     summary->interrupted = status == TAMIS_E_INTERRUPTED;
     summary->failed = status != TAMIS_OK && !summary->interrupted;
-    cli_stream_advise(stream, status, err);
+    cli_stream_advise(status, err);
     if (summary->failed && summary->stats.records == 0)
         return CLI_FAILED; /* it has not begun */
     cli_summary_tell(summary, stream);

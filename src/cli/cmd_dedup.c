@@ -204,7 +204,7 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
             err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
-    cli_stream_advise(&config->stream, status, err);
+    cli_stream_advise(status, err);
     return CLI_FAILED;
 }
 

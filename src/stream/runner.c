@@ -102,6 +102,7 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
     r->keys = (tamis__keys){.extractor = options->extractor,
                             .missing = options->missing,
                             .malformed = options->malformed,
+                            .first_malformed = options->first_malformed,
                             .terminator = options->terminator,
                             .memory = r->memory};
     r->router = (tamis__router){.writers = r->writers,
@@ -214,7 +215,7 @@ static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_e
     if (question.count > 0)
         status = r->service.ask(r->service.context, question.keys, question.count, question.answers,
                                 &answered, err);
-    *done = tamis__keys_settle(&r->keys, &question, answered);
+    *done = tamis__keys_settle(&r->keys, batch, &question, answered);
     if (status != TAMIS_OK || ends == TAMIS_OK)
         return status;
     if (err)
