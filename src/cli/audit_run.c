@@ -124,6 +124,7 @@ static int read_keys(audit *run, room *r, tamis_error *err) {
     service.context = &of;
     service.ask = take_keys;
     service.place = take_place;
+    options.first_malformed = &summary.first_malformed;
     status = cli_stream_run(&records, &service, &options, &summary.stats, err);
     show(run, r, "");
     cli_stream_advise(status, err);

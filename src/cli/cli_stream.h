@@ -19,8 +19,9 @@ typedef struct cli_stream {
     cli_extract extract;
     bool header;
     tamis_stream_policy missing, malformed;
-    int packing;       /* of what is written; -1: as names say */
-    int packing_level; /* 0: the usual one */
+    bool missing_given; /* by --missing: then it is no accident */
+    int packing;        /* of what is written; -1: as names say */
+    int packing_level;  /* 0: the usual one */
     bool stats;
     bool json;
     bool quiet;
