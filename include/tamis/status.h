@@ -35,7 +35,8 @@ extern "C" {
     X(TAMIS_E_TIMEOUT, -17, "no answer in time")                                                             \
     X(TAMIS_E_REFUSED, -18, "the server refused")                                                            \
     X(TAMIS_E_ABSENT, -19, "there is no such filter")                                                        \
-    X(TAMIS_E_RECORD, -20, "a record is malformed or has no key")
+    X(TAMIS_E_RECORD, -20, "a record is malformed")                                                          \
+    X(TAMIS_E_KEYLESS, -21, "a record has no key")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

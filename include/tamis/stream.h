@@ -80,7 +80,8 @@ typedef struct tamis_stream_stats {
 typedef enum tamis_stream_policy {
     TAMIS_STREAM_PASS = 0, /* it goes to output, as one that is not there */
     TAMIS_STREAM_DROP = 1, /* nowhere */
-    TAMIS_STREAM_FAIL = 2  /* it ends the run when those before it are answered: TAMIS_E_RECORD */
+    TAMIS_STREAM_FAIL = 2  /* it ends the run when those before it are answered: TAMIS_E_KEYLESS of a
+                               record without key, TAMIS_E_RECORD of a malformed one */
 } tamis_stream_policy;
 
 /* How a record says its answer; then all go to output, in order, those without key too. */
@@ -120,12 +121,15 @@ typedef struct tamis_stream_options {
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
     void *input_end_context;
+    /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on: where it is, and
+     * why. Left alone where there is none. */
+    tamis_error *first_malformed;
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
     {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL}
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL}
 /* clang-format on */
 
 /*

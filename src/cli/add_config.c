@@ -68,7 +68,8 @@ const char *const add_exits[] = {
     "0",
     "All records are in the filter, and it is saved.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, a malformed record, a file that is no "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, records of which none "
+    "has a key, unless --missing or --print fresh is given, a file that is no "
     "filter, is damaged or held "
     "by another process, a missing secret, a full filter, a summary that cannot be written. Nothing was "
     "saved, unless only the summary failed.",
@@ -118,7 +119,7 @@ const cli_entry add_json[] = {
     {"fpr", "Chance, 0 to 1, that was promised for a wrong answer; 1 = none was."},
     {"fpr_live", "The same chance with what is in the filter; 0 = it is empty."},
     {"saturated", "true: a record found no room in the filter, or more came than it was made for."},
-    CLI_JSON_FILES("added", "present"),
+    CLI_JSON_FILES("added", "present, unknown (of a filter on a server)"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was read until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};

@@ -124,9 +124,10 @@ static int read_keys(audit *run, room *r, tamis_error *err) {
     service.context = &of;
     service.ask = take_keys;
     service.place = take_place;
+    options.first_malformed = &summary.first_malformed;
     status = cli_stream_run(&records, &service, &options, &summary.stats, err);
     show(run, r, "");
-    cli_stream_advise(&records, status, err);
+    cli_stream_advise(status, err);
     if (status != TAMIS_OK)
         return CLI_FAILED;
     cli_summary_tell(&summary, &records);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/hash_lines.h"
+#include "cli/bitmap_lines.h"
 
 enum { BATCH = 4096 };
 
@@ -20,7 +20,7 @@ typedef struct bits_run {
     uint64_t offsets[BATCH];
     uint8_t values[BATCH], bits[BATCH];
     char rows[2 * BATCH];
-    hash_lines input;
+    bitmap_lines input;
 } bits_run;
 
 /* ---- what is asked for ---- */
@@ -107,7 +107,7 @@ static int answer_lines(bits_run *run, tamis_error *err) {
     int code;
 
     do {
-        code = hash_lines_next(&run->input, lines, BATCH, &count, err);
+        code = bitmap_lines_next(&run->input, lines, BATCH, &count, err);
         if (code != CLI_DONE)
             cli_remedy(err, "give offsets as operands, or another input");
         for (size_t i = 0; i < count && code == CLI_DONE; i++) {
@@ -156,7 +156,7 @@ int bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *
     code = answer_all(run, operands, count, err);
     if (code == CLI_FAILED)
         tell_done(run, err);
-    hash_lines_release(&run->input);
+    bitmap_lines_release(&run->input);
     free(run);
     return code;
 }

@@ -143,7 +143,7 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
         return CLI_FAILED;
     given.inputs = inputs;
     given.input_count = input_count;
-    given.prints = !config->count;
+    given.prints = !config->count && !values[CHECK_QUIET].given;
     given.fields = config->is_family;
     if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE)
         return CLI_FAILED;

@@ -26,15 +26,12 @@ static bool begins(const char *text, const char *with) {
 
 static int read_delimiter(cli_extract *extract, const cli_value *given, int terminator, bool fields,
                           tamis_error *err) {
-    bool csv = false;
-
     extract->delimiter = -1;
     if (!given->given)
         return CLI_DONE;
-    for (size_t i = 0; i < extract->options.part_count; i++) {
-        csv = csv || begins(extract->options.parts[i], "csv:");
-        fields = fields || csv || begins(extract->options.parts[i], "field:");
-    }
+    for (size_t i = 0; i < extract->options.part_count; i++)
+        fields = fields || begins(extract->options.parts[i], "csv:") ||
+                 begins(extract->options.parts[i], "field:");
     if (!fields)
         return cli_fail(err,
                         "--delimiter: nothing takes fields of a record; leave it out, or give --key field:N");
@@ -45,9 +42,6 @@ static int read_delimiter(cli_extract *extract, const cli_value *given, int term
             "--delimiter '%.20s': give one byte, tab, comma, semicolon, pipe, space or nul, and none that "
             "ends a record",
             given->text);
-    if (csv && strchr("\"\r\n", extract->delimiter) != NULL && extract->delimiter != '\0')
-        return cli_fail(err, "--delimiter '%.20s': is a quote or the end of a line in CSV; give another byte",
-                        given->text);
     return CLI_DONE;
 }
 
@@ -69,7 +63,7 @@ int cli_extract_configure(cli_extract *extract, const cli_value *values, int ter
         return CLI_DONE;
     if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
         return CLI_DONE;
-    if (begins(err->text, "key '")) { /* which is called so here */
+    if (begins(err->text, "key '") || begins(err->text, "delimiter:")) { /* which are called so here */
         tamis_error told = *err;
         snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, told.text);
     }

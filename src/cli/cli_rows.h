@@ -115,16 +115,17 @@ enum {
         .choices = cli_missing,                                                                              \
         .help = "What becomes of a record without key: pass it on unasked, drop it, or fail.",               \
         .more =                                                                                              \
-            "One that is passed on goes where records go that are not in the filter, and counts as none."    \
+            "One that is passed on goes where records go that are not in the filter, and counts as none. "   \
+            "Where there is no such place a remark says how many were left out. Needs --key."                \
     }
 #define CLI_ROW_ON_ERROR                                                                                     \
     {                                                                                                        \
         .name = "on-error", .type = CLI_CHOICE, .value = "ACTION", .fallback = "fail",                       \
         .choices = cli_on_error,                                                                             \
         .help = "What becomes of a malformed record: fail, skip it, or pass it on unasked.",                 \
-        .more = "The error names file, record and byte. Where records were skipped or passed on, a remark "  \
-                "at the end "                                                                                \
-                "says how many. Records before one that fails are answered."                                 \
+        .more = "The error names file, line and byte. Where records were skipped or passed on, remarks at "  \
+                "the end say that of the first one, and how many there were. Records before one that fails " \
+                "are answered. Needs --key."                                                                 \
     }
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \
@@ -180,9 +181,11 @@ enum {
         .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as "         \
                 "zstd:19; by default "                                                                       \
                 "as the name of the file says.",                                                             \
-        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. The level is " \
-                "that of the "                                                                               \
-                "program of the same name; without it, its usual one."                                       \
+        .more =                                                                                              \
+            "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none, and a terminal "   \
+            "is refused. The level is "                                                                      \
+            "that of the "                                                                                   \
+            "program of the same name; without it, its usual one."                                           \
     }
 #define CLI_NOTE_PACKED                                                                                      \
     "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \

@@ -52,7 +52,19 @@ static int find_packing(const char *text, const char **level) {
     return -1;
 }
 
-static int configure_packing(cli_stream *stream, const cli_value *compress, tamis_error *err) {
+/* Without parts there is no record of which they would be said. */
+static int check_policies(const cli_value *records, tamis_error *err) {
+    const char *needless = records[CLI_RECORDS_MISSING].given    ? "missing"
+                           : records[CLI_RECORDS_ON_ERROR].given ? "on-error"
+                                                                 : NULL;
+
+    if (needless == NULL || records[CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY].given)
+        return CLI_DONE;
+    return cli_fail(err, "--%s: every line has a key; give --key PART, or leave it out", needless);
+}
+
+static int configure_packing(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+    const cli_value *compress = given->compress;
     const char *level;
     uint64_t number = 0;
 
@@ -66,6 +78,11 @@ static int configure_packing(cli_stream *stream, const cli_value *compress, tami
                         compress->text);
     if (!tamis_packing_is_built((tamis_packing)stream->packing))
         return cli_fail(err, "--compress '%.60s': this tamis was built without it; give another",
+                        compress->text);
+    if (given->prints && stream->packing != TAMIS_PACKING_NONE && isatty(STDOUT_FILENO) == 1)
+        return cli_fail(err,
+                        "--compress '%.60s': standard output is a terminal, which shows no compressed bytes; "
+                        "redirect it, or leave --compress out",
                         compress->text);
     if (level == NULL)
         return CLI_DONE;
@@ -103,11 +120,12 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
     stream->max_record = records[CLI_RECORDS_MAX].number;
     stream->header = records[CLI_RECORDS_HEADER].given;
     stream->missing = missing[records[CLI_RECORDS_MISSING].number];
+    stream->missing_given = records[CLI_RECORDS_MISSING].given;
     stream->malformed = malformed[records[CLI_RECORDS_ON_ERROR].number];
     if (given->report != NULL)
         configure_report(stream, given->report, given->prints);
-    if (configure_inputs(stream, given, err) != CLI_DONE ||
-        configure_packing(stream, given->compress, err) != CLI_DONE ||
+    if (check_policies(records, err) != CLI_DONE || configure_inputs(stream, given, err) != CLI_DONE ||
+        configure_packing(stream, given, err) != CLI_DONE ||
         cli_extract_configure(&stream->extract, records + CLI_RECORDS_EXTRACT, stream->terminator,
                               given->fields, err) != CLI_DONE)
         return CLI_FAILED;
@@ -163,24 +181,15 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     return status;
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t used = strlen(text), size = strlen(end);
-
-    return used >= size && strcmp(text + used - size, end) == 0;
-}
-
-/* A record without key and a malformed one have one status: which it is the sentence says, which has no remedy. */
-void cli_stream_advise(const cli_stream *stream, tamis_status status, tamis_error *err) {
+/* The sentences about records have no remedy of their own. */
+void cli_stream_advise(tamis_status status, tamis_error *err) {
     size_t used = strlen(err->text);
-    bool is_missing = stream->missing == TAMIS_STREAM_FAIL && ends_with(err->text, ": the record has no key");
 
     if (status == TAMIS_E_TOO_LONG)
-        cli_remedy(err, ends_with(err->text, ", or allow longer records")
-                            ? "close it, or give a larger --max-record"
-                            : "give a larger --max-record, or check which byte ends the records");
-    if (status == TAMIS_E_RECORD)
+        cli_remedy(err, "give a larger --max-record, or check what ends the records");
+    if (status == TAMIS_E_KEYLESS || status == TAMIS_E_RECORD)
         snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
-                 is_missing ? "--missing pass or drop" : "--on-error skip or pass");
+                 status == TAMIS_E_KEYLESS ? "--missing pass or drop" : "--on-error skip or pass");
 }
 
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats) {

@@ -19,8 +19,9 @@ typedef struct cli_stream {
     cli_extract extract;
     bool header;
     tamis_stream_policy missing, malformed;
-    int packing;       /* of what is written; -1: as names say */
-    int packing_level; /* 0: the usual one */
+    bool missing_given; /* by --missing: then it is no accident */
+    int packing;        /* of what is written; -1: as names say */
+    int packing_level;  /* 0: the usual one */
     bool stats;
     bool json;
     bool quiet;
@@ -56,7 +57,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
                             tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err);
 
 /* Names the option that helps where a run that came to `status` knows none. */
-void cli_stream_advise(const cli_stream *stream, tamis_status status, tamis_error *err);
+void cli_stream_advise(tamis_status status, tamis_error *err);
 
 /* How many records without an answer were passed on: to where those go that are not in the filter. */
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats);

@@ -63,26 +63,37 @@ static void print_filter(FILE *out, const cli_summary *summary) {
                 cli_text_expected(text, sizeof text, summary->info.false_fresh));
 }
 
+static void print_cell(FILE *out, int width, uint64_t count) {
+    char text[CLI_TEXT_NUMBER];
+
+    fprintf(out, " %*s", width, cli_text_count(text, sizeof text, count));
+}
+
 /* A line for each input that was begun, under the names of its columns. */
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
-    char text[CLI_TEXT_NUMBER];
+    bool unknown = summary->stats.unknown > 0;
 
     if (stream->each == NULL)
         return;
-    fprintf(out, "%-22s %15s %12s %12s %9s %9s %15s\n", "file", "records", summary->fresh, summary->seen,
-            "missing", "malformed", "bytes");
+    fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->fresh, summary->seen);
+    if (unknown)
+        fprintf(out, " %9s", summary->on_server ? "unknown" : "unasked");
+    fprintf(out, " %9s %9s %15s\n", "missing", "malformed", "bytes");
     for (size_t i = 0; i < stream->input_count; i++) {
         const tamis_stream_stats *of = &stream->each[i];
-        const uint64_t rest[] = {of->unique, of->duplicates, of->missing, of->malformed, of->bytes_in};
-        static const int widths[] = {12, 12, 9, 9, 15};
         size_t size = strlen(stream->inputs[i]);
         if (of->struct_size == 0)
             continue;
         cli_file_print(out, stream->inputs[i]);
-        fprintf(out, "%*s %15s", size < 22 ? (int)(22 - size) : 0, "",
-                cli_text_count(text, sizeof text, of->records));
-        for (size_t j = 0; j < sizeof rest / sizeof rest[0]; j++)
-            fprintf(out, " %*s", widths[j], cli_text_count(text, sizeof text, rest[j]));
+        fprintf(out, "%*s", size < 22 ? (int)(22 - size) : 0, "");
+        print_cell(out, 15, of->records);
+        print_cell(out, 12, of->unique);
+        print_cell(out, 12, of->duplicates);
+        if (unknown)
+            print_cell(out, 9, of->unknown);
+        print_cell(out, 9, of->missing);
+        print_cell(out, 9, of->malformed);
+        print_cell(out, 15, of->bytes_in);
         fputc('\n', out);
     }
 }
@@ -129,6 +140,11 @@ static size_t put_filter(json_t *object, const cli_summary *summary) {
     return summary->drops ? 10 : 9;
 }
 
+/* Whether there may be such records at all. */
+static bool has_unknown(const cli_summary *summary) {
+    return summary->drops || summary->on_server;
+}
+
 static void put_each(json_t *object, const cli_summary *summary, const cli_stream *stream) {
     json_t *files = json_array();
 
@@ -141,6 +157,8 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
         cli_json_count(file, "records", of->records);
         cli_json_count(file, summary->fresh, of->unique);
         cli_json_count(file, summary->seen, of->duplicates);
+        if (has_unknown(summary))
+            cli_json_count(file, "unknown", of->unknown);
         cli_json_count(file, "missing", of->missing);
         cli_json_count(file, "malformed", of->malformed);
         cli_json_count(file, "bytes_in", of->bytes_in);
@@ -157,7 +175,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     cli_json_count(object, "records", stats->records);
     cli_json_count(object, summary->fresh, stats->unique);
     cli_json_count(object, summary->seen, stats->duplicates);
-    if (summary->drops || summary->on_server)
+    if (has_unknown(summary))
         cli_json_count(object, "unknown", stats->unknown);
     else
         members--;
@@ -203,20 +221,65 @@ int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tami
     return CLI_FAILED;
 }
 
-void cli_summary_tell(const cli_summary *summary, const cli_stream *stream) {
-    const tamis_stream_stats *stats = &summary->stats;
-    char malformed[CLI_TEXT_NUMBER], missing[CLI_TEXT_NUMBER], also[80] = "", sentence[400];
+static bool are_all_keyless(const tamis_stream_stats *stats) {
+    return stats->missing > 0 && stats->missing == stats->records;
+}
 
-    if (stats->malformed == 0 || stream->stats || stream->quiet)
+tamis_status cli_summary_check_keys(const cli_summary *summary, const cli_stream *stream, tamis_error *err) {
+    char records[CLI_TEXT_NUMBER];
+
+    if (!are_all_keyless(&summary->stats) || summary->passes || stream->missing_given)
+        return TAMIS_OK;
+    cli_fail(err,
+             "%.200s: none of %s has a key, so nothing was written; check --key, or give --missing drop to "
+             "write it without them",
+             summary->into, cli_text_records(records, sizeof records, summary->stats.records));
+    return err->status;
+}
+
+static void tell_malformed(const cli_summary *summary, const cli_stream *stream) {
+    uint64_t malformed = summary->stats.malformed;
+    char count[CLI_TEXT_NUMBER], sentence[100];
+
+    if (malformed == 0)
         return;
-    if (stats->missing > 0)
-        snprintf(also, sizeof also, ", and %s had no key",
-                 cli_text_count(missing, sizeof missing, stats->missing));
-    snprintf(sentence, sizeof sentence,
-             "%s: malformed and %s%s; give --on-error fail to be told where the first one is",
-             cli_text_records(malformed, sizeof malformed, stats->malformed),
-             stream->malformed == TAMIS_STREAM_DROP ? "skipped" : "not asked", also);
+    cli_report(summary->first_malformed.text);
+    if (stream->stats)
+        return;
+    snprintf(sentence, sizeof sentence, "%s malformed record%s %s",
+             cli_text_count(count, sizeof count, malformed), malformed == 1 ? "" : "s",
+             stream->malformed == TAMIS_STREAM_PASS && summary->passes ? "passed on" : "skipped");
     cli_report(sentence);
+}
+
+/* Those that were passed on can be seen, and those that were to be dropped nobody misses, unless that is all of them. */
+static void tell_missing(const cli_summary *summary, const cli_stream *stream) {
+    const tamis_stream_stats *stats = &summary->stats;
+    bool passed = stream->missing == TAMIS_STREAM_PASS;
+    bool expected = stream->missing_given || (passed && summary->passes);
+    bool one = stats->missing == 1;
+    char count[CLI_TEXT_NUMBER], records[CLI_TEXT_NUMBER], fate[300], sentence[400];
+
+    if (stats->missing == 0 || (expected && !are_all_keyless(stats)))
+        return;
+    if (passed && summary->passes)
+        snprintf(fate, sizeof fate, "%s passed on", one ? "was" : "were");
+    else if (summary->into != NULL)
+        snprintf(fate, sizeof fate, "%s not in %.200s", one ? "is" : "are", summary->into);
+    else
+        snprintf(fate, sizeof fate, "%s left out", one ? "was" : "were");
+    snprintf(sentence, sizeof sentence, "%s of %s had no key and %s; see --missing, --key",
+             cli_text_count(count, sizeof count, stats->missing),
+             cli_text_records(records, sizeof records, stats->records), fate);
+    cli_report(sentence);
+}
+
+void cli_summary_tell(const cli_summary *summary, const cli_stream *stream) {
+    if (stream->json || stream->quiet)
+        return;
+    tell_malformed(summary, stream);
+    if (!stream->stats && !summary->failed && !(summary->interrupted && summary->into != NULL))
+        tell_missing(summary, stream);
 }
 
 int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
@@ -227,7 +290,7 @@ int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const t
         return CLI_PIPE_GONE;
     summary->interrupted = status == TAMIS_E_INTERRUPTED;
     summary->failed = status != TAMIS_OK && !summary->interrupted;
-    cli_stream_advise(stream, status, err);
+    cli_stream_advise(status, err);
     if (summary->failed && summary->stats.records == 0)
         return CLI_FAILED; /* it has not begun */
     cli_summary_tell(summary, stream);

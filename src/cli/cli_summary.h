@@ -15,6 +15,9 @@ typedef struct cli_summary {
     const char *fresh, *seen; /* what its records are called that were answered so: "unique", "duplicates" */
     bool drops;               /* a wrong answer lost a record: how many is estimated */
     bool on_server;           /* an answer may be lost: how many records were answered unknown is told */
+    bool passes;              /* what is passed on goes somewhere, or is counted there */
+    const char *into;         /* the filter that keys go into; NULL: none */
+    tamis_error first_malformed; /* for the options of the run; status TAMIS_OK: there was none */
     tamis_filter_info info;
     const tamis_plan *plan; /* borrowed from the filter; NULL: nothing is said of a filter */
     tamis_scheme scheme;    /* in use: never AUTO */
@@ -24,8 +27,8 @@ typedef struct cli_summary {
 } cli_summary;
 
 /* clang-format off */
-#define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, false, TAMIS_FILTER_INFO_INIT, NULL, \
-                          TAMIS_SCHEME_AUTO, 0, false, false}
+#define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, false, false, NULL, TAMIS_ERROR_INIT, \
+                          TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, 0, false, false}
 /* clang-format on */
 
 /* Takes from the filter what is said of it. */
@@ -36,7 +39,11 @@ int cli_summary_take(cli_summary *summary, const tamis_filter *filter, tamis_err
  */
 int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
                          tamis_status status, tamis_error *err);
-/* Says how many records were malformed, unless a summary will or there were none. */
+/* Refuses to go on (TAMIS_E_INVALID) where no record had a key, no output took one, and nobody has said that some have
+ * none: --key is wrong then, and the filter `into` would answer "no" to everything. */
+tamis_status cli_summary_check_keys(const cli_summary *summary, const cli_stream *stream, tamis_error *err);
+/* Says where the first malformed record is and, unless a summary will, how many there were, and how many had no key where
+ * nobody would notice. */
 void cli_summary_tell(const cli_summary *summary, const cli_stream *stream);
 /* Writes it on standard error, as lines that align or, with --json, one object. A first error in *err is kept. */
 int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err);

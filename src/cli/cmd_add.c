@@ -45,6 +45,7 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
     options.durable = true; /* a filter on the disk must not know records that are not there themselves */
     options.stop_fd = run->stop_fd;
+    options.first_malformed = &run->summary.first_malformed;
     return cli_stream_run(&records, &service, &options, &run->summary.stats, err);
 }
 
@@ -97,6 +98,8 @@ static int add(add_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
+    if (status == TAMIS_OK)
+        status = cli_summary_check_keys(&run->summary, &run->config.stream, err);
     if (status == TAMIS_OK && run->family == NULL &&
         cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err) != CLI_DONE)
         status = err->status;
@@ -120,6 +123,8 @@ static int run_add(const cli_args *args, tamis_error *err) {
     run.summary.fresh = "added";
     run.summary.seen = "present";
     code = add_configure(&run.config, args, err);
+    run.summary.into = run.config.filter;
+    run.summary.passes = run.config.print == ADD_PRINT_FRESH;
     if (code == CLI_DONE)
         code = cli_signals_begin(&run.stop_fd, err);
     run.summary.on_server = code == CLI_DONE && cli_server_is_uri(run.config.filter);

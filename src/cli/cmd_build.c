@@ -66,6 +66,7 @@ static tamis_status read_all(build_run *run, const tamis_stream_service *service
         (void)lseek(STDIN_FILENO, run->start, SEEK_SET);
     run->summary.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     options.stop_fd = run->stop_fd;
+    options.first_malformed = &run->summary.first_malformed;
     return cli_stream_run(&run->config.stream, service, &options, &run->summary.stats, err);
 }
 
@@ -215,8 +216,12 @@ static tamis_status save(build_run *run, tamis_error *err) {
 static int build(build_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     char shown[CLI_SERVER_SHOWN];
-    tamis_status status = count_and_fill(run, err);
+    tamis_status status;
 
+    run->summary.into = run->config.output;
+    status = count_and_fill(run, err);
+    if (status == TAMIS_OK)
+        status = cli_summary_check_keys(&run->summary, &run->config.stream, err);
     if (status == TAMIS_OK)
         status = save(run, err);
     else if (status == TAMIS_E_FULL)

@@ -13,7 +13,7 @@
 #include "cli/cli_typed.h"
 
 /* Answers the records of the input. */
-static tamis_status stream(check_ask *ask, const check_config *config, int stop_fd, tamis_stream_stats *stats,
+static tamis_status stream(check_ask *ask, const check_config *config, int stop_fd, cli_summary *summary,
                            tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -31,7 +31,8 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     options.duplicates = config->invert ? NULL : output;
     options.follow = config->follow;
     options.stop_fd = stop_fd;
-    return cli_stream_run(&records, &service, &options, stats, err);
+    options.first_malformed = &summary->first_malformed;
+    return cli_stream_run(&records, &service, &options, &summary->stats, err);
 }
 
 /* Prints the keys that are to be, of those that were answered. */
@@ -115,10 +116,11 @@ static int check(check_ask *ask, const check_config *config, int stop_fd, tamis_
 
     summary.fresh = "absent";
     summary.seen = "present";
+    summary.passes = config->invert;
     if (config->key_count > 0)
         status = answer_keys(ask, config, &summary.stats, err);
     else
-        status = stream(ask, config, stop_fd, &summary.stats, err);
+        status = stream(ask, config, stop_fd, &summary, err);
     summary.seconds = cli_progress_now() - begun;
     printed = config->invert ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
                              : summary.stats.duplicates;

@@ -119,6 +119,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     /* A filter on the disk must not know records that are not there themselves. */
     stream_options.durable = config->filter_file != NULL;
     stream_options.stop_fd = stop_fd;
+    stream_options.first_malformed = &run->report.first_malformed;
     stream_options.marking = config->marking;
     stream_options.mark_name = config->mark_name;
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
@@ -204,7 +205,7 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
             err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
-    cli_stream_advise(&config->stream, status, err);
+    cli_stream_advise(status, err);
     return CLI_FAILED;
 }
 
@@ -283,6 +284,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     int code, stop_fd = -1;
 
     run.report.drops = true;
+    run.report.passes = true;
     code = dedup_configure(&config, args, err);
     if (code == CLI_DONE)
         code = cli_signals_begin(&stop_fd, err);

@@ -6,8 +6,9 @@
 
 #include "cli/cli.h"
 #include "cli/cli_secret.h"
+#include "cli/cli_summary.h"
+#include "cli/cli_typed.h"
 #include "cli/hash_config.h"
-#include "cli/hash_lines.h"
 
 enum {
     BATCH = 256,                                 /* keys hashed at a time */
@@ -19,9 +20,7 @@ enum {
 typedef struct hash_run {
     hash_config config;
     tamis_hasher *hasher;
-    cli_key_maker *maker;
-    hash_lines lines;
-    tamis_key keys[BATCH]; /* that were extracted */
+    cli_summary summary; /* of records that have no hash */
     tamis_hash hashes[BATCH];
     uint64_t *numbers;            /* the block of the two that follow; NULL without --probes */
     uint64_t *series, *positions; /* BATCH * probes of each */
@@ -108,85 +107,110 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
     return CLI_DONE;
 }
 
-/* ---- keys ---- */
+/* As ask of a service. What was answered is written when it returns, whatever came after. */
+static tamis_status ask(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err) {
+    hash_run *run = context;
+    int code = CLI_DONE, written;
 
-static int fail_extraction(const tamis_extraction *found, const tamis_key *given, cli_key_place place,
-                           tamis_error *err) {
-    char why[160];
-
-    if (found->outcome == TAMIS_KEY_MISSING)
-        return cli_key_fail(place, given, "has no key; check --key, or leave it out", err);
-    snprintf(why, sizeof why, "at byte %zu: %.100s; mend it, or check --key", found->at, found->why);
-    return cli_key_fail(place, given, why, err);
+    for (*done = 0; *done < count && code == CLI_DONE;) {
+        size_t some = count - *done < BATCH ? count - *done : BATCH;
+        code = print_keys(run, keys + *done, some, err);
+        memset(answers + *done, TAMIS_FRESH, some);
+        *done += code == CLI_DONE ? some : 0;
+    }
+    written = write_rows(run, err);
+    if (written == CLI_DONE)
+        written = code;
+    return written == CLI_DONE ? TAMIS_OK : written == CLI_PIPE_GONE ? TAMIS_E_PIPE : err->status;
 }
 
-/* What --key says of them, in run->keys, up to one that has no key: of that *err tells. */
-static int extract(hash_run *run, const tamis_key *given, size_t count, cli_key_place place, size_t *good,
-                   tamis_error *err) {
-    tamis_extraction found[BATCH];
+/* ---- keys ---- */
 
-    *good = 0;
-    if (tamis_extractor_take(run->config.extract.extractor, given, count, found, err) != TAMIS_OK)
-        return CLI_FAILED;
-    for (; *good < count; ++*good) {
-        if (found[*good].outcome != TAMIS_KEY_FOUND)
-            return fail_extraction(&found[*good], &given[*good], cli_key_place_one(place, *good), err);
-        run->keys[*good] = found[*good].key;
-    }
+static int code_of(tamis_status status) {
+    return status == TAMIS_OK ? CLI_DONE : status == TAMIS_E_PIPE ? CLI_PIPE_GONE : CLI_FAILED;
+}
+
+static int answer_records(hash_run *run, const tamis_stream_service *service, tamis_error *err) {
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_stream_stats *all = &run->summary.stats;
+    tamis_status status;
+
+    options.first_malformed = &run->summary.first_malformed;
+    status = cli_stream_run(&run->config.stream, service, &options, &stats, err);
+    all->records += stats.records;
+    all->missing += stats.missing;
+    all->malformed += stats.malformed;
+    cli_stream_advise(status, err);
+    if (status == TAMIS_E_KEYLESS) /* nothing is passed on here */
+        cli_remedy(err, "mend it, or give --missing drop");
+    if (status == TAMIS_E_RECORD)
+        cli_remedy(err, "mend it, or give --on-error skip");
+    return code_of(status);
+}
+
+/* Of a KEY of the command line. */
+static int leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
+                           cli_key_place place, tamis_error *err) {
+    bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;
+    tamis_error *first = &run->summary.first_malformed;
+    char why[200];
+
+    snprintf(why, sizeof why, "at byte %zu: %.100s%s", found->at, found->why,
+             fails ? "; mend it, check --key, or give --on-error skip" : "");
+    if (fails)
+        return cli_key_fail(place, key, why, err);
+    if (run->summary.stats.malformed++ == 0)
+        cli_key_fail(place, key, why, first);
     return CLI_DONE;
 }
 
-/* Answers at most BATCH keys as they were given, `place` that of the first. Those before a bad one are answered. */
-static int answer(hash_run *run, const tamis_key *given, size_t count, cli_key_place place,
-                  tamis_error *err) {
-    tamis_error unmade = TAMIS_ERROR_INIT, unprinted = TAMIS_ERROR_INIT;
-    const tamis_key *keys;
-    size_t made;
-    int extracted = CLI_DONE, code, printed;
-
-    if (run->config.extract.extractor != NULL) {
-        extracted = extract(run, given, count, place, &count, err);
-        given = run->keys;
-    }
-    code = cli_key_make(run->maker, given, count, place, &keys, &made, &unmade);
-    printed = made > 0 ? print_keys(run, keys, made, &unprinted) : CLI_DONE;
-    if (printed != CLI_DONE || code != CLI_DONE)
-        *err = printed == CLI_FAILED ? unprinted : unmade;
-    return printed != CLI_DONE ? printed : code != CLI_DONE ? code : extracted;
+static int leave_missing(hash_run *run, const tamis_key *key, cli_key_place place, tamis_error *err) {
+    if (run->config.stream.missing == TAMIS_STREAM_FAIL)
+        return cli_key_fail(place, key, "has no key; check --key, or give --missing drop", err);
+    run->summary.stats.missing++;
+    return CLI_DONE;
 }
 
-static int answer_lines(hash_run *run, tamis_error *err) {
-    cli_key_place place = {NULL, "line", 1, NULL};
-    tamis_key keys[BATCH];
-    size_t count;
+static int answer_operand(hash_run *run, cli_typed *typed, const char *operand, size_t number,
+                          tamis_error *err) {
+    tamis_key key = {operand, strlen(operand)};
+    tamis_extractor *extractor = run->config.stream.extract.extractor;
+    tamis_extraction found;
+    tamis_answer answer;
+    size_t done;
+
+    typed->next = (cli_key_place){NULL, "key", number, NULL};
+    run->summary.stats.records++;
+    if (extractor != NULL) {
+        if (tamis_extractor_take(extractor, &key, 1, &found, err) != TAMIS_OK)
+            return CLI_FAILED;
+        if (found.outcome == TAMIS_KEY_MISSING)
+            return leave_missing(run, &key, typed->next, err);
+        if (found.outcome == TAMIS_KEY_MALFORMED)
+            return leave_malformed(run, &key, &found, typed->next, err);
+        key = found.key;
+    }
+    return code_of(typed->service.ask(typed->service.context, &key, 1, &answer, &done, err));
+}
+
+static int answer_all(hash_run *run, const cli_args *args, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    cli_typed typed;
     int code;
 
-    do {
-        int written;
-        code = hash_lines_next(&run->lines, keys, BATCH, &count, err);
-        if (code == CLI_DONE)
-            code = answer(run, keys, count, place, err);
-        written = write_rows(run, err); /* what was answered, whatever came after */
-        if (written != CLI_DONE)
-            return written;
-        place.number += count;
-    } while (code == CLI_DONE && count > 0);
+    service.context = run;
+    service.ask = ask;
+    if (args->operand_count == 0)
+        return answer_records(run, &service, err);
+    code = cli_typed_begin(&typed, run->config.stream.form, &service, err);
+    for (size_t i = 0; i < args->operand_count && code == CLI_DONE; i++)
+        code = strcmp(args->operands[i], "-") == 0
+                   ? answer_records(run, &service, err)
+                   : answer_operand(run, &typed, args->operands[i], i + 1, err);
+    cli_typed_end(&typed);
     return code;
-}
-
-static int answer_operands(hash_run *run, const cli_args *args, tamis_error *err) {
-    int code = CLI_DONE, written;
-
-    for (size_t i = 0; i < args->operand_count && code == CLI_DONE; i++) {
-        char *operand = args->operands[i];
-        if (strcmp(operand, "-") == 0)
-            code = answer_lines(run, err);
-        else
-            code = answer(run, &(tamis_key){operand, strlen(operand)}, 1,
-                          (cli_key_place){NULL, "key", i + 1, NULL}, err);
-    }
-    written = write_rows(run, err);
-    return written == CLI_DONE ? code : written;
 }
 
 /* ---- the run ---- */
@@ -220,6 +244,7 @@ static int prepare(hash_run *run, tamis_error *err) {
     size_t numbers = (size_t)BATCH * run->config.probes;
 
     run->end = run->rows;
+    run->summary = (cli_summary)CLI_SUMMARY_INIT;
     if (numbers > 0) {
         run->numbers = calloc(2 * numbers, sizeof *run->numbers);
         if (run->numbers == NULL)
@@ -227,15 +252,11 @@ static int prepare(hash_run *run, tamis_error *err) {
         run->series = run->numbers;
         run->positions = run->numbers + numbers;
     }
-    if (cli_key_maker_create(&run->maker, run->config.form, err) != CLI_DONE)
-        return CLI_FAILED;
     return create_hasher(run, err);
 }
 
 static void release(hash_run *run) {
-    cli_extract_release(&run->config.extract);
-    hash_lines_release(&run->lines);
-    cli_key_maker_free(run->maker);
+    cli_stream_release(&run->config.stream);
     tamis_hasher_free(run->hasher);
     free(run->numbers);
     free(run);
@@ -251,13 +272,17 @@ static int run_hash(const cli_args *args, tamis_error *err) {
         code = cli_output_check(err);
     run = code == CLI_DONE ? calloc(1, sizeof *run) : NULL;
     if (run == NULL) {
-        cli_extract_release(&config.extract);
+        cli_stream_release(&config.stream);
         return code == CLI_DONE ? cli_fail_nomem("hash", err) : code;
     }
     run->config = config;
     code = prepare(run, err);
-    if (code == CLI_DONE)
-        code = args->operand_count > 0 ? answer_operands(run, args, err) : answer_lines(run, err);
+    if (code == CLI_DONE) {
+        code = answer_all(run, args, err);
+        run->summary.failed = code != CLI_DONE;
+        if (code != CLI_PIPE_GONE)
+            cli_summary_tell(&run->summary, &config.stream);
+    }
     release(run);
     return code;
 }

@@ -99,7 +99,7 @@ const cli_entry dedup_json[] = {
     {"false_drops", "New records estimated to have been taken for duplicates: an expected value, with a "
                     "fraction."},
     {"saturated", "true: a new record found no room in the filter, or it had more than it was made for."},
-    CLI_JSON_FILES("unique", "duplicates"),
+    CLI_JSON_FILES("unique", "duplicates, unknown"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};

@@ -6,6 +6,9 @@
 #include "cli/cli_choice.h"
 #include "cli/cli_rows.h"
 
+/* What has no hash has no line of output, so that nothing is passed on here. */
+static const char *const missing[] = {"fail", "drop", NULL}, *const on_error[] = {"fail", "skip", NULL};
+
 const cli_option hash_options[HASH_OPTIONS] = {
     [HASH_SCHEME] = {.name = "scheme",
                      .type = CLI_CHOICE,
@@ -14,11 +17,37 @@ const cli_option hash_options[HASH_OPTIONS] = {
                      .choices = cli_schemes,
                      .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
                              "fnv-dcso or redisson; auto takes xxh3, or sip where a secret is given."},
-    [HASH_EXTRACT] = CLI_ROWS_EXTRACT,
-    [HASH_TYPE] = CLI_ROW_TYPE("KEY"),
-    [HASH_HEX] = {.name = "hex",
-                  .type = CLI_FLAG,
-                  .help = "KEYs are hexadecimal digits, two for each byte of the key or of its text."},
+    [HASH_RECORDS] = CLI_ROWS_EXTRACT,
+    [HASH_RECORDS + CLI_RECORDS_HEADER] = {.name = "header",
+                                           .type = CLI_FLAG,
+                                           .help = "The first record of standard input is a header, and no "
+                                                   "key.",
+                                           .more = "csv:NAME implies it."},
+    [HASH_RECORDS + CLI_RECORDS_MISSING] = {.name = "missing",
+                                            .type = CLI_CHOICE,
+                                            .value = "ACTION",
+                                            .fallback = "fail",
+                                            .choices = missing,
+                                            .help = "What becomes of a record without key: fail, or drop it: "
+                                                    "it has no line of output.",
+                                            .more = "Needs --key."},
+    [HASH_RECORDS + CLI_RECORDS_ON_ERROR] = {.name = "on-error",
+                                             .type = CLI_CHOICE,
+                                             .value = "ACTION",
+                                             .fallback = "fail",
+                                             .choices = on_error,
+                                             .help = "What becomes of a malformed record: fail, or skip it.",
+                                             .more = "The error names line and byte. Where records were "
+                                                     "skipped, remarks at the end say that of the first one, "
+                                                     "and how many there were. Needs --key."},
+    [HASH_RECORDS + CLI_RECORDS_TYPE] = CLI_ROW_TYPE("KEY"),
+    [HASH_RECORDS + CLI_RECORDS_HEX] = {.name = "hex",
+                                        .type = CLI_FLAG,
+                                        .help =
+                                            "KEYs are hexadecimal digits, two for each byte of the key or "
+                                            "of its text."},
+    [HASH_RECORDS + CLI_RECORDS_ZERO] = CLI_ROW_ZERO,
+    [HASH_RECORDS + CLI_RECORDS_MAX] = CLI_ROW_MAX_RECORD,
     [HASH_BITS] = {.name = "bits",
                    .type = CLI_COUNT,
                    .value = "M",
@@ -81,6 +110,31 @@ static int check_positions(const hash_config *config, const cli_args *args, tami
     return CLI_DONE;
 }
 
+static int configure_stream(hash_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *given = args->values + HASH_RECORDS;
+    cli_value records[CLI_RECORDS];
+    cli_stream *stream = &config->stream;
+    bool named;
+
+    memcpy(records, given, sizeof records);
+    records[CLI_RECORDS_HEX].given = false; /* digits may be those of a text here */
+    if (cli_stream_configure(stream, &(cli_stream_given){.records = records}, err) != CLI_DONE)
+        return CLI_FAILED;
+    stream->missing = given[CLI_RECORDS_MISSING].number == 0 ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;
+    stream->form.hex = given[CLI_RECORDS_HEX].given;
+    if (stream->form.hex && (stream->form.type == CLI_KEY_INT32 || stream->form.type == CLI_KEY_INT64))
+        return cli_fail(err,
+                        "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
+                        given[CLI_RECORDS_TYPE].text);
+    named = stream->extract.extractor != NULL && tamis_extractor_wants_header(stream->extract.extractor);
+    for (size_t i = 0; named && i < args->operand_count; i++)
+        if (strcmp(args->operands[i], "-") != 0)
+            return cli_fail(err,
+                            "--key: names a column, and a KEY has no header; give its number, as csv:1, or "
+                            "records and their header on standard input");
+    return CLI_DONE;
+}
+
 int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
 
@@ -89,19 +143,10 @@ int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) 
     config->scheme = (tamis_scheme)values[HASH_SCHEME].number;
     if (config->scheme == TAMIS_SCHEME_AUTO)
         config->scheme = config->secret_file != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
-    config->form =
-        (cli_key_form){.type = (cli_key_type)values[HASH_TYPE].number, .hex = values[HASH_HEX].given};
     config->bits = values[HASH_BITS].number;
     config->probes = (uint32_t)values[HASH_PROBES].number;
     config->seed = values[HASH_SEED].number;
-    if (config->form.hex && (config->form.type == CLI_KEY_INT32 || config->form.type == CLI_KEY_INT64))
-        return cli_fail(err,
-                        "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
-                        values[HASH_TYPE].text);
-    if (check_scheme(config, args, err) != CLI_DONE ||
-        cli_extract_configure(&config->extract, values + HASH_EXTRACT, '\n', false, err) != CLI_DONE)
+    if (configure_stream(config, args, err) != CLI_DONE || check_scheme(config, args, err) != CLI_DONE)
         return CLI_FAILED;
-    if (config->extract.extractor != NULL && tamis_extractor_wants_header(config->extract.extractor))
-        return cli_fail(err, "--key: names a column, and no header is read here; give its number, as csv:1");
     return check_positions(config, args, err);
 }

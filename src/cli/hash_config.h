@@ -5,17 +5,14 @@
 #include <tamis/hash.h>
 
 #include "cli/cli.h"
-#include "cli/cli_extract.h"
-#include "cli/cli_key.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_stream.h"
 
 /* The options of hash, in the order of the help. */
 enum {
     HASH_SCHEME,
-    HASH_EXTRACT, /* the block */
-    HASH_TYPE = HASH_EXTRACT + CLI_EXTRACT,
-    HASH_HEX,
-    HASH_BITS,
+    HASH_RECORDS, /* the block */
+    HASH_BITS = HASH_RECORDS + CLI_RECORDS,
     HASH_PROBES,
     HASH_SEED,
     HASH_SECRET,
@@ -32,15 +29,14 @@ extern const cli_example hash_examples[];
 /* What a run needs to know: checked, defaults filled in. */
 typedef struct hash_config {
     tamis_scheme scheme; /* never AUTO */
-    cli_extract extract; /* of a KEY, what is hashed */
-    cli_key_form form;   /* of that */
+    cli_stream stream;   /* of a KEY too, what is hashed */
     uint64_t bits;       /* 0: no positions */
     uint32_t probes;     /* 0: none */
     uint64_t seed;
     const char *secret_file; /* NULL: none */
 } hash_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its extract is to be released
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
  * either way. */
 int hash_configure(hash_config *config, const cli_args *args, tamis_error *err);
 

@@ -5,8 +5,8 @@
 const char *const hash_description[] = {
     "Print the digest of each KEY and the positions it has in a Bloom filter, as tamis and other systems "
     "compute them: to find out why two of them disagree.",
-    "KEYs are the operands or, for an operand - and where there is none, the lines of standard input, "
-    "without "
+    "KEYs are the operands or, for an operand - and where there is none, the records of standard input, by "
+    "default lines without "
     "their newlines (a carriage return stays). An empty one is a key too. What begins with a dash comes "
     "after --, as in tamis hash --type int32 -- -5; a dash alone is --hex 2d.",
     "Each key has a line of output, in order: its digest and, with --bits and --probes, its positions, with "
@@ -44,18 +44,22 @@ const cli_entry hash_schemes[] = {
      "The RBloomFilter of Redisson, a Java client of Redis: HighwayHash of 128 bits with its key."},
     {NULL, NULL}};
 
-const char *const hash_exits[] = {
-    "0",   "All keys were answered.",
-    "2",   "Error: a bad option, a key that is not of its type, input or output that failed.",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
+const char *const hash_exits[] = {"0",
+                                  "All keys were answered.",
+                                  "2",
+                                  "Error: a bad option, a key that is not of its type, a record that is "
+                                  "malformed or has no key, input or output that failed.",
+                                  "141",
+                                  "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+                                  NULL};
 
 /* What is not taken here is said first. */
-const char *const hash_notes[] = {"With --key a KEY is a record, and what is hashed is its key: a KEY "
-                                  "without one, or that is malformed, is an error, "
-                                  "and so is csv:NAME, since there is no header. A record of CSV with a "
-                                  "newline in it has to be an operand.",
-                                  CLI_NOTES_EXTRACT, NULL};
+const char *const hash_notes[] = {
+    "With --key a KEY is a record, and what is hashed is its key: one without "
+    "key, or that is malformed, is an error, unless --missing or --on-error say "
+    "that it has no line of output. csv:NAME takes standard input alone: an "
+    "operand has no header.",
+    CLI_NOTES_EXTRACT, CLI_NOTE_PACKED, NULL};
 
 const cli_example hash_examples[] = {
     {"tamis hash --scheme guava64 --bits 21895 --probes 5 76930242",

@@ -92,7 +92,7 @@ static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error
         return TAMIS_OK;
     if (status == TAMIS_E_NOMEM)
         return tamis__fail_nomem(err, "keys of records", at);
-    return tamis__part_fail(err, &p->as, "%s, behind %zu bytes of the pattern; mend it", why, at);
+    return tamis__part_fail(err, &p->as, "%s, at byte %zu of the pattern; mend it", why, at);
 }
 
 /* Gives each part its values: those that are found together first, see extract_keys.c. */

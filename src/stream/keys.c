@@ -33,27 +33,25 @@ void tamis__keys_release(tamis__keys *keys) {
 }
 
 /* Where record i stands, for a person: of lines the line, which of CSV is not the number of the record. */
-static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *batch, size_t i, size_t at,
-                                const char *why, tamis_error *err) {
+static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *batch, size_t i,
+                                tamis_status status, size_t at, const char *why, tamis_error *err) {
     const unsigned char *record = batch->keys[i].data;
     const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + at;
     const bool lines = keys->terminator == '\n';
     const uint64_t number =
         lines ? batch->line + tamis__count_byte(batch->begin, record + at, '\n') : batch->first + i;
-    return tamis__fail(err, TAMIS_E_RECORD, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s",
+    return tamis__fail(err, status, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s",
                        tamis__show(batch->input).text, lines ? "line" : "record", number, byte, why);
 }
 
-/* Whether record i, which has no key, ends the run. */
-static bool is_end(const tamis__keys *keys, const tamis__batch *batch, size_t i, tamis_error *why) {
+/* The status of record i, which has no key, if it ends the run; else TAMIS_OK. */
+static tamis_status end_at(const tamis__keys *keys, const tamis__batch *batch, size_t i, tamis_error *why) {
     const tamis_extraction *found = &keys->found[i];
     if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
-        fail_record(keys, batch, i, found->at, found->why, why);
-    else if (found->outcome == TAMIS_KEY_MISSING && keys->missing == TAMIS_STREAM_FAIL)
-        fail_record(keys, batch, i, 0, "the record has no key", why);
-    else
-        return false;
-    return true;
+        return fail_record(keys, batch, i, TAMIS_E_RECORD, found->at, found->why, why);
+    if (found->outcome == TAMIS_KEY_MISSING && keys->missing == TAMIS_STREAM_FAIL)
+        return fail_record(keys, batch, i, TAMIS_E_KEYLESS, 0, "the record has no key", why);
+    return TAMIS_OK;
 }
 
 tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tamis__question *question,
@@ -70,8 +68,7 @@ tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tami
         if (keys->found[i].outcome == TAMIS_KEY_FOUND) {
             keys->keys[count] = keys->found[i].key;
             keys->of[count++] = (uint32_t)i;
-        } else if (is_end(keys, batch, i, why)) {
-            *ends = TAMIS_E_RECORD;
+        } else if ((*ends = end_at(keys, batch, i, why)) != TAMIS_OK) {
             break;
         }
     }
@@ -80,7 +77,16 @@ tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tami
     return TAMIS_OK;
 }
 
-size_t tamis__keys_settle(tamis__keys *keys, const tamis__question *question, size_t done) {
+/* Record i goes on, or nowhere, and the run with it. */
+static void note_malformed(tamis__keys *keys, const tamis__batch *batch, size_t i) {
+    const tamis_extraction *found = &keys->found[i];
+    if (keys->first_malformed)
+        fail_record(keys, batch, i, TAMIS_E_RECORD, found->at, found->why, keys->first_malformed);
+    keys->first_malformed = NULL;
+}
+
+size_t tamis__keys_settle(tamis__keys *keys, const tamis__batch *batch, const tamis__question *question,
+                          size_t done) {
     if (!keys->extractor)
         return done;
     const size_t records = done < question->count ? keys->of[done] : question->records;
@@ -94,6 +100,7 @@ size_t tamis__keys_settle(tamis__keys *keys, const tamis__question *question, si
             keys->fates[i] = TAMIS__FATE_MISSING;
             break;
         default:
+            note_malformed(keys, batch, i);
             keys->fates[i] = TAMIS__FATE_MALFORMED;
             break;
         }

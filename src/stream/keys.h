@@ -26,7 +26,8 @@ enum { TAMIS__FATE_MISSING = TAMIS_UNKNOWN + 1, TAMIS__FATE_MALFORMED };
 typedef struct tamis__keys {
     tamis_extractor *extractor; /* borrowed; NULL: a record is its key, and there are no arrays but fates */
     tamis_stream_policy missing, malformed;
-    uint8_t terminator; /* '\n': records are lines to a person */
+    tamis_error *first_malformed; /* NULL: nobody asks, or it is filled */
+    uint8_t terminator;           /* '\n': records are lines to a person */
     tamis_allocator memory;
     size_t room; /* of each array */
     tamis_extraction *found;
@@ -50,14 +51,15 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t room, tamis_error *err);
 void tamis__keys_release(tamis__keys *keys);
 
 /*
- * The keys of the batch. `ends` is TAMIS_OK, or TAMIS_E_RECORD with its sentence in *why (never NULL) where a record
- * that has none ends the run, which is when those before it, of `question`, are answered. Errors of
+ * The keys of the batch. `ends` is TAMIS_OK, or TAMIS_E_RECORD or TAMIS_E_KEYLESS with its sentence in *why (never NULL)
+ * where a record that has none ends the run, which is when those before it, of `question`, are answered. Errors of
  * tamis_extractor_take.
  */
 tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tamis__question *question,
                               tamis_status *ends, tamis_error *why, tamis_error *err);
 
 /* When the first `done` keys are answered: how many records that settles, whose fates are set. */
-size_t tamis__keys_settle(tamis__keys *keys, const tamis__question *question, size_t done);
+size_t tamis__keys_settle(tamis__keys *keys, const tamis__batch *batch, const tamis__question *question,
+                          size_t done);
 
 #endif

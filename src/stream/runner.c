@@ -114,6 +114,7 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
     r->keys = (tamis__keys){.extractor = options->extractor,
                             .missing = options->missing,
                             .malformed = options->malformed,
+                            .first_malformed = options->first_malformed,
                             .terminator = options->terminator,
                             .memory = r->memory};
     r->router = (tamis__router){.writers = r->writers,
@@ -249,7 +250,7 @@ static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_s
         status = r->service.ask(r->service.context, question.keys, question.count, question.answers,
                                 &answered, err);
     tamis_status checked = check_answers(question.answers, &answered, status == TAMIS_OK ? err : NULL);
-    *done = tamis__keys_settle(&r->keys, &question, answered);
+    *done = tamis__keys_settle(&r->keys, batch, &question, answered);
     return status == TAMIS_OK ? checked : status;
 }
 

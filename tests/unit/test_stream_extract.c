@@ -601,7 +601,7 @@ static void texts_that_are_no_parts_are_refused(void **state) {
         "key 'csv:\"a\"b': something stands behind the closing quote; double quotes that are in the name");
     refuses("regex:", "key 'regex:': it has no expression; write regex:PATTERN");
     refuses("line regex:a(b",
-            "key 'regex:a(b': missing closing parenthesis, behind 3 bytes of the pattern; mend it");
+            "key 'regex:a(b': missing closing parenthesis, at byte 3 of the pattern; mend it");
     refuses("line json:/a field:2 csv:1",
             "key 'json:/a': its records are JSON, and those of 'csv:1' CSV; ask for parts of one of them");
     tamis_extractor *x = NULL;

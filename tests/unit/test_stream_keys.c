@@ -153,7 +153,7 @@ static void a_record_without_key_may_end_the_run(void **state) {
         job one = JOB("field:2", "x\ta\nz\tsee\nnone\nx\tb\n");
         char want[256];
         one.options.missing = TAMIS_STREAM_FAIL;
-        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        assert_int_equal(run(&one, batch), TAMIS_E_KEYLESS);
         snprintf(want, sizeof want, "%s: line 3, at byte 10: the record has no key", scratch("one"));
         assert_string_equal(one.err.text, want);
         assert_string_equal(one.noted.told, "one 1 a;one 2 see;");
@@ -202,6 +202,29 @@ static void enough_comes_before_what_is_wrong(void **state) {
         job before = JOB("json:/k", "{\"k\n{\"k\":\"e\"}\n");
         before.read_size = 100;
         assert_int_equal(run(&before, batch), TAMIS_E_RECORD);
+    }
+}
+
+static void the_first_malformed_one_is_told(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n[", "]");
+        job none = JOB("json:/k", "{\"k\":\"a\"}");
+        for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_FAIL; policy++) {
+            tamis_error first = TAMIS_ERROR_INIT;
+            char want[256];
+            one.options.malformed = none.options.malformed = (tamis_stream_policy)policy;
+            one.options.first_malformed = none.options.first_malformed = &first;
+            assert_int_equal(run(&none, batch), TAMIS_OK);
+            assert_int_equal(first.status, TAMIS_OK);
+            assert_int_equal(run(&one, batch), policy == TAMIS_STREAM_FAIL ? TAMIS_E_RECORD : TAMIS_OK);
+            assert_int_equal(first.status, policy == TAMIS_STREAM_FAIL ? TAMIS_OK : TAMIS_E_RECORD);
+            if (policy == TAMIS_STREAM_FAIL)
+                continue;
+            snprintf(want, sizeof want, "%s: line 2, at byte 15: ", scratch("one"));
+            assert_memory_equal(first.text, want, strlen(want));
+            assert_int_equal(one.stats.malformed, 3);
+        }
     }
 }
 
@@ -436,6 +459,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_record_without_key_may_end_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(the_first_malformed_one_is_told, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_header_that_will_not_do_is_told_with_its_place, make_folder,

@@ -18,3 +18,10 @@ tamis dedup --compress gzip:10 in
 tamis dedup --compress gzip: in
 tamis dedup --compress none:1 in
 echo "status $?"
+# Not to a terminal; a file, or what is not compressed, is another matter.
+terminal() { script -qec "$1" /dev/null < /dev/null | tr -d '\r'; }
+terminal 'tamis dedup --compress zstd in'
+terminal 'tamis dedup --compress gzip --duplicates - -o out.gz in'
+terminal 'tamis check --compress gzip f.tamis in; tamis add --print seen --compress gzip f.tamis in'
+terminal 'tamis dedup --compress none in | head -n 1; tamis dedup --compress none -q in | tail -n 1'
+terminal 'tamis dedup --compress gzip -o out.gz in; tamis check -q --compress gzip f.tamis in; echo "$?"'

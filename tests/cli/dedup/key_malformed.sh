@@ -20,3 +20,9 @@ a	1
 none
 b	x
 END
+echo later and not where the run begins
+printf '{"id":"a\n' > bad
+printf '{"id":9}\n' > one
+tamis dedup --key json:/id --on-error pass --count one bad in
+tamis dedup --key json:/id --on-error skip --stats bad 2>&1 > /dev/null | grep -E '^(tamis|malformed)' | tr -s ' '
+tamis dedup --key json:/id --on-error skip --json bad 2>&1 > /dev/null | wc -l

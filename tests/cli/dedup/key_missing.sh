@@ -13,3 +13,8 @@ tamis dedup --key field:2 --json in 2>&1 > /dev/null | grep -o '"records".*"malf
 tamis dedup --key field:2 --missing fail -o out in
 echo "status $?"
 ls
+echo none has one
+tamis dedup --key field:3 in | tr '\t' ' '
+tamis dedup --key field:3 --missing drop in
+tamis dedup --key field:3 -q in | wc -l
+tamis dedup --key field:3 --json in 2>&1 > /dev/null | wc -l

@@ -15,5 +15,7 @@ tamis dedup --delimiter nul -z --key field:1 in
 tamis dedup --delimiter '"' --key csv:1 in
 tamis dedup --missing skip in
 tamis dedup --on-error drop in
+tamis dedup --missing drop in
+tamis dedup --on-error skip --trim in
 tamis dedup --key --trim in
 echo "status $?"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/hash_lines.h"
+#include "cli/bitmap_lines.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 enum { ROOM_MIN = 1 << 16 };
 
 /* Moves what is left to the front, or doubles the buffer where that is all of it. */
-static int make_room(hash_lines *lines, tamis_error *err) {
+static int make_room(bitmap_lines *lines, tamis_error *err) {
     size_t room = lines->room > 0 ? 2 * lines->room : ROOM_MIN;
     char *grown;
 
@@ -34,7 +34,7 @@ static int make_room(hash_lines *lines, tamis_error *err) {
     return CLI_DONE;
 }
 
-static int read_more(hash_lines *lines, tamis_error *err) {
+static int read_more(bitmap_lines *lines, tamis_error *err) {
     char why[80];
 
     for (;;) {
@@ -55,7 +55,7 @@ static int read_more(hash_lines *lines, tamis_error *err) {
 }
 
 /* Cuts whole lines off the front, and at the end what is left over. */
-static size_t cut(hash_lines *lines, tamis_key *keys, size_t capacity) {
+static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
     size_t count = 0;
 
     while (count < capacity && lines->scan < lines->end) {
@@ -75,13 +75,14 @@ static size_t cut(hash_lines *lines, tamis_key *keys, size_t capacity) {
     return count;
 }
 
-int hash_lines_next(hash_lines *lines, tamis_key *keys, size_t capacity, size_t *count, tamis_error *err) {
+int bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
+                      tamis_error *err) {
     while ((*count = cut(lines, keys, capacity)) == 0 && !lines->ended)
         if (make_room(lines, err) != CLI_DONE || read_more(lines, err) != CLI_DONE)
             return CLI_FAILED;
     return CLI_DONE;
 }
 
-void hash_lines_release(hash_lines *lines) {
+void bitmap_lines_release(bitmap_lines *lines) {
     free(lines->buffer);
 }

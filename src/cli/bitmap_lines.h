@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_CLI_HASH_LINES_H
-#define TAMIS_CLI_HASH_LINES_H
+#ifndef TAMIS_CLI_BITMAP_LINES_H
+#define TAMIS_CLI_BITMAP_LINES_H
 
 #include <stdbool.h>
 
@@ -9,21 +9,21 @@
 #include "cli/cli.h"
 
 /* Lines of standard input, any bytes, of any length: one buffer that grows to the longest. Zero-initialise. */
-typedef struct hash_lines {
+typedef struct bitmap_lines {
     char *buffer;
     size_t room;
     size_t start; /* of the first line not handed out */
     size_t scan;  /* no newline stands in start..scan */
     size_t end;   /* of what was read */
     bool ended;
-} hash_lines;
+} bitmap_lines;
 
 /*
  * The next lines without their newlines, at most `capacity`: as many as one read brought, so that a line that
  * arrives alone is answered alone. *count 0: the end. The bytes are the caller's to change, and good until the
  * next call.
  */
-int hash_lines_next(hash_lines *lines, tamis_key *keys, size_t capacity, size_t *count, tamis_error *err);
-void hash_lines_release(hash_lines *lines);
+int bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count, tamis_error *err);
+void bitmap_lines_release(bitmap_lines *lines);
 
 #endif
