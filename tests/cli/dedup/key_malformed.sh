@@ -20,3 +20,7 @@ a	1
 none
 b	x
 END
+echo marks of two files
+printf '\357\273\277{"id":1}\n' > one.jsonl
+printf '\357\273\277{"id":2}\n{"id":1}\n' > two.jsonl
+tamis dedup --key json:/id one.jsonl two.jsonl -o out && tamis dedup --key json:/id out | od -An -c
