@@ -10,3 +10,5 @@ echo "status $?"
 printf 'a\nx\n' >&3
 timeout 10 tamis check -qv f.tamis pipe
 echo "status $?"
+printf '{"id":"a"}\n{"id\n' | tamis check -q --key json:/id f.tamis
+echo "status $?, whatever stands behind it"

@@ -16,3 +16,10 @@ tamis dedup --key csv:email u.csv other.csv
 echo "status $?"
 tamis dedup --key csv:mail u.csv
 echo "status $?"
+echo marks of two files
+printf '\357\273\277id,n\r\n1,a\r\n' > one.csv
+printf '\357\273\277id,n\r\n1,b\r\n2,c\r\n' > two.csv
+tamis dedup --key csv:id one.csv two.csv -o out && od -An -c out
+echo a quote that is not closed
+printf 'id,n\n1,"a\n2,b\n3,c\n' | tamis dedup --key csv:id --max-record 10
+echo "status $?"

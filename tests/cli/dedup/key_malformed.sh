@@ -26,3 +26,7 @@ printf '{"id":9}\n' > one
 tamis dedup --key json:/id --on-error pass --count one bad in
 tamis dedup --key json:/id --on-error skip --stats bad 2>&1 > /dev/null | grep -E '^(tamis|malformed)' | tr -s ' '
 tamis dedup --key json:/id --on-error skip --json bad 2>&1 > /dev/null | wc -l
+echo marks of two files
+printf '\357\273\277{"id":1}\n' > one.jsonl
+printf '\357\273\277{"id":2}\n{"id":1}\n' > two.jsonl
+tamis dedup --key json:/id one.jsonl two.jsonl -o out && tamis dedup --key json:/id out | od -An -c
