@@ -25,12 +25,6 @@ struct tamis__pack {
     bool unflushed; /* something was put since the last flush */
 };
 
-static const tamis__pack_codec *const codecs[TAMIS_PACKINGS] = {
-    [TAMIS_PACKING_GZIP] = &tamis__pack_gzip,   [TAMIS_PACKING_ZSTD] = &tamis__pack_zstd,
-    [TAMIS_PACKING_LZ4] = &tamis__pack_lz4,     [TAMIS_PACKING_XZ] = &tamis__pack_xz,
-    [TAMIS_PACKING_BZIP2] = &tamis__pack_bzip2,
-};
-
 tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err) {
     if (memory->refused)
         return tamis__fail_nomem(err, "compression", memory->refused);
@@ -45,7 +39,7 @@ tamis_status tamis__pack_check(const tamis__pack_want *want, tamis_error *err) {
     if (number <= TAMIS_PACKING_NONE || number >= TAMIS_PACKINGS)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "packing: there is none of number %d; see tamis_packing",
                            number);
-    const tamis__pack_codec *codec = codecs[number];
+    const tamis__pack_codec *codec = tamis__pack_codec_of(want->packing);
     const char *name = tamis_packing_name(want->packing);
     if (!codec->begin)
         return tamis__fail(
@@ -67,7 +61,7 @@ tamis_status tamis__pack_create(tamis__pack **pack, const tamis__pack_want *give
     tamis_status status = tamis__pack_check(&want, err);
     if (status != TAMIS_OK)
         return status;
-    const tamis__pack_codec *codec = codecs[want.packing];
+    const tamis__pack_codec *codec = tamis__pack_codec_of(want.packing);
     const size_t head = in_lines(sizeof(tamis__pack)), state = in_lines(codec->state_size);
     const size_t room = codec->need > BUFFER ? codec->need : BUFFER;
     const size_t whole = head + state + room;

@@ -28,4 +28,7 @@ typedef struct tamis__pack_codec {
 extern const tamis__pack_codec tamis__pack_gzip, tamis__pack_zstd, tamis__pack_lz4, tamis__pack_xz,
     tamis__pack_bzip2;
 
+/* NULL for NONE. */
+const tamis__pack_codec *tamis__pack_codec_of(tamis_packing packing);
+
 #endif
