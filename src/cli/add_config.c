@@ -49,7 +49,7 @@ const char *const add_description[] = {
     "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given, as "
     "in tamis-dedup(1). FILTER keeps its kind, its rate and what else was decided when it was built, its "
     "format, and its "
-    "compression with gzip where it has that. The file "
+    "compression where it has one. The file "
     "is replaced when all records were added, and only then: on an error or a signal it stays as it was.",
     "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
     "reads it is not kept off, and has the old content until the new one is there, whole. What another "

@@ -11,8 +11,9 @@ const char *const check_description[] = {
     "rate of the filter only: tamis info tells it. With --filter no operand is a filter, and all are FILEs.",
     "A record leaves as soon as it arrived: when input pauses, what was read is answered and written.",
     "The file of a filter is mapped, so that opening takes no time whatever its size, and each part of it is "
-    "verified before it is first used: damage is an error, never an answer. One compressed with gzip, as "
-    "bloom --gzip of DCSO and tamis copy --gzip make them, is verified and unpacked into memory instead.",
+    "verified before it is first used: damage is an error, never an answer. One that is compressed "
+    "(gzip, as bloom --gzip of DCSO and tamis copy --gzip make them, zstd, lz4, xz or bzip2) is verified and "
+    "unpacked into memory instead.",
     NULL};
 
 const char *const check_exits[] = {

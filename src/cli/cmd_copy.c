@@ -97,7 +97,8 @@ static const char *const description[] = {
     "--filter-version is refused for another. From Guava "
     "nothing is lost, and in tamis the file has checksums. A copy in the same format has the same bytes, but "
     "for what --gzip, --label and --filter-version change.",
-    "FILTER may be compressed with gzip. The copy is so with --gzip alone: without, a compressed filter is "
+    "FILTER may be compressed with gzip, zstd, lz4, xz or bzip2. The copy is, with gzip, where --gzip is "
+    "given: without, a compressed filter is "
     "unpacked, "
     "and can then be mapped.",
     "FILTER and FILE may be on a server, named by a URI: see tamis help redis. What was there is replaced at "

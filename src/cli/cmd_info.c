@@ -48,8 +48,8 @@ static int run_info(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Print what a filter is, what it was planned for and how full it is: of files of tamis, of Guava "
-    "(BloomFilter.writeTo) and of DCSO's bloom, which are told by their bytes; compressed with "
-    "gzip or not.",
+    "(BloomFilter.writeTo) and of DCSO's bloom, which are told by their bytes; compressed or "
+    "not (gzip, zstd, lz4, xz, bzip2).",
     "The number of keys and the rate of wrong answers are estimated from what is in the filter, not from "
     "what "
     "was planned. \"saturated\" means that more keys came than it was made for, so that the promised rate "

@@ -143,7 +143,8 @@ static const char *const description[] = {
     "data of DCSO are those of the first, and a remark says whose user data is left out. It holds "
     "more keys than each: build them with the --expect of all together, or the promised rate does not hold, "
     "which a remark says.",
-    "FILE is compressed with --gzip alone, whatever the FILTERs are. It is replaced atomically, and while it "
+    "The FILTERs may be compressed with gzip, zstd, lz4, xz or bzip2. FILE is, with gzip, where --gzip is "
+    "given. It is replaced atomically, and while it "
     "is written no other process of tamis changes it. No secret is "
     "needed.",
     "FILTERs and FILE may be on a server, named by URIs: see tamis help redis.",

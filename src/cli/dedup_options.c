@@ -46,7 +46,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .value = "FILTER",
          .help = "Print what the filter in this file has not seen, and save it at the end.",
          .more = "A file that is not there is made as --expect, --fpr, --memory, --kind, --exact, --scheme "
-                 "and --seed say. One that is there stays of its kind, compressed with gzip or not: --expect "
+                 "and --seed say. One that is there stays of its kind, and compressed if it is: --expect "
                  "and --memory do nothing then; of the others those that contradict it are refused. It is "
                  "saved when all records are written. On a signal too, if standard output, or whoever reads "
                  "it, has taken all that were answered and nothing was to become a file; else, and on an "
