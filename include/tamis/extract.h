@@ -70,9 +70,9 @@ TAMIS_API bool tamis_extractor_wants_header(const tamis_extractor *extractor);
 /* Whether a part is json: then every record is one JSON text, or malformed. */
 TAMIS_API bool tamis_extractor_is_json(const tamis_extractor *extractor);
 
-/* Takes the names of columns from a record without terminator; a byte order mark is no part of the first. Where a name
- * stands twice the first counts. TAMIS_E_INVALID: it is no CSV, and the sentence tells the byte, from 0; or it has not
- * the name of a part, and the sentence lists those it has. Does nothing where no names are asked for. */
+/* Takes the names of columns from a record without terminator; a byte order mark is no part of the first.
+ * TAMIS_E_INVALID: it is no CSV, and the sentence tells the byte, from 0; it has a part's name several times; or it has
+ * it not at all, and the sentence lists those it has. Does nothing where no names are asked for. */
 TAMIS_API tamis_status tamis_extractor_header(tamis_extractor *extractor, tamis_key record, tamis_error *err);
 
 typedef enum tamis_extracted {

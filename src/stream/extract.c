@@ -205,11 +205,13 @@ unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
 
 /* ---- the header ---- */
 
+#define TWICE SIZE_MAX /* of columns: the name does not tell which */
+
 static bool take_name(void *context, size_t column, tamis_key name) {
     tamis_extractor *x = context;
     for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
-        if (p->as.name.data && x->columns[p->first] == 0 && tamis__is_same(p->as.name, name))
-            x->columns[p->first] = column;
+        if (p->as.name.data && tamis__is_same(p->as.name, name))
+            x->columns[p->first] = x->columns[p->first] == 0 ? column : TWICE;
     return true; /* all of it has to be CSV */
 }
 
@@ -261,9 +263,13 @@ static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t of
                            fault.why, offset + fault.at);
     if (status != TAMIS_OK)
         return tamis__extract_fail_memory(err);
-    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
+    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
         if (p->as.name.data && x->columns[p->first] == 0)
             return fail_lacking(x, &p->as, record, err);
+        if (p->as.name.data && x->columns[p->first] == TWICE)
+            return tamis__part_fail(err, &p->as,
+                                    "the header has several columns of that name; ask for one by number");
+    }
     return TAMIS_OK;
 }
 

@@ -500,7 +500,7 @@ static void names_come_from_the_header(void **state) {
     header_gives("csv:id", KEY("name,id,x"), KEY("n,\"4\",y"), KEY("4"));
     header_gives("csv:name", KEY("\xef\xbb\xbfname,id"), KEY("n,4"), KEY("n"));
     header_gives("csv:name", KEY("\xef\xbb\xbf\"name\",id"), KEY("n,4"), KEY("n"));
-    header_gives("csv:id", KEY("id,x,id"), KEY("1,2,3"), KEY("1"));
+    header_gives("csv:x", KEY("id,x,id"), KEY("1,2,3"), KEY("2"));
     header_gives("csv:\"a,b\"", KEY("x,\"a,b\""), KEY("1,2"), KEY("2"));
     header_gives("csv:\"say\"\"hi\"\"\"", KEY("x,\"say\"\"hi\"\"\""), KEY("1,2"), KEY("2"));
     header_gives("csv:\"2\"", KEY("2,1"), KEY("a,b"), KEY("a"));
@@ -512,6 +512,8 @@ static void names_come_from_the_header(void **state) {
                  "key 'csv:id': the header has no such column; take one of these: a, b?c, d");
     header_fails("csv:a csv:z", KEY("a,,b"),
                  "key 'csv:z': the header has no such column; take one of these: a, , b");
+    header_fails("csv:id", KEY("id,x,id"),
+                 "key 'csv:id': the header has several columns of that name; ask for one by number");
     header_fails("csv:id", KEY(""),
                  "key 'csv:id': the header is empty; have the first record name the columns, or ask for them "
                  "by number");
