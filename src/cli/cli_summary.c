@@ -221,8 +221,9 @@ int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tami
     return CLI_FAILED;
 }
 
+/* Malformed ones aside. */
 static bool are_all_keyless(const tamis_stream_stats *stats) {
-    return stats->missing > 0 && stats->missing == stats->records;
+    return stats->missing > 0 && stats->missing + stats->malformed == stats->records;
 }
 
 tamis_status cli_summary_check_keys(const cli_summary *summary, const cli_stream *stream, tamis_error *err) {

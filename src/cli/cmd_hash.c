@@ -137,7 +137,7 @@ static int answer_records(hash_run *run, const tamis_stream_service *service, ta
     tamis_stream_stats *all = &run->summary.stats;
     tamis_status status;
 
-    options.first_malformed = &run->summary.first_malformed;
+    options.first_malformed = all->malformed == 0 ? &run->summary.first_malformed : NULL;
     status = cli_stream_run(&run->config.stream, service, &options, &stats, err);
     all->records += stats.records;
     all->missing += stats.missing;

@@ -22,6 +22,7 @@ tamis hash --key json:/id --missing drop < in.jsonl | cmp - <(tamis hash 7)
 tamis hash --key json:/id --missing drop --on-error skip < in.jsonl | cmp - <(tamis hash 7 8)
 tamis hash --key json:/id --missing drop --on-error skip --type int32 - '{' '{}' '{"id":9}' < in.jsonl |
     cmp - <(tamis hash --type int32 7 8 9)
+tamis hash --key json:/id --on-error skip --missing drop '{"id":' - < in.jsonl | cmp - <(tamis hash 7 8)
 tamis hash --key json:/id --on-error skip '{"id":9}' '{' '{}' | cmp - <(tamis hash 9)
 tamis hash --key json:/no --missing drop '{"id":9}' '{}'
 tamis hash --missing drop a
