@@ -10,7 +10,7 @@ import sys
 tamis, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 rng = random.Random(seed)
 ALPHABET = 'ab,"\\/\n\t\r;é𝄞ß{}[]: 0\x7f'
-PACKERS = {'': ['cat'], '.gz': ['gzip', '-c'], '.zst': ['zstd', '-qc'], '.lz4': ['lz4', '-qc'], '.xz': ['xz', '-c'],
+PACKERS = {'': ['cat'], '.gz': ['gzip', '-c'], '.zst': ['zstd', '-qc'], '.lz4': ['lz4', '-qc'], '.xz': ['xz', '-1c'],
            '.bz2': ['bzip2', '-c']}
 UNPACKERS = {'': ['cat'], '.gz': ['gzip', '-dc'], '.zst': ['zstd', '-qdc'], '.lz4': ['lz4', '-dc'], '.xz': ['xz', '-dc'],
              '.bz2': ['bzip2', '-dc']}
