@@ -66,12 +66,13 @@ typedef struct reading {
     cli_key_place next; /* of the text that comes next */
 } reading;
 
-static void note_missing(audit *run, const tamis_key *key, uint64_t number) {
+static void note_missing(audit *run, const tamis_key *key, cli_key_place place) {
     size_t size = key->size < AUDIT_SHOWN ? key->size : AUDIT_SHOWN;
 
     if (run->missing++ > 0)
         return;
-    run->first_missing = number;
+    run->first_missing = place.number;
+    snprintf(run->missing_in, sizeof run->missing_in, "%s", place.input);
     memcpy(run->shown, key->data, size);
     run->shown[size] = '\0';
 }
@@ -97,7 +98,7 @@ static tamis_status take_keys(void *context, const tamis_key *texts, size_t coun
     for (size_t i = 0; i < count; i++) {
         run->keys++;
         if (answers[i] == TAMIS_FRESH)
-            note_missing(run, &texts[i], cli_key_place_one(of->next, i).number);
+            note_missing(run, &texts[i], cli_key_place_one(of->next, i));
         if (!audit_shape_learn(&r->shape, run->form.type == CLI_KEY_UTF16 ? &texts[i] : &keys[i])) {
             cli_fail_nomem("audit", err);
             return err->status;
@@ -117,7 +118,7 @@ static int read_keys(audit *run, room *r, tamis_error *err) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_status status;
 
-    if (run->keys_path == NULL)
+    if (!run->has_keys)
         return CLI_DONE;
     records = *run->records;
     records.form = (cli_key_form){.type = CLI_KEY_BYTES};

@@ -15,7 +15,15 @@
 #include "cli/plan_chance.h"
 #include "cli/plan_trial.h"
 
-enum { OPT_QUESTIONS, OPT_SEED, OPT_RECORDS, OPT_SECRET = OPT_RECORDS + CLI_RECORDS, OPT_JSON, OPT_COUNT };
+enum {
+    OPT_QUESTIONS,
+    OPT_SEED,
+    OPT_FILES_FROM,
+    OPT_RECORDS,
+    OPT_SECRET = OPT_RECORDS + CLI_RECORDS,
+    OPT_JSON,
+    OPT_COUNT
+};
 
 #define CONFIDENCE  0.99
 #define HITS_TO_SEE 3 /* to be expected at the promised rate, for the promise to be tested at all */
@@ -34,6 +42,7 @@ static const cli_option options[OPT_COUNT] = {
                   .value = "SEED",
                   .fallback = "0",
                   .help = "Number that the random keys are made from: the same seed, the same keys."},
+    [OPT_FILES_FROM] = CLI_ROW_FILES_FROM,
     [OPT_RECORDS] = CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
     [OPT_SECRET] = {.name = "secret-file",
                     .type = CLI_FILE,
@@ -82,7 +91,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
 static bool holds_others(const report *of) {
     double holds = of->info.cardinality;
 
-    return of->run.keys_path != NULL && isfinite(holds) && holds > (double)of->run.distinct + 5 * sqrt(holds);
+    return of->run.has_keys && isfinite(holds) && holds > (double)of->run.distinct + 5 * sqrt(holds);
 }
 
 /* A filter of another program's size may have a computed rate above the one that was asked for by rounding, a few per
@@ -136,7 +145,7 @@ static void print_text(const report *of) {
         printf("  measured      0, with 99 %% confidence below %s\n", c);
     printf("  random keys   %s asked, %s of them answered wrongly\n", cli_text_count(a, sizeof a, run->asked),
            cli_text_count(b, sizeof b, run->hits));
-    if (run->keys_path != NULL)
+    if (run->has_keys)
         printf("  keys          %s asked, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
                cli_text_count(b, sizeof b, run->missing));
     if (of->promises)
@@ -178,13 +187,11 @@ static void tell_missing(const report *of) {
     if (run->missing == 0)
         return;
     snprintf(sentence, sizeof sentence,
-             "%.120s: %s of the keys in %.120s %s missing, key %" PRIu64
-             " ('%s') the first; if they were added, and by this --key, --type and --hex, it is a false "
-             "negative, which "
-             "must never be",
-             of->path, cli_text_count(count, sizeof count, run->missing),
-             strcmp(run->keys_path, "-") == 0 ? "standard input" : run->keys_path,
-             run->missing == 1 ? "is" : "are", run->first_missing, run->shown);
+             "%.120s: %s of the keys %s missing, key %" PRIu64
+             " of %s ('%s') the first; if they were added, and by this --key, --type and --hex, it is a "
+             "false negative, which must never be",
+             of->path, cli_text_count(count, sizeof count, run->missing), run->missing == 1 ? "is" : "are",
+             run->first_missing, run->missing_in, run->shown);
     cli_report(sentence);
 }
 
@@ -233,22 +240,22 @@ static int configure(report *of, const cli_args *args, tamis_error *err) {
     const cli_value *records = args->values + OPT_RECORDS;
     cli_stream_given given = {.records = records};
 
-    if (args->operand_count < 1 || args->operand_count > 2)
-        return cli_fail(err, "audit: takes a filter and at most one file of keys; %zu operands are given",
-                        args->operand_count);
-    of->run.keys_path = args->operand_count > 1 ? args->operands[1] : NULL;
+    if (args->operand_count < 1)
+        return cli_fail(err, "audit: takes a filter, and files of keys; name the filter");
+    of->run.has_keys = args->operand_count > 1 || args->values[OPT_FILES_FROM].given;
     of->run.records = &of->keys;
     of->run.seed = args->values[OPT_SEED].number;
     of->run.progress = isatty(STDERR_FILENO);
+    given.files_from = &args->values[OPT_FILES_FROM];
     given.inputs = args->operands + 1;
     given.input_count = args->operand_count - 1;
     if (cli_stream_configure(&of->keys, &given, err) != CLI_DONE)
         return CLI_FAILED;
     of->run.form = of->keys.form;
     /* The type is that of the random keys too. */
-    for (size_t i = 0; of->run.keys_path == NULL && i < CLI_RECORDS; i++)
+    for (size_t i = 0; !of->run.has_keys && i < CLI_RECORDS; i++)
         if (records[i].given && i != CLI_RECORDS_TYPE)
-            return cli_fail(err, "--%s: there are no KEYS; name their file, or leave it out",
+            return cli_fail(err, "--%s: there are no KEYS; name their files, or leave it out",
                             options[OPT_RECORDS + i].name);
     return CLI_DONE;
 }
@@ -278,9 +285,9 @@ static int run_audit(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Measure how often FILTER wrongly answers \"seen\", and say whether that is what was promised.",
-    "Random keys are asked that were never added. With KEYS, a file of keys that were (the key of each "
-    "record, by "
-    "default a line; - is standard input), they look like those: a random key takes the shape of one of "
+    "Random keys are asked that were never added. With KEYS, files of keys that were (the key of each "
+    "record, by default a line; - is standard input), they look like those: a random key takes the shape of "
+    "one of "
     "them, and each "
     "letter, digit and byte above 127 becomes a random one. Keys of KEYS are never among them, and none is "
     "asked twice; where a shape has too few keys for that, characters are appended. Without KEYS they are "
@@ -353,7 +360,7 @@ static const cli_example examples[] = {
 const cli_command cmd_audit = {
     .name = "audit",
     .summary = "whether a filter keeps its promised rate and has its keys",
-    .operands = "FILTER [KEYS]",
+    .operands = "FILTER [KEYS...]",
     .description = description,
     .options = options,
     .option_count = OPT_COUNT,

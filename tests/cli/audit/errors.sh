@@ -24,7 +24,6 @@ try .
 try a.tamis nowhere
 try a.tamis .
 try
-try a.tamis keys keys
 try --questions 0 a.tamis
 try -z a.tamis
 ls -A

@@ -10,3 +10,8 @@ tamis audit --key csv:email f.tamis u.csv --questions 1000
 tamis audit --key csv:email --on-error skip f.tamis u.csv --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'
 tamis audit --key csv:email f.tamis
 echo "status $?"
+# Of several files each is asked, those of a list too.
+printf 'id,email\n1001,w@x\n' > v.csv
+echo v.csv > list
+tamis audit --key csv:email f.tamis u.csv.gz v.csv --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'
+tamis audit --key csv:email f.tamis u.csv.gz --files-from list --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'
