@@ -89,7 +89,7 @@ typedef enum tamis_stream_marking {
     TAMIS_STREAM_UNMARKED = 0,
     /* before it "1" (fresh), "0" (seen) or "-" (not asked) and a tab; before a header the name */
     TAMIS_STREAM_COLUMN = 1,
-    /* as its last member, "NAME":true, false or null; of records that are JSON objects */
+    /* as its last member, "NAME":true, false or null; a record with a key that is no JSON object is malformed then */
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 

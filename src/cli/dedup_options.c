@@ -37,7 +37,9 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .more =
              "What was not asked has a - there: a record without key, a malformed one, and one that found no "
              "room (--when-full pass). A header gets the column NAME, by default fresh. Where a --key is of "
-             "JSON the record gets a last member instead, \"NAME\":true, false or null, if it is an object.",
+             "JSON the record gets a last member instead, \"NAME\":true, false or null; one that has a key "
+             "and is "
+             "no object counts as malformed.",
          .optional = true},
     [DEDUP_COMPRESS] = CLI_ROW_COMPRESS,
     [DEDUP_FILTER] =

@@ -2,6 +2,7 @@
 #include "stream/keys.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "store/trouble.h"
 #include "stream/split.h"
@@ -54,6 +55,22 @@ static tamis_status end_at(const tamis__keys *keys, const tamis__batch *batch, s
     return TAMIS_OK;
 }
 
+static bool is_object(tamis_key record) {
+    const char *bytes = record.data;
+    size_t at = 0;
+    while (at < record.size && strchr(" \t\n\r", bytes[at]) && bytes[at])
+        at++;
+    return at < record.size && bytes[at] == '{';
+}
+
+/* A record that cannot say its answer is not asked. */
+static void refuse_others(tamis__keys *keys, const tamis__batch *batch) {
+    for (size_t i = 0; i < batch->count; i++)
+        if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->keys[i]))
+            keys->found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
+                                                .why = "it is no object, and has no place for a mark"};
+}
+
 tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tamis__question *question,
                               tamis_status *ends, tamis_error *why, tamis_error *err) {
     *ends = TAMIS_OK;
@@ -63,6 +80,8 @@ tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tami
     tamis_status status = tamis_extractor_take(keys->extractor, batch->keys, batch->count, keys->found, err);
     if (status != TAMIS_OK)
         return status;
+    if (keys->objects)
+        refuse_others(keys, batch);
     size_t count = 0, i = 0;
     for (; i < batch->count; i++) {
         if (keys->found[i].outcome == TAMIS_KEY_FOUND) {

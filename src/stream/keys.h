@@ -28,6 +28,7 @@ typedef struct tamis__keys {
     tamis_stream_policy missing, malformed;
     tamis_error *first_malformed; /* NULL: nobody asks, or it is filled */
     uint8_t terminator;           /* '\n': records are lines to a person */
+    bool objects;                 /* records are JSON objects, or malformed */
     tamis_allocator memory;
     size_t room; /* of each array */
     tamis_extraction *found;

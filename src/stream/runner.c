@@ -116,6 +116,7 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
                             .malformed = options->malformed,
                             .first_malformed = options->first_malformed,
                             .terminator = options->terminator,
+                            .objects = options->marking == TAMIS_STREAM_MEMBER,
                             .memory = r->memory};
     r->router = (tamis__router){.writers = r->writers,
                                 .service = &r->service,

@@ -362,6 +362,23 @@ static void a_member_says_the_answer(void **state) {
     }
 }
 
+static void what_cannot_be_marked_is_not_asked(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("json:", " {\"k\":1}\n\"s\"\n7\n");
+        char want[256];
+        one.options.marking = TAMIS_STREAM_MEMBER;
+        assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
+        snprintf(want, sizeof want, "%s: line 2, at byte 9: it is no object, and has no place for a mark",
+                 scratch("one"));
+        assert_string_equal(one.err.text, want);
+        one.options.malformed = TAMIS_STREAM_PASS;
+        assert_int_equal(run(&one, batch), TAMIS_OK);
+        assert_true(file_is(scratch("fresh"), " {\"k\":1,\"fresh\":true}\n\"s\"\n7\n"));
+        assert_int_equal(one.stats.malformed, 2);
+    }
+}
+
 static void marks_that_cannot_be_are_refused(void **state) {
     (void)state;
     job one = JOB("field:1", "a\n");
@@ -470,6 +487,7 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_column_says_the_answer, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_member_says_the_answer, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(what_cannot_be_marked_is_not_asked, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_in_no_record, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_goes_before_marks, make_folder, remove_folder),
