@@ -115,8 +115,9 @@ typedef struct tamis_stream_options {
     tamis_stream_policy missing;   /* records without key */
     tamis_stream_policy malformed; /* and those that are not what the extractor takes */
     tamis_stream_marking marking;
-    const char *mark_name; /* NULL: "fresh" */
-    int packing;           /* tamis_packing of output and duplicates; -1: what the name of each tells */
+    /* stands before a header where records are marked, by the service too; NULL: "fresh" */
+    const char *mark_name;
+    int packing;       /* tamis_packing of output and duplicates; -1: what the name of each tells */
     int packing_level; /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd); 0: what its own command takes */
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);

@@ -82,5 +82,5 @@ const char *const check_notes[] = {
     CLI_NOTE_FAMILY,
     "The names before a record are those of the command line, with ? for a comma, a tab, a newline or "
     "another "
-    "control byte in one.",
+    "control byte in one. Before a header stands the word filters.",
     NULL};

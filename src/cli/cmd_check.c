@@ -29,6 +29,7 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     service.enough = config->stream.quiet ? check_ask_found : NULL;
     options.output = config->invert ? output : NULL;
     options.duplicates = config->invert ? NULL : output;
+    options.mark_name = "filters";
     options.follow = config->follow;
     options.stop_fd = stop_fd;
     options.first_malformed = &summary->first_malformed;

@@ -165,7 +165,7 @@ tamis_status tamis__route_header(tamis__router *router, const unsigned char *dat
         tamis__writer *writer = &router->writers[i];
         if (!writer->place)
             continue;
-        if (router->marking == TAMIS_STREAM_COLUMN) {
+        if (router->marking == TAMIS_STREAM_COLUMN || router->service->mark) {
             status = put(writer, router->name, strlen(router->name), err);
             if (status == TAMIS_OK)
                 status = put(writer, "\t", 1, err);

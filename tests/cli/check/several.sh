@@ -27,3 +27,5 @@ tamis check -f one -f two --secret-file secret asked
 echo "status $?"
 tamis check -f one -f missing asked
 echo "status $?"
+printf 'key,n\na,1\nc,2\nx,3\n' > table
+tamis check -f one -f two --key csv:key table
