@@ -153,7 +153,7 @@ static void what_is_no_tls_is_told_to_be(void **state) {
     tamis_filter *filter = NULL;
     tamis_answer answer;
     char uri[200];
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?timeout=20s&patience=1ms", tls_port);
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?timeout=20s&patience=1s", tls_port);
     tamis_status status = tamis_redis_open(&redis, uri, NULL, &err);
     if (status == TAMIS_OK)
         status = tamis_redis_filter_open(&filter, redis, "n?" PLAN, NULL, &err);
