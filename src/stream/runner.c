@@ -2,7 +2,7 @@
 /*
  * Joins reader, service and writers:
  *
- *     inputs --> reader --batch of views--> keys --> service --answers--> emit --+--> writer: fresh (first occurrences)
+ *     inputs --> reader --batch of views--> keys --> service --answers--> route -+--> writer: fresh (first occurrences)
  *                  ^                                                             +--> writer: seen (duplicates)
  *                  +---- idle: flush, then wait
  *
