@@ -135,6 +135,7 @@ struct tamis__system tamis__sys = {
     .send = system_send,
     .receive = system_receive,
     .random = system_random,
+    .thread = pthread_create,
 };
 
 int tamis__sync(int fd) {

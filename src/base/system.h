@@ -3,6 +3,7 @@
 #define TAMIS_BASE_SYSTEM_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -58,6 +59,8 @@ struct tamis__system {
     ssize_t (*send)(int fd, const void *buffer, size_t size); /* without SIGPIPE */
     ssize_t (*receive)(int fd, void *buffer, size_t size);
     ssize_t (*random)(void *to, size_t size); /* getrandom */
+    int (*thread)(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *),
+                  void *context); /* pthread_create: 0, or an errno */
 };
 
 extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;

@@ -2,24 +2,48 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
-int tamis__thread_start(void *(*run)(void *), void *context) {
-    pthread_attr_t detached;
-    pthread_t thread;
-    int failed = pthread_attr_init(&detached);
+#include "base/system.h"
+
+static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *context) {
+    pthread_attr_t how;
+    int failed = pthread_attr_init(&how);
     if (failed)
         return failed;
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    if (detached)
+        pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
 #ifdef __GLIBC__
     sigset_t all;
     sigfillset(&all);
-    pthread_attr_setsigmask_np(&detached, &all);
+    pthread_attr_setsigmask_np(&how, &all);
 #endif
-    failed = pthread_create(&thread, &detached, run, context);
-    pthread_attr_destroy(&detached);
+    failed = tamis__sys.thread(thread, &how, run, context);
+    pthread_attr_destroy(&how);
     return failed;
+}
+
+int tamis__thread_start(void *(*run)(void *), void *context) {
+    pthread_t thread;
+    return make(&thread, true, run, context);
+}
+
+int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context) {
+    return make(thread, false, run, context);
+}
+
+uint32_t tamis__thread_processors(void) {
+    long online;
+#ifdef __linux__
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return (uint32_t)CPU_COUNT(&allowed);
+#endif
+    online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 && online <= INT32_MAX ? (uint32_t)online : 1;
 }
 
 void tamis__cond_init(pthread_cond_t *cond) {

@@ -17,6 +17,16 @@
 /* 0, or an errno. */
 TAMIS_PRIVATE_API int tamis__thread_start(void *(*run)(void *), void *context);
 
+/* ---- threads that whoever made them waits for ---- */
+
+/* The processors that this process may use, at least 1. */
+TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);
+
+/* 0, or an errno. It takes no signal either, and ends by pthread_join. */
+TAMIS_PRIVATE_API int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context);
+
+/* ---- conditions ---- */
+
 /* A condition for tamis__cond_wait. */
 TAMIS_PRIVATE_API void tamis__cond_init(pthread_cond_t *cond);
 /* False: it is later than that (tamis__now_ns). */

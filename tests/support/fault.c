@@ -197,6 +197,10 @@ static ssize_t faulty_random(void *to, size_t size) {
     return fails(FAULT_RANDOM) ? -1 : real.random(to, size);
 }
 
+static int faulty_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context) {
+    return strikes(FAULT_THREAD) ? armed.error_number : real.thread(thread, how, run, context);
+}
+
 static int unharmed_look_up(const char *host, const char *port, const struct addrinfo *hints,
                             struct addrinfo **found) {
     return real.look_up(host, port, hints, found);
@@ -239,6 +243,7 @@ void fault_install(void) {
         .send = faulty_send,
         .receive = faulty_receive,
         .random = faulty_random,
+        .thread = faulty_thread,
     };
     installed = true;
 }
@@ -275,7 +280,7 @@ const char *fault_call_name(fault_call call) {
         "open",       "close",    "read",    "write",     "pread",  "pwrite",  "seek",     "fstat",
         "stat",       "readlink", "sync",    "reserve",   "lock",   "fchmod",  "fchown",   "rename",
         "rename_new", "exchange", "unlink",  "poll",      "unread", "map",     "map_file", "advise",
-        "unmap",      "socket",   "connect", "connected", "send",   "receive", "random"};
+        "unmap",      "socket",   "connect", "connected", "send",   "receive", "random",   "thread"};
     return names[call];
 }
 

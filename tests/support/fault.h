@@ -58,6 +58,7 @@ typedef enum fault_call {
     FAULT_SEND,
     FAULT_RECEIVE,
     FAULT_RANDOM,
+    FAULT_THREAD,
     FAULT_CALL_COUNT
 } fault_call;
 
