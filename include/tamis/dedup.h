@@ -48,6 +48,10 @@ TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count,
                                        tamis_answer *answers, size_t *done, tamis_error *err);
 
+/* The same for keys hashed before, by the hasher of the filter; TAMIS_E_MISMATCH of others, and none is answered then. */
+TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
+                                              tamis_answer *answers, size_t *done, tamis_error *err);
+
 typedef struct tamis_dedup_counts {
     uint32_t struct_size;
     uint64_t fresh;

@@ -87,21 +87,35 @@ static void settle(tamis_dedup *session, const tamis_answer *answers, size_t cou
     session->counts.fresh += count - seen - unknown;
 }
 
+/* What is asked: hashes, or NULL and the keys. */
+typedef struct asked {
+    const tamis_key *keys;
+    const tamis_hash *hashes;
+    size_t count;
+} asked;
+
+static tamis_status add(tamis_filter *filter, const asked *what, size_t from, size_t count,
+                        tamis_answer *answers, size_t *done, tamis_error *err) {
+    return what->hashes
+               ? tamis_filter_add_hashes(filter, what->hashes + from, count, answers + from, done, err)
+               : tamis_filter_add_many(filter, what->keys + from, count, answers + from, done, err);
+}
+
 /*
- * Asks on past fresh keys that find no place. The filter stops at each of them and has by then hashed
+ * Asks on past fresh keys that find no place. The filter stops at each of them and has by then hashed or looked at
  * the batch it was given to no purpose, so after a stop it is given one key, then two, four, ...: what
- * is hashed in vain stays below what was answered since the last stop.
+ * is done in vain stays below what was answered since the last stop.
  */
-static tamis_status ask_passing(tamis_dedup *session, const tamis_key *keys, size_t count,
-                                tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
+                                tamis_error *err) {
     tamis_error trouble = TAMIS_ERROR_INIT; /* a full filter fills it, and is no failure here */
+    const size_t count = what->count;
     size_t chunk = count;
     size_t at = 0;
     while (at < count) {
         size_t given = chunk < count - at ? chunk : count - at;
         size_t answered = 0;
-        tamis_status status =
-            tamis_filter_add_many(session->filter, keys + at, given, answers + at, &answered, &trouble);
+        tamis_status status = add(session->filter, what, at, given, answers, &answered, &trouble);
         at += answered;
         if (status == TAMIS_E_FULL) {
             answers[at++] = TAMIS_UNKNOWN;
@@ -117,16 +131,26 @@ static tamis_status ask_passing(tamis_dedup *session, const tamis_key *keys, siz
     return TAMIS_OK;
 }
 
-tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
+static tamis_status ask(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
+                        tamis_error *err) {
     size_t answered = 0;
     tamis_status status = session->when_full == TAMIS_WHEN_FULL_PASS
-                              ? ask_passing(session, keys, count, answers, &answered, err)
-                              : tamis_filter_add_many(session->filter, keys, count, answers, &answered, err);
+                              ? ask_passing(session, what, answers, &answered, err)
+                              : add(session->filter, what, 0, what->count, answers, &answered, err);
     settle(session, answers, answered);
     if (done)
         *done = answered;
     return status;
+}
+
+tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    return ask(session, &(asked){keys, NULL, count}, answers, done, err);
+}
+
+tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
+                                    tamis_answer *answers, size_t *done, tamis_error *err) {
+    return ask(session, &(asked){NULL, hashes, count}, answers, done, err);
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {
