@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+#define TAMIS_STREAM_THREADS_MAX 256
 #define TAMIS_MAX_RECORD_DEFAULT ((uint64_t)1 << 30) /* 1 GiB */
 
 /* Where the keys of a batch come from. */
@@ -32,7 +33,9 @@ typedef struct tamis_stream_origin {
 } tamis_stream_origin;
 
 /*
- * What a run asks of its records: anything that answers batches of keys. Called from the thread of the run alone.
+ * What a run asks of its records: anything that answers batches of keys. Its functions are called one at a time, each
+ * seeing what those before it did; with options.threads of more than one from any of the run's threads, `mark` and what is
+ * asked beside it from the caller's alone.
  */
 typedef struct tamis_stream_service {
     uint32_t struct_size;
@@ -50,10 +53,15 @@ typedef struct tamis_stream_service {
     bool (*enough)(void *context);
     /* NULL, or: told before each batch where its keys come from. */
     void (*place)(void *context, const tamis_stream_origin *origin);
+    /* NULL, or the run hashes the keys by this, which may be done by several threads at once, and calls ask_hashes instead
+     * of ask: hashes[i] is of keys[i]. Borrowed. Its scheme has a digest (tamis_scheme_digest_bits). */
+    const tamis_hasher *hasher;
+    tamis_status (*ask_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err);
 } tamis_stream_service;
 
 /* clang-format off */
-#define TAMIS_STREAM_SERVICE_INIT {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL, NULL}
+#define TAMIS_STREAM_SERVICE_INIT {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 /* clang-format on */
 
 /* How far a run has come, or has got. */
@@ -70,10 +78,12 @@ typedef struct tamis_stream_stats {
     uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
     uint64_t bytes_total; /* how many those will be: sizes of all inputs, 0 where one is not a regular file */
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
+    uint32_t
+        threads; /* after the run: that it could use, fewer than asked for where the system refused one */
 } tamis_stream_stats;
 
 /* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false}
+#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0}
 /* clang-format on */
 
 /* What becomes of a record that is not asked. */
@@ -125,12 +135,15 @@ typedef struct tamis_stream_options {
     /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on: where it is, and
      * why. Left alone where there is none. */
     tamis_error *first_malformed;
+    /* at work at once, the caller's among them, up to TAMIS_STREAM_THREADS_MAX; 0: as many as there are processors that the
+     * process may use. See tamis_stream_run. */
+    uint32_t threads;
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
     {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL}
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1}
 /* clang-format on */
 
 /*
@@ -189,6 +202,11 @@ typedef struct tamis_stream_options {
  *   nothing to be synced.
  * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).
  * - A record longer than max_record: TAMIS_E_TOO_LONG names input, record and byte.
+ * - With threads of more than one, batches are read ahead, and their keys found and hashed, while others are asked and
+ *   written; outputs, answers, counts and errors are the same for any number. What is read ahead of a record that ends the
+ *   run has no effect; where it is an output that fails, records behind the last one written may have been asked. Memory is
+ *   bounded: a run reads no more than a few batches ahead of what its output takes. The allocator is used by all of these
+ *   threads; progress, input_end, reading and writing are the caller's alone. They end before this returns.
  * - Sentences name records and lines by numbers from 1, and bytes by how many stand before them in their input.
  *
  * *stats (may be NULL) is filled on failure too: what was answered until then.

@@ -175,6 +175,47 @@ tamis_status tamis_extractor_create(tamis_extractor **extractor, const tamis_ext
     return status;
 }
 
+static tamis_status fill_copy(tamis_extractor *x, const tamis_extractor *original, tamis_error *err) {
+    x->parts = tamis__alloc(&x->memory, x->part_count * sizeof *x->parts, TAMIS__LINE);
+    x->values = tamis__alloc(&x->memory, x->value_count * sizeof *x->values, TAMIS__LINE);
+    if (!x->parts || !x->values)
+        return tamis__extract_fail_memory(err);
+    for (size_t i = 0; i < x->part_count; i++) {
+        x->parts[i] = original->parts[i];
+        x->parts[i].regex = NULL;
+    }
+    for (size_t i = 0; i < x->part_count; i++)
+        if (original->parts[i].regex &&
+            tamis__regex_copy(&x->parts[i].regex, original->parts[i].regex) != TAMIS_OK)
+            return tamis__extract_fail_memory(err);
+    return make_json(x, err);
+}
+
+tamis_status tamis__extractor_copy(tamis_extractor **copy, const tamis_extractor *original,
+                                   tamis_error *err) {
+    tamis_extractor *made = tamis__alloc(&original->memory, sizeof *made, TAMIS__LINE);
+    if (!made)
+        return tamis__extract_fail_memory(err);
+    *made = *original;
+    made->original = original;
+    made->arena = (tamis__arena){.memory = original->memory};
+    made->parts = NULL;
+    made->values = NULL;
+    made->json = NULL;
+    tamis_status status = fill_copy(made, original, err);
+    if (status == TAMIS_OK)
+        *copy = made;
+    else
+        tamis_extractor_free(made);
+    return status;
+}
+
+static void free_shared(tamis_extractor *x) {
+    tamis__free(&x->memory, x->texts, x->texts_size);
+    tamis__free(&x->memory, x->columns, x->part_count * sizeof *x->columns);
+    tamis__free(&x->memory, x->pointers, x->part_count * sizeof *x->pointers);
+}
+
 void tamis_extractor_free(tamis_extractor *x) {
     if (!x)
         return;
@@ -183,10 +224,9 @@ void tamis_extractor_free(tamis_extractor *x) {
         tamis__regex_free(x->parts[i].regex);
     tamis__json_free(x->json);
     tamis__arena_release(&x->arena);
+    if (!x->original)
+        free_shared(x);
     tamis__free(&memory, x->values, x->value_count * sizeof *x->values);
-    tamis__free(&memory, x->texts, x->texts_size);
-    tamis__free(&memory, x->columns, x->part_count * sizeof *x->columns);
-    tamis__free(&memory, x->pointers, x->part_count * sizeof *x->pointers);
     tamis__free(&memory, x->parts, x->part_count * sizeof *x->parts);
     tamis__free(&memory, x, sizeof *x);
 }

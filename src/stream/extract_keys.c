@@ -185,7 +185,7 @@ tamis_status tamis_extractor_take(tamis_extractor *x, const tamis_key *records, 
                                   tamis_extraction *found, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     tamis__arena_reset(&x->arena);
-    if (x->wants_header && !x->has_header)
+    if (x->wants_header && !(x->original ? x->original : x)->has_header)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "keys of CSV: a column is asked for by its name, and no header gave it; "
                            "call tamis_extractor_header with the first record");

@@ -67,6 +67,8 @@ typedef struct tamis__regex tamis__regex;
 enum { TAMIS__REGEX_WHY = 160 };
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
                                  char text[TAMIS__REGEX_WHY], size_t *at);
+/* Another one that matches at the same time; it shares the machine code, and is freed before the original. TAMIS_E_NOMEM. */
+tamis_status tamis__regex_copy(tamis__regex **copy, const tamis__regex *original);
 void tamis__regex_free(tamis__regex *regex);
 /* How many values it has: its groups, or 1. */
 size_t tamis__regex_values(const tamis__regex *regex);
@@ -80,6 +82,10 @@ tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key 
 /* tamis_extractor_header of a record that begins at byte `offset` of its input, behind its byte order mark. */
 tamis_status tamis__extractor_header(tamis_extractor *extractor, tamis_key record, uint64_t offset,
                                      tamis_error *err);
+
+/* Another one for the same keys, to be used at the same time: it shares what does not change, the names of columns among
+ * it, and is freed before the original, which may be given a header while no copy is at work. TAMIS_E_NOMEM. */
+tamis_status tamis__extractor_copy(tamis_extractor **copy, const tamis_extractor *original, tamis_error *err);
 
 /* Of records of CSV; of others what it would be. */
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor);

@@ -99,9 +99,9 @@ tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tami
 /* Record i goes on, or nowhere, and the run with it. */
 static void note_malformed(tamis__keys *keys, const tamis__batch *batch, size_t i) {
     const tamis_extraction *found = &keys->found[i];
-    if (keys->first_malformed)
-        fail_record(keys, batch, i, TAMIS_E_RECORD, found->at, found->why, keys->first_malformed);
-    keys->first_malformed = NULL;
+    if (*keys->first_malformed)
+        fail_record(keys, batch, i, TAMIS_E_RECORD, found->at, found->why, *keys->first_malformed);
+    *keys->first_malformed = NULL;
 }
 
 size_t tamis__keys_settle(tamis__keys *keys, const tamis__batch *batch, const tamis__question *question,

@@ -8,7 +8,8 @@
  *
  * R1  A record never spans two inputs: at the end of one, what is left is its last record.
  * R2  Before a read, what is left moves to the front. It is less than a record, so every byte moves at
- *     most twice a record; and where it fills the buffer, the buffer doubles.
+ *     most twice a record; and where it fills the buffer, the buffer doubles. Where batches are out that are
+ *     views into the buffer, it is filled up first, and then what is left moves to the front of another one.
  * R3  `scan` keeps what was looked at: finding the end of a record is linear in it, however many reads
  *     it takes.
  * R4  An input that may block is read only after poll said so. That is also what makes an inherited
@@ -35,6 +36,17 @@
 #include "stream/split.h"
 #include "stream/unpack.h"
 
+/* The largest that is kept when what is in it is drained, and the most that is out at once. */
+static const size_t KEPT_MOST = (size_t)16 << 20, OUT_MOST = (size_t)64 << 20;
+
+/* Gives the buffer that many bytes, 0: none, whatever it had. */
+static bool set_buffer(tamis__reader *reader, tamis__read_buffer *buffer, size_t capacity) {
+    tamis__free(&reader->memory, buffer->bytes, buffer->capacity);
+    *buffer = (tamis__read_buffer){.capacity = capacity};
+    buffer->bytes = capacity ? tamis__alloc(&reader->memory, capacity, TAMIS__LINE) : NULL;
+    return buffer->bytes != NULL;
+}
+
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
                                 const tamis_allocator *memory, tamis_error *err) {
     memset(reader, 0, sizeof *reader);
@@ -42,17 +54,13 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     reader->watch = watch;
     reader->memory = *memory;
     reader->fd = -1;
-    size_t keys_size = setup->batch_size * sizeof(tamis_key);
-    reader->keys = tamis__alloc(memory, keys_size, TAMIS__LINE);
-    if (!reader->keys)
-        return tamis__fail_nomem(err, "batch of records", keys_size);
-    reader->buffer = tamis__alloc(memory, setup->read_size, TAMIS__LINE);
-    if (!reader->buffer) {
-        tamis__free(memory, reader->keys, keys_size);
-        reader->keys = NULL;
+    const size_t size = setup->batches * sizeof *reader->buffers;
+    reader->buffers = tamis__alloc(memory, size, TAMIS__LINE);
+    if (!reader->buffers)
+        return tamis__fail_nomem(err, "read buffers", size);
+    reader->into = reader->buffers;
+    if (!set_buffer(reader, reader->into, setup->read_size))
         return tamis__fail_nomem(err, "read buffer", setup->read_size);
-    }
-    reader->capacity = setup->read_size;
     return TAMIS_OK;
 }
 
@@ -66,8 +74,23 @@ static void close_input(tamis__reader *reader) {
 
 void tamis__reader_release(tamis__reader *reader) {
     close_input(reader);
-    tamis__free(&reader->memory, reader->keys, reader->setup.batch_size * sizeof(tamis_key));
-    tamis__free(&reader->memory, reader->buffer, reader->capacity);
+    for (size_t i = 0; reader->buffers && i < reader->setup.batches; i++)
+        set_buffer(reader, &reader->buffers[i], 0);
+    tamis__free(&reader->memory, reader->buffers, reader->setup.batches * sizeof *reader->buffers);
+}
+
+void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch) {
+    tamis__read_buffer *buffer = batch->buffer;
+    if (--buffer->batches == 0 && buffer != reader->into && buffer->capacity > KEPT_MOST)
+        set_buffer(reader, buffer, 0);
+}
+
+bool tamis__reader_is_full(const tamis__reader *reader) {
+    size_t out = 0;
+    for (size_t i = 0; i < reader->setup.batches; i++)
+        if (reader->buffers[i].batches > 0 && reader->buffers[i].capacity > reader->setup.read_size)
+            out += reader->buffers[i].capacity;
+    return out > OUT_MOST;
 }
 
 enum { FOLLOW_MS = 100 }; /* between two looks whether a followed file has grown */
@@ -105,9 +128,10 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
 }
 
 /* An empty batch where the reader stands. */
-static tamis__batch batch_here(const tamis__reader *reader) {
-    const unsigned char *start = reader->buffer + reader->start;
-    return (tamis__batch){.keys = reader->keys,
+static tamis__batch batch_here(const tamis__reader *reader, tamis_key *keys) {
+    const unsigned char *start = reader->into->bytes + reader->start;
+    return (tamis__batch){.buffer = reader->into,
+                          .keys = keys,
                           .input = reader->name,
                           .first = reader->file_records + 1,
                           .line = (reader->setup.csv ? reader->file_lines : reader->file_records) + 1,
@@ -121,7 +145,7 @@ static tamis__batch batch_here(const tamis__reader *reader) {
 /* Passes over a byte order mark in front of an input, which is in no record then. False where it is not known yet whether
  * there is one. */
 static bool pass_mark(tamis__reader *reader) {
-    const unsigned char *front = reader->buffer + reader->start;
+    const unsigned char *front = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
     if (!reader->setup.passes_mark || reader->file_offset > 0 || reader->scan > reader->start ||
         !tamis__bom_begins(front, size))
@@ -146,17 +170,18 @@ static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err)
 }
 
 /* Whole records out of the buffer; batch->count is 0 if there is none. */
-static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis_error *err) {
+static tamis_status take_whole(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                               tamis_error *err) {
     if (!pass_mark(reader))
         return TAMIS_OK;
-    *batch = batch_here(reader);
-    const unsigned char *buffer = reader->buffer;
+    *batch = batch_here(reader, keys);
+    const unsigned char *buffer = reader->into->bytes;
     const tamis__reader_setup *setup = &reader->setup;
     tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
                               setup->max_record, setup->terminator};
-    batch->count = setup->csv ? tamis__split_csv(&stretch, setup->delimiter, &reader->csv_place, reader->keys,
-                                                 setup->batch_size)
-                              : tamis__split(&stretch, reader->keys, setup->batch_size);
+    batch->count =
+        setup->csv ? tamis__split_csv(&stretch, setup->delimiter, &reader->csv_place, keys, setup->batch_size)
+                   : tamis__split(&stretch, keys, setup->batch_size);
     batch->end = stretch.start;
     size_t start = (size_t)(stretch.start - buffer);
     reader->file_offset += start - reader->start;
@@ -173,11 +198,11 @@ static tamis_status take_whole(tamis__reader *reader, tamis__batch *batch, tamis
 }
 
 /* What is left at the end of an input: its last record, without terminator. */
-static bool take_rest(tamis__reader *reader, tamis__batch *batch) {
+static bool take_rest(tamis__reader *reader, tamis_key *keys, tamis__batch *batch) {
     size_t size = reader->end - reader->start;
     if (size == 0)
         return false;
-    *batch = batch_here(reader);
+    *batch = batch_here(reader, keys);
     batch->keys[0] = (tamis_key){batch->begin, size};
     batch->count = 1;
     batch->end = batch->begin + size;
@@ -186,36 +211,76 @@ static bool take_rest(tamis__reader *reader, tamis__batch *batch) {
     return true;
 }
 
+static tamis_status fail_memory(const tamis__reader *reader, size_t refused, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
+                       "%s: out of memory for record %" PRIu64 ", at byte %" PRIu64
+                       ", %zu bytes were refused; free memory, or limit the length of records",
+                       tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
+                       refused);
+}
+
 static tamis_status grow(tamis__reader *reader, tamis_error *err) {
-    size_t capacity = reader->capacity > SIZE_MAX / 2 ? SIZE_MAX : reader->capacity * 2;
+    tamis__read_buffer *into = reader->into;
+    size_t capacity = into->capacity > SIZE_MAX / 2 ? SIZE_MAX : into->capacity * 2;
     /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
     uint64_t most =
         reader->setup.max_record < TAMIS__UNPACK_HEAD ? TAMIS__UNPACK_HEAD : reader->setup.max_record;
     if (most < SIZE_MAX && capacity > most + 1)
         capacity = (size_t)most + 1;
-    unsigned char *buffer = tamis__alloc(&reader->memory, capacity, TAMIS__LINE);
-    if (!buffer)
-        return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
-                           "%s: out of memory for record %" PRIu64 ", at byte %" PRIu64
-                           ", %zu bytes were refused; free memory, or limit the length of records",
-                           tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
-                           capacity);
-    memcpy(buffer, reader->buffer, reader->end);
-    tamis__free(&reader->memory, reader->buffer, reader->capacity);
-    reader->buffer = buffer;
-    reader->capacity = capacity;
+    unsigned char *bytes = tamis__alloc(&reader->memory, capacity, TAMIS__LINE);
+    if (!bytes)
+        return fail_memory(reader, capacity, err);
+    memcpy(bytes, into->bytes, reader->end);
+    tamis__free(&reader->memory, into->bytes, into->capacity);
+    *into = (tamis__read_buffer){bytes, capacity, 0};
     return TAMIS_OK;
+}
+
+/* Goes on in another buffer, of which there is one that no batch is a view into. What is left is less than the one that it
+ * is in. */
+static tamis_status change_buffer(tamis__reader *reader, tamis_error *err) {
+    tamis__read_buffer *from = reader->into, *to = reader->buffers;
+    const size_t left = reader->end - reader->start;
+    const size_t capacity = left < reader->setup.read_size ? reader->setup.read_size : from->capacity;
+    while (to == from || to->batches > 0)
+        to++;
+    if (to->capacity < capacity && !set_buffer(reader, to, capacity))
+        return fail_memory(reader, capacity, err);
+    memcpy(to->bytes, from->bytes + reader->start, left);
+    reader->into = to;
+    reader->scan -= reader->start;
+    reader->start = 0;
+    reader->end = left;
+    if (from->batches == 0 && from->capacity > KEPT_MOST)
+        set_buffer(reader, from, 0);
+    return TAMIS_OK;
+}
+
+/* Of a buffer that batches are views into: whether it is not worth to read what fits there. */
+static bool is_used_up(const tamis__reader *reader) {
+    const size_t capacity = reader->into->capacity;
+    return capacity - reader->end <= capacity / 4;
+}
+
+static bool is_outsized(const tamis__reader *reader) {
+    return reader->into->capacity > KEPT_MOST && reader->setup.batches > 1 &&
+           reader->end - reader->start < reader->setup.read_size;
 }
 
 /* Makes room behind what is left (R2). */
 static tamis_status make_room(tamis__reader *reader, tamis_error *err) {
+    tamis__read_buffer *into = reader->into;
+    if (into->batches > 0)
+        return is_used_up(reader) ? change_buffer(reader, err) : TAMIS_OK;
+    if (is_outsized(reader))
+        return change_buffer(reader, err);
     if (reader->start > 0) {
-        memmove(reader->buffer, reader->buffer + reader->start, reader->end - reader->start);
+        memmove(into->bytes, into->bytes + reader->start, reader->end - reader->start);
         reader->end -= reader->start;
         reader->scan -= reader->start;
         reader->start = 0;
     }
-    return reader->end < reader->capacity ? TAMIS_OK : grow(reader, err);
+    return reader->end < into->capacity ? TAMIS_OK : grow(reader, err);
 }
 
 typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
@@ -231,7 +296,7 @@ static void count_read(const tamis__reader *reader, uint64_t size) {
 
 /* What all that was read of an input tells, which is in the buffer (R6). */
 static tamis_status recognise(tamis__reader *reader, tamis_error *err) {
-    const unsigned char *begun = reader->buffer + reader->start;
+    const unsigned char *begun = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
     tamis_packing packing = tamis__packing_of(begun, size, &reader->undecided);
     if (packing == TAMIS_PACKING_NONE)
@@ -252,8 +317,8 @@ static tamis_status read_packed(tamis__reader *reader, bool ready, read_result *
     const uint64_t taken = tamis__unpack_taken(reader->unpack);
     tamis__unpack_event event;
     size_t size;
-    tamis_status status = tamis__unpack_next(reader->unpack, ready, reader->buffer + reader->end,
-                                             reader->capacity - reader->end, &size, &event, err);
+    tamis_status status = tamis__unpack_next(reader->unpack, ready, reader->into->bytes + reader->end,
+                                             reader->into->capacity - reader->end, &size, &event, err);
     count_read(reader, tamis__unpack_taken(reader->unpack) - taken);
     if (status != TAMIS_OK)
         return status;
@@ -264,19 +329,19 @@ static tamis_status read_packed(tamis__reader *reader, bool ready, read_result *
 }
 
 static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis_error *err) {
-    size_t room = reader->capacity - reader->end;
+    size_t room = reader->into->capacity - reader->end;
     *result = READ_NOT_NOW;
     if (reader->undecided &&
         room > TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD) /* what is packed has to fit there */
         room = TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD;
-    ssize_t size = tamis__sys.read(reader->fd, reader->buffer + reader->end, room);
+    ssize_t size = tamis__sys.read(reader->fd, reader->into->bytes + reader->end, room);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return TAMIS_OK;
     if (size < 0)
         return tamis__fail(err, errno == ENOMEM ? TAMIS_E_NOMEM : TAMIS_E_IO, errno,
                            "%s: %s at byte %" PRIu64 ", after %" PRIu64 " records in all; %s",
                            tamis__show(reader->name).text, tamis__errno_text(errno),
-                           reader->file_offset + (reader->end - reader->start), reader->watch->stats->records,
+                           reader->file_offset + (reader->end - reader->start), *reader->watch->records,
                            tamis__errno_remedy(errno));
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
@@ -316,8 +381,8 @@ static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
 
 /* At the end of the followed file: it waits, or it was replaced or made shorter and what is left of it is its last
  * record. *known is false if it is to be read on. */
-static tamis_status follow(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
-                           bool *known, tamis_error *err) {
+static tamis_status follow(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                           tamis__reader_event *event, bool *known, tamis_error *err) {
     struct stat about;
     uint64_t position = reader->file_offset + (reader->end - reader->start);
     if (tamis__sys.fstat(reader->fd, &about) < 0)
@@ -334,14 +399,14 @@ static tamis_status follow(tamis__reader *reader, tamis__batch *batch, tamis__re
         *known = reader->waiting;
         return TAMIS_OK;
     }
-    *known = take_rest(reader, batch);
+    *known = take_rest(reader, keys, batch);
     reader->shortened = shorter;
     return begin_anew(reader, err);
 }
 
 /* One step towards the next event; false if it takes more. */
-static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event, bool *known,
-                         tamis_error *err) {
+static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                         tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
     if (reader->fd < 0) {
         *event = TAMIS__READER_END;
@@ -350,7 +415,7 @@ static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__read
     }
     *event = TAMIS__READER_RECORDS;
     batch->count = 0;
-    tamis_status status = reader->undecided ? TAMIS_OK : take_whole(reader, batch, err);
+    tamis_status status = reader->undecided ? TAMIS_OK : take_whole(reader, keys, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__watch_tick(reader->watch);
@@ -360,11 +425,11 @@ static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__read
         return status;
     *known = false;
     if (result == READ_END && is_followed(reader))
-        return follow(reader, batch, event, known, err);
+        return follow(reader, keys, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
         reader->undecided = false; /* it is shorter than what it could have been the beginning of */
     } else if (result == READ_END) {
-        *known = take_rest(reader, batch);
+        *known = take_rest(reader, keys, batch);
         close_input(reader);
     } else if (result == READ_NOT_NOW && reader->may_block) {
         *event = TAMIS__READER_IDLE;
@@ -373,12 +438,14 @@ static tamis_status step(tamis__reader *reader, tamis__batch *batch, tamis__read
     return TAMIS_OK;
 }
 
-tamis_status tamis__reader_next(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
-                                tamis_error *err) {
+tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                                tamis__reader_event *event, tamis_error *err) {
     bool known = false;
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK && !known)
-        status = step(reader, batch, event, &known, err);
+        status = step(reader, keys, batch, event, &known, err);
+    if (status == TAMIS_OK && *event == TAMIS__READER_RECORDS)
+        batch->buffer->batches++;
     return status;
 }
 

@@ -21,8 +21,9 @@ typedef struct tamis__reader_setup {
     const char *const *inputs; /* borrowed while the reader lives */
     size_t input_count;        /* 0: standard input */
     uint64_t max_record;
-    size_t read_size;  /* bytes the buffer has at first, at least 1 */
+    size_t read_size;  /* bytes a buffer has at first, at least 1 */
     size_t batch_size; /* records of a batch, at most; at least 1 */
+    size_t batches;    /* that are handed out at once, at most; at least 1 */
     unsigned char terminator;
     bool follow;             /* the last input, see tamis_stream_run */
     bool header;             /* the first record of each input is none to a person who counts */
@@ -32,10 +33,18 @@ typedef struct tamis__reader_setup {
     uint64_t *bytes_read;    /* NULL, or counts bytes as they stand in the inputs, packed or not */
 } tamis__reader_setup;
 
+/* What batches are views into. */
+typedef struct tamis__read_buffer {
+    unsigned char *bytes; /* NULL: none now */
+    size_t capacity;
+    size_t batches; /* that have views into it */
+} tamis__read_buffer;
+
 /* Records that stand one behind the other in the buffer, each with its terminator between it and the
  * next: record i with its terminator reaches from keys[i].data to keys[i + 1].data, the first from `begin`
- * and the last to `end`. Valid until the next call on the reader. */
+ * and the last to `end`. Valid until it is given back. */
 typedef struct tamis__batch {
+    tamis__read_buffer *buffer;
     tamis_key *keys;
     size_t count;
     const char *input; /* its name, for a person */
@@ -59,23 +68,22 @@ typedef struct tamis__reader {
     tamis__reader_setup setup;
     tamis__watch *watch;
     tamis_allocator memory;
-    unsigned char *buffer;
-    size_t capacity;
-    size_t start;          /* of the first record not handed out */
-    size_t scan;           /* no terminator stands in start..scan */
-    size_t end;            /* of what was read */
-    tamis_key *keys;       /* batch_size of them */
-    size_t next_input;     /* index of the one to open next */
-    int fd;                /* the open one; -1: none */
-    tamis__unpack *unpack; /* of the open one; NULL: it is plain */
-    bool marked;           /* a byte order mark was passed over in it */
-    bool undecided;        /* too little of it is there to tell */
-    bool borrowed;         /* fd was open before us and stays so */
-    bool may_block;        /* not a regular file */
-    bool waiting;          /* at the end of the file that is followed */
-    bool shortened;        /* it was read before, and made shorter since */
-    bool replaced;         /* another file has taken its name: this one is read to its end, then that one */
-    dev_t device;          /* what file it is, to tell another */
+    tamis__read_buffer *buffers; /* one for each batch that is handed out at once */
+    tamis__read_buffer *into;    /* the one that is read into; what is next of it: */
+    size_t start;                /* the first record not handed out, */
+    size_t scan;                 /* what no terminator stands before, */
+    size_t end;                  /* and the end of what was read */
+    size_t next_input;           /* index of the one to open next */
+    int fd;                      /* the open one; -1: none */
+    tamis__unpack *unpack;       /* of the open one; NULL: it is plain */
+    bool marked;                 /* a byte order mark was passed over in it */
+    bool undecided;              /* too little of it is there to tell */
+    bool borrowed;               /* fd was open before us and stays so */
+    bool may_block;              /* not a regular file */
+    bool waiting;                /* at the end of the file that is followed */
+    bool shortened;              /* it was read before, and made shorter since */
+    bool replaced; /* another file has taken its name: this one is read to its end, then that one */
+    dev_t device;  /* what file it is, to tell another */
     ino_t inode;
     const char *name;      /* of the open one, for a person */
     uint64_t file_offset;  /* of `start` in it, unpacked */
@@ -91,12 +99,19 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
 void tamis__reader_release(tamis__reader *reader);
 
 /*
- * What comes next; *batch is filled with RECORDS. TAMIS_E_INTERRUPTED between two reads when the run is
+ * What comes next; *batch is filled with RECORDS, and its keys are put into `keys`, which has room for batch_size. At most
+ * setup.batches are out at once. TAMIS_E_INTERRUPTED between two reads when the run is
  * to stop; TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM, TAMIS_E_DAMAGED and TAMIS_E_UNSUPPORTED (of packed ones) name
  * the input and the place in it. All whole records before the place of an error were handed out, and no part of one.
  */
-tamis_status tamis__reader_next(tamis__reader *reader, tamis__batch *batch, tamis__reader_event *event,
-                                tamis_error *err);
+tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                                tamis__reader_event *event, tamis_error *err);
+
+/* Takes the batch back, whose views are no longer good. */
+void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch);
+
+/* Whether so much is handed out that some of it should come back before more is read. */
+bool tamis__reader_is_full(const tamis__reader *reader);
 
 /* The number of the input that the last event is of, from 0; at the end that of the last. */
 size_t tamis__reader_input(const tamis__reader *reader);

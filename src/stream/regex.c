@@ -29,6 +29,7 @@ struct tamis__regex {
     pcre2_match_data *match;
     pcre2_jit_stack *stack; /* NULL: no machine code */
     size_t groups;
+    bool borrowed; /* the code is another's */
 };
 
 /* ---- making ---- */
@@ -78,10 +79,7 @@ static bool has_contexts(tamis__regex *r) {
     return true;
 }
 
-/* Without machine code, which not every system allows, matching is slower and the same. */
 static bool has_stack(tamis__regex *r) {
-    if (pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) != 0)
-        return true;
     r->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MOST, r->general);
     if (r->stack)
         pcre2_jit_stack_assign(r->limits, NULL, r->stack);
@@ -104,7 +102,11 @@ static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__
     pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &groups);
     r->groups = groups;
     r->match = pcre2_match_data_create_from_pattern(r->code, r->general);
-    return r->match && has_stack(r) ? TAMIS_OK : TAMIS_E_NOMEM;
+    if (!r->match)
+        return TAMIS_E_NOMEM;
+    /* Without machine code, which not every system allows, matching is slower and the same. */
+    const bool machine = pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) == 0;
+    return !machine || has_stack(r) ? TAMIS_OK : TAMIS_E_NOMEM;
 }
 
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
@@ -125,13 +127,32 @@ tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, cons
     return status;
 }
 
+tamis_status tamis__regex_copy(tamis__regex **copy, const tamis__regex *original) {
+    tamis__regex *made = tamis__alloc(&original->memory.from, sizeof *made, TAMIS__LINE);
+    if (!made)
+        return TAMIS_E_NOMEM;
+    made->memory.from = original->memory.from;
+    made->code = original->code;
+    made->borrowed = true;
+    made->groups = original->groups;
+    if (has_contexts(made))
+        made->match = pcre2_match_data_create_from_pattern(made->code, made->general);
+    if (made->match && (!original->stack || has_stack(made))) {
+        *copy = made;
+        return TAMIS_OK;
+    }
+    tamis__regex_free(made);
+    return TAMIS_E_NOMEM;
+}
+
 void tamis__regex_free(tamis__regex *regex) {
     if (!regex)
         return;
     const tamis_allocator memory = regex->memory.from;
     pcre2_jit_stack_free(regex->stack);
     pcre2_match_data_free(regex->match);
-    pcre2_code_free(regex->code);
+    if (!regex->borrowed)
+        pcre2_code_free(regex->code);
     pcre2_match_context_free(regex->limits);
     pcre2_compile_context_free(regex->rules);
     pcre2_general_context_free(regex->general);

@@ -6,20 +6,28 @@
  *                  ^                                                             +--> writer: seen (duplicates)
  *                  +---- idle: flush, then wait
  *
+ * These are stages that lots go through, several at once where there are threads for it: pipeline.h. What is read ahead has
+ * no effect before the lots in front of it are written, and none at all where one of them ends the run: so outputs, counts
+ * and errors are the same for any number of threads. Everything but keys and questions is done by the caller's thread.
+ *
  * A run goes through: check (nothing is created) -> open -> pump -> finish, which publishes what was
  * written aside. From any point of it, failure goes to abandon: what was answered is flushed to outputs
  * that are written directly, files aside are removed.
  */
 #include "stream/runner.h"
 
+#include <inttypes.h>
+
 #include "base/memory.h"
 #include "base/system.h"
+#include "base/thread.h"
 #include "base/versioned.h"
 #include "store/place.h"
 #include "stream/ends.h"
 #include "stream/find.h"
 #include "stream/header.h"
-#include "stream/keys.h"
+#include "stream/lot.h"
+#include "stream/pipeline.h"
 #include "stream/reader.h"
 #include "stream/route.h"
 #include "stream/writer.h"
@@ -36,12 +44,26 @@ typedef struct run {
     tamis__reader reader;
     tamis__place places[OUTPUTS];
     tamis__writer writers[OUTPUTS];
-    tamis__keys keys;
+    size_t threads;
+    tamis__pipeline *pipeline;
+    tamis__lot *lots; /* of the pipeline */
+    size_t lot_count;
     tamis__router router;
     tamis__header header;
-    bool begun;                 /* an input has had a record, or a header */
-    size_t input;               /* whose records are read */
+    tamis_error *first_malformed; /* see tamis__keys */
+    /* of reading */
+    bool begun;                /* an input has had a record, or a header */
+    uint64_t read;             /* records */
+    tamis__reader_event event; /* what came last, */
+    tamis_status read_status;  /* or that nothing more does */
+    tamis_error read_err;
+    /* of writing */
+    size_t input;               /* whose records are written */
+    size_t opened;              /* inputs that were */
     tamis_stream_stats earlier; /* of the inputs before it */
+    bool over;                  /* the run ends, whatever was read behind: */
+    tamis_status status;
+    tamis_error err;
 } run;
 
 static tamis_status take_service(tamis_stream_service *taken, const tamis_stream_service *given,
@@ -51,6 +73,9 @@ static tamis_status take_service(tamis_stream_service *taken, const tamis_stream
     if (status == TAMIS_OK && !taken->ask)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: service without ask; give it the function that answers");
+    if (status == TAMIS_OK && !taken->hasher != !taken->ask_hashes)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: service with one of hasher and ask_hashes; give both, or none");
     return status;
 }
 
@@ -91,10 +116,22 @@ static tamis_status take_options(tamis_stream_options *taken, const tamis_stream
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: input_count is %zu and inputs is NULL; give their names",
                            taken->input_count);
+    if (taken->threads > TAMIS_STREAM_THREADS_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "stream: %" PRIu32
+                           " threads; give 1 to %d, or 0 for as many as there are processors",
+                           taken->threads, TAMIS_STREAM_THREADS_MAX);
     if (taken->max_record == 0)
         taken->max_record = TAMIS_MAX_RECORD_DEFAULT;
     status = check_delimiter(taken, err);
     return status == TAMIS_OK ? check_marking(taken, err) : status;
+}
+
+static size_t threads_of(const tamis_stream_options *options) {
+    if (options->threads > 0)
+        return options->threads;
+    const uint32_t processors = tamis__thread_processors();
+    return processors < TAMIS_STREAM_THREADS_MAX ? processors : TAMIS_STREAM_THREADS_MAX;
 }
 
 static void set_up(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
@@ -102,22 +139,19 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
     r->service = *service;
     r->options = *options;
     r->tuning = *tuning;
+    r->threads = threads_of(options);
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-    r->watch = (tamis__watch){options->stop_fd, options->progress, options->progress_context, &r->stats,
-                              tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000)};
+    r->watch = (tamis__watch){
+        options->stop_fd, options->progress, options->progress_context,
+        &r->stats,        &r->read,          tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000)};
     r->reader.fd = -1;
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].memory = r->memory;
         r->writers[i].terminator = options->terminator;
         r->writers[i].durable = options->durable;
     }
-    r->keys = (tamis__keys){.extractor = options->extractor,
-                            .missing = options->missing,
-                            .malformed = options->malformed,
-                            .first_malformed = options->first_malformed,
-                            .terminator = options->terminator,
-                            .objects = options->marking == TAMIS_STREAM_MEMBER,
-                            .memory = r->memory};
+    r->first_malformed = options->first_malformed;
+    r->err = r->read_err = (tamis_error)TAMIS_ERROR_INIT;
     r->router = (tamis__router){.writers = r->writers,
                                 .service = &r->service,
                                 .missing = options->missing,
@@ -160,36 +194,6 @@ static tamis_status check(run *r, tamis_error *err) {
     return status;
 }
 
-/* Whether its records are of a kind that a byte order mark is no part of. */
-static bool has_syntax(const tamis_extractor *extractor) {
-    return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
-}
-
-static tamis_status open_all(run *r, tamis_error *err) {
-    const tamis_extractor *extractor = r->options.extractor;
-    const tamis__reader_setup setup = {.inputs = r->options.inputs,
-                                       .input_count = r->options.input_count,
-                                       .max_record = r->options.max_record,
-                                       .read_size = r->tuning.read_size,
-                                       .batch_size = r->tuning.batch_size,
-                                       .terminator = r->options.terminator,
-                                       .follow = r->options.follow,
-                                       .header = r->header.wanted,
-                                       .passes_mark =
-                                           r->header.wanted || (extractor && has_syntax(extractor)),
-                                       .csv = extractor && tamis_extractor_is_csv(extractor),
-                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
-                                       .bytes_read = &r->stats.bytes_read};
-    tamis_status status = tamis__keys_init(&r->keys, r->tuning.batch_size, err);
-    if (status == TAMIS_OK)
-        status = tamis__router_init(&r->router, err);
-    if (status == TAMIS_OK)
-        status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
-    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__writer_open(&r->writers[i], &r->places[i], r->tuning.write_size, &r->watch, err);
-    return status;
-}
-
 /* Hands over what somebody can see before the end. */
 static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -200,12 +204,15 @@ static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
     return status;
 }
 
-/* Counts the first `done` records of the batch. */
-static void count_batch(run *r, const tamis__batch *batch, size_t done) {
+/* Counts the first `done` records of the lot. */
+static void count_lot(run *r, const tamis__lot *lot, size_t done) {
+    const tamis__batch *batch = &lot->batch;
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
+    const uint8_t *fates = lot->keys.fates;
     uint64_t of[TAMIS__FATE_MALFORMED + 1] = {0};
-    for (size_t i = 0; i < done; i++)
-        of[r->keys.fates[i]]++;
+    for (uint8_t fate = 0; fate <= TAMIS__FATE_MALFORMED; fate++)
+        for (size_t i = 0; i < done; i++)
+            of[fate] += fates[i] == fate;
     r->stats.records += done;
     r->stats.unique += of[TAMIS_FRESH];
     r->stats.duplicates += of[TAMIS_SEEN];
@@ -217,68 +224,6 @@ static void count_batch(run *r, const tamis__batch *batch, size_t done) {
 
 static void count_written(run *r) {
     r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written;
-}
-
-/* Nothing else may get among the fates: *count goes to the first answer that is none. */
-static tamis_status check_answers(const tamis_answer *answers, size_t *count, tamis_error *err) {
-    size_t well = 0;
-    while (well < *count && answers[well] <= TAMIS_UNKNOWN)
-        well++;
-    if (well == *count)
-        return TAMIS_OK;
-    *count = well;
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "stream: the service answered %d, which is none; have it answer TAMIS_FRESH, "
-                       "TAMIS_SEEN or TAMIS_UNKNOWN",
-                       answers[well]);
-}
-
-/* What the service answers; *done of the batch's records are settled then. *ends and *why as of tamis__keys_take. */
-static tamis_status ask(run *r, const tamis__batch *batch, size_t *done, tamis_status *ends, tamis_error *why,
-                        tamis_error *err) {
-    tamis__question question;
-    size_t answered = 0;
-    *done = 0;
-    tamis_status status = tamis__keys_take(&r->keys, batch, &question, ends, why, err);
-    if (status != TAMIS_OK)
-        return status;
-    if (r->service.place) {
-        const tamis_stream_origin origin = {sizeof origin, batch->input, batch->first, batch->keys,
-                                            question.of};
-        r->service.place(r->service.context, &origin);
-    }
-    if (question.count > 0)
-        status = r->service.ask(r->service.context, question.keys, question.count, question.answers,
-                                &answered, err);
-    tamis_status checked = check_answers(question.answers, &answered, status == TAMIS_OK ? err : NULL);
-    *done = tamis__keys_settle(&r->keys, batch, &question, answered);
-    return status == TAMIS_OK ? checked : status;
-}
-
-static bool has_enough(const run *r) {
-    return r->service.enough && r->service.enough(r->service.context);
-}
-
-static tamis_status handle(run *r, const tamis__batch *batch, tamis_error *err) {
-    size_t done;
-    tamis_status ends;
-    tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status asked = ask(r, batch, &done, &ends, &why, err);
-    count_batch(r, batch, done);
-    /* Where asking failed that is the error to tell; what was answered before goes out all the same. */
-    tamis_status status =
-        tamis__route(&r->router, batch, r->keys.fates, done, asked == TAMIS_OK ? err : NULL);
-    if (asked == TAMIS_OK && status == TAMIS_OK)
-        status = flush_direct(r, false, err);
-    count_written(r);
-    if (asked != TAMIS_OK || status != TAMIS_OK)
-        return asked == TAMIS_OK ? status : asked;
-    /* A record behind those that are enough ends nothing: where batches end must not show. */
-    if (ends == TAMIS_OK || has_enough(r))
-        return TAMIS_OK;
-    if (err)
-        *err = why;
-    return ends;
 }
 
 /* The first batch of an input: what stands in front of its records. */
@@ -310,29 +255,191 @@ static void end_inputs(run *r, size_t next) {
 
 /* The last one that was read may be looked for under its name again, or was not opened at all. */
 static void end_all(run *r) {
-    const size_t opened = r->reader.next_input;
-    if (opened > 0 || r->stats.records > 0)
-        end_inputs(r, opened > r->input ? opened : r->input + 1);
+    if (r->opened > 0 || r->stats.records > 0)
+        end_inputs(r, r->opened > r->input ? r->opened : r->input + 1);
+}
+
+/* ---- the stages ---- */
+
+/* The next records; false where there are none now, as r->event and r->read_status tell. */
+static bool read_lot(void *context, size_t which) {
+    run *r = context;
+    tamis__lot *lot = &r->lots[which];
+    tamis__batch *batch = &lot->batch;
+    r->event = TAMIS__READER_RECORDS;
+    if (tamis__reader_is_full(&r->reader))
+        return false;
+    do {
+        r->read_status = tamis__reader_next(&r->reader, lot->records, batch, &r->event, &r->read_err);
+        if (r->read_status != TAMIS_OK || r->event != TAMIS__READER_RECORDS)
+            return false;
+        if (batch->first == 1)
+            r->read_status = begin(r, batch, &r->read_err);
+        if (r->read_status != TAMIS_OK || batch->count == 0)
+            tamis__reader_give_back(&r->reader, batch);
+    } while (r->read_status == TAMIS_OK && batch->count == 0);
+    lot->input = tamis__reader_input(&r->reader);
+    lot->opened = r->reader.next_input;
+    lot->bytes_read = r->stats.bytes_read;
+    r->read += batch->count;
+    return r->read_status == TAMIS_OK;
+}
+
+static void key_lot(void *context, size_t which) {
+    run *r = context;
+    tamis__lot_key(&r->lots[which], &r->service);
+}
+
+static bool ask_lot(void *context, size_t which) {
+    run *r = context;
+    return tamis__lot_ask(&r->lots[which], &r->service);
+}
+
+/* Its records to where they belong; what was answered goes out where asking failed too. Sets *err unless that is NULL. */
+static tamis_status route_lot(run *r, tamis__lot *lot, tamis_error *err) {
+    const size_t done = tamis__lot_settle(lot);
+    count_lot(r, lot, done);
+    tamis_status status = tamis__route(&r->router, &lot->batch, lot->keys.fates, done, err);
+    if (status == TAMIS_OK && lot->status == TAMIS_OK)
+        status = flush_direct(r, false, err);
+    count_written(r);
+    return status;
+}
+
+/* False where the run ends behind it, whatever was read since. */
+static bool write_lot(void *context, size_t which) {
+    run *r = context;
+    tamis__lot *lot = &r->lots[which];
+    end_inputs(r, lot->input);
+    const bool fails = lot->status != TAMIS_OK; /* that is the error to tell, then */
+    const tamis_status status = route_lot(r, lot, fails ? NULL : &r->err);
+    tamis__reader_give_back(&r->reader, &lot->batch);
+    /* A record behind those that are enough ends nothing: where batches end must not show. */
+    const bool ends = lot->ends != TAMIS_OK && !lot->enough;
+    if (!fails && status == TAMIS_OK && !ends && !lot->enough)
+        return true;
+    r->over = true;
+    r->opened = lot->opened;
+    r->stats.bytes_read = lot->bytes_read;
+    r->status = fails ? lot->status : status != TAMIS_OK ? status : ends ? lot->ends : TAMIS_OK;
+    if (fails)
+        r->err = lot->err;
+    else if (status == TAMIS_OK && ends)
+        r->err = lot->why;
+    return false;
+}
+
+/* Of a service that is to mark the records of the batch it was asked last. */
+static bool ask_later(void *context, size_t which) {
+    (void)context;
+    (void)which;
+    return true;
+}
+
+static bool ask_and_write_lot(void *context, size_t which) {
+    (void)ask_lot(context, which);
+    return write_lot(context, which);
+}
+
+static tamis_status make_stages(run *r, tamis_error *err) {
+    const bool marks = r->service.mark != NULL;
+    const tamis__stages stages = {.context = r,
+                                  .read = read_lot,
+                                  .key = key_lot,
+                                  .ask = marks ? ask_later : ask_lot,
+                                  .write = marks ? ask_and_write_lot : write_lot};
+    return tamis__pipeline_create(&r->pipeline, &stages, r->threads, &r->memory, err);
+}
+
+/* ---- its parts ---- */
+
+/* Whether its records are of a kind that a byte order mark is no part of. */
+static bool has_syntax(const tamis_extractor *extractor) {
+    return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
+}
+
+static tamis_status make_lots(run *r, tamis_error *err) {
+    const tamis_stream_options *o = &r->options;
+    const tamis__keys keys = {.extractor = o->extractor,
+                              .missing = o->missing,
+                              .malformed = o->malformed,
+                              .first_malformed = &r->first_malformed,
+                              .terminator = o->terminator,
+                              .objects = o->marking == TAMIS_STREAM_MEMBER,
+                              .memory = r->memory};
+    const size_t count = tamis__pipeline_lots(r->threads);
+    r->lots = tamis__alloc(&r->memory, count * sizeof *r->lots, TAMIS__LINE);
+    if (!r->lots)
+        return tamis__fail_nomem(err, "batches", count * sizeof *r->lots);
+    r->lot_count = count;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        status = tamis__lot_init(&r->lots[i], &keys, r->service.hasher, i > 0, r->tuning.batch_size, err);
+    return status;
+}
+
+static void free_lots(run *r) {
+    for (size_t i = 0; i < r->lot_count; i++)
+        tamis__lot_release(&r->lots[i]);
+    tamis__free(&r->memory, r->lots, r->lot_count * sizeof *r->lots);
+}
+
+static tamis_status open_all(run *r, tamis_error *err) {
+    const tamis_extractor *extractor = r->options.extractor;
+    const tamis__reader_setup setup = {.inputs = r->options.inputs,
+                                       .input_count = r->options.input_count,
+                                       .max_record = r->options.max_record,
+                                       .read_size = r->tuning.read_size,
+                                       .batch_size = r->tuning.batch_size,
+                                       .batches = tamis__pipeline_lots(r->threads),
+                                       .terminator = r->options.terminator,
+                                       .follow = r->options.follow,
+                                       .header = r->header.wanted,
+                                       .passes_mark =
+                                           r->header.wanted || (extractor && has_syntax(extractor)),
+                                       .csv = extractor && tamis_extractor_is_csv(extractor),
+                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                       .bytes_read = &r->stats.bytes_read};
+    tamis_status status = make_lots(r, err);
+    if (status == TAMIS_OK)
+        status = make_stages(r, err);
+    if (status == TAMIS_OK)
+        status = tamis__router_init(&r->router, err);
+    if (status == TAMIS_OK)
+        status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_open(&r->writers[i], &r->places[i], r->tuning.write_size, &r->watch, err);
+    return status;
+}
+
+/* ---- the run ---- */
+
+static bool has_enough(const run *r) {
+    return r->service.enough && r->service.enough(r->service.context);
+}
+
+/* All that was read is written, and input would block. */
+static tamis_status idle(run *r, tamis_error *err) {
+    tamis_status status = flush_direct(r, true, err);
+    count_written(r);
+    return status == TAMIS_OK ? tamis__reader_wait(&r->reader, err) : status;
 }
 
 static tamis_status pump(run *r, tamis_error *err) {
     for (;;) {
-        tamis__batch batch;
-        tamis__reader_event event;
-        tamis_status status = tamis__reader_next(&r->reader, &batch, &event, err);
+        tamis__pipeline_run(r->pipeline);
+        if (r->over && r->status != TAMIS_OK && err)
+            *err = r->err;
+        if (r->over)
+            return r->status;
+        r->opened = r->reader.next_input;
         end_inputs(r, tamis__reader_input(&r->reader));
-        if (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
-            if (batch.first == 1)
-                status = begin(r, &batch, err);
-            if (status == TAMIS_OK && batch.count > 0)
-                status = handle(r, &batch, err);
-        } else if (status == TAMIS_OK && event == TAMIS__READER_IDLE) {
-            status = flush_direct(r, true, err);
-            count_written(r);
-            if (status == TAMIS_OK)
-                status = tamis__reader_wait(&r->reader, err);
-        }
-        if (status != TAMIS_OK || event == TAMIS__READER_END || has_enough(r))
+        if (r->read_status != TAMIS_OK && err)
+            *err = r->read_err;
+        tamis_status status = r->read_status;
+        if (status == TAMIS_OK && r->event == TAMIS__READER_IDLE)
+            status = idle(r, err);
+        if (status != TAMIS_OK || r->event == TAMIS__READER_END || has_enough(r))
             return status;
     }
 }
@@ -395,10 +502,13 @@ static tamis_status go(run *r, tamis_error *err) {
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
     end_all(r);
+    if (r->pipeline)
+        r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);
+    tamis__pipeline_free(r->pipeline);
     tamis__reader_release(&r->reader);
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
-    tamis__keys_release(&r->keys);
+    free_lots(r);
     return status;
 }
 
@@ -436,12 +546,20 @@ static tamis_status ask_session(void *session, const tamis_key *keys, size_t cou
     return tamis_dedup_ask(session, keys, count, answers, done, err);
 }
 
+static tamis_status ask_session_hashes(void *session, const tamis_key *keys, const tamis_hash *hashes,
+                                       size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)keys;
+    return tamis_dedup_ask_hashes(session, hashes, count, answers, done, err);
+}
+
 tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
                                        const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
                                        tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     service.context = session;
     service.ask = ask_session;
+    service.hasher = tamis_filter_hasher(tamis_dedup_filter(session));
+    service.ask_hashes = ask_session_hashes;
     return tamis__stream_run_tuned(&service, options, tuning, stats, err);
 }
 

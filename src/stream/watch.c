@@ -40,7 +40,7 @@ static tamis_status poll_once(const tamis__watch *watch, struct pollfd input, in
                            watch->stop_fd);
     if (both[1].revents)
         return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: stopped on request after %" PRIu64 " records",
-                           tamis__show(name).text, watch->stats->records);
+                           tamis__show(name).text, *watch->records);
     *ready = both[0].revents != 0;
     return TAMIS_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "stream/runner.h"
 #include "support/scratch.h"
+#include "support/threads.h"
 
 /* A key is seen if it begins with 's', and one that begins with 'e' is enough; what was asked is noted, with where it
  * stands. */
@@ -98,6 +99,7 @@ static tamis_status run(job *one, size_t batch) {
     service.place = note_origin;
     service.enough = had_enough;
     one->options.inputs = inputs;
+    one->options.threads = test_threads;
     one->options.extractor = extractor;
     one->options.output = scratch("fresh");
     one->options.input_end = note_end;
@@ -494,5 +496,5 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_was_written_can_be_read_again, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_a_key, make_folder, remove_folder),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_run_with_threads(tests);
 }

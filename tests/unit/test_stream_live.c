@@ -25,6 +25,7 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
+#include "support/threads.h"
 
 enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
 
@@ -66,6 +67,7 @@ static void pipe_or_abort(int *reading, int *writing) {
 static void live_init(live *l) {
     memset(l, 0, sizeof *l);
     l->options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
+    l->options.threads = test_threads;
     l->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     l->err = (tamis_error)TAMIS_ERROR_INIT;
     l->tuning = (tamis__stream_tuning)TAMIS__STREAM_TUNING_INIT;
@@ -649,6 +651,7 @@ static int run_standard(int in, int out) {
         else if (dup2(out, 1) < 0)
             _exit(100);
         tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+        options.threads = test_threads;
         options.output = "-";
         tamis_error err = TAMIS_ERROR_INIT;
         tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
@@ -701,6 +704,7 @@ static void many_inputs_take_few_descriptors(void **state) {
     struct rlimit few = {descriptors + 12, before.rlim_max};
     setrlimit(RLIMIT_NOFILE, &few);
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.inputs = inputs;
     options.input_count = MANY;
     options.output = scratch("once");
@@ -744,5 +748,5 @@ int main(void) {
         CASE(standard_input_and_output),
         CASE(many_inputs_take_few_descriptors),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_run_with_threads(tests);
 }

@@ -24,6 +24,7 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
+#include "support/threads.h"
 #include "support/unpacked.h"
 
 enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
@@ -48,6 +49,7 @@ static int set_up(void **state) {
     scratch_make();
     snprintf(in_name, sizeof in_name, "%s", scratch("in"));
     options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     tuning = (tamis__stream_tuning)TAMIS__STREAM_TUNING_INIT;
     descriptors = fault_open_descriptors();
     return 0;
@@ -458,6 +460,7 @@ static void a_record_can_be_unpacked_before_the_next_arrives(void **state) {
 static void *read_live(void *context) {
     live *l = context;
     tamis_stream_options reading = TAMIS_STREAM_OPTIONS_INIT;
+    reading.threads = test_threads;
     const char *name = l->reads;
     reading.inputs = &name;
     reading.input_count = 1;
@@ -658,5 +661,5 @@ int main(void) {
         CASE(a_stop_while_the_reader_sleeps),
         CASE(the_reader_has_gone),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_run_with_threads(tests);
 }

@@ -22,6 +22,7 @@
 #include "support/packers.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
+#include "support/threads.h"
 #include "support/tools.h"
 
 enum { INPUTS = 3 };
@@ -65,6 +66,7 @@ static bool has_header;
 
 static tamis_status run(const char *const *inputs, size_t count, const tamis__stream_tuning *tuning) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.header = has_header;
     options.inputs = inputs;
     options.input_count = count;
@@ -227,6 +229,7 @@ static void standard_input_is_unpacked(void **state) {
 static void *run_between(void *context) {
     const char *const *paths = context;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.inputs = paths;
     options.input_count = 1;
     options.output = paths[1];
@@ -343,6 +346,7 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         fault_memory memory = {0};
         tamis_allocator allocator = fault_memory_allocator(&memory);
         tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+        options.threads = test_threads;
         snprintf(command, sizeof command, "(head -c 64M /dev/zero | %s)", packers[i].command);
         pack(&(packer){packers[i].packing, command, true}, "", 0, &packed);
         const char *path = put("in", &packed);
@@ -364,6 +368,7 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
 static void a_packed_file_is_not_followed(void **state) {
     test_bytes packed = {0};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     (void)state;
     pack(&packers[0], "one\ntwo\n", 8, &packed);
     const char *path = put("in", &packed);
@@ -390,5 +395,5 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_record_of_a_bomb_is_too_long, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_packed_file_is_not_followed, make_folder, remove_folder),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_run_with_threads(tests);
 }

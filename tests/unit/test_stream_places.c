@@ -20,6 +20,7 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
+#include "support/threads.h"
 
 static size_t descriptors;
 
@@ -48,6 +49,7 @@ static tamis_error err;
 static tamis_status run_inputs(const char *const *inputs, size_t count, const char *output,
                                const char *duplicates) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.inputs = inputs;
     options.input_count = count;
     options.output = output;
@@ -403,6 +405,7 @@ static void a_name_with_control_bytes_stays_on_one_line(void **state) {
 static void bad_options(void **state) {
     (void)state;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
     options.input_count = 1;
     assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_INVALID);
@@ -417,6 +420,7 @@ static void shorter_structs(void **state) {
     (void)state;
     const char *input = scratch("in");
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.struct_size = offsetof(tamis_stream_options, output);
     options.inputs = &input;
     options.input_count = 1;
@@ -457,5 +461,5 @@ int main(void) {
         CASE(bad_options),
         CASE(shorter_structs),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_run_with_threads(tests);
 }

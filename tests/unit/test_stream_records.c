@@ -13,6 +13,7 @@
 #include "stream/runner.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
+#include "support/threads.h"
 
 enum { INPUTS_MAX = 4 };
 
@@ -41,6 +42,7 @@ static bool agrees(const test_bytes *inputs, size_t count, unsigned char termina
     stream_oracle oracle;
     oracle_make(&oracle, inputs, count, terminator);
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.terminator = terminator;
     options.inputs = paths;
     options.input_count = count;
@@ -182,6 +184,7 @@ static tamis_status run_limited(const char *text, size_t size, uint64_t max_reco
     const char *path = scratch("in");
     file_write(path, text, size);
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.inputs = &path;
     options.input_count = 1;
     options.max_record = max_record;
@@ -239,6 +242,7 @@ static tamis_status run_full(tamis_when_full when_full, tamis_stream_stats *stat
     file_write(path, input.data, input.size);
     bytes_clear(&input);
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     options.inputs = &path;
     options.input_count = 1;
     options.output = scratch("once");
@@ -289,5 +293,5 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_full_filter_fails, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_full_filter_passes, make_folder, remove_folder),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_run_with_threads(tests);
 }

@@ -18,6 +18,7 @@
 #include "stream/runner.h"
 #include "support/fault.h"
 #include "support/scratch.h"
+#include "support/threads.h"
 
 enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
 
@@ -65,6 +66,7 @@ static tamis_status run(const char *input, bool marked, size_t batch, tamis_stre
     initials context = {0};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     tamis__stream_tuning tuning = {batch < 5 ? 3 : 100, 5,
                                    batch}; /* a batch is less if less of it was read */
     const char *path = scratch("in");
@@ -185,6 +187,7 @@ static void a_service_is_told_where_its_records_stand(void **state) {
     (void)state;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     const char *inputs[] = {scratch("one"), scratch("none"), scratch("two")};
     file_write(inputs[0], "a\nb\nc", 5);
     file_write(inputs[1], "", 0);
@@ -217,6 +220,7 @@ static void a_service_must_answer(void **state) {
     (void)state;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(tamis_stream_run(&service, &options, NULL, &err), TAMIS_E_INVALID);
     assert_string_equal(err.text, "stream: service without ask; give it the function that answers");
@@ -244,6 +248,7 @@ static void *follow_main(void *context) {
     initials answers = {0};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    options.threads = test_threads;
     service.context = &answers;
     service.ask = ask_initials;
     service.enough = had_enough;
@@ -437,5 +442,5 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_descriptor_is_followed, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_pipe_has_an_end, make_folder, remove_folder),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_run_with_threads(tests);
 }

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A ring of lots, each as far as it has come:
+ *
+ *         written      asked        taken        read
+ *            |           |            |            |         numbers of lots, from 0; lot n stands at n % lots
+ *     -------+-----------+------------+------------+-----
+ *      free  | to write  | some keyed | to key     | free
+ *
+ *     1. written <= asked <= taken <= read <= written + lots.
+ *     2. A lot is asked when it is keyed and all before it are asked; `asking` while one is.
+ *     3. One mutex guards all of it. A task is a whole lot, tens of microseconds or more, so that the lock is no cost.
+ *     4. The caller sleeps only while another thread is at work, and whoever ends a task looks for the next one: so nothing
+ *        that can be done waits for ever.
+ *
+ * Who does what. The caller alone reads and writes: first what is to be written, which frees lots, then what is to be read;
+ * where neither can be done, what others would do. The others prefer to ask, as everything behind waits for that. A lone
+ * lot wakes nobody: if no other follows at once, the caller takes it through all stages by itself, sooner than a thread
+ * wakes; that is how records go that arrive one by one. Threads are made when there is more to do than those there are
+ * take on.
+ */
+#include "stream/pipeline.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/thread.h"
+
+enum {
+    AHEAD = 4,   /* lots that wait between stages, beside one for each thread */
+    BACKLOG = 2, /* lots to be keyed that are worth waking somebody */
+    SPINS = 100, /* looks before a thread sleeps: some microseconds, less than it takes to wake it */
+};
+
+struct tamis__pipeline {
+    tamis__stages stages;
+    tamis_allocator memory;
+    size_t size; /* of this and of the arrays behind it */
+    size_t lots;
+    size_t threads; /* besides the caller's: as many as there may be */
+    size_t made;    /* as there are */
+    pthread_t *thread;
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* for the others */
+    pthread_cond_t ended; /* for the caller: a task */
+    uint64_t read, taken, asked, written;
+    bool *keyed;         /* of each lot: it is keyed and not asked */
+    bool asking;         /* somebody is at it */
+    bool cut;            /* nothing is to be asked any more */
+    bool closing;        /* the others are to leave */
+    bool caller_sleeps;  /* as are: */
+    size_t sleeping;     /* of the others */
+    size_t busy;         /* of the others: at work */
+    atomic_uint changes; /* of any of these */
+};
+
+size_t tamis__pipeline_lots(size_t threads) {
+    return threads > 1 ? threads + AHEAD : 1;
+}
+
+tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__stages *stages, size_t threads,
+                                    const tamis_allocator *memory, tamis_error *err) {
+    const size_t lots = tamis__pipeline_lots(threads), others = threads - 1;
+    const size_t size = sizeof **pipeline + others * sizeof(pthread_t) + lots * sizeof(bool);
+    tamis__pipeline *made = tamis__alloc(memory, size, TAMIS__LINE);
+    if (!made)
+        return tamis__fail_nomem(err, "threads", size);
+    made->stages = *stages;
+    made->memory = *memory;
+    made->size = size;
+    made->lots = lots;
+    made->threads = others;
+    made->thread = (pthread_t *)(made + 1);
+    made->keyed = (bool *)(made->thread + others);
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->work, NULL);
+    pthread_cond_init(&made->ended, NULL);
+    *pipeline = made;
+    return TAMIS_OK;
+}
+
+size_t tamis__pipeline_threads(const tamis__pipeline *pipeline) {
+    return pipeline->threads + 1;
+}
+
+/* ---- the ring, with the lock held ---- */
+
+static void changed(tamis__pipeline *p) {
+    atomic_fetch_add_explicit(&p->changes, 1, memory_order_relaxed);
+}
+
+static bool may_ask(const tamis__pipeline *p) {
+    return !p->asking && !p->cut && p->asked < p->taken && p->keyed[p->asked % p->lots];
+}
+
+static bool may_key(const tamis__pipeline *p) {
+    return !p->cut && p->taken < p->read;
+}
+
+static inline void relax(void) {
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Until something has changed. Spurious wakes are fine: who waits looks again. */
+static void await(tamis__pipeline *p, pthread_cond_t *cond) {
+    const unsigned seen = atomic_load_explicit(&p->changes, memory_order_relaxed);
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < SPINS; i++) {
+        if (atomic_load_explicit(&p->changes, memory_order_relaxed) != seen)
+            break;
+        relax();
+    }
+    pthread_mutex_lock(&p->lock);
+    if (atomic_load_explicit(&p->changes, memory_order_relaxed) == seen)
+        pthread_cond_wait(cond, &p->lock);
+}
+
+static void wake_caller(tamis__pipeline *p) {
+    if (p->caller_sleeps)
+        pthread_cond_signal(&p->ended);
+}
+
+/* ---- tasks: called with the lock held, which is let go meanwhile ---- */
+
+static void do_key(tamis__pipeline *p) {
+    const size_t lot = p->taken++ % p->lots;
+    pthread_mutex_unlock(&p->lock);
+    p->stages.key(p->stages.context, lot);
+    pthread_mutex_lock(&p->lock);
+    p->keyed[lot] = true;
+    changed(p);
+}
+
+static void do_ask(tamis__pipeline *p) {
+    const size_t lot = p->asked % p->lots;
+    p->asking = true;
+    p->keyed[lot] = false;
+    pthread_mutex_unlock(&p->lock);
+    const bool on = p->stages.ask(p->stages.context, lot);
+    pthread_mutex_lock(&p->lock);
+    p->asking = false;
+    p->cut = !on;
+    p->asked++;
+    changed(p);
+}
+
+static bool do_write(tamis__pipeline *p) {
+    const size_t lot = p->written % p->lots;
+    pthread_mutex_unlock(&p->lock);
+    const bool on = p->stages.write(p->stages.context, lot);
+    pthread_mutex_lock(&p->lock);
+    p->written++;
+    return on;
+}
+
+static bool do_read(tamis__pipeline *p) {
+    const size_t lot = p->read % p->lots;
+    pthread_mutex_unlock(&p->lock);
+    const bool filled = p->stages.read(p->stages.context, lot);
+    pthread_mutex_lock(&p->lock);
+    if (filled) {
+        p->read++;
+        changed(p);
+    }
+    return filled;
+}
+
+/* ---- the others ---- */
+
+static void *work(void *context) {
+    tamis__pipeline *p = context;
+    pthread_mutex_lock(&p->lock);
+    p->busy++;
+    while (!p->closing) {
+        if (may_ask(p)) {
+            do_ask(p);
+            wake_caller(p);
+        } else if (may_key(p)) {
+            do_key(p);
+        } else {
+            p->busy--;
+            p->sleeping++;
+            changed(p);
+            wake_caller(p);
+            await(p, &p->work);
+            p->sleeping--;
+            p->busy++;
+        }
+    }
+    p->busy--;
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* Somebody is to take on what there is to do. Where the system gives no thread, those that are there do it. */
+static void call_help(tamis__pipeline *p) {
+    if (p->sleeping > 0)
+        pthread_cond_signal(&p->work);
+    else if (p->made < p->threads && tamis__thread_make(&p->thread[p->made], work, p) == 0)
+        p->made++;
+    else
+        p->threads = p->made;
+}
+
+/* ---- the caller ---- */
+
+static bool has_room(const tamis__pipeline *p) {
+    return p->read - p->written < p->lots;
+}
+
+/* One step; false: there is nothing to do but wait. */
+static bool step(tamis__pipeline *p, bool *reading, bool *writing) {
+    if (p->written < p->asked) {
+        *writing = do_write(p);
+    } else if (*reading && !p->cut && has_room(p)) {
+        *reading = do_read(p);
+        if (*reading && p->read - p->taken >= BACKLOG)
+            call_help(p);
+    } else if (may_key(p)) {
+        do_key(p);
+    } else if (may_ask(p)) {
+        do_ask(p);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void run_many(tamis__pipeline *p) {
+    bool reading = true, writing = true;
+    pthread_mutex_lock(&p->lock);
+    while (writing) {
+        if (step(p, &reading, &writing))
+            continue;
+        if (p->written == (p->cut ? p->asked : p->read))
+            break;
+        p->caller_sleeps = true;
+        await(p, &p->ended);
+        p->caller_sleeps = false;
+    }
+    p->cut = true; /* what was read and is not written is dropped */
+    while (p->busy > 0) {
+        p->caller_sleeps = true;
+        await(p, &p->ended);
+        p->caller_sleeps = false;
+    }
+    p->read = p->taken = p->asked = p->written = 0;
+    for (size_t i = 0; i < p->lots; i++)
+        p->keyed[i] = false;
+    p->cut = false;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void run_alone(const tamis__pipeline *p) {
+    const tamis__stages *s = &p->stages;
+    while (s->read(s->context, 0)) {
+        s->key(s->context, 0);
+        const bool on = s->ask(s->context, 0);
+        if (!s->write(s->context, 0) || !on)
+            break;
+    }
+}
+
+void tamis__pipeline_run(tamis__pipeline *pipeline) {
+    if (pipeline->lots == 1)
+        run_alone(pipeline);
+    else
+        run_many(pipeline);
+}
+
+void tamis__pipeline_free(tamis__pipeline *pipeline) {
+    if (!pipeline)
+        return;
+    const tamis_allocator memory = pipeline->memory;
+    pthread_mutex_lock(&pipeline->lock);
+    pipeline->closing = true;
+    changed(pipeline);
+    pthread_cond_broadcast(&pipeline->work);
+    pthread_mutex_unlock(&pipeline->lock);
+    for (size_t i = 0; i < pipeline->made; i++)
+        pthread_join(pipeline->thread[i], NULL);
+    pthread_cond_destroy(&pipeline->ended);
+    pthread_cond_destroy(&pipeline->work);
+    pthread_mutex_destroy(&pipeline->lock);
+    tamis__free(&memory, pipeline, pipeline->size);
+}
