@@ -31,6 +31,7 @@ const cli_option add_options[ADD_OPTIONS] = {
     [ADD_FILES_FROM] = CLI_ROW_FILES_FROM,
     [ADD_COMPRESS] = CLI_ROW_COMPRESS,
     [ADD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
+    [ADD_THREADS] = CLI_ROW_THREADS,
     [ADD_STATS] = CLI_ROW_STATS,
     [ADD_JSON] = CLI_ROW_JSON,
     [ADD_PROGRESS] = CLI_ROW_PROGRESS,
@@ -110,6 +111,7 @@ const cli_entry add_json[] = {
     {"seconds", "Duration of the run, in seconds."},
     {"records_per_second", "Records divided by seconds."},
     {"bytes_per_second", "Bytes read divided by seconds."},
+    {"threads", "Threads that the run could use: --threads, or fewer where the system refused some."},
     {"memory", "Bytes that the filter holds at the end."},
     {"memory_peak", "Bytes, the most that it held at any moment, growth included."},
     {"bits_per_key", "Bits of memory_peak for each record in it; 0 = none is."},
@@ -129,6 +131,7 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     cli_stream_given given = {.records = values + ADD_RECORDS,
                               .report = values + ADD_STATS,
                               .files_from = &values[ADD_FILES_FROM],
+                              .threads = &values[ADD_THREADS],
                               .compress = &values[ADD_COMPRESS]};
 
     if (args->operand_count == 0)

@@ -66,6 +66,7 @@ const cli_option build_options[BUILD_OPTIONS] = {
     [BUILD_SCHEME] = CLI_ROW_SCHEME,
     [BUILD_SEED] = CLI_ROW_SEED,
     [BUILD_SECRET] = CLI_ROW_SECRET,
+    [BUILD_THREADS] = CLI_ROW_THREADS,
     [BUILD_STATS] = CLI_ROW_STATS,
     [BUILD_JSON] = CLI_ROW_JSON,
     [BUILD_PROGRESS] = CLI_ROW_PROGRESS,
@@ -184,6 +185,7 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
     const cli_stream_given given = {.records = values + BUILD_RECORDS,
                                     .report = values + BUILD_STATS,
                                     .files_from = &values[BUILD_FILES_FROM],
+                                    .threads = &values[BUILD_THREADS],
                                     .inputs = args->operands,
                                     .input_count = args->operand_count};
 

@@ -52,6 +52,7 @@ const cli_entry build_json[] = {
     {"seconds", "Duration of the run, counting included, in seconds."},
     {"records_per_second", "Records divided by seconds."},
     {"bytes_per_second", "Bytes read divided by seconds."},
+    {"threads", "Threads that the run could use: --threads, or fewer where the system refused some."},
     {"memory", "Bytes that the filter holds at the end."},
     {"memory_peak", "Bytes, the most that it held at any moment, growth included."},
     {"bits_per_key", "Bits of memory_peak for each record kept; 0 = none was kept."},

@@ -301,10 +301,16 @@ static tamis_status ask_all(check_ask *ask, const tamis_key *keys, size_t count,
     return TAMIS_OK;
 }
 
+static void note_found(check_ask *ask, const tamis_answer *answers, size_t count) {
+    tamis_answer wanted = ask->config->invert ? TAMIS_FRESH : TAMIS_SEEN;
+
+    if (!ask->found && count > 0)
+        ask->found = memchr(answers, wanted, count) != NULL;
+}
+
 tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err) {
     check_ask *ask = context;
-    tamis_answer wanted = ask->config->invert ? TAMIS_FRESH : TAMIS_SEEN;
     tamis_status status;
 
     *done = 0;
@@ -313,8 +319,27 @@ tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, 
         status = reload_members(ask, err);
     if (status == TAMIS_OK)
         status = ask_all(ask, keys, count, answers, done, err);
-    if (!ask->found && *done > 0)
-        ask->found = memchr(answers, wanted, *done) != NULL;
+    note_found(ask, answers, *done);
+    return status;
+}
+
+/* Of one that is taken anew, with --follow, the hasher is too. */
+const tamis_hasher *check_ask_hasher(const check_ask *ask) {
+    const tamis_filter *only = ask->count == 1 ? ask->members[0].filter : NULL;
+    bool takes = only != NULL && ask->family == NULL && !ask->config->marks && !ask->config->follow &&
+                 ask->bare == NULL && cli_filter_takes_hashes(only);
+
+    return takes ? tamis_filter_hasher(only) : NULL;
+}
+
+tamis_status check_ask_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers, size_t *done, tamis_error *err) {
+    check_ask *ask = context;
+    tamis_status status =
+        tamis_filter_contains_hashes(ask->members[0].filter, hashes, count, answers, done, err);
+
+    (void)keys;
+    note_found(ask, answers, *done);
     return status;
 }
 

@@ -22,6 +22,10 @@ void check_ask_free(check_ask *ask);
  * filter has it; its mark is the names of those that do, and a tab. */
 tamis_status check_ask_keys(void *ask, const tamis_key *keys, size_t count, tamis_answer *answers,
                             size_t *done, tamis_error *err);
+/* The hasher of what check_ask_hashes takes, where there is one filter that takes them; else NULL. */
+const tamis_hasher *check_ask_hasher(const check_ask *ask);
+tamis_status check_ask_hashes(void *ask, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers, size_t *done, tamis_error *err);
 void check_ask_place(void *ask, const tamis_stream_origin *origin);
 tamis_key check_ask_mark(void *ask, size_t i);
 /* Whether a record was met that is to be printed. */

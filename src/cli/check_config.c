@@ -63,6 +63,7 @@ const cli_option check_options[CHECK_OPTIONS] = {
     [CHECK_FILES_FROM] = CLI_ROW_FILES_FROM,
     [CHECK_COMPRESS] = CLI_ROW_COMPRESS,
     [CHECK_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
+    [CHECK_THREADS] = CLI_ROW_THREADS,
     [CHECK_STATS] = CLI_ROW_STATS,
     [CHECK_JSON] = CLI_ROW_JSON,
     [CHECK_PROGRESS] = CLI_ROW_PROGRESS,
@@ -116,6 +117,7 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     cli_stream_given given = {.records = values + CHECK_RECORDS,
                               .report = values + CHECK_STATS,
                               .files_from = &values[CHECK_FILES_FROM],
+                              .threads = &values[CHECK_THREADS],
                               .compress = &values[CHECK_COMPRESS]};
 
     config->filters = (const char *const *)values[CHECK_FILTER].list;

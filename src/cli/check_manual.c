@@ -61,6 +61,7 @@ const cli_entry check_json[] = {
     {"seconds", "Duration of the run, in seconds."},
     {"records_per_second", "Records divided by seconds."},
     {"bytes_per_second", "Bytes read divided by seconds."},
+    {"threads", "Threads that the run could use: --threads, or fewer where the system refused some."},
     CLI_JSON_FILES("absent", "present"),
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},

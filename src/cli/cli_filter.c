@@ -233,3 +233,8 @@ void cli_filter_tell_kept(const char *path) {
         snprintf(sentence, sizeof sentence, "%.300s: stays as it was, nothing was saved", path);
     cli_report(sentence);
 }
+
+bool cli_filter_takes_hashes(const tamis_filter *filter) {
+    return cli_server_format(filter) == NULL &&
+           tamis_scheme_digest_bits(tamis_hasher_scheme(tamis_filter_hasher(filter))) > 0;
+}

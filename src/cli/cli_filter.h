@@ -37,6 +37,9 @@ int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const 
 int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
                     tamis_error *err);
 
+/* Whether it takes hashes in place of keys, as fast: its scheme has a digest, and it is here. */
+bool cli_filter_takes_hashes(const tamis_filter *filter);
+
 /* A filter's file that is to be changed, and how. */
 typedef struct cli_filter_file {
     const char *path;

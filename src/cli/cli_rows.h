@@ -8,6 +8,7 @@
  * cli_filter.h, cli_about.h.
  */
 #include <tamis/plan.h>
+#include <tamis/stream.h>
 
 #include "cli/cli.h"
 #include "cli/cli_choice.h"
@@ -174,6 +175,13 @@ enum {
         .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find -print0 "  \
                 "has them. A "                                                                               \
                 "LIST without names is an error."                                                            \
+    }
+#define CLI_ROW_THREADS                                                                                      \
+    {                                                                                                        \
+        .name = "threads", .type = CLI_COUNT, .value = "N", .min = 1, .max = TAMIS_STREAM_THREADS_MAX,       \
+        .help = "Threads to work with, 1 to 256; by default as many as there are processors to use.",        \
+        .more = "While some read and write, others find keys and ask the filter. What comes out is the "     \
+                "same for any number. A few batches of records are in memory for each."                      \
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \

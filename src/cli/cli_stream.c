@@ -118,6 +118,7 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
     memset(stream, 0, sizeof *stream);
     stream->terminator = records[CLI_RECORDS_ZERO].given ? 0 : '\n';
     stream->max_record = records[CLI_RECORDS_MAX].number;
+    stream->threads = given->threads != NULL ? (uint32_t)given->threads->number : 1;
     stream->header = records[CLI_RECORDS_HEADER].given;
     stream->missing = missing[records[CLI_RECORDS_MISSING].number];
     stream->missing_given = records[CLI_RECORDS_MISSING].given;
@@ -163,6 +164,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     options->malformed = stream->malformed;
     options->packing = stream->packing;
     options->packing_level = stream->packing_level;
+    options->threads = stream->threads;
     if (stream->each != NULL) {
         memset(stream->each, 0, stream->input_count * sizeof *stream->each);
         options->input_end = take_input_end;

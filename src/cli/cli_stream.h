@@ -22,6 +22,7 @@ typedef struct cli_stream {
     bool missing_given; /* by --missing: then it is no accident */
     int packing;        /* of what is written; -1: as names say */
     int packing_level;  /* 0: the usual one */
+    uint32_t threads;   /* 0: as many as there are processors */
     bool stats;
     bool json;
     bool quiet;
@@ -37,6 +38,7 @@ typedef struct cli_stream_given {
     const cli_value *records;    /* the block CLI_RECORDS */
     const cli_value *report;     /* the block CLI_REPORT; NULL: the run is not reported */
     const cli_value *files_from; /* NULL: no such option */
+    const cli_value *threads;    /* NULL: one */
     const cli_value *compress;   /* NULL: nothing is written */
     char **inputs;
     size_t input_count;

@@ -34,9 +34,15 @@ static void print_share(FILE *out, const char *name, uint64_t count, uint64_t re
     fputc('\n', out);
 }
 
+/* Where no records were read the caller's alone was at work. */
+static uint32_t threads_of(const cli_summary *summary) {
+    return summary->stats.threads > 0 ? summary->stats.threads : 1;
+}
+
 static void print_speed(FILE *out, const cli_summary *summary) {
     char text[CLI_TEXT_NUMBER], more[CLI_TEXT_NUMBER];
     double seconds = seconds_of(summary);
+    uint32_t threads = threads_of(summary);
 
     fprintf(out, "%-22s %15s", "bytes", cli_text_count(text, sizeof text, summary->stats.bytes_in));
     if (summary->stats.bytes_in >= 1000) /* else it would say the same again */
@@ -45,7 +51,8 @@ static void print_speed(FILE *out, const cli_summary *summary) {
     fprintf(out, "%-22s %15.3f\n", "seconds", summary->seconds);
     cli_text_metric(text, sizeof text, (double)summary->stats.records / seconds);
     cli_text_volume(more, sizeof more, (double)summary->stats.bytes_in / seconds);
-    fprintf(out, "%-22s %15s  records/s, %s/s\n", "rate", text, more);
+    fprintf(out, "%-22s %15s  records/s, %s/s, %" PRIu32 " thread%s\n", "rate", text, more, threads,
+            threads == 1 ? "" : "s");
 }
 
 static void print_filter(FILE *out, const cli_summary *summary) {
@@ -170,7 +177,7 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
 static void print_json(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
     json_t *object = json_object();
-    size_t members = 12;
+    size_t members = 13;
 
     cli_json_count(object, "records", stats->records);
     cli_json_count(object, summary->fresh, stats->unique);
@@ -186,6 +193,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     cli_json_real(object, "seconds", summary->seconds);
     cli_json_real(object, "records_per_second", (double)stats->records / seconds_of(summary));
     cli_json_real(object, "bytes_per_second", (double)stats->bytes_in / seconds_of(summary));
+    cli_json_count(object, "threads", threads_of(summary));
     members += put_filter(object, summary);
     if (stream->each != NULL) {
         put_each(object, summary, stream);

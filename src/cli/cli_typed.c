@@ -52,6 +52,8 @@ int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_serv
         return CLI_DONE;
     typed->service.context = typed;
     typed->service.ask = ask;
+    typed->service.hasher = NULL; /* of texts, which are not keys yet */
+    typed->service.ask_hashes = NULL;
     typed->service.mark = inner->mark != NULL ? mark : NULL;
     typed->service.enough = inner->enough != NULL ? enough : NULL;
     typed->service.place = place;

@@ -24,6 +24,15 @@ typedef struct add_run {
     cli_summary summary;
 } add_run;
 
+/* To a filter in a file, whose room is not bounded here. */
+static tamis_status add_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    const cli_room *room = context;
+
+    (void)keys;
+    return tamis_filter_add_hashes(room->filter, hashes, count, answers, done, err);
+}
+
 static tamis_status stream(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_stream records = config->stream;
@@ -40,6 +49,10 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     } else {
         cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                     cli_stream_line_end(&records));
+        if (cli_filter_takes_hashes(run->filter)) {
+            service.hasher = tamis_filter_hasher(run->filter);
+            service.ask_hashes = add_hashes;
+        }
     }
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;

@@ -94,6 +94,12 @@ static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, 
     return tamis_filter_add_many(filter, keys, count, answers, done, err);
 }
 
+static tamis_status add_hashes(void *filter, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)keys;
+    return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
+}
+
 static tamis_status create(build_run *run, tamis_error *err) {
     const cli_secret *secret = run->keyed ? &run->secret : NULL;
 
@@ -127,6 +133,10 @@ static tamis_status fill(build_run *run, tamis_error *err) {
         return build_gather_pour(run->gather, run->filter, err);
     service.context = run->filter;
     service.ask = add_keys;
+    if (cli_filter_takes_hashes(run->filter)) {
+        service.hasher = tamis_filter_hasher(run->filter);
+        service.ask_hashes = add_hashes;
+    }
     return read_all(run, &service, err);
 }
 

@@ -23,6 +23,8 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     service.context = ask;
     service.ask = check_ask_keys;
     service.place = check_ask_place;
+    service.hasher = check_ask_hasher(ask);
+    service.ask_hashes = service.hasher != NULL ? check_ask_hashes : NULL;
     if (config->is_family)
         cli_family_take_records(&records);
     service.mark = config->marks ? check_ask_mark : NULL;

@@ -104,6 +104,7 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     cli_stream_given given = {.records = values + DEDUP_RECORDS,
                               .report = values + DEDUP_STATS,
                               .files_from = &values[DEDUP_FILES_FROM],
+                              .threads = &values[DEDUP_THREADS],
                               .compress = &values[DEDUP_COMPRESS],
                               .inputs = args->operands,
                               .input_count = args->operand_count};

@@ -88,6 +88,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .help = "When a new record finds no room: fail, or pass it on without remembering it.",
          .more = "Either way the rate that --fpr promises is kept: with pass a record may be printed "
                  "twice, never lost."},
+    [DEDUP_THREADS] = CLI_ROW_THREADS,
     [DEDUP_STATS] = CLI_ROW_STATS,
     [DEDUP_JSON] = CLI_ROW_JSON,
     [DEDUP_PROGRESS] = CLI_ROW_PROGRESS,
