@@ -86,6 +86,27 @@ typedef struct tamis_stream_stats {
 #define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0}
 /* clang-format on */
 
+/* Where the time of a run went, in nanoseconds of the monotonic clock: that of its threads added up, those that wait for a
+ * processor too. */
+typedef struct tamis_stream_profile {
+    uint32_t struct_size;
+    uint64_t read;    /* reading inputs and unpacking them */
+    uint64_t split;   /* finding records */
+    uint64_t extract; /* finding keys in them */
+    uint64_t hash;    /* hashing these, where the service takes hashes */
+    uint64_t ask;     /* the service */
+    uint64_t route;   /* counting records and copying them to their outputs */
+    uint64_t write;   /* packing these and writing them */
+    uint64_t input;   /* waiting for input */
+    uint64_t caller;  /* the caller's thread waiting for the others */
+    uint64_t others;  /* these waiting for something to do */
+    uint64_t wall;    /* all of the run, on the clock */
+} tamis_stream_profile;
+
+/* clang-format off */
+#define TAMIS_STREAM_PROFILE_INIT {sizeof(tamis_stream_profile), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+/* clang-format on */
+
 /* What becomes of a record that is not asked. */
 typedef enum tamis_stream_policy {
     TAMIS_STREAM_PASS = 0, /* it goes to output, as one that is not there */
@@ -138,12 +159,14 @@ typedef struct tamis_stream_options {
     /* at work at once, the caller's among them, up to TAMIS_STREAM_THREADS_MAX; 0: as many as there are processors that the
      * process may use. See tamis_stream_run. */
     uint32_t threads;
+    /* NULL, or filled, which takes a few looks at the clock a batch; starts from TAMIS_STREAM_PROFILE_INIT */
+    tamis_stream_profile *profile;
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
     {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1}
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1, NULL}
 /* clang-format on */
 
 /*

@@ -8,6 +8,7 @@
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_json.h"
+#include "cli/cli_profile.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_text.h"
 
@@ -199,6 +200,10 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         put_each(object, summary, stream);
         members++;
     }
+    if (summary->profile != NULL) {
+        cli_profile_put(object, summary->profile);
+        members++;
+    }
     cli_json_bool(object, "interrupted", summary->interrupted);
     cli_json_bool(object, "failed", summary->failed);
     if (!cli_json_write(object, members + 1, out, 0))
@@ -219,8 +224,10 @@ int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tami
     errno = 0;
     if (stream->json)
         print_json(stderr, summary, stream);
-    else
+    else if (stream->stats)
         print_text(stderr, summary, stream);
+    if (summary->profile != NULL && !stream->json)
+        cli_profile_print(stderr, summary->profile, summary->stats.records);
     if (fflush(stderr) == 0 && !ferror(stderr))
         return CLI_DONE;
     if (!summary->failed)

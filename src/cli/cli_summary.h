@@ -19,8 +19,9 @@ typedef struct cli_summary {
     const char *into;         /* the filter that keys go into; NULL: none */
     tamis_error first_malformed; /* for the options of the run; status TAMIS_OK: there was none */
     tamis_filter_info info;
-    const tamis_plan *plan; /* borrowed from the filter; NULL: nothing is said of a filter */
-    tamis_scheme scheme;    /* in use: never AUTO */
+    const tamis_plan *plan;              /* borrowed from the filter; NULL: nothing is said of a filter */
+    tamis_scheme scheme;                 /* in use: never AUTO */
+    const tamis_stream_profile *profile; /* NULL: nobody asks */
     double seconds;
     bool interrupted;
     bool failed;
@@ -28,7 +29,7 @@ typedef struct cli_summary {
 
 /* clang-format off */
 #define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, false, false, NULL, TAMIS_ERROR_INIT, \
-                          TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, 0, false, false}
+                          TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, NULL, 0, false, false}
 /* clang-format on */
 
 /* Takes from the filter what is said of it. */

@@ -24,6 +24,7 @@ typedef struct dedup_run {
     bool saved;
     tamis_dedup *session;
     cli_summary report;
+    tamis_stream_profile profile;
 } dedup_run;
 
 /* Refused before anything is created: who overwrites the secret loses it. */
@@ -130,6 +131,8 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.first_malformed = &run->report.first_malformed;
     stream_options.marking = config->marking;
     stream_options.mark_name = config->mark_name;
+    stream_options.profile = config->profile ? &run->profile : NULL;
+    run->report.profile = stream_options.profile;
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                 cli_stream_line_end(&records));
     return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
@@ -182,7 +185,7 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
 
 /* The summary, if one was asked for. A first error in *err is kept. */
 static int summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
-    if (!config->stream.stats)
+    if (!config->stream.stats && run->report.profile == NULL)
         return CLI_DONE;
     if (cli_summary_take(&run->report, run->filter, run->report.failed ? NULL : err) != CLI_DONE)
         return CLI_FAILED;
@@ -287,7 +290,7 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
 
 static int run_dedup(const cli_args *args, tamis_error *err) {
     dedup_config config;
-    dedup_run run = {.report = CLI_SUMMARY_INIT};
+    dedup_run run = {.report = CLI_SUMMARY_INIT, .profile = TAMIS_STREAM_PROFILE_INIT};
     double begun = cli_progress_now();
     int code, stop_fd = -1;
 

@@ -111,6 +111,7 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
 
     memset(config, 0, sizeof *config);
     config->count = values[DEDUP_COUNT].given;
+    config->profile = values[DEDUP_PROFILE].given;
     config->output = values[DEDUP_OUTPUT].given ? values[DEDUP_OUTPUT].text : config->count ? NULL : "-";
     config->duplicates = values[DEDUP_DUPLICATES].text;
     config->filter_file = values[DEDUP_FILTER].text;

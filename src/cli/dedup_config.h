@@ -29,6 +29,7 @@ enum {
     DEDUP_SECRET,
     DEDUP_WHEN_FULL,
     DEDUP_THREADS,
+    DEDUP_PROFILE,
     DEDUP_STATS,
     DEDUP_JSON,
     DEDUP_PROGRESS,
@@ -56,6 +57,7 @@ typedef struct dedup_config {
     const char *filter_file; /* NULL: the filter is forgotten at the end */
     tamis_when_full when_full;
     bool count;
+    bool profile;
     tamis_stream_marking marking;
     const char *mark_name; /* NULL: the library's */
 } dedup_config;

@@ -101,6 +101,9 @@ const cli_entry dedup_json[] = {
                     "fraction."},
     {"saturated", "true: a new record found no room in the filter, or it had more than it was made for."},
     CLI_JSON_FILES("unique", "duplicates, unknown"),
+    {"profile", "With --profile, in nanoseconds: read, split, extract, hash, ask, route and write, which are "
+                "the stages; "
+                "wait_input, wait_caller and wait_others; and wall, the time on the clock."},
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};

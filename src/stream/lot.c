@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stream/lot.h"
 
+#include "stream/clock.h"
 #include "stream/find.h"
 
 tamis_status tamis__lot_init(tamis__lot *lot, const tamis__keys *keys, bool hashed, bool copies, size_t room,
@@ -38,11 +39,16 @@ void tamis__lot_release(tamis__lot *lot) {
 
 void tamis__lot_key(tamis__lot *lot, const tamis_stream_service *service) {
     tamis__question *question = &lot->question;
+    uint64_t *extracting = lot->timed ? &lot->extracting : NULL, *hashing = lot->timed ? &lot->hashing : NULL;
+    uint64_t begun = tamis__clock_begin(extracting);
     *question = (tamis__question){.keys = NULL};
     lot->status = tamis__keys_take(&lot->keys, &lot->batch, question, &lot->ends, &lot->why, &lot->err);
+    tamis__clock_end(extracting, begun);
+    begun = tamis__clock_begin(hashing);
     if (lot->status == TAMIS_OK && lot->hashes && question->count > 0)
         lot->status =
             tamis_hash_many(service->hasher, question->keys, question->count, lot->hashes, &lot->err);
+    tamis__clock_end(hashing, begun);
 }
 
 /* Nothing else may get among the fates: *count goes to the first answer that is none. */
@@ -78,6 +84,8 @@ static tamis_status ask(tamis__lot *lot, const tamis_stream_service *service) {
 }
 
 bool tamis__lot_ask(tamis__lot *lot, const tamis_stream_service *service) {
+    uint64_t *asking = lot->timed ? &lot->asking : NULL;
+    const uint64_t begun = tamis__clock_begin(asking);
     lot->answered = 0;
     lot->enough = false;
     if (lot->status == TAMIS_OK) {
@@ -88,6 +96,7 @@ bool tamis__lot_ask(tamis__lot *lot, const tamis_stream_service *service) {
         lot->status = lot->status == TAMIS_OK ? checked : lot->status;
         lot->enough = service->enough && service->enough(service->context);
     }
+    tamis__clock_end(asking, begun);
     return lot->status == TAMIS_OK && lot->ends == TAMIS_OK && !lot->enough;
 }
 

@@ -33,6 +33,8 @@ typedef struct tamis__lot {
     tamis_status status; /* what went wrong with the lot itself, */
     tamis_error err;     /* and the sentence of that */
     bool copied;         /* its extractor is the lot's own */
+    bool timed;          /* and this is counted, of all batches that it was: */
+    uint64_t extracting, hashing, asking;
 } tamis__lot;
 
 /* A zeroed lot of up to `room` records, like `keys` (with its extractor, which is the lot's own where `copies`). Release is

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "base/thread.h"
+#include "stream/clock.h"
 
 enum {
     AHEAD = 4,   /* lots that wait between stages, beside one for each thread */
@@ -35,7 +36,8 @@ enum {
 struct tamis__pipeline {
     tamis__stages stages;
     tamis_allocator memory;
-    size_t size; /* of this and of the arrays behind it */
+    size_t size;                  /* of this and of the arrays behind it */
+    tamis__pipeline_waits *waits; /* NULL: nobody asks */
     size_t lots;
     size_t threads; /* besides the caller's: as many as there may be */
     size_t made;    /* as there are */
@@ -59,7 +61,8 @@ size_t tamis__pipeline_lots(size_t threads) {
 }
 
 tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__stages *stages, size_t threads,
-                                    const tamis_allocator *memory, tamis_error *err) {
+                                    tamis__pipeline_waits *waits, const tamis_allocator *memory,
+                                    tamis_error *err) {
     const size_t lots = tamis__pipeline_lots(threads), others = threads - 1;
     const size_t size = sizeof **pipeline + others * sizeof(pthread_t) + lots * sizeof(bool);
     tamis__pipeline *made = tamis__alloc(memory, size, TAMIS__LINE);
@@ -67,6 +70,7 @@ tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__sta
         return tamis__fail_nomem(err, "threads", size);
     made->stages = *stages;
     made->memory = *memory;
+    made->waits = waits;
     made->size = size;
     made->lots = lots;
     made->threads = others;
@@ -106,7 +110,8 @@ static inline void relax(void) {
 }
 
 /* Until something has changed. Spurious wakes are fine: who waits looks again. */
-static void await(tamis__pipeline *p, pthread_cond_t *cond) {
+static void await(tamis__pipeline *p, pthread_cond_t *cond, uint64_t *waited) {
+    const uint64_t begun = tamis__clock_begin(waited);
     const unsigned seen = atomic_load_explicit(&p->changes, memory_order_relaxed);
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < SPINS; i++) {
@@ -117,6 +122,13 @@ static void await(tamis__pipeline *p, pthread_cond_t *cond) {
     pthread_mutex_lock(&p->lock);
     if (atomic_load_explicit(&p->changes, memory_order_relaxed) == seen)
         pthread_cond_wait(cond, &p->lock);
+    tamis__clock_end(waited, begun);
+}
+
+static void await_others(tamis__pipeline *p) {
+    p->caller_sleeps = true;
+    await(p, &p->ended, p->waits ? &p->waits->caller : NULL);
+    p->caller_sleeps = false;
 }
 
 static void wake_caller(tamis__pipeline *p) {
@@ -186,7 +198,7 @@ static void *work(void *context) {
             p->sleeping++;
             changed(p);
             wake_caller(p);
-            await(p, &p->work);
+            await(p, &p->work, p->waits ? &p->waits->others : NULL);
             p->sleeping--;
             p->busy++;
         }
@@ -238,16 +250,11 @@ static void run_many(tamis__pipeline *p) {
             continue;
         if (p->written == (p->cut ? p->asked : p->read))
             break;
-        p->caller_sleeps = true;
-        await(p, &p->ended);
-        p->caller_sleeps = false;
+        await_others(p);
     }
     p->cut = true; /* what was read and is not written is dropped */
-    while (p->busy > 0) {
-        p->caller_sleeps = true;
-        await(p, &p->ended);
-        p->caller_sleeps = false;
-    }
+    while (p->busy > 0)
+        await_others(p);
     p->read = p->taken = p->asked = p->written = 0;
     for (size_t i = 0; i < p->lots; i++)
         p->keyed[i] = false;

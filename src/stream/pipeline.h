@@ -29,17 +29,22 @@ typedef struct tamis__stages {
     bool (*write)(void *context, size_t lot);
 } tamis__stages;
 
-enum { TAMIS__THREADS_MOST = 256 };
-
 typedef struct tamis__pipeline tamis__pipeline;
 
 /* How many lots such a pipeline has. */
 size_t tamis__pipeline_lots(size_t threads);
 
+/* Nanoseconds spent waiting: by the caller, and by all others together. */
+typedef struct tamis__pipeline_waits {
+    uint64_t caller, others;
+} tamis__pipeline_waits;
+
 /* For up to `threads` threads, at least 1, the caller's among them; the others are made when there is work for them. With
- * one, or where no other can be had, the stages are called one after the other by the caller. */
+ * one, or where no other can be had, the stages are called one after the other by the caller. `waits` is NULL, or to be
+ * counted, and complete when the pipeline is freed. */
 tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__stages *stages, size_t threads,
-                                    const tamis_allocator *memory, tamis_error *err);
+                                    tamis__pipeline_waits *waits, const tamis_allocator *memory,
+                                    tamis_error *err);
 
 /* Runs until `read` is false and all lots are through, or until `ask` or `write` is false: what was read behind that lot
  * is dropped. No stage is at work when this returns; it may be called again, and the first lot is a new one then. */

@@ -32,6 +32,7 @@
 #include "store/place.h"
 #include "store/trouble.h"
 #include "stream/bom.h"
+#include "stream/clock.h"
 #include "stream/ends.h"
 #include "stream/split.h"
 #include "stream/unpack.h"
@@ -179,9 +180,11 @@ static tamis_status take_whole(tamis__reader *reader, tamis_key *keys, tamis__ba
     const tamis__reader_setup *setup = &reader->setup;
     tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
                               setup->max_record, setup->terminator};
+    const uint64_t begun = tamis__clock_begin(setup->split_time);
     batch->count =
         setup->csv ? tamis__split_csv(&stretch, setup->delimiter, &reader->csv_place, keys, setup->batch_size)
                    : tamis__split(&stretch, keys, setup->batch_size);
+    tamis__clock_end(setup->split_time, begun);
     batch->end = stretch.start;
     size_t start = (size_t)(stretch.start - buffer);
     reader->file_offset += start - reader->start;
@@ -420,7 +423,9 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
         return status;
     tamis__watch_tick(reader->watch);
     read_result result;
+    const uint64_t begun = tamis__clock_begin(reader->setup.read_time);
     status = read_more(reader, &result, err);
+    tamis__clock_end(reader->setup.read_time, begun);
     if (status != TAMIS_OK)
         return status;
     *known = false;

@@ -31,6 +31,8 @@ typedef struct tamis__reader_setup {
     bool csv;                /* terminators within quotes end no record */
     unsigned char delimiter; /* of it */
     uint64_t *bytes_read;    /* NULL, or counts bytes as they stand in the inputs, packed or not */
+    uint64_t *read_time;     /* see clock.h */
+    uint64_t *split_time;
 } tamis__reader_setup;
 
 /* What batches are views into. */

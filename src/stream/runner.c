@@ -16,13 +16,12 @@
  */
 #include "stream/runner.h"
 
-#include <inttypes.h>
-
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/thread.h"
 #include "base/versioned.h"
 #include "store/place.h"
+#include "stream/clock.h"
 #include "stream/ends.h"
 #include "stream/find.h"
 #include "stream/header.h"
@@ -30,6 +29,7 @@
 #include "stream/pipeline.h"
 #include "stream/reader.h"
 #include "stream/route.h"
+#include "stream/taken.h"
 #include "stream/writer.h"
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
@@ -61,71 +61,15 @@ typedef struct run {
     size_t input;               /* whose records are written */
     size_t opened;              /* inputs that were */
     tamis_stream_stats earlier; /* of the inputs before it */
-    bool over;                  /* the run ends, whatever was read behind: */
+    /* of both, where they are timed */
+    bool timed;
+    uint64_t begin;
+    tamis_stream_profile profile;
+    tamis__pipeline_waits waits;
+    bool over; /* the run ends, whatever was read behind: */
     tamis_status status;
     tamis_error err;
 } run;
-
-static tamis_status take_service(tamis_stream_service *taken, const tamis_stream_service *given,
-                                 tamis_error *err) {
-    *taken = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
-    tamis_status status = tamis__take_struct(taken, sizeof *taken, given, "TAMIS_STREAM_SERVICE_INIT", err);
-    if (status == TAMIS_OK && !taken->ask)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: service without ask; give it the function that answers");
-    if (status == TAMIS_OK && !taken->hasher != !taken->ask_hashes)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: service with one of hasher and ask_hashes; give both, or none");
-    return status;
-}
-
-static tamis_status check_marking(const tamis_stream_options *options, tamis_error *err) {
-    if (options->marking && options->duplicates)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: marked records all go to output, and duplicates is given; leave one out");
-    if (options->marking == TAMIS_STREAM_MEMBER &&
-        !(options->extractor && tamis_extractor_is_json(options->extractor)))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "stream: a member is added to records of JSON; give an extractor with a json part, or "
-            "mark by column");
-    return TAMIS_OK;
-}
-
-static tamis_status check_delimiter(const tamis_stream_options *options, tamis_error *err) {
-    const tamis_extractor *x = options->extractor;
-    if (x && tamis_extractor_is_csv(x) && tamis__extractor_delimiter(x) == options->terminator)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: byte %d ends records, and stands between the columns of CSV; give the "
-                           "extractor another delimiter",
-                           options->terminator);
-    return TAMIS_OK;
-}
-
-/* Fills *taken with what the caller's struct has and defaults for the rest. */
-static tamis_status take_options(tamis_stream_options *taken, const tamis_stream_options *given,
-                                 const tamis_stream_stats *stats, tamis_error *err) {
-    *taken = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
-    if (stats && stats->struct_size == 0)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: stats without struct_size; start from TAMIS_STREAM_STATS_INIT");
-    tamis_status status = tamis__take_struct(taken, sizeof *taken, given, "TAMIS_STREAM_OPTIONS_INIT", err);
-    if (status != TAMIS_OK)
-        return status;
-    if (taken->input_count > 0 && !taken->inputs)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: input_count is %zu and inputs is NULL; give their names",
-                           taken->input_count);
-    if (taken->threads > TAMIS_STREAM_THREADS_MAX)
-        return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "stream: %" PRIu32
-                           " threads; give 1 to %d, or 0 for as many as there are processors",
-                           taken->threads, TAMIS_STREAM_THREADS_MAX);
-    if (taken->max_record == 0)
-        taken->max_record = TAMIS_MAX_RECORD_DEFAULT;
-    status = check_delimiter(taken, err);
-    return status == TAMIS_OK ? check_marking(taken, err) : status;
-}
 
 static size_t threads_of(const tamis_stream_options *options) {
     if (options->threads > 0)
@@ -165,6 +109,11 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
         .extractor = options->extractor,
         .memory = r->memory};
     r->earlier = r->stats;
+    r->timed = options->profile != NULL;
+    if (r->timed)
+        r->begin = tamis__now_ns();
+    for (int i = 0; i < OUTPUTS && r->timed; i++)
+        r->writers[i].time = &r->profile.write;
 }
 
 static tamis_status set_packings(run *r, tamis_error *err) {
@@ -297,12 +246,16 @@ static bool ask_lot(void *context, size_t which) {
 
 /* Its records to where they belong; what was answered goes out where asking failed too. Sets *err unless that is NULL. */
 static tamis_status route_lot(run *r, tamis__lot *lot, tamis_error *err) {
+    uint64_t *routing = r->timed ? &r->profile.route : NULL;
+    const uint64_t written = r->profile.write, begun = tamis__clock_begin(routing);
     const size_t done = tamis__lot_settle(lot);
     count_lot(r, lot, done);
     tamis_status status = tamis__route(&r->router, &lot->batch, lot->keys.fates, done, err);
     if (status == TAMIS_OK && lot->status == TAMIS_OK)
         status = flush_direct(r, false, err);
     count_written(r);
+    tamis__clock_end(routing, begun);
+    r->profile.route -= r->profile.write - written;
     return status;
 }
 
@@ -348,7 +301,8 @@ static tamis_status make_stages(run *r, tamis_error *err) {
                                   .key = key_lot,
                                   .ask = marks ? ask_later : ask_lot,
                                   .write = marks ? ask_and_write_lot : write_lot};
-    return tamis__pipeline_create(&r->pipeline, &stages, r->threads, &r->memory, err);
+    return tamis__pipeline_create(&r->pipeline, &stages, r->threads, r->timed ? &r->waits : NULL, &r->memory,
+                                  err);
 }
 
 /* ---- its parts ---- */
@@ -375,6 +329,8 @@ static tamis_status make_lots(run *r, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         status = tamis__lot_init(&r->lots[i], &keys, r->service.hasher, i > 0, r->tuning.batch_size, err);
+    for (size_t i = 0; i < count; i++)
+        r->lots[i].timed = r->timed;
     return status;
 }
 
@@ -399,7 +355,9 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                            r->header.wanted || (extractor && has_syntax(extractor)),
                                        .csv = extractor && tamis_extractor_is_csv(extractor),
                                        .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
-                                       .bytes_read = &r->stats.bytes_read};
+                                       .bytes_read = &r->stats.bytes_read,
+                                       .read_time = r->timed ? &r->profile.read : NULL,
+                                       .split_time = r->timed ? &r->profile.split : NULL};
     tamis_status status = make_lots(r, err);
     if (status == TAMIS_OK)
         status = make_stages(r, err);
@@ -412,6 +370,23 @@ static tamis_status open_all(run *r, tamis_error *err) {
     return status;
 }
 
+/* After its threads have ended. */
+static void give_profile(run *r) {
+    tamis_stream_profile *p = &r->profile;
+    if (!r->timed)
+        return;
+    p->struct_size = sizeof *p;
+    for (size_t i = 0; i < r->lot_count; i++) {
+        p->extract += r->lots[i].extracting;
+        p->hash += r->lots[i].hashing;
+        p->ask += r->lots[i].asking;
+    }
+    p->caller = r->waits.caller;
+    p->others = r->waits.others;
+    p->wall = tamis__now_ns() - r->begin;
+    tamis__give_struct(r->options.profile, p, sizeof *p);
+}
+
 /* ---- the run ---- */
 
 static bool has_enough(const run *r) {
@@ -420,9 +395,14 @@ static bool has_enough(const run *r) {
 
 /* All that was read is written, and input would block. */
 static tamis_status idle(run *r, tamis_error *err) {
+    uint64_t *waiting = r->timed ? &r->profile.input : NULL;
     tamis_status status = flush_direct(r, true, err);
     count_written(r);
-    return status == TAMIS_OK ? tamis__reader_wait(&r->reader, err) : status;
+    const uint64_t begun = tamis__clock_begin(waiting);
+    if (status == TAMIS_OK)
+        status = tamis__reader_wait(&r->reader, err);
+    tamis__clock_end(waiting, begun);
+    return status;
 }
 
 static tamis_status pump(run *r, tamis_error *err) {
@@ -505,6 +485,7 @@ static tamis_status go(run *r, tamis_error *err) {
     if (r->pipeline)
         r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);
     tamis__pipeline_free(r->pipeline);
+    give_profile(r);
     tamis__reader_release(&r->reader);
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
@@ -517,9 +498,9 @@ tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const 
                                      tamis_error *err) {
     tamis_stream_options taken;
     tamis_stream_service asked;
-    tamis_status status = take_options(&taken, options, stats, err);
+    tamis_status status = tamis__stream_take_options(&taken, options, stats, err);
     if (status == TAMIS_OK)
-        status = take_service(&asked, service, err);
+        status = tamis__stream_take_service(&asked, service, err);
     if (status != TAMIS_OK)
         return status;
     tamis_allocator memory = tamis__allocator_resolve(taken.allocator);

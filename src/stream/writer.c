@@ -18,6 +18,7 @@
 
 #include "base/system.h"
 #include "store/trouble.h"
+#include "stream/clock.h"
 #include "stream/ends.h"
 
 static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
@@ -151,10 +152,11 @@ static tamis_status write_packed(void *writer, const void *bytes, size_t size, t
 }
 
 static tamis_status hand_on(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
-    if (!writer->pack)
-        return write_all(writer, data, size, err);
-    tamis_status status = tamis__pack_put(writer->pack, data, size, err);
+    const uint64_t begun = tamis__clock_begin(writer->time);
+    tamis_status status =
+        writer->pack ? tamis__pack_put(writer->pack, data, size, err) : write_all(writer, data, size, err);
     writer->failed = status != TAMIS_OK; /* to pack is to fail too */
+    tamis__clock_end(writer->time, begun);
     return status;
 }
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_CLOCK_H
+#define TAMIS_STREAM_CLOCK_H
+
+#include <stdint.h>
+
+#include "base/system.h"
+
+/* Time that a stage takes, added to where it is counted; NULL: nobody asks, and the clock is not looked at. */
+
+static inline uint64_t tamis__clock_begin(const uint64_t *into) {
+    return into ? tamis__now_ns() : 0;
+}
+
+static inline void tamis__clock_end(uint64_t *into, uint64_t begun) {
+    if (into)
+        *into += tamis__now_ns() - begun;
+}
+
+#endif
