@@ -48,6 +48,12 @@ TAMIS_PRIVATE_API void tamis__block_positions(const tamis_hash *hash, uint32_t p
 const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa);
 
 extern const struct tamis__filter_kernels tamis__filter_kernels_scalar;
+#ifdef TAMIS__HAVE_NEON
+extern const struct tamis__filter_kernels tamis__filter_kernels_neon;
+#endif
+#ifdef TAMIS__HAVE_AVX2
+extern const struct tamis__filter_kernels tamis__filter_kernels_avx2;
+#endif
 #ifdef TAMIS__HAVE_AVX512
 extern const struct tamis__filter_kernels tamis__filter_kernels_avx512;
 #endif
