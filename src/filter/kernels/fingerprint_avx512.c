@@ -5,19 +5,9 @@
 #include "filter/kernels/fingerprint_values.h"
 
 #ifdef TAMIS__HAVE_AVX512
-#include <immintrin.h>
+#include "filter/kernels/fingerprint_bmi.h"
 
 /* ---- one line ---- */
-
-/* A one in front of the ends makes the end of a bucket and of the one before it neighbours, bucket 0 too. */
-static INLINED slot_range set_bucket(uint64_t ends, uint32_t bucket) {
-    uint64_t both = _pdep_u64(UINT64_C(3) << bucket, ends << 1 | 1);
-    return (slot_range){(uint32_t)_tzcnt_u64(both) - bucket, 62 - (uint32_t)_lzcnt_u64(both) - bucket};
-}
-
-static INLINED uint32_t slots_in(slot_range range) {
-    return (1u << range.last) - (1u << range.first);
-}
 
 /* See line_slot_matches: heads are compared above the lowest one first. */
 static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
@@ -35,10 +25,7 @@ static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_ra
         above = _mm512_xor_si512(heads, _mm512_add_epi16(heads, ones));
         slots = _mm512_mask_testn_epi16_mask(slots_in(range), differ, _mm512_xor_si512(above, ones));
     }
-    for (; slots; slots &= slots - 1)
-        if (line_slot_matches(g, line, (uint32_t)_tzcnt_u32(slots), wanted))
-            return true;
-    return false;
+    return any_matches(g, line, slots, wanted);
 }
 
 /* line_slot_for. */
