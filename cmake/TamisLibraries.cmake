@@ -54,10 +54,40 @@ function(tamis_library name)
   add_library(Tamis::${name}_static ALIAS ${name}_static)
 endfunction()
 
+# tamis_kernel_options(<source>...): vector code is small and hot; the rest gains nothing from -O3. kernels/*_<set>.c is
+# compiled for its set: src/base/isa.c asks the machine for each extension that is named here before one of its
+# functions is called. On other machines the file is empty; NEON no arm64 is without.
+function(tamis_kernel_options)
+  set(avx2 -mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt)
+  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vbmi -mavx512vbmi2 -mavx512vpopcntdq)
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "/kernels/")
+      set(options "$<$<CONFIG:Release,RelWithDebInfo>:-O3>")
+      if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND source MATCHES "_(avx2|avx512)\\.c$")
+        list(APPEND options ${${CMAKE_MATCH_1}})
+      endif()
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
+    endif()
+  endforeach()
+endfunction()
+
 tamis_layer_sources(core_sources base hash plan filter format store service)
 # Connections to servers go into libraries of their own.
 list(FILTER core_sources EXCLUDE REGEX "/src/store/redis/")
+tamis_kernel_options(${core_sources})
+
+tamis_library(tamis
+  OUTPUT tamis
+  VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis.map"
+  SOURCES ${core_sources}
+  LINKS PkgConfig::TAMIS_XXHASH PkgConfig::TAMIS_SODIUM Threads::Threads)
+
+if(TAMIS_CORE_ONLY)
+  return()
+endif()
+
 tamis_layer_sources(stream_sources stream)
+tamis_kernel_options(${stream_sources})
 tamis_layer_sources(redis_sources store/redis)
 if(TAMIS_ZOOKEEPER)
   list(FILTER redis_sources EXCLUDE REGEX "/proxy_watch_none\\.c$")
@@ -66,20 +96,6 @@ else()
   list(FILTER redis_sources EXCLUDE REGEX "/proxy_(watch|read)\\.c$")
   set(zookeeper_links)
 endif()
-
-# Vector code is small and hot; the rest gains nothing from -O3.
-foreach(source IN LISTS core_sources stream_sources)
-  if(source MATCHES "/kernels/")
-    set_source_files_properties(${source} PROPERTIES
-      COMPILE_OPTIONS "$<$<CONFIG:Release,RelWithDebInfo>:-O3>")
-  endif()
-endforeach()
-
-tamis_library(tamis
-  OUTPUT tamis
-  VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/libtamis.map"
-  SOURCES ${core_sources}
-  LINKS PkgConfig::TAMIS_XXHASH PkgConfig::TAMIS_SODIUM Threads::Threads)
 
 set(packing_links PkgConfig::TAMIS_ZLIB)
 foreach(one ZSTD LZ4 LZMA)

@@ -2,38 +2,90 @@
 #include "base/isa.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const isa_names[TAMIS__ISA_COUNT] = {
-    [TAMIS__ISA_SCALAR] = "scalar", [TAMIS__ISA_AVX512] = "avx512"};
-
-/* What the machine can run of what is built. */
-static tamis__isa isa_best(void) {
-#ifdef TAMIS__HAVE_AVX512
-    /* The second came with machines on which wide vectors no longer slow down what runs beside them. */
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq"))
-        return TAMIS__ISA_AVX512;
+#ifdef TAMIS__HAVE_AVX2
+#include <cpuid.h>
 #endif
-    return TAMIS__ISA_SCALAR;
+
+static const char *const isa_names[TAMIS__ISA_COUNT] = {
+    [TAMIS__ISA_SCALAR] = "scalar",
+    [TAMIS__ISA_NEON] = "neon",
+    [TAMIS__ISA_AVX2] = "avx2",
+    [TAMIS__ISA_AVX512] = "avx512",
+};
+
+const char *tamis__isa_name(tamis__isa isa) {
+    return isa_names[isa];
+}
+
+/* ---- what the machine has: every extension that the options of a set's files name ---- */
+
+#ifdef TAMIS__HAVE_AVX2
+/* clang 14 does not ask for it by name. */
+static bool has_lzcnt(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+}
+
+static bool has_avx2(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") && has_lzcnt();
+}
+
+/* The last came with machines on which wide vectors no longer slow down what runs beside them. */
+static bool has_avx512(void) {
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("avx512vpopcntdq");
+}
+#endif
+
+static bool isa_is_here(tamis__isa isa) {
+    switch (isa) {
+#ifdef TAMIS__HAVE_AVX2
+    case TAMIS__ISA_AVX2:
+        return has_avx2();
+    case TAMIS__ISA_AVX512:
+        return has_avx512();
+#endif
+#ifdef TAMIS__HAVE_NEON
+    case TAMIS__ISA_NEON: /* no arm64 is without */
+        return true;
+#endif
+    default:
+        return isa == TAMIS__ISA_SCALAR;
+    }
+}
+
+/* ---- the choice ---- */
+
+static tamis_status refuse(const char *forced, tamis_error *err) {
+    char here[64] = "";
+    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
+        size_t used = strlen(here);
+        if (isa_is_here((tamis__isa)i))
+            snprintf(here + used, sizeof here - used, "%s%s", used ? ", " : "", isa_names[i]);
+    }
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "TAMIS_KERNEL=%s: no such kernels in this build or on this machine; unset it or "
+                       "use one of those that are here: %s",
+                       forced, here);
 }
 
 tamis_status tamis__isa_choose(const char *forced, tamis__isa *isa, tamis_error *err) {
-    tamis__isa best = isa_best();
-    if (!forced || !*forced) {
-        *isa = best;
-        return TAMIS_OK;
-    }
-    for (int i = 0; i <= (int)best; i++) {
-        if (strcmp(forced, isa_names[i]) == 0) {
+    bool any = !forced || !*forced;
+    for (int i = TAMIS__ISA_COUNT - 1; i >= 0; i--) {
+        if ((any || strcmp(forced, isa_names[i]) == 0) && isa_is_here((tamis__isa)i)) {
             *isa = (tamis__isa)i;
             return TAMIS_OK;
         }
     }
-    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                       "TAMIS_KERNEL=%s: no such kernels in this build or on this machine; unset it or "
-                       "use scalar",
-                       forced);
+    return refuse(forced, err);
 }
 
 /* 0: not decided; 1 + isa: decided; -1: refused. Two threads that decide at once decide the same. */

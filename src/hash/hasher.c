@@ -5,7 +5,6 @@
 #include <sodium.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL /* see hash/xxh3_long.h */
 #include <xxhash.h>
 
 #include "base/bytes.h"
@@ -13,10 +12,8 @@
 #include "hash/bkdr.h"
 #include "hash/fnv.h"
 #include "hash/highwayhash.h"
-#include "hash/murmur3.h"
 #include "hash/murmur64a.h"
 #include "hash/positions.h"
-#include "hash/xxh3_long.h"
 
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");
 _Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "its long result has 128 bits");
@@ -125,6 +122,11 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
     if (status != TAMIS_OK)
         return status;
 
+    tamis__isa isa;
+    status = tamis__isa_get(&isa, err);
+    if (status != TAMIS_OK)
+        return status;
+
     tamis_allocator memory = tamis__allocator_resolve(options.allocator);
     tamis_hasher *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_hasher));
     if (!made)
@@ -132,6 +134,8 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
     made->allocator = memory;
     made->scheme = scheme;
     made->seed = options.seed;
+    made->kernels = tamis__hash_kernels_of(isa);
+    tamis__xxh3_init(&made->xxh3, options.seed);
     if (options.secret_size)
         status = take_secret(made, options.secret, options.secret_size, err);
     if (status != TAMIS_OK) {
@@ -190,20 +194,6 @@ uint64_t tamis_hasher_seed(const tamis_hasher *hasher) {
 }
 
 /* One loop a scheme: what a key's scheme is is not asked for each. */
-__attribute__((flatten)) static void hash_xxh3(const tamis_hasher *hasher, const tamis_key *keys,
-                                               size_t count, tamis_hash *hashes) {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t *word = hashes[i].word;
-        if (keys[i].size > TAMIS__XXH3_INLINE_MAX) {
-            tamis__xxh3_long(keys[i].data, keys[i].size, hasher->seed, word);
-            continue;
-        }
-        XXH128_hash_t digest = XXH3_128bits_withSeed(keys[i].data, keys[i].size, hasher->seed);
-        word[0] = digest.low64;
-        word[1] = digest.high64;
-    }
-}
-
 static void hash_sip(const tamis_hasher *hasher, const tamis_key *keys, size_t count, tamis_hash *hashes) {
     for (size_t i = 0; i < count; i++) {
         uint8_t digest[16];
@@ -211,11 +201,6 @@ static void hash_sip(const tamis_hasher *hasher, const tamis_key *keys, size_t c
         hashes[i].word[0] = tamis__load64le(digest);
         hashes[i].word[1] = tamis__load64le(digest + 8);
     }
-}
-
-static void hash_murmur3(const tamis_key *keys, size_t count, tamis_hash *hashes) {
-    for (size_t i = 0; i < count; i++)
-        tamis__murmur3_x64_128(keys[i].data, keys[i].size, 0, hashes[i].word);
 }
 
 static void hash_redisbloom(const tamis_key *keys, size_t count, tamis_hash *hashes) {
@@ -281,8 +266,8 @@ static void digest(const tamis_hasher *hasher, const tamis_key *keys, size_t cou
         break;
     case TAMIS_SCHEME_GUAVA64:
     case TAMIS_SCHEME_GUAVA32:
-        hash_murmur3(keys, count, hashes);
-        break;
+        hasher->kernels->murmur3(hasher->origin, keys, count, hashes);
+        return;
     case TAMIS_SCHEME_REDISBLOOM:
         hash_redisbloom(keys, count, hashes);
         break;
@@ -293,7 +278,8 @@ static void digest(const tamis_hasher *hasher, const tamis_key *keys, size_t cou
         hash_redisson(keys, count, hashes);
         break;
     default:
-        hash_xxh3(hasher, keys, count, hashes);
+        hasher->kernels->xxh3(&hasher->xxh3, hasher->origin, keys, count, hashes);
+        return;
     }
     for (size_t i = 0; i < count; i++)
         hashes[i].origin = hasher->origin;

@@ -5,6 +5,7 @@
 #include <tamis/hash.h>
 
 #include "base/memory.h"
+#include "hash/kernels/hash_kernels.h"
 
 struct tamis_hasher {
     tamis_allocator allocator;
@@ -12,8 +13,10 @@ struct tamis_hasher {
     uint64_t seed;         /* 0 but for xxh3 */
     uint64_t secret_print; /* fingerprint of the secret, 0 without one: what a file may record */
     uint64_t origin;       /* see tamis_hash */
-    uint8_t sip_key[16];   /* what the secret was hashed to */
-    bool locked;           /* the secret is not known: it hashes nothing, but tells whose hashes fit */
+    const struct tamis__hash_kernels *kernels;
+    tamis__xxh3 xxh3;    /* of the seed */
+    uint8_t sip_key[16]; /* what the secret was hashed to */
+    bool locked;         /* the secret is not known: it hashes nothing, but tells whose hashes fit */
 };
 
 /* The same scheme, seed and secret; *copy is the caller's until tamis_hasher_free. */

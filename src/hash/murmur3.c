@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hash/murmur3.h"
 
-#include <string.h>
-
 #include "base/bytes.h"
-
-#define C1 0x87c37b91114253d5u
-#define C2 0x4cf5ad432745937fu
 
 static uint64_t rotate_left(uint64_t x, int by) {
     return (x << by) | (x >> (64 - by));
 }
 
 static uint64_t mix_low(uint64_t word) {
-    return rotate_left(word * C1, 31) * C2;
+    return rotate_left(word * TAMIS__MURMUR3_C1, 31) * TAMIS__MURMUR3_C2;
 }
 static uint64_t mix_high(uint64_t word) {
-    return rotate_left(word * C2, 33) * C1;
+    return rotate_left(word * TAMIS__MURMUR3_C2, 33) * TAMIS__MURMUR3_C1;
 }
 
 static uint64_t finish(uint64_t h) {
     h ^= h >> 33;
-    h *= 0xff51afd7ed558ccdu;
+    h *= TAMIS__MURMUR3_F1;
     h ^= h >> 33;
-    h *= 0xc4ceb9fe1a85ec53u;
+    h *= TAMIS__MURMUR3_F2;
     return h ^ (h >> 33);
+}
+
+/* 0 to 15 bytes, and zeros behind them. Bytes are read twice rather than one by one. */
+static void load_tail(const uint8_t *at, size_t left, uint64_t *low, uint64_t *high) {
+    *low = *high = 0;
+    if (left >= 8) {
+        *low = tamis__load64le(at);
+        *high = tamis__load64le(at + left - 8) >> 1 >> (127 - 8 * left); /* by 64 where left is 8 */
+    } else if (left >= 4) {
+        *low = tamis__load32le(at) | (uint64_t)tamis__load32le(at + left - 4) << 8 * (left - 4);
+    } else if (left > 0) {
+        *low = at[0] | (uint64_t)at[left / 2] << 8 * (left / 2) | (uint64_t)at[left - 1] << 8 * (left - 1);
+    }
 }
 
 void tamis__murmur3_x64_128(const void *data, size_t size, uint32_t seed, uint64_t digest[2]) {
@@ -37,13 +45,11 @@ void tamis__murmur3_x64_128(const void *data, size_t size, uint32_t seed, uint64
         h2 ^= mix_high(tamis__load64le(at + 8));
         h2 = (rotate_left(h2, 31) + h1) * 5 + 0x38495ab5;
     }
-    /* The 0 to 15 bytes left count as if zeros followed: mixing a zero word changes nothing, so the
-     * tail needs no case of its own for each length. */
-    uint8_t tail[16] = {0};
-    if (left)
-        memcpy(tail, at, left);
-    h2 ^= mix_high(tamis__load64le(tail + 8));
-    h1 ^= mix_low(tamis__load64le(tail));
+    /* The 0 to 15 bytes left count as if zeros followed: mixing a zero word changes nothing. */
+    uint64_t low, high;
+    load_tail(at, left, &low, &high);
+    h2 ^= mix_high(high);
+    h1 ^= mix_low(low);
 
     h1 ^= (uint64_t)size;
     h2 ^= (uint64_t)size;

@@ -11,16 +11,18 @@
  * Outside of quotes the byte before an open is a delimiter or terminator that is one, since within quotes opens are not
  * looked at, and a closing quote is neither.
  */
-#include "base/marks.h"
 #include "stream/csv_int.h"
+#include "stream/kernels/stream_kernels.h"
 #include "stream/split_int.h"
 
 enum { AT_START = 0, OUTSIDE, WITHIN, AT_QUOTE, BEHIND };
 
+enum { MARKED = 32 }; /* blocks at a time */
+
 typedef struct block {
     const unsigned char *bytes;
     size_t size;
-    uint64_t ends, quotes, delimiters;
+    tamis__csv_marks marks;
     unsigned char terminator, delimiter;
 } block;
 
@@ -41,12 +43,13 @@ static bool look(const block *b, uint8_t *place, uint64_t *ends) {
     };
     if (*place == BEHIND)
         return false;
-    tamis__csv_block quoted = tamis__csv_look(b->quotes, b->ends | b->delimiters, b->size, &edge);
+    tamis__csv_block quoted =
+        tamis__csv_look(b->marks.quotes, b->marks.ends | b->marks.delimiters, b->size, &edge);
     if (quoted.behind) /* a CR before a terminator may stand there */
-        quoted.behind &= ~(tamis__marks_of(b->bytes, b->size, '\r') & b->ends >> 1);
+        quoted.behind &= ~(tamis__marks_of(b->bytes, b->size, '\r') & b->marks.ends >> 1);
     if (quoted.odd | quoted.behind)
         return false;
-    *ends = b->ends & ~quoted.within;
+    *ends = b->marks.ends & ~quoted.within;
     *place = edge.within ? WITHIN : edge.closed ? AT_QUOTE : edge.opens ? AT_START : OUTSIDE;
     return true;
 }
@@ -60,13 +63,14 @@ static size_t next_of(uint64_t marks, size_t at, size_t size) {
 /* Walks through a block; false where cutting stops. */
 static bool walk(const block *b, uint8_t *place, tamis__cutting *c) {
     const unsigned char last = b->bytes[b->size - 1];
-    const uint64_t opens = b->quotes & ((b->ends | b->delimiters) << 1 | (*place == AT_START));
+    const uint64_t opens =
+        b->marks.quotes & ((b->marks.ends | b->marks.delimiters) << 1 | (*place == AT_START));
     size_t at = 0;
     while (at < b->size) {
         unsigned char byte = b->bytes[at];
         switch (*place) {
         case WITHIN:
-            at = next_of(b->quotes, at, b->size) + 1;
+            at = next_of(b->marks.quotes, at, b->size) + 1;
             *place = at <= b->size ? AT_QUOTE : WITHIN;
             break;
         case AT_QUOTE:
@@ -74,12 +78,12 @@ static bool walk(const block *b, uint8_t *place, tamis__cutting *c) {
             at += byte == '"';
             break;
         default:
-            at = next_of(*place == BEHIND ? b->ends : b->ends | opens, at, b->size);
+            at = next_of(*place == BEHIND ? b->marks.ends : b->marks.ends | opens, at, b->size);
             if (at == b->size)
                 break;
-            if (b->ends >> at & 1 && !tamis__cut(c, b->bytes + at))
+            if (b->marks.ends >> at & 1 && !tamis__cut(c, b->bytes + at))
                 return false;
-            *place = b->ends >> at & 1 ? OUTSIDE : WITHIN;
+            *place = b->marks.ends >> at & 1 ? OUTSIDE : WITHIN;
             at++;
         }
     }
@@ -92,20 +96,35 @@ bool tamis__split_csv_within(uint8_t place) {
     return place == WITHIN;
 }
 
+/* Cuts a block; false where cutting stops. */
+static bool cut_block(const block *b, uint8_t *place, tamis__cutting *c) {
+    uint64_t ends;
+    return look(b, place, &ends) ? cut_all(ends, b->bytes, c) : walk(b, place, c);
+}
+
 size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_t *place, tamis_key *keys,
                         size_t capacity) {
+    const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     const unsigned char *scan = stretch->scan, *end = stretch->end;
     tamis__cutting c = {stretch->start, keys, 0, capacity, stretch->max_record};
+    tamis__csv_marks marks[MARKED];
     bool cuts = capacity > 0;
     while (cuts && scan < end) {
-        block b = {.bytes = scan, .terminator = stretch->terminator, .delimiter = delimiter};
-        b.size = end - scan < TAMIS__MARKS ? (size_t)(end - scan) : TAMIS__MARKS;
-        b.ends = tamis__marks_of(scan, b.size, b.terminator);
-        b.quotes = tamis__marks_of(scan, b.size, '"');
-        b.delimiters = tamis__marks_of(scan, b.size, delimiter);
-        uint64_t ends;
-        cuts = look(&b, place, &ends) ? cut_all(ends, scan, &c) : walk(&b, place, &c);
-        scan += b.size;
+        size_t blocks = (size_t)(end - scan) / TAMIS__MARKS;
+        blocks = blocks < MARKED ? blocks : MARKED;
+        kernels->mark_csv(scan, blocks, stretch->terminator, delimiter, marks);
+        if (blocks == 0) {
+            const size_t size = (size_t)(end - scan);
+            marks[blocks++] =
+                (tamis__csv_marks){tamis__marks_of(scan, size, stretch->terminator),
+                                   tamis__marks_of(scan, size, '"'), tamis__marks_of(scan, size, delimiter)};
+        }
+        for (size_t i = 0; cuts && i < blocks; i++) {
+            block b = {scan, TAMIS__MARKS, marks[i], stretch->terminator, delimiter};
+            b.size = end - scan < TAMIS__MARKS ? (size_t)(end - scan) : TAMIS__MARKS;
+            cuts = cut_block(&b, place, &c);
+            scan += b.size;
+        }
     }
     if (!cuts && capacity > 0) { /* before the end of the block, or of a record that is too long */
         scan = c.start;

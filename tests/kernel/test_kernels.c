@@ -16,33 +16,18 @@
 #include "base/bytes.h"
 #include "filter/kernels/filter_kernels.h"
 #include "hash/positions.h"
+#include "support/isa.h"
 #include "support/scratch.h"
 
 enum { BLOCKS = 37, KEYS = 3000 };
 
-static const char *const isa_names[TAMIS__ISA_COUNT] = {
-    [TAMIS__ISA_SCALAR] = "scalar", [TAMIS__ISA_AVX512] = "avx512"};
-
-/* The set, or NULL where the machine lacks it. */
-static const struct tamis__filter_kernels *kernels_of(int i) {
-    tamis__isa isa;
-    assert_non_null(isa_names[i]); /* a new set needs a name here */
-    if (tamis__isa_choose(isa_names[i], &isa, NULL) != TAMIS_OK)
-        return NULL;
-    assert_int_equal(isa, i);
-    return tamis__filter_kernels_of(isa);
+static void tables_are_those_of_their_sets(tamis__isa isa) {
+    assert_string_equal(tamis__filter_kernels_of(isa)->name, tamis__isa_name(isa));
 }
 
-static void names_are_those_of_the_sets(void **state) {
+static void every_set_has_its_table(void **state) {
     (void)state;
-    int sets = 0;
-    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
-        const struct tamis__filter_kernels *kernels = kernels_of(i);
-        if (kernels)
-            assert_string_equal(kernels->name, isa_names[i]);
-        sets += kernels != NULL;
-    }
-    assert_true(sets >= 1);
+    isa_each(tables_are_those_of_their_sets);
 }
 
 /* ---- blocked ---- */
@@ -114,24 +99,26 @@ static void blocked_contains_is_the_models(const struct tamis__filter_kernels *k
     assert_memory_equal(c->got, c->want, KEYS);
 }
 
+static void blocked_is_the_models(tamis__isa isa) {
+    static blocked_case c;
+    const struct tamis__filter_kernels *kernels = tamis__filter_kernels_of(isa);
+    uint64_t random = test_seed(51);
+    for (uint32_t probes = 1; probes <= 32; probes++) {
+        memset(&c, 0, sizeof c);
+        for (size_t j = 0; j < KEYS; j++)
+            c.hashes[j] = (tamis_hash){{test_random(&random), test_random(&random)}, 0};
+        for (size_t j = 1; j < KEYS; j += 3)
+            c.hashes[j] = c.hashes[j / 2];
+        c.hashes[0] = (tamis_hash){{0, 0}, 0};
+        c.hashes[2] = (tamis_hash){{UINT64_MAX, UINT64_MAX}, 0};
+        blocked_add_stops_where_there_is_no_room(kernels, &c, probes);
+        blocked_contains_is_the_models(kernels, &c, probes);
+    }
+}
+
 static void blocked_is_the_same_in_every_set(void **state) {
     (void)state;
-    static blocked_case c;
-    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
-        const struct tamis__filter_kernels *kernels = kernels_of(i);
-        uint64_t random = test_seed(51);
-        for (uint32_t probes = 1; kernels && probes <= 32; probes++) {
-            memset(&c, 0, sizeof c);
-            for (size_t j = 0; j < KEYS; j++)
-                c.hashes[j] = (tamis_hash){{test_random(&random), test_random(&random)}, 0};
-            for (size_t j = 1; j < KEYS; j += 3)
-                c.hashes[j] = c.hashes[j / 2];
-            c.hashes[0] = (tamis_hash){{0, 0}, 0};
-            c.hashes[2] = (tamis_hash){{UINT64_MAX, UINT64_MAX}, 0};
-            blocked_add_stops_where_there_is_no_room(kernels, &c, probes);
-            blocked_contains_is_the_models(kernels, &c, probes);
-        }
-    }
+    isa_each(blocked_is_the_models);
 }
 
 /* ---- unions ---- */
@@ -159,21 +146,23 @@ static void unite_is_the_models(const struct tamis__filter_kernels *kernels, uin
     assert_memory_equal(&got, &counts, sizeof counts);
 }
 
+static void unite_is_the_models_of_any_size(tamis__isa isa) {
+    const struct tamis__filter_kernels *kernels = tamis__filter_kernels_of(isa);
+    uint64_t random = test_seed(52);
+    for (uint64_t count = 0; count <= 20; count++)
+        unite_is_the_models(kernels, &random, count);
+    for (uint64_t count = 2040; count <= 5000; count += 493)
+        unite_is_the_models(kernels, &random, count);
+}
+
 static void unite_is_the_same_in_every_set(void **state) {
     (void)state;
-    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
-        const struct tamis__filter_kernels *kernels = kernels_of(i);
-        uint64_t random = test_seed(52);
-        for (uint64_t count = 0; kernels && count <= 20; count++)
-            unite_is_the_models(kernels, &random, count);
-        for (uint64_t count = 2040; kernels && count <= 5000; count += 493)
-            unite_is_the_models(kernels, &random, count);
-    }
+    isa_each(unite_is_the_models_of_any_size);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_those_of_the_sets),
+        cmocka_unit_test(every_set_has_its_table),
         cmocka_unit_test(blocked_is_the_same_in_every_set),
         cmocka_unit_test(unite_is_the_same_in_every_set),
     };

@@ -42,6 +42,24 @@ static void what_is_not_there_is_refused(void **state) {
         assert_int_equal(err.status, TAMIS_E_UNSUPPORTED);
         assert_non_null(strstr(err.text, names[i]));
         assert_non_null(strstr(err.text, "TAMIS_KERNEL"));
+        assert_non_null(strstr(err.text, ": scalar"));
+    }
+}
+
+/* The sentence names the sets that are here, and no others. */
+static void a_refusal_names_what_is_there(void **state) {
+    (void)state;
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis__isa_choose("nonsense", &(tamis__isa){TAMIS__ISA_SCALAR}, &err),
+                     TAMIS_E_UNSUPPORTED);
+    const char *here = strrchr(err.text, ':');
+    assert_non_null(here);
+    for (int i = 0; i < TAMIS__ISA_COUNT; i++) {
+        tamis__isa isa = TAMIS__ISA_COUNT;
+        const char *name = tamis__isa_name((tamis__isa)i);
+        bool is_here = tamis__isa_choose(name, &isa, NULL) == TAMIS_OK;
+        assert_int_equal(strstr(here, name) != NULL, is_here);
+        assert_int_equal(isa, is_here ? i : TAMIS__ISA_COUNT);
     }
 }
 
@@ -82,9 +100,10 @@ static int works_as_scalar(void) {
 }
 
 /* Where the machine lacks it, it is refused: what is named is never another set. */
-static int works_as_avx512_or_is_refused(void) {
-    bool here = tamis__isa_choose("avx512", &(tamis__isa){TAMIS__ISA_SCALAR}, NULL) == TAMIS_OK;
-    if (strcmp(tamis_kernel_name(), here ? "avx512" : "unavailable") != 0)
+static int works_as_forced_or_is_refused(void) {
+    const char *name = getenv("TAMIS_KERNEL");
+    bool here = tamis__isa_choose(name, &(tamis__isa){TAMIS__ISA_SCALAR}, NULL) == TAMIS_OK;
+    if (strcmp(tamis_kernel_name(), here ? name : "unavailable") != 0)
         return 1;
     return create_filter(NULL) != (here ? TAMIS_OK : TAMIS_E_UNSUPPORTED);
 }
@@ -111,7 +130,8 @@ static int decides_once(void) {
 static void the_environment_decides_once(void **state) {
     (void)state;
     in_a_process_with("scalar", works_as_scalar);
-    in_a_process_with("avx512", works_as_avx512_or_is_refused);
+    for (int i = 0; i < TAMIS__ISA_COUNT; i++)
+        in_a_process_with(tamis__isa_name((tamis__isa)i), works_as_forced_or_is_refused);
     in_a_process_with("nonsense", refuses_nonsense);
     in_a_process_with("scalar", decides_once);
     in_a_process_with("", works);
@@ -120,9 +140,8 @@ static void the_environment_decides_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_forced_the_best_is_taken),
-        cmocka_unit_test(scalar_is_always_there),
-        cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(not_forced_the_best_is_taken), cmocka_unit_test(scalar_is_always_there),
+        cmocka_unit_test(what_is_not_there_is_refused), cmocka_unit_test(a_refusal_names_what_is_there),
         cmocka_unit_test(the_environment_decides_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,11 +6,9 @@
 #ifdef TAMIS__HAVE_AVX512
 #include <immintrin.h>
 
-#define AVX512 __attribute__((target("avx512f,avx512vpopcntdq")))
-
 /* Bit 0 of lane i: position i of the word, of 7, is set in the line. What stands above a position in its lane, permute and
  * rotate leave unread. Lane 7 tells nothing. */
-AVX512 static inline __m512i look_up(__m512i line, uint64_t word) {
+static inline __m512i look_up(__m512i line, uint64_t word) {
     const __m512i places = _mm512_set_epi64(64, 1, 10, 19, 28, 37, 46, 55);
     const __m512i words = _mm512_set_epi64(64, 7, 16, 25, 34, 43, 52, 61);
     __m512i from = _mm512_set1_epi64((long long)word);
@@ -29,7 +27,7 @@ static inline shares shares_of(const tamis__blocks *in) {
     return (shares){full, (__mmask8)((1u << left) - 1)};
 }
 
-AVX512 static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
+static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
     const __m512i ones = _mm512_set1_epi64(1);
     const __mmask8 lanes = (1 << POSITIONS_A_WORD) - 1;
     __m512i words = _mm512_load_si512(line), found = ones;
@@ -40,35 +38,9 @@ AVX512 static inline bool has_all(shares by, const uint64_t *line, const tamis_h
     return _mm512_mask_testn_epi64_mask(lanes, found, ones) == 0;
 }
 
-AVX512 static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
-                                    tamis_answer *answers) {
-    const shares by = shares_of(in);
-    for (size_t i = 0; i < count; i++)
-        answers[i] = has_all(by, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
-}
+#include "filter/kernels/filter_blocked_loops.h"
 
-AVX512 static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
-                                 uint64_t *room, tamis_answer *answers) {
-    const shares by = shares_of(in);
-    prefetch_first(in, hashes, count);
-    for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
-        uint64_t *line = tamis__block_of(in, &hashes[i]);
-        if (has_all(by, line, &hashes[i])) {
-            answers[i] = TAMIS_SEEN;
-            continue;
-        }
-        if (*room == 0)
-            return i; /* its answer stays untouched */
-        answers[i] = TAMIS_FRESH;
-        set_all(in, line, &hashes[i]);
-        --*room;
-    }
-    return count;
-}
-
-AVX512 static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
     for (uint64_t left = count; left > 0; into += 8, from += 8) {
         uint64_t some = left < 8 ? left : 8;
         __mmask8 there = (__mmask8)(0xff >> (8 - some)); /* words that are not there count as zeros */
@@ -85,5 +57,6 @@ const struct tamis__filter_kernels tamis__filter_kernels_avx512 = {
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
     .unite = unite,
+    .tables = &tamis__table_kernels_avx512,
 };
 #endif

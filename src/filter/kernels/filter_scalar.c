@@ -11,10 +11,16 @@ static inline uint64_t missing_of(const uint64_t *line, uint64_t word, uint32_t 
     return missing;
 }
 
+typedef uint32_t shares; /* probes */
+
+static inline shares shares_of(const tamis__blocks *in) {
+    return in->probes;
+}
+
 /* Reads bit by bit: a mask to compare would be put together in memory, each bit waiting for the one before. */
-static inline bool has_all(const tamis__blocks *in, const uint64_t *line, const tamis_hash *hash) {
+static inline bool has_all(shares left, const uint64_t *line, const tamis_hash *hash) {
     uint64_t missing = 0;
-    uint32_t left = in->probes, j = 0;
+    uint32_t j = 0;
     for (; left >= POSITIONS_A_WORD; left -= POSITIONS_A_WORD)
         missing |= missing_of(line, position_word(hash->word[0], j++), POSITIONS_A_WORD);
     if (left)
@@ -29,32 +35,7 @@ void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *p
     }
 }
 
-static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers) {
-    for (size_t i = 0; i < count; i++) {
-        answers[i] = has_all(in, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
-    }
-}
-
-static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
-                          tamis_answer *answers) {
-    prefetch_first(in, hashes, count);
-    for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
-        uint64_t *line = tamis__block_of(in, &hashes[i]);
-        if (has_all(in, line, &hashes[i])) {
-            answers[i] = TAMIS_SEEN;
-            continue;
-        }
-        if (*room == 0)
-            return i; /* its answer stays untouched */
-        answers[i] = TAMIS_FRESH;
-        set_all(in, line, &hashes[i]);
-        --*room;
-    }
-    return count;
-}
+#include "filter/kernels/filter_blocked_loops.h"
 
 static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
     enum { UNITED = 2048 }; /* words, which are counted while they are in cache */
@@ -71,4 +52,5 @@ const struct tamis__filter_kernels tamis__filter_kernels_scalar = {
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
     .unite = unite,
+    .tables = &tamis__table_kernels_scalar,
 };

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A line is two vectors of 8 half words: all 7 positions of a word are looked up in both at once, and those found in the
+ * right one are taken. */
+#include "filter/kernels/filter_blocked.h"
+
+#ifdef TAMIS__HAVE_AVX2
+#include <immintrin.h>
+
+/* Bit 0 of lane i: position i of the word, of 7, is set in the line. Lane 7 tells nothing. Position i lies in the two
+ * bytes from number 6 - i on, 7 - i bits up. */
+static inline __m256i look_up(__m256i low, __m256i high, uint64_t word) {
+    const __m256i bytes = _mm256_setr_epi8(6, 7, -1, -1, 5, 6, -1, -1, 4, 5, -1, -1, 3, 4, -1, -1, /* */
+                                           2, 3, -1, -1, 1, 2, -1, -1, 0, 1, -1, -1, -1, -1, -1, -1);
+    const __m256i place = _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0);        /* bits 0..4 of a position, */
+    const __m256i half_word = _mm256_setr_epi32(12, 11, 10, 9, 8, 7, 6, 5); /* bits 5..7, */
+    const __m256i half_line = _mm256_setr_epi32(16, 17, 18, 19, 20, 21, 22, 23); /* and bit 8, to the sign */
+    __m256i from = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), bytes);
+    __m256i which = _mm256_srlv_epi32(from, half_word); /* permute leaves unread what stands above */
+    __m256 in_low = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, which));
+    __m256 in_high = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, which));
+    __m256 is_high = _mm256_castsi256_ps(_mm256_sllv_epi32(from, half_line));
+    __m256i found = _mm256_castps_si256(_mm256_blendv_ps(in_low, in_high, is_high));
+    __m256i up = _mm256_and_si256(_mm256_srlv_epi32(from, place), _mm256_set1_epi32(31));
+    return _mm256_srlv_epi32(found, up);
+}
+
+/* How the probes of a key share out among words: `full` of them, and what of the last is not looked at. */
+typedef struct shares {
+    uint32_t full;
+    __m256i beyond;
+} shares;
+
+static inline shares shares_of(const tamis__blocks *in) {
+    uint32_t full = (in->probes - 1) / POSITIONS_A_WORD, left = in->probes - full * POSITIONS_A_WORD;
+    const __m256i lanes = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
+    return (shares){full, _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32((int)left))};
+}
+
+static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
+    const __m256i ones = _mm256_setr_epi32(1, 1, 1, 1, 1, 1, 1, 0);
+    __m256i low = _mm256_load_si256((const __m256i *)line);
+    __m256i high = _mm256_load_si256((const __m256i *)(line + 4));
+    __m256i found = _mm256_or_si256(look_up(low, high, position_word(hash->word[0], by.full)), by.beyond);
+    for (uint32_t j = 0; j < by.full; j++)
+        found = _mm256_and_si256(found, look_up(low, high, position_word(hash->word[0], j)));
+    return _mm256_testc_si256(found, ones);
+}
+
+#include "filter/kernels/filter_blocked_loops.h"
+
+static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+    for (uint64_t left = count, some; left > 0; left -= some, into += some, from += some) {
+        uint64_t ones = 0;
+        some = left < 8 ? left : 8;
+        for (uint64_t i = 0; i < some; i++) {
+            into[i] |= from[i];
+            ones += (uint64_t)_mm_popcnt_u64(into[i]);
+        }
+        counts->lines[ones]++;
+    }
+}
+
+const struct tamis__filter_kernels tamis__filter_kernels_avx2 = {
+    .name = "avx2",
+    .blocked_contains = blocked_contains,
+    .blocked_add = blocked_add,
+    .unite = unite,
+    .tables = &tamis__table_kernels_avx2,
+};
+#endif

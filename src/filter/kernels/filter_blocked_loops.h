@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The loops over a batch, for each set: included once by its file, after it has
+ *
+ *     shares                             what all keys of a filter have in common, by shares_of(in)
+ *     has_all(shares, line, hash)        whether all bits of a key are set in its line
+ *
+ * and before its table. No header to be included elsewhere, so it has no guard.
+ */
+
+static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
+                             tamis_answer *answers) {
+    const shares by = shares_of(in);
+    for (size_t i = 0; i < count; i++)
+        answers[i] = has_all(by, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+}
+
+static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
+                          tamis_answer *answers) {
+    const shares by = shares_of(in);
+    prefetch_first(in, hashes, count);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
+        uint64_t *line = tamis__block_of(in, &hashes[i]);
+        if (has_all(by, line, &hashes[i])) {
+            answers[i] = TAMIS_SEEN;
+            continue;
+        }
+        if (*room == 0)
+            return i; /* its answer stays untouched */
+        answers[i] = TAMIS_FRESH;
+        set_all(in, line, &hashes[i]);
+        --*room;
+    }
+    return count;
+}

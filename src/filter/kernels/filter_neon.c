@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A line is a table of 64 bytes, the most that one instruction looks up in: all 7 positions of a word at once. */
+#include "filter/kernels/filter_blocked.h"
+
+#ifdef TAMIS__HAVE_NEON
+#include <arm_neon.h>
+
+/* All bits of byte i: position i of the word, of 7, is set in the line. Byte 7 tells nothing. Position i lies in the two
+ * bytes from number 6 - i on, 7 - i bits up. */
+static inline uint8x8_t look_up(uint8x16x4_t line, uint64_t word) {
+    static const uint8_t two_bytes[16] = {6, 7, 5, 6, 4, 5, 3, 4, 2, 3, 1, 2, 0, 1, 255, 255};
+    static const int16_t places[8] = {-7, -6, -5, -4, -3, -2, -1, 0};
+    uint8x16_t from = vreinterpretq_u8_u64(vdupq_n_u64(word));
+    uint16x8_t pairs = vreinterpretq_u16_u8(vqtbl1q_u8(from, vld1q_u8(two_bytes)));
+    uint16x8_t position = vshlq_u16(pairs, vld1q_s16(places)); /* in its lowest 9 bits */
+    uint8x8_t byte = vand_u8(vshrn_n_u16(position, 3), vdup_n_u8(63));
+    uint8x8_t up = vand_u8(vmovn_u16(position), vdup_n_u8(7));
+    uint8x8_t bit = vshl_u8(vdup_n_u8(1), vreinterpret_s8_u8(up));
+    return vtst_u8(vqtbl4_u8(line, byte), bit);
+}
+
+static inline uint8x16x4_t load_line(const uint64_t *line) {
+    const uint8_t *bytes = (const uint8_t *)line;
+    return (uint8x16x4_t){
+        {vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32), vld1q_u8(bytes + 48)}};
+}
+
+/* How the probes of a key share out among words: `full` of them, and what of the last is not looked at. */
+typedef struct shares {
+    uint32_t full;
+    uint64_t beyond;
+} shares;
+
+static inline shares shares_of(const tamis__blocks *in) {
+    uint32_t full = (in->probes - 1) / POSITIONS_A_WORD, left = in->probes - full * POSITIONS_A_WORD;
+    return (shares){full, UINT64_MAX << 8 * left};
+}
+
+static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
+    uint8x16x4_t bytes = load_line(line);
+    uint8x8_t found = look_up(bytes, position_word(hash->word[0], by.full));
+    found = vorr_u8(found, vcreate_u8(by.beyond));
+    for (uint32_t j = 0; j < by.full; j++) {
+        uint8x8_t all = look_up(bytes, position_word(hash->word[0], j));
+        found = vand_u8(found, vorr_u8(all, vcreate_u8(UINT64_C(0xff) << 56)));
+    }
+    return vget_lane_u64(vreinterpret_u64_u8(found), 0) == UINT64_MAX;
+}
+
+#include "filter/kernels/filter_blocked_loops.h"
+
+/* Two words more in `into`; how many of their bits are set, byte by byte. */
+static inline uint8x16_t unite_two(uint64_t *into, const uint64_t *from) {
+    uint64x2_t both = vorrq_u64(vld1q_u64(into), vld1q_u64(from));
+    vst1q_u64(into, both);
+    return vcntq_u8(vreinterpretq_u8_u64(both));
+}
+
+static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+    for (; count >= 8; count -= 8, into += 8, from += 8) {
+        uint8x16_t ones = vaddq_u8(unite_two(into, from), unite_two(into + 2, from + 2));
+        uint8x16_t more = vaddq_u8(unite_two(into + 4, from + 4), unite_two(into + 6, from + 6));
+        counts->lines[vaddlvq_u8(vaddq_u8(ones, more))]++;
+    }
+    for (uint64_t i = 0; i < count; i++)
+        into[i] |= from[i];
+    tamis__count_lines(into, count, counts);
+}
+
+const struct tamis__filter_kernels tamis__filter_kernels_neon = {
+    .name = "neon",
+    .blocked_contains = blocked_contains,
+    .blocked_add = blocked_add,
+    .unite = unite,
+    .tables = &tamis__table_kernels_scalar,
+};
+#endif

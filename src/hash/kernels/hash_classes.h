@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_HASH_KERNELS_HASH_CLASSES_H
+#define TAMIS_HASH_KERNELS_HASH_CLASSES_H
+
+/*
+ * XXH3 takes another way for each class of lengths, and where lengths are mixed a branch on them is guessed wrongly for
+ * every second or third key. So the keys of a chunk are first sorted by class, without a branch, and then each class
+ * has its own loop.
+ */
+#include "hash/kernels/hash_kernels.h"
+
+enum { HASH_CHUNK = 256 }; /* keys that are sorted at once */
+
+enum { TINY, NARROW, WIDE, ROUNDS_1, ROUNDS_2, ROUNDS_3, ROUNDS_4, LONG, CLASSES };
+
+/* Numbers of keys in a chunk, by class. */
+typedef struct classes {
+    uint8_t of[CLASSES][HASH_CHUNK];
+    size_t count[CLASSES];
+} classes;
+
+static inline unsigned class_of(size_t size) {
+/* clang-format off */
+#define FOUR(c) c, c, c, c
+#define SIXTEEN(c) FOUR(c), FOUR(c), FOUR(c), FOUR(c)
+#define THIRTY_TWO(c) SIXTEEN(c), SIXTEEN(c)
+    static const uint8_t known[TAMIS__XXH3_ROUNDS_MAX + 2] = {
+        FOUR(TINY), NARROW, FOUR(NARROW), FOUR(WIDE), FOUR(WIDE), SIXTEEN(ROUNDS_1),
+        THIRTY_TWO(ROUNDS_2), THIRTY_TWO(ROUNDS_3), THIRTY_TWO(ROUNDS_4), LONG,
+    };
+#undef FOUR
+#undef SIXTEEN
+#undef THIRTY_TWO
+    /* clang-format on */
+    return known[size <= TAMIS__XXH3_ROUNDS_MAX ? size : TAMIS__XXH3_ROUNDS_MAX + 1];
+}
+
+static inline void classify(classes *c, size_t size, size_t number) {
+    unsigned class = class_of(size);
+    c->of[class][c->count[class]++] = (uint8_t)number;
+}
+
+/* A class's loop; constant where it is inlined. */
+static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *x, const classes *c,
+                                                             int class, uint64_t origin,
+                                                             const tamis_key *keys, tamis_hash *hashes) {
+    for (size_t i = 0; i < c->count[class]; i++) {
+        const tamis_key key = keys[c->of[class][i]];
+        tamis_hash *hash = &hashes[c->of[class][i]];
+        if (class == TINY && key.size == 0)
+            memcpy(hash->word, x->empty, sizeof x->empty);
+        else if (class == TINY)
+            tamis__xxh3_tiny(x, key.data, key.size, hash->word);
+        else if (class == NARROW)
+            tamis__xxh3_narrow(x, key.data, key.size, hash->word);
+        else if (class == WIDE)
+            tamis__xxh3_wide(x, key.data, key.size, hash->word);
+        else if (class == LONG)
+            tamis__xxh3_any(key.data, key.size, x->seed, hash->word);
+        else
+            tamis__xxh3_rounds(x, key.data, key.size, class - ROUNDS_1 + 1, hash->word);
+        hash->origin = origin;
+    }
+}
+
+static inline void hash_classes(const tamis__xxh3 *x, const classes *c, uint64_t origin,
+                                const tamis_key *keys, tamis_hash *hashes) {
+    hash_class(x, c, TINY, origin, keys, hashes);
+    hash_class(x, c, NARROW, origin, keys, hashes);
+    hash_class(x, c, WIDE, origin, keys, hashes);
+    hash_class(x, c, ROUNDS_1, origin, keys, hashes);
+    hash_class(x, c, ROUNDS_2, origin, keys, hashes);
+    hash_class(x, c, ROUNDS_3, origin, keys, hashes);
+    hash_class(x, c, ROUNDS_4, origin, keys, hashes);
+    hash_class(x, c, LONG, origin, keys, hashes);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/kernels/stream_marks.h"
+
+#ifdef TAMIS__HAVE_AVX512
+#include <immintrin.h>
+
+ALWAYS_INLINE uint64_t marks_of_all(const unsigned char *bytes, unsigned char byte) {
+    return _cvtmask64_u64(_mm512_cmpeq_epi8_mask(_mm512_loadu_si512(bytes), _mm512_set1_epi8((char)byte)));
+}
+
+ALWAYS_INLINE unsigned bits_of_marks(uint64_t marks) {
+    return (unsigned)__builtin_popcountll(marks);
+}
+
+/* 0, 1, ... 63 */
+ALWAYS_INLINE __m512i numbers(void) {
+    const __m512i fours = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    return _mm512_add_epi32(_mm512_mullo_epi32(fours, _mm512_set1_epi32(0x04040404)),
+                            _mm512_set1_epi32(0x03020100));
+}
+
+/* Sixteen of the offsets at a time, and nearly always that is all. */
+ALWAYS_INLINE size_t put_compressed(__mmask64 marks, __m512i base, uint32_t *to) {
+    const __m512i places = _mm512_maskz_compress_epi8(marks, numbers());
+    const unsigned count = bits_of_marks(_cvtmask64_u64(marks));
+    _mm512_storeu_si512(to, _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places))));
+    if (__builtin_expect(count > 16, 0)) {
+        const __m128i more[3] = {_mm512_extracti32x4_epi32(places, 1), _mm512_extracti32x4_epi32(places, 2),
+                                 _mm512_extracti32x4_epi32(places, 3)};
+        for (int i = 0; i < 3; i++)
+            _mm512_storeu_si512(to + 16 * (i + 1), _mm512_add_epi32(base, _mm512_cvtepu8_epi32(more[i])));
+    }
+    return count;
+}
+
+static size_t find(const unsigned char **from, const unsigned char *to, unsigned char byte, size_t enough,
+                   uint32_t *offsets) {
+    const __m512i bytes = _mm512_set1_epi8((char)byte);
+    const unsigned char *at = *from;
+    __m512i base = _mm512_setzero_si512();
+    size_t count = 0;
+    for (; count < enough && to - at >= TAMIS__MARKS; at += TAMIS__MARKS) {
+        count += put_compressed(_mm512_cmpeq_epi8_mask(_mm512_loadu_si512(at), bytes), base, offsets + count);
+        base = _mm512_add_epi32(base, _mm512_set1_epi32(TAMIS__MARKS));
+    }
+    if (count < enough && at < to) {
+        const __mmask64 there = _cvtu64_mask64(UINT64_MAX >> (TAMIS__MARKS - (to - at)));
+        const __m512i last = _mm512_maskz_loadu_epi8(there, at);
+        count += put_compressed(_mm512_mask_cmpeq_epi8_mask(there, last, bytes), base, offsets + count);
+        at = to;
+    }
+    *from = at;
+    return count;
+}
+
+static void mark_csv(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
+                     tamis__csv_marks *marks) {
+    mark_blocks(from, blocks, end, delimiter, marks, marks_of_all);
+}
+
+static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
+    return count_bytes(from, to, byte, marks_of_all, bits_of_marks);
+}
+
+const struct tamis__stream_kernels tamis__stream_kernels_avx512 = {
+    .name = "avx512",
+    .find = find,
+    .mark_csv = mark_csv,
+    .count = count,
+};
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/kernels/stream_marks.h"
+
+#ifdef TAMIS__HAVE_NEON
+#include <arm_neon.h>
+
+/* A bit of its own for each of eight bytes that are it; added up in pairs three times they stand side by side. */
+ALWAYS_INLINE uint64_t marks_of_all(const unsigned char *bytes, unsigned char byte) {
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x16_t bit = vld1q_u8(bits), wanted = vdupq_n_u8(byte);
+    uint8x16_t found[4];
+    for (int i = 0; i < 4; i++)
+        found[i] = vandq_u8(vceqq_u8(vld1q_u8(bytes + 16 * i), wanted), bit);
+    const uint8x16_t sum = vpaddq_u8(vpaddq_u8(found[0], found[1]), vpaddq_u8(found[2], found[3]));
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(sum, sum)), 0);
+}
+
+ALWAYS_INLINE unsigned bits_of_marks(uint64_t marks) {
+    return (unsigned)__builtin_popcountll(marks);
+}
+
+ALWAYS_INLINE uint32_t first_of_marks(uint64_t marks) {
+    return (uint32_t)__builtin_ctzll(marks | UINT64_C(1) << 63);
+}
+
+static size_t find(const unsigned char **from, const unsigned char *to, unsigned char byte, size_t enough,
+                   uint32_t *offsets) {
+    return find_offsets(from, to, byte, enough, offsets, marks_of_all, bits_of_marks, first_of_marks);
+}
+
+static void mark_csv(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
+                     tamis__csv_marks *marks) {
+    mark_blocks(from, blocks, end, delimiter, marks, marks_of_all);
+}
+
+static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
+    return count_bytes(from, to, byte, marks_of_all, bits_of_marks);
+}
+
+const struct tamis__stream_kernels tamis__stream_kernels_neon = {
+    .name = "neon",
+    .find = find,
+    .mark_csv = mark_csv,
+    .count = count,
+};
+#endif

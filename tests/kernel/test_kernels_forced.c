@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Whatever set of kernels TAMIS_KERNEL forces: the same hashes, the same answers, the same bytes of a filter. All by the
+ * public calls, so that kernels of every layer are in it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+#include "support/isa.h"
+#include "support/scratch.h"
+
+enum { KEYS = 6000, KEY_BYTES = 300, ROOM = 64 << 20 };
+
+/* Keys of every length up to KEY_BYTES, the short ones more often, every fifth of them one that came before; batches of
+ * uneven sizes. */
+static void make_keys(tamis_key *keys, uint8_t *bytes, uint64_t seed) {
+    size_t used = 0;
+    for (size_t i = 0; i < KEYS; i++) {
+        uint64_t most = test_random(&seed) % 4 ? 33 : KEY_BYTES;
+        keys[i] = (tamis_key){bytes + used, (size_t)test_below(&seed, most)};
+        if (i % 5 == 4)
+            keys[i] = keys[test_below(&seed, i)];
+        for (size_t j = 0; i % 5 != 4 && j < keys[i].size; j++)
+            bytes[used++] = (uint8_t)test_random(&seed);
+    }
+}
+
+static size_t some_of(size_t at) {
+    static const size_t sizes[] = {1, 7, 8, 64, 3, 300, 1024, 17, 2000};
+    size_t some = sizes[at % (sizeof sizes / sizeof *sizes)];
+    return KEYS - at < some ? KEYS - at : some;
+}
+
+typedef struct written {
+    uint8_t *to;
+    size_t size, room;
+} written;
+
+static void write_bytes(written *out, const void *bytes, size_t size) {
+    if (size > out->room - out->size)
+        abort();
+    memcpy(out->to + out->size, bytes, size);
+    out->size += size;
+}
+
+static void must(tamis_status status, const tamis_error *err) {
+    if (status != TAMIS_OK) {
+        fprintf(stderr, "%s\n", err->text);
+        abort();
+    }
+}
+
+static void write_hashes(written *out, tamis_scheme scheme, const tamis_key *keys) {
+    static tamis_hash hashes[KEYS];
+    tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_hasher *hasher;
+    options.scheme = scheme;
+    options.seed = scheme == TAMIS_SCHEME_XXH3 ? 77 : 0;
+    must(tamis_hasher_create(&hasher, &options, &err), &err);
+    for (size_t at = 0, some; at < KEYS; at += some) {
+        some = some_of(at);
+        must(tamis_hash_many(hasher, keys + at, some, hashes + at, &err), &err);
+    }
+    write_bytes(out, hashes, sizeof hashes);
+    tamis_hasher_free(hasher);
+}
+
+/* The answers of a filter to adding the first half of the keys and asking for all, and its bytes. */
+static void write_filter(written *out, tamis_kind kind, tamis_scheme scheme, double fpr, uint64_t expect,
+                         const tamis_key *keys) {
+    static tamis_answer answers[KEYS];
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_filter *filter;
+    uint64_t size;
+    want.kind = kind;
+    want.scheme = scheme;
+    want.fpr = fpr;
+    want.expect = expect;
+    must(tamis_plan_make(&plan, &want, &err), &err);
+    must(tamis_filter_create(&filter, &plan, NULL, &err), &err);
+    for (size_t at = 0, some; at < KEYS / 2; at += some) {
+        some = some_of(at) < KEYS / 2 - at ? some_of(at) : KEYS / 2 - at;
+        must(tamis_filter_add_many(filter, keys + at, some, answers + at, NULL, &err), &err);
+    }
+    write_bytes(out, answers, KEYS / 2 * sizeof *answers);
+    for (size_t at = 0, some; at < KEYS; at += some) {
+        some = some_of(at);
+        must(tamis_filter_contains_many(filter, keys + at, some, answers + at, NULL, &err), &err);
+    }
+    write_bytes(out, answers, sizeof answers);
+    about.created = 1;
+    must(tamis_filter_about_set(filter, &about, &err), &err);
+    must(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), &err);
+    if (size > out->room - out->size)
+        abort();
+    must(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, out->to + out->size, size, &err), &err);
+    out->size += (size_t)size;
+    tamis_filter_free(filter);
+}
+
+static size_t write_all(uint8_t *to, size_t room) {
+    static tamis_key keys[KEYS];
+    static uint8_t bytes[KEYS * KEY_BYTES];
+    static const tamis_scheme schemes[] = {TAMIS_SCHEME_XXH3, TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_REDISBLOOM,
+                                           TAMIS_SCHEME_FNV_DCSO, TAMIS_SCHEME_REDISSON};
+    written out = {to, 0, room};
+    make_keys(keys, bytes, 61);
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        write_hashes(&out, schemes[i], keys);
+        for (double fpr = 0.3; fpr > 1e-9; fpr /= 100)
+            write_filter(&out, TAMIS_KIND_CLASSIC, schemes[i], fpr, KEYS, keys);
+    }
+    for (double fpr = 0.3; fpr > 1e-9; fpr /= 10)
+        write_filter(&out, TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, fpr, KEYS, keys);
+    for (double fpr = 0.01; fpr > 1e-12; fpr /= 1000) {
+        write_filter(&out, TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, fpr, KEYS, keys);
+        write_filter(&out, TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, fpr, 0, keys);
+    }
+    write_filter(&out, TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, KEYS, keys);
+    write_filter(&out, TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 0, keys);
+    return out.size;
+}
+
+static void every_set_gives_the_bytes_of_scalar(void **state) {
+    (void)state;
+    isa_each_forced(write_all, ROOM);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_set_gives_the_bytes_of_scalar)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Every set of stream kernels beside a look at each byte, in blocks of their own: a sanitizer sees a look past the end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stream/kernels/stream_kernels.h"
+#include "support/isa.h"
+#include "support/scratch.h"
+
+enum { MOST = 1500 };
+
+static void tables_are_those_of_their_sets(tamis__isa isa) {
+    assert_string_equal(tamis__stream_kernels_of(isa)->name, tamis__isa_name(isa));
+}
+
+static void every_set_has_its_table(void **state) {
+    (void)state;
+    isa_each(tables_are_those_of_their_sets);
+}
+
+/* Bytes that differ from the one looked for in one bit, or by one, are what a wrong trick takes for it. */
+static unsigned char *random_bytes(uint64_t *random, size_t size, unsigned char byte) {
+    unsigned char *bytes = malloc(size + 1);
+    assert_non_null(bytes);
+    const uint64_t one_in = 1 + test_below(random, test_below(random, 2) ? 8 : 300);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (unsigned char)(byte ^ 1u << test_below(random, 8));
+        if (test_below(random, 2))
+            bytes[i] = (unsigned char)(byte + 1 + test_below(random, 255));
+        if (test_below(random, one_in) == 0)
+            bytes[i] = byte;
+    }
+    return realloc(bytes, size + !size);
+}
+
+static void find_all(const struct tamis__stream_kernels *kernels, uint64_t *random,
+                     const unsigned char *bytes, size_t size, unsigned char byte) {
+    const unsigned char *at = bytes, *end = bytes + size;
+    while (at < end) {
+        const size_t enough = 1 + test_below(random, test_below(random, 2) ? 20 : MOST);
+        uint32_t *offsets = malloc((enough + TAMIS__FIND_OVER) * sizeof *offsets);
+        assert_non_null(offsets);
+        const unsigned char *from = at;
+        const size_t count = kernels->find(&at, end, byte, enough, offsets);
+        assert_true(at > from && at <= end);
+        assert_true(count >= enough || at == end);
+        assert_true(count < enough + TAMIS__MARKS);
+        size_t found = 0;
+        for (const unsigned char *look = from; look < at; look++)
+            if (*look == byte)
+                assert_true(found < count && offsets[found++] == (uint32_t)(look - from));
+        assert_int_equal(found, count);
+        free(offsets);
+    }
+}
+
+static void check_find(tamis__isa isa) {
+    const struct tamis__stream_kernels *kernels = tamis__stream_kernels_of(isa);
+    uint64_t random = test_seed(71);
+    for (uint64_t round = 0; round < test_scale(30000, 1000, 3000); round++) {
+        const unsigned char byte = (unsigned char)(round % 2 ? '\n' : test_random(&random));
+        const size_t size = test_below(&random, MOST),
+                     skipped = test_below(&random, size < 64 ? size + 1 : 64);
+        unsigned char *bytes = random_bytes(&random, size, byte);
+        find_all(kernels, &random, bytes + skipped, size - skipped, byte);
+        uint64_t count = 0;
+        for (size_t i = skipped; i < size; i++)
+            count += bytes[i] == byte;
+        assert_int_equal(kernels->count(bytes + skipped, bytes + size, byte), count);
+        free(bytes);
+    }
+}
+
+static void bytes_are_found_and_counted(void **state) {
+    (void)state;
+    isa_each(check_find);
+}
+
+static uint64_t marks_of(const unsigned char *bytes, unsigned char byte) {
+    uint64_t marks = 0;
+    for (int i = 0; i < TAMIS__MARKS; i++)
+        marks |= (uint64_t)(bytes[i] == byte) << i;
+    return marks;
+}
+
+static void check_csv(tamis__isa isa) {
+    const struct tamis__stream_kernels *kernels = tamis__stream_kernels_of(isa);
+    uint64_t random = test_seed(72);
+    for (uint64_t round = 0; round < test_scale(5000, 500, 1000); round++) {
+        enum { BLOCKS = 40 };
+        const size_t blocks = test_below(&random, BLOCKS), size = blocks * TAMIS__MARKS;
+        const unsigned char end = (unsigned char)(round % 2 ? '\n' : test_random(&random));
+        const unsigned char delimiter = (unsigned char)(round % 3 ? ',' : test_random(&random));
+        unsigned char *bytes = malloc(size + 1);
+        assert_non_null(bytes);
+        for (size_t i = 0; i < size; i++) {
+            const unsigned char some[] = {end, delimiter, '"', (unsigned char)test_random(&random)};
+            bytes[i] = some[test_below(&random, 4)];
+        }
+        bytes = realloc(bytes, size + !size);
+        tamis__csv_marks marks[BLOCKS];
+        kernels->mark_csv(bytes, blocks, end, delimiter, marks);
+        for (size_t i = 0; i < blocks; i++) {
+            assert_true(marks[i].ends == marks_of(bytes + i * TAMIS__MARKS, end));
+            assert_true(marks[i].quotes == marks_of(bytes + i * TAMIS__MARKS, '"'));
+            assert_true(marks[i].delimiters == marks_of(bytes + i * TAMIS__MARKS, delimiter));
+        }
+        free(bytes);
+    }
+}
+
+static void marks_of_csv_are_found(void **state) {
+    (void)state;
+    isa_each(check_csv);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_set_has_its_table),
+        cmocka_unit_test(bytes_are_found_and_counted),
+        cmocka_unit_test(marks_of_csv_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
