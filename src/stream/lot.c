@@ -35,6 +35,7 @@ void tamis__lot_release(tamis__lot *lot) {
     tamis__free(memory, lot->records, room * sizeof *lot->records);
     tamis__free(memory, lot->hashes, room * sizeof *lot->hashes);
     tamis__keys_release(&lot->keys);
+    *lot = (tamis__lot){.records = NULL};
 }
 
 void tamis__lot_key(tamis__lot *lot, const tamis_stream_service *service) {

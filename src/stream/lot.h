@@ -37,8 +37,8 @@ typedef struct tamis__lot {
     uint64_t extracting, hashing, asking;
 } tamis__lot;
 
-/* A zeroed lot of up to `room` records, like `keys` (with its extractor, which is the lot's own where `copies`). Release is
- * fine after a failure. */
+/* A zeroed lot of up to `room` records, like `keys` (with its extractor, which is the lot's own where `copies`). Release,
+ * which leaves it zeroed, is fine after a failure and twice. TAMIS_E_NOMEM. */
 tamis_status tamis__lot_init(tamis__lot *lot, const tamis__keys *keys, bool hashed, bool copies, size_t room,
                              tamis_error *err);
 void tamis__lot_release(tamis__lot *lot);

@@ -312,6 +312,7 @@ static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
 
+/* Where memory does for one lot and not for all, one thread does with it. */
 static tamis_status make_lots(run *r, tamis_error *err) {
     const tamis_stream_options *o = &r->options;
     const tamis__keys keys = {.extractor = o->extractor,
@@ -326,12 +327,19 @@ static tamis_status make_lots(run *r, tamis_error *err) {
     if (!r->lots)
         return tamis__fail_nomem(err, "batches", count * sizeof *r->lots);
     r->lot_count = count;
+    size_t made = 0;
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = tamis__lot_init(&r->lots[i], &keys, r->service.hasher, i > 0, r->tuning.batch_size, err);
-    for (size_t i = 0; i < count; i++)
-        r->lots[i].timed = r->timed;
-    return status;
+    for (; made < count && status == TAMIS_OK; made++) {
+        status = tamis__lot_init(&r->lots[made], &keys, r->service.hasher, made > 0, r->tuning.batch_size,
+                                 made > 0 ? NULL : err);
+        r->lots[made].timed = r->timed;
+    }
+    if (status == TAMIS_OK || made == 1)
+        return status;
+    while (made-- > 1)
+        tamis__lot_release(&r->lots[made]);
+    r->threads = 1;
+    return TAMIS_OK;
 }
 
 static void free_lots(run *r) {

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A run on several threads beside one on one: outputs, counts, what is told of each input, errors and their sentences are
+ * the same, whatever the records are and however the run ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "stream/runner.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+#include "support/stream_oracle.h"
+
+enum { INPUTS = 3, TOLD = 4000 };
+
+/* What is read, and how. */
+typedef struct scenario {
+    const char *name;
+    const char *parts[2]; /* of the key; NULL: none */
+    void (*write_record)(test_bytes *input, uint64_t *seed);
+    const char *first; /* of each input, before its records */
+    uint64_t expect;   /* of the filter; 0: it grows */
+    tamis_when_full when_full;
+    tamis_stream_policy missing, malformed;
+    tamis_stream_marking marking;
+    uint64_t max_record;
+    bool header, zero, packed, cut;
+} scenario;
+
+/* ---- records ---- */
+
+static void add_text(test_bytes *to, const char *text) {
+    bytes_add(to, text, strlen(text));
+}
+
+static void add_number(test_bytes *to, const char *format, uint64_t number) {
+    char text[200];
+    snprintf(text, sizeof text, format, (unsigned long long)number);
+    add_text(to, text);
+}
+
+static void a_line(test_bytes *to, uint64_t *seed) {
+    const uint64_t number = test_below(seed, 900);
+    add_number(to, number % 7 ? "%llu" : "%0120llu", number);
+}
+
+static void a_row(test_bytes *to, uint64_t *seed) {
+    const uint64_t kind = test_below(seed, 40);
+    add_number(to, kind == 0 ? "only one" : "%llu,", test_below(seed, 900));
+    if (kind > 0)
+        add_number(to, kind < 9 ? "\"a \"\"%llu\"\"\n, b\"" : "x%llu", test_below(seed, 900));
+}
+
+static void a_text(test_bytes *to, uint64_t *seed) {
+    const uint64_t kind = test_below(seed, 40);
+    add_number(to,
+               kind == 0   ? "{\"id\": %llu"
+               : kind == 1 ? "[%llu]"
+               : kind < 8  ? "{\"id\": \"\\u0041%llu\", \"x\": [1, {\"id\": 2}]}"
+                           : "{\"x\": {}, \"id\": %llu}",
+               test_below(seed, 900));
+}
+
+static void a_log_line(test_bytes *to, uint64_t *seed) {
+    const uint64_t kind = test_below(seed, 40);
+    add_number(to, kind == 0 ? "nothing %llu" : "user=%llu ", test_below(seed, 900));
+    add_number(to, kind % 2 ? "ip=%llu GET /" : "POST", test_below(seed, 3));
+}
+
+static const scenario scenarios[] = {
+    {.name = "lines", .write_record = a_line},
+    {.name = "records of NUL", .write_record = a_line, .zero = true},
+    {.name = "folded", .parts = {"bytes:2-"}, .write_record = a_line},
+    {.name = "CSV", .parts = {"csv:key"}, .write_record = a_row, .first = "n,key"},
+    {.name = "CSV by number",
+     .parts = {"csv:1", "csv:2"},
+     .write_record = a_row,
+     .header = true,
+     .first = "n"},
+    {.name = "CSV drops",
+     .parts = {"csv:2"},
+     .write_record = a_row,
+     .missing = TAMIS_STREAM_DROP,
+     .malformed = TAMIS_STREAM_DROP},
+    {.name = "CSV fails", .parts = {"csv:2"}, .write_record = a_row, .missing = TAMIS_STREAM_FAIL},
+    {.name = "JSON",
+     .parts = {"json:/id"},
+     .write_record = a_text,
+     .malformed = TAMIS_STREAM_PASS,
+     .first = "\xEF\xBB\xBF{}"},
+    {.name = "JSON marked",
+     .parts = {"json:/id"},
+     .write_record = a_text,
+     .malformed = TAMIS_STREAM_DROP,
+     .marking = TAMIS_STREAM_MEMBER},
+    {.name = "JSON fails", .parts = {"json:/id"}, .write_record = a_text, .malformed = TAMIS_STREAM_FAIL},
+    {.name = "regex", .parts = {"regex:user=(\\d+) (ip)?"}, .write_record = a_log_line},
+    {.name = "regex marked",
+     .parts = {"regex:(?<=user=)\\d+"},
+     .write_record = a_log_line,
+     .marking = TAMIS_STREAM_COLUMN},
+    {.name = "full", .write_record = a_line, .expect = 300},
+    {.name = "full passes", .write_record = a_line, .expect = 300, .when_full = TAMIS_WHEN_FULL_PASS},
+    {.name = "too long", .write_record = a_line, .max_record = 119},
+    {.name = "packed", .write_record = a_line, .packed = true},
+    {.name = "packed and cut", .write_record = a_line, .packed = true, .cut = true},
+};
+
+/* ---- inputs ---- */
+
+static void pack(const char *path) {
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    options.inputs = &path;
+    options.input_count = 1;
+    options.output = options.duplicates = NULL;
+    char packed[300];
+    snprintf(packed, sizeof packed, "%s.gz", path);
+    options.output = packed;
+    assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL), TAMIS_OK);
+    session_drop(session);
+    assert_int_equal(rename(packed, path), 0);
+}
+
+static void write_input(const scenario *s, const char *path, uint64_t records, uint64_t *seed) {
+    const char end = s->zero ? '\0' : '\n';
+    test_bytes input = {0};
+    if (s->first) {
+        add_text(&input, s->first);
+        bytes_add(&input, &end, 1);
+    }
+    for (uint64_t i = 0; i < records; i++) {
+        s->write_record(&input, seed);
+        if (i + 1 < records)
+            bytes_add(&input, &end, 1);
+    }
+    file_write(path, input.size ? (const char *)input.data : "", input.size);
+    bytes_clear(&input);
+    if (s->packed)
+        pack(path);
+    if (s->cut) {
+        test_bytes whole = {0};
+        file_read(path, &whole);
+        file_write(path, whole.data, whole.size * 2 / 3);
+        bytes_clear(&whole);
+    }
+}
+
+/* ---- runs ---- */
+
+typedef struct outcome {
+    tamis_status status;
+    tamis_stream_stats stats;
+    tamis_error err, malformed;
+    test_bytes unique, duplicates;
+    char told[TOLD]; /* of each input */
+} outcome;
+
+static void note_input(void *context, size_t index, const tamis_stream_stats *of_it) {
+    outcome *o = context;
+    const size_t used = strlen(o->told);
+    snprintf(o->told + used, sizeof o->told - used, "%zu: %llu %llu %llu %llu %llu %llu %llu\n", index,
+             (unsigned long long)of_it->records, (unsigned long long)of_it->unique,
+             (unsigned long long)of_it->duplicates, (unsigned long long)of_it->unknown,
+             (unsigned long long)of_it->missing, (unsigned long long)of_it->malformed,
+             (unsigned long long)of_it->bytes_in);
+}
+
+static tamis_extractor *make_extractor(const scenario *s) {
+    tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    tamis_extractor *extractor = NULL;
+    how.parts = s->parts;
+    how.part_count = s->parts[1] ? 2 : 1;
+    how.ignore_case = how.trim = strcmp(s->name, "folded") == 0;
+    if (s->parts[0])
+        assert_int_equal(tamis_extractor_create(&extractor, &how, NULL), TAMIS_OK);
+    return extractor;
+}
+
+static void run(const scenario *s, const tamis__stream_tuning *tuning, uint32_t threads, outcome *o) {
+    const char *const inputs[INPUTS] = {scratch("one"), scratch("two"), scratch("three")};
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    *o = (outcome){.stats = TAMIS_STREAM_STATS_INIT, .err = TAMIS_ERROR_INIT, .malformed = TAMIS_ERROR_INIT};
+    tamis_dedup *session = session_make(s->expect, s->when_full);
+    options.inputs = inputs;
+    options.input_count = INPUTS;
+    options.output = scratch("fresh");
+    options.duplicates = s->marking ? NULL : scratch("seen");
+    options.terminator = s->zero ? 0 : '\n';
+    options.max_record = s->max_record;
+    options.extractor = make_extractor(s);
+    options.header = s->header;
+    options.missing = s->missing;
+    options.malformed = s->malformed;
+    options.marking = s->marking;
+    options.first_malformed = &o->malformed;
+    options.input_end = note_input;
+    options.input_end_context = o;
+    options.threads = threads;
+    o->status = tamis__stream_dedup_tuned(session, &options, tuning, &o->stats, &o->err);
+    tamis_extractor_free(options.extractor);
+    session_drop(session);
+    if (file_exists(options.output))
+        file_read(options.output, &o->unique);
+    if (options.duplicates && file_exists(options.duplicates))
+        file_read(options.duplicates, &o->duplicates);
+    unlink(options.output);
+    unlink(scratch("seen"));
+    assert_null(scratch_hidden());
+}
+
+static void outcome_clear(outcome *o) {
+    bytes_clear(&o->unique);
+    bytes_clear(&o->duplicates);
+}
+
+static bool is_same(const outcome *got, const outcome *want) {
+    return got->status == want->status && strcmp(got->err.text, want->err.text) == 0 &&
+           strcmp(got->malformed.text, want->malformed.text) == 0 && stats_check(&got->stats, &want->stats) &&
+           got->stats.settled == want->stats.settled && strcmp(got->told, want->told) == 0 &&
+           bytes_check("output", &got->unique, &want->unique) &&
+           bytes_check("duplicates", &got->duplicates, &want->duplicates);
+}
+
+static void compare(const scenario *s, const tamis__stream_tuning *tuning) {
+    static const uint32_t threads[] = {2, 4, 7};
+    outcome want;
+    run(s, tuning, 1, &want);
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        outcome got;
+        run(s, tuning, threads[i], &got);
+        if (!is_same(&got, &want)) {
+            fprintf(stderr, "%s, %u threads, buffers %zu, %zu, %zu: status %d %s\n%sinstead of %d %s\n%s",
+                    s->name, (unsigned)threads[i], tuning->read_size, tuning->write_size, tuning->batch_size,
+                    got.status, got.err.text, got.told, want.status, want.err.text, want.told);
+            fail();
+        }
+        assert_int_equal(got.stats.threads, threads[i]);
+        outcome_clear(&got);
+    }
+    outcome_clear(&want);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    scratch_make();
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    scratch_remove();
+    return 0;
+}
+
+static void every_kind_of_record(void **state) {
+    (void)state;
+    static const tamis__stream_tuning tunings[] = {
+        {1, 1, 1}, {7, 5, 3}, {1000, 300, 16}, TAMIS__STREAM_TUNING_INIT};
+    uint64_t seed = test_seed(1);
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        write_input(&scenarios[i], scratch("one"), test_scale(2000, 500, 700), &seed);
+        write_input(&scenarios[i], scratch("two"), 0, &seed);
+        write_input(&scenarios[i], scratch("three"), test_scale(1000, 200, 300), &seed);
+        for (size_t j = 0; j < sizeof tunings / sizeof *tunings; j++)
+            compare(&scenarios[i], &tunings[j]);
+    }
+}
+
+/* ---- what the system refuses ---- */
+
+static void write_lines(uint64_t records) {
+    static const scenario lines = {.write_record = a_line};
+    uint64_t seed = 3;
+    write_input(&lines, scratch("one"), records, &seed);
+    write_input(&lines, scratch("two"), 10, &seed);
+    write_input(&lines, scratch("three"), 0, &seed);
+}
+
+static void threads_are_refused(void **state) {
+    (void)state;
+    static const scenario lines = {.name = "lines", .write_record = a_line};
+    static const tamis__stream_tuning tuning = {1000, 300, 16};
+    outcome want;
+    write_lines(3000);
+    run(&lines, &tuning, 1, &want);
+    for (uint64_t nth = 1; nth < 3; nth++) {
+        outcome got;
+        fault_install();
+        fault_arm(FAULT_THREAD, nth, EAGAIN, true);
+        run(&lines, &tuning, 4, &got);
+        const uint64_t refused = fault_fired();
+        fault_disarm();
+        fault_remove();
+        assert_true(is_same(&got, &want));
+        assert_true(nth > 1 || refused == 1); /* asked for once, and no more */
+        assert_int_equal(got.stats.threads, refused ? nth : 4);
+        outcome_clear(&got);
+    }
+    outcome_clear(&want);
+}
+
+/* Where memory does not reach for several lots, one does; where it does not for one, that is the error. */
+static void memory_is_refused(void **state) {
+    (void)state;
+    const char *const path = scratch("one");
+    write_lines(500);
+    size_t alone = 0, failed = 0;
+    for (uint64_t n = 1;; n++) {
+        fault_memory memory = {.fail_at = n};
+        const tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+        tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+        options.inputs = &path;
+        options.input_count = 1;
+        options.allocator = &allocator;
+        options.threads = 4;
+        const tamis_status status = tamis_stream_dedup(session, &options, &stats, &err);
+        session_drop(session);
+        assert_true(status == TAMIS_OK ? stats.records == 500 : status == TAMIS_E_NOMEM);
+        assert_int_equal(memory.live_blocks, 0);
+        alone += status == TAMIS_OK && stats.threads == 1;
+        failed += status != TAMIS_OK;
+        if (memory.refused == 0)
+            break;
+    }
+    assert_true(alone > 0 && failed > 0);
+}
+
+/* ---- memory is bounded ---- */
+
+enum { LONG = 20 << 20 };
+
+/* Records so long that those that are read ahead would take half a gigabyte. */
+static void long_records_are_not_read_ahead(void **state) {
+    (void)state;
+    enum { RECORDS = 20 };
+    const char *const path = scratch("long");
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    for (off_t i = 1; i <= RECORDS; i++)
+        assert_int_equal(pwrite(fd, "\n", 1, i * LONG - 1), 1);
+    close(fd);
+    fault_memory memory = {0};
+    const tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    options.inputs = &path;
+    options.input_count = 1;
+    options.allocator = &allocator;
+    options.threads = 7;
+    assert_int_equal(tamis_stream_dedup(session, &options, &stats, NULL), TAMIS_OK);
+    session_drop(session);
+    assert_int_equal(stats.records, RECORDS);
+    assert_int_equal(stats.unique, 1);
+    assert_true(memory.peak_bytes < (size_t)9 * LONG);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_kind_of_record, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(threads_are_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(memory_is_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(long_records_are_not_read_ahead, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
