@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The in-memory kinds beside libbloom: 10 million integers of 8 bytes are added, asked again (all present)
- * and 10 million others are asked (all absent). Prints ns a key for each, bits a key, and the false-positive
- * rate that was measured beside the one promised. Keys are made outside the timed parts.
+ * bench_memory RATE: the in-memory kinds beside libbloom at that rate; the exact kind at 0. 10 million integers
+ * of 8 bytes are added to a filter just made, asked again (all present), 10 million others are asked (all absent),
+ * and once the filter is cleared the first are added again, to memory that the system has given before. Keys are
+ * made outside the timed parts, and given in one batch. At a rate there is a floor: as many random cache lines of
+ * a memory as large as the blocked filter, changed or read, and nothing else.
+ *
+ * Prints, with tabs between: name, rate, ns a key of add, again, hit and miss, bits a key, and the false-positive
+ * rate that was measured; nan where there is none. bench/memory.py runs it, and makes medians and the table.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <tamis/tamis.h>
@@ -16,7 +24,19 @@
 #include <bloom.h>
 #endif
 
-enum { KEYS = 10000000, BATCH = 1024 };
+enum { KEYS = 10000000, BATCH = 1024, LINE = 64, WORDS = LINE / 8, AHEAD = 24, HUGE_PAGE = 2 << 20 };
+enum { ADD, AGAIN, HIT, MISS, PARTS };
+
+static void need(bool good, const char *what) {
+    if (good)
+        return;
+    fprintf(stderr, "bench_memory: %s\n", what);
+    exit(2);
+}
+
+static void succeed(tamis_status status, const tamis_error *err) {
+    need(status == TAMIS_OK, err->text);
+}
 
 static double now(void) {
     struct timespec t;
@@ -24,16 +44,14 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void die(const tamis_error *err) {
-    fprintf(stderr, "bench_memory: %s\n", err->text);
-    exit(2);
+static double ns_a_key(double start) {
+    return (now() - start) / KEYS * 1e9;
 }
 
 /* Integers from..from+KEYS-1, as a program would hold them, and the keys that view them. */
 static tamis_key *make_keys(uint64_t *numbers, uint64_t from) {
     tamis_key *keys = malloc(KEYS * sizeof *keys);
-    if (!keys)
-        exit(2);
+    need(keys != NULL, "out of memory");
     for (size_t i = 0; i < KEYS; i++) {
         numbers[i] = from + i;
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
@@ -41,29 +59,38 @@ static tamis_key *make_keys(uint64_t *numbers, uint64_t from) {
     return keys;
 }
 
-static double ns_a_key(double start) {
-    return (now() - start) / KEYS * 1e9;
-}
-
-static void print_row(const char *name, double p, const double ns[3], double bits, double measured) {
-    printf("%-22s%8.0e%9.1f%9.1f%9.1f%10.1f%12.2e\n", name, p, ns[0], ns[1], ns[2], bits, measured);
+static void print_row(const char *name, double p, const double ns[PARTS], double bits, double measured) {
+    printf("%s\t%g\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3e\n", name, p, ns[ADD], ns[AGAIN], ns[HIT], ns[MISS],
+           bits, measured);
     fflush(stdout);
 }
 
-static uint64_t ask_all(const tamis_filter *filter, const tamis_key *keys) {
+/* ---- tamis ---- */
+
+static double add_all(tamis_filter *filter, const tamis_key *keys) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    double start = now();
+    succeed(tamis_filter_add_many(filter, keys, KEYS, NULL, NULL, &err), &err);
+    return ns_a_key(start);
+}
+
+static uint64_t ask_all(const tamis_filter *filter, const tamis_key *keys, double *ns) {
     tamis_answer answers[BATCH];
     uint64_t seen = 0;
+    double start = now();
     for (size_t i = 0; i < KEYS; i += BATCH) {
         size_t some = KEYS - i < BATCH ? KEYS - i : BATCH;
         tamis_filter_contains_many(filter, keys + i, some, answers, NULL, NULL);
         for (size_t j = 0; j < some; j++)
             seen += answers[j] == TAMIS_SEEN;
     }
+    *ns = ns_a_key(start);
     return seen;
 }
 
-static void measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, const tamis_key *in,
-                    const tamis_key *out) {
+/* Returns the bytes that the filter took. */
+static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, const tamis_key *in,
+                        const tamis_key *out) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_want want = TAMIS_WANT_INIT;
     want.kind = kind;
@@ -72,76 +99,124 @@ static void measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, 
     want.expect = grows ? 0 : KEYS;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
-        tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
-        die(&err);
-    double ns[3], start = now();
-    if (tamis_filter_add_many(filter, in, KEYS, NULL, NULL, &err) != TAMIS_OK)
-        die(&err);
-    ns[0] = ns_a_key(start);
-    start = now();
-    uint64_t found = ask_all(filter, in);
-    ns[1] = ns_a_key(start);
-    start = now();
-    uint64_t wrong = ask_all(filter, out);
-    ns[2] = ns_a_key(start);
-    if (found != KEYS) {
-        fprintf(stderr, "bench_memory: %" PRIu64 " of %d keys found: a false negative\n", found, KEYS);
-        exit(1);
-    }
+    succeed(tamis_plan_make(&plan, &want, &err), &err);
+    succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
+    double ns[PARTS];
+    ns[ADD] = add_all(filter, in);
+    need(ask_all(filter, in, &ns[HIT]) == KEYS, "a key that was added is not found: a false negative");
+    uint64_t wrong = ask_all(filter, out, &ns[MISS]);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_filter_info_get(filter, &info, NULL);
+    succeed(tamis_filter_clear(filter, &err), &err);
+    ns[AGAIN] = add_all(filter, in);
+    tamis_filter_free(filter);
     char name[64];
     snprintf(name, sizeof name, "%s%s%s", tamis_kind_name(kind),
              scheme == TAMIS_SCHEME_GUAVA64 ? ", guava64" : "", grows ? ", growing" : "");
     print_row(name, p, ns, 8.0 * (double)info.memory_peak / KEYS, (double)wrong / KEYS);
-    tamis_filter_free(filter);
+    return info.memory_peak;
 }
 
+/* ---- the floor ---- */
+
+/* A line's place is the top half of a product, which is the cheapest way to one. */
+static uint64_t *line_of(uint64_t *words, uint64_t lines, const tamis_key *key) {
+    uint64_t number;
+    memcpy(&number, key->data, sizeof number);
+    return words + ((number * UINT64_C(0x9e3779b97f4a7c15) >> 32) * lines >> 32) * WORDS;
+}
+
+static double change_lines(uint64_t *words, uint64_t lines, const tamis_key *keys) {
+    double start = now();
+    for (size_t i = 0; i < KEYS; i++) {
+        if (i + AHEAD < KEYS)
+            __builtin_prefetch(line_of(words, lines, &keys[i + AHEAD]), 1);
+        line_of(words, lines, &keys[i])[i % WORDS] |= i;
+    }
+    return ns_a_key(start);
+}
+
+static double read_lines(uint64_t *words, uint64_t lines, const tamis_key *keys) {
+    uint64_t sum = 0;
+    double start = now();
+    for (size_t i = 0; i < KEYS; i++) {
+        if (i + AHEAD < KEYS)
+            __builtin_prefetch(line_of(words, lines, &keys[i + AHEAD]));
+        sum += line_of(words, lines, &keys[i])[i % WORDS];
+    }
+    double ns = ns_a_key(start);
+    volatile uint64_t used = sum; /* so that no read can be left out */
+    (void)used;
+    return ns;
+}
+
+static void measure_floor(double p, uint64_t bytes, const tamis_key *in, const tamis_key *out) {
+    size_t size = (size_t)(bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uint64_t lines = bytes / LINE, *words = aligned_alloc(HUGE_PAGE, size);
+    need(words != NULL, "out of memory");
+    (void)madvise(words, size, MADV_HUGEPAGE);
+    memset(words, 0, size);
+    double ns[PARTS] = {NAN, NAN, NAN, NAN};
+    ns[AGAIN] = change_lines(words, lines, in);
+    ns[HIT] = read_lines(words, lines, in);
+    ns[MISS] = read_lines(words, lines, out);
+    print_row("floor: one random line", p, ns, 8.0 * (double)bytes / KEYS, NAN);
+    free(words);
+}
+
+/* ---- libbloom ---- */
+
 #ifdef TAMIS_HAVE_LIBBLOOM
+static double add_each(struct bloom *bloom, const tamis_key *keys) {
+    double start = now();
+    for (size_t i = 0; i < KEYS; i++)
+        bloom_add(bloom, keys[i].data, (int)keys[i].size);
+    return ns_a_key(start);
+}
+
+static uint64_t ask_each(struct bloom *bloom, const tamis_key *keys, double *ns) {
+    uint64_t seen = 0;
+    double start = now();
+    for (size_t i = 0; i < KEYS; i++)
+        seen += bloom_check(bloom, keys[i].data, (int)keys[i].size) == 1;
+    *ns = ns_a_key(start);
+    return seen;
+}
+
 static void measure_libbloom(double p, const tamis_key *in, const tamis_key *out) {
     struct bloom bloom;
-    if (bloom_init(&bloom, KEYS, p) != 0)
-        exit(2);
-    double ns[3], start = now();
-    for (size_t i = 0; i < KEYS; i++)
-        bloom_add(&bloom, in[i].data, (int)in[i].size);
-    ns[0] = ns_a_key(start);
-    uint64_t found = 0, wrong = 0;
-    start = now();
-    for (size_t i = 0; i < KEYS; i++)
-        found += bloom_check(&bloom, in[i].data, (int)in[i].size) == 1;
-    ns[1] = ns_a_key(start);
-    start = now();
-    for (size_t i = 0; i < KEYS; i++)
-        wrong += bloom_check(&bloom, out[i].data, (int)out[i].size) == 1;
-    ns[2] = ns_a_key(start);
-    if (found != KEYS)
-        exit(1);
+    double ns[PARTS];
+    need(bloom_init(&bloom, KEYS, p) == 0, "libbloom makes no filter");
+    ns[ADD] = add_each(&bloom, in);
+    need(ask_each(&bloom, in, &ns[HIT]) == KEYS, "libbloom does not find a key that was added");
+    uint64_t wrong = ask_each(&bloom, out, &ns[MISS]);
+    memset(bloom.bf, 0, (size_t)bloom.bytes);
+    ns[AGAIN] = add_each(&bloom, in);
     print_row("libbloom", p, ns, 8.0 * (double)bloom.bytes / KEYS, (double)wrong / KEYS);
     bloom_free(&bloom);
 }
 #endif
 
-int main(void) {
+int main(int count, char **args) {
     static uint64_t numbers_in[KEYS], numbers_out[KEYS];
+    char *end = NULL;
+    double p = count == 2 ? strtod(args[1], &end) : 0;
+    need(end && end != args[1] && *end == '\0' && p >= 0 && p < 1, "give a rate");
     tamis_key *in = make_keys(numbers_in, 0), *out = make_keys(numbers_out, KEYS);
-    printf("%d integers; kernels %s; ns a key\n\n%-22s%8s%9s%9s%9s%10s%12s\n", KEYS, tamis_kernel_name(),
-           "kind", "rate", "add", "hit", "miss", "bits/key", "measured");
-    static const double rates[] = {1e-2, 1e-4, 1e-6};
-    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-        measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, rates[i], false, in, out);
-        measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, rates[i], false, in, out);
-        measure(TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, rates[i], false, in, out);
-        measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, rates[i], false, in, out);
-        measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, rates[i], true, in, out);
+    if (p > 0) {
+        measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, p, false, in, out);
+        measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, p, false, in, out);
+        uint64_t bytes = measure(TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, p, false, in, out);
+        measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, p, false, in, out);
+        measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, p, true, in, out);
+        measure_floor(p, bytes, in, out);
 #ifdef TAMIS_HAVE_LIBBLOOM
-        measure_libbloom(rates[i], in, out);
+        measure_libbloom(p, in, out);
 #endif
+    } else {
+        measure(TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, false, in, out);
+        measure(TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, true, in, out);
     }
-    measure(TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, false, in, out);
-    measure(TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, true, in, out);
-    printf("\n");
     free(in);
     free(out);
     return 0;

@@ -1,24 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""tamis dedup beside what people use today, on one input, in one run.
+"""tamis dedup beside what people use today, on the same inputs, in one run.
 
-Usage: dedup.py TAMIS RUNS
+Usage: dedup.py TAMIS RUNS [W|U|J ...]
 
-Each command reads the 10 million words of `tamis gen words 10000000 --seed 7` from a file in the page cache
-and writes to /dev/null. The table gives the median wall time, the peak resident memory, and the wall time as
-a multiple of tamis'. Every answer is checked first: the number of unique words, and the order where kept.
+    W  tamis gen words 10000000 --seed 7                      words
+    U  tamis gen urls 10000000 --duplicates 20% --seed 7      addresses
+    J  tamis gen clicks 5000000 --duplicates 10% --seed 7     JSON lines, known by their event_id, and J.gz, by gzip
+
+Each command reads its input from a file in the page cache and writes to /dev/null. The tables give the median wall
+time, of how many runs, the peak resident memory, and the wall time as a multiple of that of the first row. Who takes
+more than 15 seconds is run once; the runs of all others are in turns. Every answer is checked first: the records, and
+their order where it is kept. A way that accepts a rate may lack as many records as that says.
 """
 import hashlib
+import math
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-RECORDS = 10_000_000
-PYTHON = """
+from timed import has_option, in_turns, need, print_bars, run
+
+SET = """
 import sys
 seen = set()
 out = sys.stdout.buffer
@@ -27,89 +32,243 @@ for line in sys.stdin.buffer:
         seen.add(line)
         out.write(line)
 """
+SQLITE = """
+import sqlite3, sys
+table = sqlite3.connect(":memory:", isolation_level=None)
+table.execute("CREATE TABLE seen (line BLOB PRIMARY KEY) WITHOUT ROWID")
+table.execute("BEGIN")
+add = table.cursor().execute
+out = sys.stdout.buffer
+for line in sys.stdin.buffer:
+    if add("INSERT OR IGNORE INTO seen VALUES (?)", (line,)).rowcount:
+        out.write(line)
+"""
+JSON = """
+import json, sys
+seen = set()
+out = sys.stdout.buffer
+for line in sys.stdin.buffer:
+    key = json.loads(line)["event_id"]
+    if key not in seen:
+        seen.add(key)
+        out.write(line)
+"""
+POINTER = ["--key", "json:/event_id"]
+EVENTS = "jq -r .event_id"
+CONFIGS = {  # name, options, rate
+    "": ([], 1e-9),
+    " --expect 1e7 --fpr 1e-6": (["--expect", "1e7", "--fpr", "1e-6"], 1e-6),
+    " --expect 1e7": (["--expect", "1e7"], 1e-9),
+    " --exact": (["--exact"], 0),
+}
 
 
-def commands(tamis, words):
-    """(name, argv, keeps order, reads all) of every way that is here."""
-    rows = [
-        ("tamis dedup", [tamis, "dedup", words], True),
-        ("tamis dedup --expect 1e7 --fpr 1e-6", [tamis, "dedup", "--expect", "1e7", "--fpr", "1e-6", words], True),
-        ("tamis dedup --expect 1e7", [tamis, "dedup", "--expect", "1e7", words], True),
-        ("tamis dedup --exact", [tamis, "dedup", "--exact", words], True),
-        ("sort -u", ["sort", "-u", words], False),
-        ("mawk '!s[$0]++'", ["mawk", "!s[$0]++", words], True),
-        ("gawk '!s[$0]++'", ["gawk", "!s[$0]++", words], True),
-        ("perl -ne 'print if !$s{$_}++'", ["perl", "-ne", "print if !$s{$_}++", words], True),
-        ("python set", [sys.executable, "-c", PYTHON], True),
-        ("wc -l (the floor)", ["wc", "-l", words], None),
+class Way:
+    """A command. order: "kept", "lost", "keys" of those that print keys alone, or None of those that print something
+    else; rate: of records that may be taken for duplicates; program: without it there is no such way."""
+
+    def __init__(self, name, argv, order="kept", rate=0.0, program=None):
+        self.name, self.argv, self.order, self.rate = name, argv, order, rate
+        self.program = program or argv[0]
+
+
+def ours(tamis, threads, configs, path, more=()):
+    """tamis with each of the settings and numbers of threads; none of those where it knows no threads yet."""
+    found = []
+    for config in configs:
+        options, rate = CONFIGS[config]
+        for count in threads:
+            chosen = ["--threads", str(count)] if count else []
+            name = f"tamis dedup{config}{f' --threads {count}' if count else ''}"
+            found.append(Way(name, [tamis, "dedup", *options, *more, *chosen, path], rate=rate))
+    return found
+
+
+def line_peers(path):
+    return [
+        Way("sort -u --parallel=2", ["sort", "-u", "--parallel=2", path], "lost"),
+        Way("mawk '!s[$0]++'", ["mawk", "!s[$0]++", path]),
+        Way("gawk '!s[$0]++'", ["gawk", "!s[$0]++", path]),
+        Way("perl -ne 'print if !$s{$_}++'", ["perl", "-ne", "print if !$s{$_}++", path]),
+        Way("python set", [sys.executable, "-c", SET]),
+        Way("python sqlite3, INSERT OR IGNORE", [sys.executable, "-c", SQLITE]),
+        Way("wc -l (the floor)", ["wc", "-l", path], None),
     ]
-    return [row for row in rows if shutil.which(row[1][0])]
 
 
-def run(argv, words, stdout):
-    """Wall seconds and peak resident bytes of one run. GNU time does the measuring: a child of this process
-    would be charged with the memory this process had at the fork."""
-    environment = dict(os.environ, LC_ALL="C")
-    report = words + ".time"
-    start = time.monotonic()
-    with open(words, "rb") as stdin:
-        status = subprocess.run(["/usr/bin/time", "-q", "-f", "%M", "-o", report] + argv, stdin=stdin,
-                                stdout=stdout, env=environment).returncode
-    seconds = time.monotonic() - start
-    if status != 0:
-        sys.exit(f"dedup.py: {' '.join(argv)}: exit status {status}")
-    with open(report, encoding="ascii") as lines:
-        return seconds, int(lines.read()) * 1024
+def json_peers(path):
+    return [
+        Way("python json, set", [sys.executable, "-c", JSON]),
+        Way("jq -r .event_id | mawk '!s[$0]++'", ["sh", "-c", EVENTS + " \"$0\" | mawk '!s[$0]++'", path], "keys",
+            program="jq"),
+        Way("wc -l (the floor)", ["wc", "-l", path], None),
+    ]
 
 
-def digest(path, in_order):
-    """Lines of a file and their digest; of the sorted lines where the command loses the order."""
+def decompressors(path):
+    return [Way(f"{name} alone", [name, "-dc", path], None) for name in ("igzip", "pigz", "gzip")]
+
+
+# ---- answers ----
+
+def lines_of(path):
     with open(path, "rb") as lines:
-        content = lines.read().splitlines()
-    if not in_order:
-        content.sort()
-    return len(content), hashlib.sha256(b"\n".join(content)).hexdigest()
+        return sum(1 for _ in lines)
 
 
-def check(rows, words, folder):
-    """Every way must print the same words, in the same order where it keeps order."""
-    out = os.path.join(folder, "out")
-    wanted = {}
-    for name, argv, in_order in rows:
-        if in_order is None:
+def digest(path, through=None):
+    """Of a file, or of what a command makes of it."""
+    if not through:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    with subprocess.Popen(["sh", "-c", through + ' "$0"', path], stdout=subprocess.PIPE,
+                          env=dict(os.environ, LC_ALL="C")) as process:
+        return hashlib.file_digest(process.stdout, "sha256").hexdigest()
+
+
+def few_missing(path, wanted, rate, unique):
+    """Whether the lines are those of `wanted`, but for as many as the rate may have cost."""
+    most = unique * rate + 5 * math.sqrt(unique * rate) + 3
+    if not unique - most <= lines_of(path) <= unique:
+        return False
+    with open(path, "rb") as some, open(wanted, "rb") as lines:
+        return all(line in lines for line in some)  # each is searched from where the one before was found
+
+
+def check(ways, path, folder):
+    """How many records are unique: the first way that accepts no rate, and is therefore checked by all others, says."""
+    wanted, out = os.path.join(folder, "wanted"), os.path.join(folder, "out")
+    reference = next(way for way in ways if way.order == "kept" and way.rate == 0)
+    with open(wanted, "wb") as stdout:
+        run(reference.argv, path, stdout)
+    unique, digests = lines_of(wanted), {"kept": digest(wanted)}
+    through = {"lost": "sort", "keys": EVENTS}
+    for way in ways:
+        if way.order is None or way is reference:
             continue
+        if way.order not in digests:
+            digests[way.order] = digest(wanted, through[way.order])
         with open(out, "wb") as stdout:
-            run(argv, words, stdout)
-        for kept in (False, True) if in_order else (False,):
-            answer = digest(out, kept)
-            if wanted.setdefault(kept, answer) != answer:
-                sys.exit(f"dedup.py: {name}: {answer[0]} lines, another way gave {wanted[kept][0]} or other ones")
-    return wanted[False][0]
+            run(way.argv, path, stdout)
+        same = digest(out) == digests[way.order] or (way.rate and few_missing(out, wanted, way.rate, unique))
+        need(same, f"{way.name}: does not print what {reference.name} prints")
+    for file in (wanted, out):
+        if os.path.exists(file):
+            os.unlink(file)
+    return unique
+
+
+# ---- measuring ----
+
+def measure(title, ways, path, runs, folder):
+    """Median seconds and peaks by the name of the way."""
+    ways = [way for way in ways if shutil.which(way.program)]
+    records = "" if path.endswith(".gz") else f"{lines_of(path)} records, "
+    unique = check(ways, path, folder)
+    os.sync()  # what the checks wrote is not to be written while others are timed
+    print(f"{title}: {records}{os.path.getsize(path) / 1e6:.1f} MB, {unique} unique; every way printed the same; "
+          f"median of {runs}\n\n"
+          f"{'way':<48}{'seconds':>9}{'runs':>6}{'peak MB':>9}{'times tamis':>13}  order", flush=True)
+    with open(os.devnull, "wb") as null:
+        results = in_turns(ways, runs, lambda way: run(way.argv, path, null))
+    first = results[ways[0]][0][0]
+    for way, ((seconds, peak), count) in results.items():
+        print(f"{way.name:<48}{seconds:>9.3f}{count:>6}{peak / 1e6:>9.0f}{seconds / first:>13.2f}  {way.order or '-'}")
+    return ({way.name: result[0][0] for way, result in results.items()},
+            {way.name: result[0][1] for way, result in results.items()})
+
+
+class Measured:
+    """Ratios of what was measured; None where a side was not."""
+
+    def __init__(self, seconds, peaks, threads):
+        self.seconds, self.peaks, self.threads = seconds, peaks, threads
+
+    def of(self, values, config, count):
+        """Of tamis at so many threads; without the option it has one."""
+        if self.threads == [None]:
+            return values.get(f"tamis dedup{config}") if count == 1 else None
+        return values.get(f"tamis dedup{config} --threads {count}")
+
+    def usual(self):
+        return self.threads[-1] or 1
+
+    def faster(self, peer, config="", count=None):
+        our, their = self.of(self.seconds, config, count or self.usual()), self.seconds.get(peer)
+        return their / our if our and their else None
+
+    def smaller(self, peer):
+        our, their = self.of(self.peaks, "", self.usual()), self.peaks.get(peer)
+        return their / our if our and their else None
+
+    def peak(self, config):
+        most = [self.of(self.peaks, config, count or 1) for count in self.threads]
+        return max(most) / 1e6
+
+
+SORT, MAWK, PERL = "sort -u --parallel=2", "mawk '!s[$0]++'", "perl -ne 'print if !$s{$_}++'"
+SMALL = " --expect 1e7 --fpr 1e-6"
+
+
+def measure_words(tamis, threads, runs, path, folder):
+    m = Measured(*measure("W", ours(tamis, threads, CONFIGS, path) + line_peers(path), path, runs, folder), threads)
+    on = f"{m.usual()} thread{'s'[:m.usual() > 1]}"
+    print_bars([
+        (f"W, default settings, {on}: times as fast as sort -u", 9, m.faster(SORT)),
+        (f"W, default settings, {on}: times as fast as mawk", 45, m.faster(MAWK)),
+        (f"W, default settings, {on}: times as fast as perl", 18, m.faster(PERL)),
+        (f"W, default settings, {on}: mawk's memory to ours", 5, m.smaller(MAWK)),
+        (f"W,{SMALL}, {on}: times as fast as sort -u", 13, m.faster(SORT, SMALL)),
+        (f"W,{SMALL}: peak MB", -48, m.peak(SMALL)),
+        (f"W, --exact, {on}: times as fast as sort -u", 5, m.faster(SORT, " --exact")),
+    ])
+
+
+def measure_urls(tamis, threads, runs, path, folder):
+    m = Measured(*measure("U", ours(tamis, threads, CONFIGS, path) + line_peers(path), path, runs, folder), threads)
+    print_bars([
+        ("U, default settings, 1 thread: times as fast as sort -u", 12, m.faster(SORT, count=1)),
+        ("U, default settings, 2 threads: times as fast as sort -u", 20, m.faster(SORT, count=2)),
+        ("U, default settings: mawk's memory to ours", 5, m.smaller(MAWK)),
+    ])
+
+
+def measure_clicks(tamis, threads, runs, path, folder):
+    ways = ours(tamis, threads, [""], path, POINTER) + json_peers(path)
+    m = Measured(*measure("J, by json:/event_id", ways, path, runs, folder), threads)
+    packed = path + ".gz"
+    with open(packed, "wb") as out:
+        subprocess.run(["gzip", "-c", path], stdout=out, check=True)
+    print()
+    ways = ours(tamis, threads, ["", " --exact"], packed, POINTER) + decompressors(packed)
+    z = Measured(*measure("J.gz, by json:/event_id", ways, packed, runs, folder), threads)
+    alone = [z.seconds[way.name] for way in decompressors(packed) if way.name in z.seconds]
+    print_bars([
+        ("J, 1 thread: times as fast as python's json", 20, m.faster("python json, set", count=1)),
+        ("J.gz: our time to that of the fastest decompressor alone", -1.05,
+         z.of(z.seconds, "", z.usual()) / min(alone) if alone else None),
+    ])
+
+
+INPUTS = {
+    "W": (measure_words, ["words", "10000000"]),
+    "U": (measure_urls, ["urls", "10000000", "--duplicates", "20%"]),
+    "J": (measure_clicks, ["clicks", "5000000", "--duplicates", "10%"]),
+}
 
 
 def main():
-    if len(sys.argv) != 3 or not sys.argv[2].isdigit() or int(sys.argv[2]) < 1:
+    if len(sys.argv) < 3 or not sys.argv[2].isdigit() or int(sys.argv[2]) < 1 or set(sys.argv[3:]) - set(INPUTS):
         sys.exit(__doc__)
     tamis, runs = sys.argv[1], int(sys.argv[2])
-    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-        words = os.path.join(folder, "words")
-        with open(words, "wb") as out:
-            subprocess.run([tamis, "gen", "words", str(RECORDS), "--seed", "7"], stdout=out, check=True)
-        rows = commands(tamis, words)
-        unique = check(rows, words, folder)
-        print(f"{RECORDS} words, {os.path.getsize(words) / 1e6:.1f} MB, {unique} of them unique; "
-              f"every way printed the same; median of {runs}\n")
-        print(f"{'way':<38}{'seconds':>9}{'peak MB':>9}{'times tamis':>13}  order")
-        first = None
-        for name, argv, in_order in rows:
-            with open(os.devnull, "wb") as null:
-                results = [run(argv, words, null) for _ in range(runs)]
-            seconds = statistics.median(result[0] for result in results)
-            peak = statistics.median(result[1] for result in results)
-            first = first or seconds
-            order = {True: "kept", False: "lost", None: "-"}[in_order]
-            print(f"{name:<38}{seconds:>9.2f}{peak / 1e6:>9.0f}{seconds / first:>13.2f}  {order}", flush=True)
-        print()
+    threads = [1, 2] if has_option(tamis, "dedup", "threads") else [None]
+    for name in dict.fromkeys(sys.argv[3:] or INPUTS):
+        part, made = INPUTS[name]
+        with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
+            path = os.path.join(folder, name)
+            with open(path, "wb") as out:
+                subprocess.run([tamis, "gen", *made, "--seed", "7"], stdout=out, check=True)
+            part(tamis, threads, runs, path, folder)
 
 
 if __name__ == "__main__":

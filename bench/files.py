@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+from timed import need
+
 MIB, GIB = 1 << 20, 1 << 30
 KEYS_A_GIB = 552_555_606  # of a blocked filter at a rate of 1e-3: tamis plan --kind blocked --fpr 1e-3 --memory 1GiB
 GUAVA = "/usr/share/java/guava.jar"
@@ -62,11 +64,6 @@ class Bench:
         self.run(argv, stdin=stdin, stdout=self.path("out"), fine=fine)
         with open(self.path("out"), "rb") as out:
             return out.read()
-
-
-def need(right, what):
-    if not right:
-        sys.exit(f"files.py: {what}")
 
 
 def make_words(b, count, name, seed=7):

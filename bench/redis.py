@@ -25,15 +25,12 @@ import sys
 import tempfile
 import time
 
+from timed import need, print_bars
+
 MIB, GIB = 1 << 20, 1 << 30
 RATES = (1e-2, 1e-6)
 A_CALL = 10_000  # elements of ours a call, where bars are measured
 BITS_OF_PARTITION = {1e-2: 16, 1e-6: 50}  # of the cluster's filter, for each element, over 12 partitions
-
-
-def need(right, what):
-    if not right:
-        sys.exit(f"redis.py: {what}")
 
 
 # ---- servers ----
@@ -327,29 +324,19 @@ class Bench:
 
     def print_bars(self, pushed):
         java, plain = ("SETBIT, GETBIT, a flush an element (Java)", 1), ("SETBIT, GETBIT", 1000)
-        print(f"\nBars: ours, {A_CALL} elements a call, to the others\n")
-        print(f"{'':<58}{'wanted':>10}{'got':>9}")
+        bars = []
         for p, faster, cheaper, asked, published in ((1e-2, 2, 0.6, 4, 25), (1e-6, 3, 0.35, 14, None)):
             rows = [("add to 1000 a flush, elements a second", faster, self.ratio("add", p, "rate", *plain)),
                     ("add to 1000 a flush, server CPU", -cheaper, self.ratio("add", p, "server", *plain)),
                     ("check to 1000 a flush, elements a second", asked, self.ratio("check", p, "rate", *plain)),
                     ("add to the Java way, elements a second", published, self.ratio("add", p, "rate", *java)),
                     ("check to the Java way, elements a second", published, self.ratio("check", p, "rate", *java))]
-            for what, bar, got in rows:
-                self.print_bar(f"{what}, p = {p:g}", bar, got)
+            bars += [(f"{what}, p = {p:g}", bar, got) for what, bar, got in rows]
             found, count = self.found[p]
             chance = 3 * math.sqrt(p * count) / (p * count)  # of so many
-            what = f"rate to the one asked for, p = {p:g} (chance: {chance:.2f})"
-            self.print_bar(what, -1, found / count / p, chance)
-        self.print_bar("push to large SETs that are kept, bytes a second", 0.5, pushed)
-
-    def print_bar(self, what, bar, got, slack=0):
-        """Below zero: at most. None: told without one."""
-        if bar is None:
-            print(f"{what:<58}{'-':>10}{got:>9.3g}")
-            return
-        held = got >= bar if bar > 0 else got <= -bar + slack
-        print(f"{what:<58}{'>=' if bar > 0 else '<='} {abs(bar):>7g}{got:>9.3g}{'' if held else '   missed'}")
+            bars.append((f"rate to the one asked for, p = {p:g} (chance: {chance:.2f})", -1, found / count / p, chance))
+        bars.append(("push to large SETs that are kept, bytes a second", 0.5, pushed))
+        print_bars(bars, f"Bars: ours, {A_CALL} elements a call, to the others")
 
 
 def measure_all(b):

@@ -147,7 +147,7 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
 
 /*
  * The plan of a filter of layout tamis, to be made there, or in memory and pushed: as tamis_plan_make for kind blocked, but
- * where probes are not given with fewer of them than take the least bits, at most 1.6 times those. A server spends its time
+ * where probes are not given with fewer of them than take the least bits, at most twice those. A server spends its time
  * on reading commands, and an add has words for every probe. plan->reason says what that costs and saves.
  */
 TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);

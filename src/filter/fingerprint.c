@@ -11,24 +11,6 @@
 #include "base/system.h"
 #include "filter/fingerprint_put.h"
 
-enum {
-    BATCH = 64, /* keys located and prefetched together */
-    AHEAD = 8   /* keys whose guest lines are prefetched before their turn */
-};
-
-static INLINED bool find(const line_geometry *g, const place *at) {
-    const uint8_t *line = line_at(at->in, at->line);
-    uint64_t ends = line_ends(g, line);
-    entry wanted = {at->rest, 128};
-    if (line_find(g, line, ends_bucket(ends, home_bucket(g, at->rest)), slot_value(g, wanted, g->home_bits)))
-        return true;
-    if (!ends_full(g, ends))
-        return false;
-    const uint8_t *guest = line_at(at->in, guest_line(g, at->in, at->line, at->rest));
-    uint64_t guest_ends = line_ends(g, guest);
-    return line_find(g, guest, ends_bucket(guest_ends, g->guest_bucket), slot_value(g, wanted, 0));
-}
-
 /* Has the table taken what its plan allows? */
 static bool spent(const table *t, const tamis_filter *filter) {
     if (t->grows)
@@ -36,11 +18,7 @@ static bool spent(const table *t, const tamis_filter *filter) {
     return filter->added >= filter->plan.capacity;
 }
 
-static bool wants_growth(const table *t, const partition *in) {
-    return t->grows && (double)in->used >= t->load * (double)(in->count * t->geometry.slots);
-}
-
-/* Adds a key that is not there. */
+/* Adds a key that is not there and finds no room in the table as it is. */
 static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
     if (spent(t, filter))
         return tamis__filter_full(filter, t->grows ? TAMIS_FULL_RATE : TAMIS_FULL_CAPACITY, err);
@@ -48,14 +26,12 @@ static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *
     for (;;) {
         place at = place_of(t, hash);
         double before = at.in->covered;
-        bool done = !wants_growth(t, at.in);
-        if (done)
-            WITH_GEOMETRY(t, done = put(t, g, at.in, at.line, (entry){at.rest, 128}));
+        bool done = at.in->used < at.in->most && put(t, &t->geometry, at.in, at.line, (entry){at.rest, 128});
         tamis_status status = TAMIS_OK;
         if (!done)
             status = t->grows ? tamis__fingerprint_grow(t, filter, at.in, err)
                               : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
-        t->covered += (at.in->covered - before) / partition_count(t);
+        t->covered += (at.in->covered - before) * t->partition_share;
         if (status != TAMIS_OK)
             return status;
         if (done) {
@@ -65,98 +41,29 @@ static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *
     }
 }
 
-static void locate(const table *t, const tamis_hash *hashes, size_t count, place *places) {
-    for (size_t i = 0; i < count; i++) {
-        places[i] = place_of(t, &hashes[i]);
-        tamis__prefetch(line_at(places[i].in, places[i].line));
-    }
-}
-
-/* Once the home line of a place is in cache it tells whether the guest line will be read. */
-static INLINED void prefetch_guest(const line_geometry *g, const place *at) {
-    uint64_t guest = guest_line(g, at->in, at->line, at->rest);
-    uint64_t full = -(uint64_t)is_full(g, at->in, at->line); /* no branch: it would be guessed */
-    tamis__prefetch(line_at(at->in, (guest & full) | (at->line & ~full)));
-}
-
-/* Finds the places from..count-1 until one is absent; returns its number, or count. */
-static INLINED size_t find_seen(const line_geometry *g, const place *places, size_t from, size_t count) {
-    for (size_t i = from; i < count; i++) {
-        if (i + AHEAD < count)
-            prefetch_guest(g, &places[i + AHEAD]);
-        if (!find(g, &places[i]))
-            return i;
-    }
-    return count;
-}
-
-/* At most BATCH keys. *done counts from 0. */
-static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                              tamis_answer *answers, size_t *done, tamis_error *err) {
-    table *t = filter->body;
-    place places[BATCH];
-    locate(t, hashes, count, places);
-    uint64_t growths = t->growths;
-    for (*done = 0; *done < count; ++*done) {
-        size_t fresh;
-        WITH_GEOMETRY(t, fresh = find_seen(g, places, *done, count));
-        memset(answers + *done, TAMIS_SEEN, fresh - *done);
-        *done = fresh;
-        if (fresh == count)
-            break;
-        tamis_status status = add_fresh(t, filter, &hashes[fresh], err);
-        if (status != TAMIS_OK)
-            return status;
-        answers[fresh] = TAMIS_FRESH;
-        filter->added++;
-        if (growths != t->growths) {
-            growths = t->growths;
-            locate(t, hashes + fresh, count - fresh, places + fresh);
-        }
-    }
-    return TAMIS_OK;
-}
-
 static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    size_t from = 0, in = 0;
-    for (; from < count && status == TAMIS_OK; from += in) {
-        size_t some = count - from < BATCH ? count - from : BATCH;
-        status = add_batch(filter, hashes + from, some, answers + from, &in, err);
-    }
-    *done = from;
-    return status;
-}
-
-static INLINED void find_each(const line_geometry *g, const place *places, size_t count,
-                              tamis_answer *answers) {
-    for (size_t i = 0; i < AHEAD && i < count; i++)
-        prefetch_guest(g, &places[i]);
-    for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            prefetch_guest(g, &places[i + AHEAD]);
-        answers[i] = find(g, &places[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+    table *t = filter->body;
+    const tamis_plan *plan = &filter->plan;
+    for (*done = 0;; ++*done) {
+        uint64_t most = t->grows ? UINT64_MAX : plan->capacity;
+        uint64_t keys = filter->added < most ? most - filter->added : 0;
+        tamis__table_room room = {keys, t->grows ? plan->fpr : 1};
+        *done += filter->kernels->tables->add(t, hashes + *done, count - *done, answers + *done, &room);
+        filter->added += keys - room.keys;
+        if (*done == count)
+            return TAMIS_OK;
+        tamis_status status = add_fresh(t, filter, &hashes[*done], err);
+        if (status != TAMIS_OK)
+            return status;
+        answers[*done] = TAMIS_FRESH;
+        filter->added++;
     }
 }
 
 static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                      tamis_answer *answers) {
-    const table *t = filter->body;
-    place places[BATCH];
-    for (size_t from = 0; from < count; from += BATCH) {
-        size_t some = count - from < BATCH ? count - from : BATCH;
-        locate(t, hashes + from, some, places);
-        WITH_GEOMETRY(t, find_each(g, places, some, answers + from));
-    }
-}
-
-static void fetch(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
-    const table *t = filter->body;
-    for (size_t i = 0; i < count; i++) {
-        place at = place_of(t, &hashes[i]);
-        tamis__prefetch(line_at(at.in, at.line));
-    }
+    filter->kernels->tables->contains(filter->body, hashes, count, answers);
 }
 
 static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
@@ -203,6 +110,7 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_
     t->grows = plan->capacity == 0;
     t->load = tamis__line_shape_of(plan->slot_bits, t->grows)->load;
     t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : 0;
+    t->partition_share = 1.0 / partition_count(t);
     /* Invariant 4: a guest in the smallest first partition knows log2(lines) + slot_bits - 1 bits. */
     uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + plan->slot_bits - 1;
     t->position_bits = least < POSITION_MAX ? least : POSITION_MAX;
@@ -271,7 +179,6 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .destroy = destroy,
     .add = add,
     .contains = contains,
-    .fetch = fetch,
     .estimate = estimate,
     .clear = clear,
     .copy = copy,

@@ -137,6 +137,13 @@ static inline void line_store_tails(const line_geometry *g, uint8_t *line, tamis
     tamis__store64le(at + 8, (uint64_t)(bits >> 64));
 }
 
+/* Writes the last 16 bytes of a line: what stands there of heads becomes zeros. */
+static INLINED void line_store_last(const line_geometry *g, uint8_t *line, tamis__u128 tails, uint64_t ends) {
+    tamis__u128 all = tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift) << 64;
+    tamis__store64le(line + LINE_BYTES - 16, (uint64_t)all);
+    tamis__store64le(line + LINE_BYTES - 8, (uint64_t)(all >> 64));
+}
+
 /* `count` ones from bit `from` on; from + count is below 128. */
 static inline tamis__u128 bit_mask(uint32_t from, uint32_t count) {
     return (((tamis__u128)1 << count) - 1) << from;
@@ -182,25 +189,36 @@ static INLINED bool line_find(const line_geometry *g, const uint8_t *line, slot_
     return false;
 }
 
-/* Moves the packed tails of slots `from` and above up by one, or of those above it down by one. */
-static inline void line_shift_packed(const line_geometry *g, uint8_t *line, uint32_t from, bool up) {
-    tamis__u128 all = line_load_tails(g, line);
+/* Makes room for a packed tail, moving those of slots `slot` and above up by one, and puts it there. */
+static INLINED void line_insert_packed(const line_geometry *g, uint8_t *line, uint32_t slot,
+                                       tamis__u128 tail) {
+    uint32_t at = g->tails_low + slot * g->tail_bits;
+    tamis__u128 all = line_load_tails(g, line), below = bit_mask(0, at);
     tamis__u128 mine = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
-    tamis__u128 below = bit_mask(0, g->tails_low + from * g->tail_bits);
-    tamis__u128 tails = all & mine;
-    tamis__u128 moved = up ? (tails & ~below) << g->tail_bits : (tails >> g->tail_bits) & ~below;
-    line_store_tails(g, line, (all & ~mine) | (((tails & below) | moved) & mine));
+    tamis__u128 moved = ((all & mine & ~below) << g->tail_bits) & mine;
+    line_store_tails(g, line, (all & (~mine | below)) | moved | tail << at);
+}
+
+/* Moves the packed tails of the slots above `slot` down by one. */
+static inline void line_remove_packed(const line_geometry *g, uint8_t *line, uint32_t slot) {
+    tamis__u128 all = line_load_tails(g, line), below = bit_mask(0, g->tails_low + slot * g->tail_bits);
+    tamis__u128 mine = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
+    tamis__u128 moved = ((all & mine) >> g->tail_bits) & ~below & mine;
+    line_store_tails(g, line, (all & (~mine | below)) | moved);
+}
+
+static INLINED void line_put_head(const line_geometry *g, uint8_t *line, uint32_t slot, uint32_t head) {
+    if (g->head_bytes == 4) {
+        tamis__store32le(line + 4 * slot, head);
+    } else {
+        line[2 * slot] = (uint8_t)head;
+        line[2 * slot + 1] = (uint8_t)(head >> 8);
+    }
 }
 
 /* Writes the slot's bits, whatever was there; `ends` is left alone. */
-static inline void line_put_slot(const line_geometry *g, uint8_t *line, uint32_t slot, tamis__u128 value) {
-    uint32_t high = (uint32_t)(value >> g->tail_bits);
-    if (g->head_bytes == 4) {
-        tamis__store32le(line + 4 * slot, high);
-    } else {
-        line[2 * slot] = (uint8_t)high;
-        line[2 * slot + 1] = (uint8_t)(high >> 8);
-    }
+static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_t slot, tamis__u128 value) {
+    line_put_head(g, line, slot, (uint32_t)(value >> g->tail_bits));
     if (tails_packed(g)) {
         uint32_t low = g->tails_low + slot * g->tail_bits;
         tamis__u128 others = line_load_tails(g, line) & ~bit_mask(low, g->tail_bits);
@@ -218,45 +236,69 @@ static inline void line_put_slot(const line_geometry *g, uint8_t *line, uint32_t
         at[done] = (uint8_t)value;
 }
 
-/* Adds an entry to a bucket, in the order of values. The line is not full. */
-static inline void line_insert(const line_geometry *g, uint8_t *line, uint32_t bucket, tamis__u128 value) {
-    uint64_t ends = line_ends(g, line);
-    slot_range range = ends_bucket(ends, bucket);
-    uint32_t slot = range.last, one = range.last + bucket;
+/* `ends` with one more entry in a bucket, whose last slot so far is the one before `last`. */
+static INLINED uint64_t ends_with(uint64_t ends, uint32_t bucket, uint32_t last) {
+    uint32_t one = last + bucket;
+    return (ends & ((UINT64_C(1) << one) - 1)) | (ends >> one) << (one + 1);
+}
+
+/* Where a value belongs in its bucket: behind those that are not larger. */
+static INLINED uint32_t line_slot_for(const line_geometry *g, const uint8_t *line, slot_range range,
+                                      tamis__u128 value) {
+    uint32_t slot = range.last;
     while (slot > range.first && line_slot(g, line, slot - 1) > value)
         slot--;
+    return slot;
+}
+
+/* Adds an entry to a bucket, whose slots are `range`, in the order of values. The line is not full. */
+static INLINED void line_insert_in(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+                                   slot_range range, tamis__u128 value) {
+    uint32_t slot = line_slot_for(g, line, range, value);
     uint32_t after = ends_count(g, ends) - slot;
-    if (after) {
-        uint8_t *head = line + slot * g->head_bytes;
-        memmove(head + g->head_bytes, head, (size_t)after * g->head_bytes);
-        if (tails_packed(g)) {
-            line_shift_packed(g, line, slot, true);
-        } else if (g->tail_bits) {
-            uint32_t bytes = g->tail_bits / 8u;
-            uint8_t *tail = line + g->tails_at + slot * bytes;
-            memmove(tail + bytes, tail, (size_t)after * bytes);
-        }
+    uint8_t *head = line + slot * g->head_bytes;
+    memmove(head + g->head_bytes, head, (size_t)after * g->head_bytes);
+    if (tails_packed(g)) {
+        line_put_head(g, line, slot, (uint32_t)(value >> g->tail_bits));
+        line_insert_packed(g, line, slot, value & bit_mask(0, g->tail_bits));
+    } else {
+        uint32_t bytes = g->tail_bits / 8u;
+        uint8_t *tail = line + g->tails_at + slot * bytes;
+        memmove(tail + bytes, tail, (size_t)after * bytes);
+        line_put_slot(g, line, slot, value);
     }
-    line_put_slot(g, line, slot, value);
-    uint64_t below = ends & ((UINT64_C(1) << one) - 1);
-    line_set_ends(g, line, below | (ends >> one) << (one + 1));
+    line_set_ends(g, line, ends_with(ends, bucket, range.last));
+}
+
+static inline void line_insert(const line_geometry *g, uint8_t *line, uint32_t bucket, tamis__u128 value) {
+    uint64_t ends = line_ends(g, line);
+    line_insert_in(g, line, ends, bucket, ends_bucket(ends, bucket), value);
+}
+
+/* `ends` with one entry less. */
+static INLINED uint64_t ends_without(uint64_t ends, uint32_t bucket, uint32_t slot) {
+    uint32_t zero = slot + bucket;
+    return (ends & ((UINT64_C(1) << zero) - 1)) | (ends >> (zero + 1)) << zero;
 }
 
 /* Takes the entry of a slot out. What stays behind above the last entry is never read. */
-static inline void line_remove(const line_geometry *g, uint8_t *line, uint32_t bucket, uint32_t slot) {
-    uint64_t ends = line_ends(g, line);
-    uint32_t after = ends_count(g, ends) - 1 - slot, zero = slot + bucket;
+static INLINED void line_remove_in(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+                                   uint32_t slot) {
+    uint32_t after = ends_count(g, ends) - 1 - slot;
     uint8_t *head = line + slot * g->head_bytes;
     memmove(head, head + g->head_bytes, (size_t)after * g->head_bytes);
     if (tails_packed(g)) {
-        line_shift_packed(g, line, slot, false);
-    } else if (g->tail_bits) {
+        line_remove_packed(g, line, slot);
+    } else {
         uint32_t bytes = g->tail_bits / 8u;
         uint8_t *tail = line + g->tails_at + slot * bytes;
         memmove(tail, tail + bytes, (size_t)after * bytes);
     }
-    uint64_t below = ends & ((UINT64_C(1) << zero) - 1);
-    line_set_ends(g, line, below | (ends >> (zero + 1)) << zero);
+    line_set_ends(g, line, ends_without(ends, bucket, slot));
+}
+
+static inline void line_remove(const line_geometry *g, uint8_t *line, uint32_t bucket, uint32_t slot) {
+    line_remove_in(g, line, line_ends(g, line), bucket, slot);
 }
 
 #endif

@@ -12,7 +12,7 @@
 #define WITH_GEOMETRY(t, call)                                                                               \
     do {                                                                                                     \
         const line_geometry fixed = line_geometry_of(32, 4), growing = line_geometry_of(38, 2);              \
-        const line_geometry built = line_geometry_of(24, 4), *g;                                             \
+        const line_geometry built = line_geometry_of(24, 4), exact = line_geometry_of(120, 4), *g;           \
         if ((t)->geometry.slot_bits == 32) {                                                                 \
             g = &fixed;                                                                                      \
             call;                                                                                            \
@@ -21,6 +21,9 @@
             call;                                                                                            \
         } else if ((t)->geometry.slot_bits == 24) {                                                          \
             g = &built;                                                                                      \
+            call;                                                                                            \
+        } else if ((t)->geometry.slot_bits == 120) {                                                         \
+            g = &exact;                                                                                      \
             call;                                                                                            \
         } else {                                                                                             \
             g = &(t)->geometry;                                                                              \

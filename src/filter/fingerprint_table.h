@@ -25,6 +25,8 @@
  *  3. A guest is known to slot_bits - 1 bits of its rest, bucket included: home_bits fewer than at home.
  *  4. Growing tables: every entry knows at least the first position_bits bits of y.
  */
+#include <math.h>
+
 #include "filter/filter_int.h"
 #include "filter/fingerprint_line.h"
 #include "plan/plan_int.h"
@@ -48,6 +50,7 @@ typedef struct partition {
     uint32_t log2;      /* floor(log2(count)) */
     uint16_t reach;     /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
     uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
+    uint64_t most;      /* entries at which it grows */
 } partition;
 
 _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
@@ -62,6 +65,7 @@ typedef struct table {
     uint64_t growths;       /* partitions rewritten so far: places found before are then stale */
     double load;            /* share of its slots at which a partition grows */
     uint32_t room_depth;    /* moves that may follow the first to make room; below PATH_MOST */
+    double partition_share; /* of all hashes */
     double covered;         /* share of all hashes that entries cover: the rate of a lookup */
     double false_fresh;
     double weight[129]; /* 2^-b */
@@ -96,6 +100,7 @@ static inline partition partition_of(const table *t, uint8_t *lines, uint64_t co
     in.reach = count <= GUEST_REACH ? (uint16_t)(count - 1) : GUEST_REACH;
     in.known_most = (uint8_t)(HASH_BITS - t->partition_bits - log2);
     in.unit = t->grows ? t->weight[log2] : 1.0 / (double)count;
+    in.most = t->grows ? (uint64_t)ceil(t->load * (double)(count * t->geometry.slots)) : UINT64_MAX;
     return in;
 }
 
@@ -204,6 +209,14 @@ static inline uint32_t known_after(const line_geometry *g, uint32_t known, uint3
     return known < most ? known : most;
 }
 
+/* The bucket of a slot: so many ones come before its zero. */
+static INLINED uint32_t bucket_of(uint64_t ends, uint32_t slot) {
+    uint64_t zeros = ~ends;
+    for (uint32_t i = 0; i < slot; i++)
+        zeros &= zeros - 1;
+    return (uint32_t)__builtin_ctzll(zeros) - slot;
+}
+
 /* Walks the entries of a line: the zeros of ends, a one being the next bucket. */
 typedef struct line_walk {
     uint64_t ends;
@@ -226,18 +239,30 @@ static INLINED bool walk_next(line_walk *w) {
     return true;
 }
 
-/* Home of a guest of that line: guest_line() turned back. */
-static INLINED uint64_t home_of_guest(const line_geometry *g, const partition *in, uint64_t line,
-                                      tamis__u128 rest) {
-    uint32_t back = guest_distance(g, in, rest);
-    return line >= back ? line - back : line + in->count - back;
+/* The other line of an entry, by its head: the guest line of one at home, the home line of a guest. */
+static INLINED uint64_t other_line(const line_geometry *g, const partition *in, uint64_t line, uint32_t head,
+                                   bool is_guest) {
+    uint32_t left_aligned = head << (32 - 8 * g->head_bytes);
+    uint32_t bits = (is_guest ? left_aligned << g->home_bits : left_aligned) >> (32 - GUEST_BITS);
+    uint64_t distance = 1 + (bits * in->reach >> GUEST_BITS);
+    uint64_t other = is_guest ? line + in->count - distance : line + distance;
+    return other < in->count ? other : other - in->count;
+}
+
+/* 2^position_bits / count, the width of a line: floor, and what is left over. */
+typedef struct line_width {
+    uint64_t floor, over;
+} line_width;
+
+static inline line_width width_of(const table *t, const partition *in) {
+    uint64_t whole = UINT64_C(1) << t->position_bits;
+    return (line_width){whole / in->count, whole % in->count};
 }
 
 /* The least X of a line: ceil(line * 2^position_bits / count), in two parts that stay within 64 bits
  * (line < count <= 2^LINES_LOG2_MAX). */
-static inline uint64_t least_of(const table *t, const partition *in, uint64_t line) {
-    uint64_t whole = UINT64_C(1) << t->position_bits;
-    return line * (whole / in->count) + (line * (whole % in->count) + in->count - 1) / in->count;
+static INLINED uint64_t least_of(const partition *in, line_width width, uint64_t line) {
+    return line * width.floor + divide(in, line * width.over + in->count - 1);
 }
 
 /* Makes filter->body with an empty row of partitions, whose lines are to come. *made is it. */

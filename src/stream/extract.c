@@ -135,6 +135,10 @@ static tamis_status fill(tamis_extractor *x, const tamis_extractor_options *opti
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "keys of records: part_count is %zu and parts is NULL; give their texts",
                            options->part_count);
+    for (size_t i = 0; i < options->part_count; i++)
+        if (!options->parts[i])
+            return tamis__fail(err, TAMIS_E_INVALID, 0, "keys of records: part %zu is NULL; give its text",
+                               i + 1);
     x->trim = options->trim;
     x->ignore_case = options->ignore_case;
     x->part_count = options->part_count ? options->part_count : 1;

@@ -42,7 +42,8 @@ static tamis_status parse_field(tamis__part *part, tamis_error *err) {
     const char *at = part->rest;
     part->from = read_number(&at);
     if (part->from == 0 || *at)
-        return tamis__part_fail(err, part, "fields are numbered from 1; write field:3 for the third");
+        return tamis__part_fail(err, part, "fields are numbered from 1 to %zu; write field:3 for the third",
+                                SIZE_MAX);
     return TAMIS_OK;
 }
 

@@ -38,6 +38,10 @@ typedef struct tamis__fault {
 
 typedef struct tamis__json tamis__json;
 
+static inline bool tamis__json_is_blank(unsigned char byte) {
+    return byte <= ' ' && (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r');
+}
+
 /* Pointers without "json:"; `wrong` (never NULL) is what is wrong with which of them on TAMIS_E_INVALID. They are
  * borrowed. */
 tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,

@@ -53,8 +53,7 @@ static void check_guests(const table *t, const partition *in) {
         const uint8_t *bytes = line_at(in, line);
         slot_range guests = ends_bucket(line_ends(g, bytes), g->guest_bucket);
         for (uint32_t slot = guests.first; slot < guests.last; slot++) {
-            entry e = slot_entry(g, bytes, slot, g->guest_bucket);
-            assert_true(is_full(g, in, home_of_guest(g, in, line, e.rest)));
+            assert_true(is_full(g, in, other_line(g, in, line, line_head(g, bytes, slot), true)));
         }
     }
 }
@@ -170,7 +169,7 @@ static void crowds_do_not_grow_without_end(void **state) {
     filter->plan.memory_limit = 0;
     const table *t = filter->body;
     uint32_t bits = t->position_bits;
-    uint64_t boundary = least_of(t, &t->partitions[0], 21);
+    uint64_t boundary = least_of(&t->partitions[0], width_of(t, &t->partitions[0]), 21);
     tamis_status status = TAMIS_OK;
     tamis_error err = TAMIS_ERROR_INIT;
     for (int i = 0; i < 5000 && status == TAMIS_OK; i++) {

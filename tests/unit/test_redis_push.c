@@ -39,7 +39,7 @@ static void pull_answers_as_the_server_does(void **state) {
     (void)state;
     begin();
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter *there = open_filter("big?expect=2000000&fpr=1e-3&seed=9&partition=1600000"), *pulled = NULL;
+    tamis_filter *there = open_filter("big?expect=1500000&fpr=1e-3&seed=9&partition=1600000"), *pulled = NULL;
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 5);
     OK(tamis_redis_pull(there, &pulled, &err));

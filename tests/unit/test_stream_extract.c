@@ -566,7 +566,8 @@ static void texts_that_are_no_parts_are_refused(void **state) {
     char sentence[300];
     for (size_t i = 0; i < COUNT(fields); i++) {
         snprintf(sentence, sizeof sentence,
-                 "key '%s': fields are numbered from 1; write field:3 for the third", fields[i]);
+                 "key '%s': fields are numbered from 1 to %zu; write field:3 for the third", fields[i],
+                 SIZE_MAX);
         refuses(fields[i], sentence);
     }
     for (size_t i = 0; i < COUNT(bytes); i++) {
@@ -611,6 +612,10 @@ static void texts_that_are_no_parts_are_refused(void **state) {
     none.part_count = 2;
     assert_int_equal(tamis_extractor_create(&x, &none, &err), TAMIS_E_INVALID);
     assert_string_equal(err.text, "keys of records: part_count is 2 and parts is NULL; give their texts");
+    static const char *const gap[] = {"line", NULL};
+    none.parts = gap;
+    assert_int_equal(tamis_extractor_create(&x, &none, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "keys of records: part 2 is NULL; give its text");
     assert_int_equal(try_make(&x, "json:/a json:b", (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT),
                      TAMIS_E_INVALID);
     say("key 'json:b': ");

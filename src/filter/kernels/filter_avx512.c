@@ -57,5 +57,6 @@ const struct tamis__filter_kernels tamis__filter_kernels_avx512 = {
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
     .unite = unite,
+    .tables = &tamis__table_kernels_avx512,
 };
 #endif

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/failure.h"
 #include "base/isa.h"
+#include "filter/kernels/fingerprint_kernels.h"
 #include "filter/line_count.h"
 
 /* A blocked filter as the kernels see it: `blocks` lines of 8 words each, `probes` bits a key. */
@@ -37,6 +38,7 @@ struct tamis__filter_kernels {
                           tamis_answer *answers);
     /* Makes `into` hold what either holds, and counts it: `count` words, of which the last line may be short. */
     void (*unite)(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts);
+    const struct tamis__table_kernels *tables; /* kinds fingerprint and exact */
 };
 
 /* The positions of a key in its line, below 512, in the order in which they are made. For who keeps lines elsewhere. */

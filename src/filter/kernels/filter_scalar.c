@@ -52,4 +52,5 @@ const struct tamis__filter_kernels tamis__filter_kernels_scalar = {
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
     .unite = unite,
+    .tables = &tamis__table_kernels_scalar,
 };

@@ -13,7 +13,7 @@
 #include "store/trouble.h"
 
 /* Most bits beside those of the fewest-bits plan: see tamis_redis_plan_make. */
-#define MORE_BITS 1.6
+#define MORE_BITS 2
 
 /* ---- what is asked for ---- */
 
@@ -84,7 +84,8 @@ static void explain(tamis_plan *plan, const tamis_plan *least, bool is_asked) {
             tamis_redis_add_cost(least->probes));
     else
         snprintf(plan->reason, sizeof plan->reason,
-                 "the least bits, as with fewer probes it would take more than %.1f times those", MORE_BITS);
+                 "the least bits, as with fewer probes it would take more than %.0f times those",
+                 (double)MORE_BITS);
 }
 
 tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_error *err) {

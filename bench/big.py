@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A thousand million keys through tamis dedup.
+
+Usage: big.py TAMIS BENCH_KEYS RUNS COUNT
+
+COUNT distinct keys of 16 bytes come from BENCH_KEYS (bench_keys.c) through a pipe, in `tamis dedup --expect COUNT --fpr
+1e-9`, whose output goes to /dev/null. It prints the rate of BENCH_KEYS alone, and the wall time and peak memory of each
+run. As many must be found unique as were sent, but for those that the rate allows. The bars are for a COUNT of 1e9.
+"""
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from timed import need, print_bars
+
+GIB = 1 << 30
+RATE = 1e-9
+BYTES_A_KEY = 6  # of free memory that a run is begun with
+
+
+def available():
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def generate(program, count, through=None):
+    """Lines a second that are made for who throws them away: nobody, or one that reads a pipe."""
+    start = time.monotonic()
+    with subprocess.Popen([program, str(count)], stdout=subprocess.PIPE if through else subprocess.DEVNULL) as source:
+        if through:
+            subprocess.run(through, stdin=source.stdout, stdout=subprocess.DEVNULL, check=True)
+    return count / (time.monotonic() - start)
+
+
+def once(tamis, program, count, folder):
+    """Wall seconds, peak resident bytes, and how many were unique."""
+    report = os.path.join(folder, "time")
+    start = time.monotonic()
+    with subprocess.Popen([program, str(count)], stdout=subprocess.PIPE) as source:
+        done = subprocess.run(["/usr/bin/time", "-q", "-f", "%M", "-o", report, tamis, "dedup", "--json", "--expect",
+                               str(count), "--fpr", str(RATE)], stdin=source.stdout, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, check=False)
+        source.stdout.close()
+    seconds = time.monotonic() - start
+    need(done.returncode == 0, f"tamis: exit status {done.returncode}: {done.stderr.decode().strip()}")
+    told = json.loads(done.stderr.decode().splitlines()[-1])
+    need(told["records"] == count, f"{told['records']} of {count} records came")
+    with open(report, encoding="ascii") as lines:
+        return seconds, int(lines.read()) * 1024, told["unique"]
+
+
+def main():
+    try:
+        tamis, program, runs, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(float(sys.argv[4]))
+    except (IndexError, ValueError):
+        sys.exit(__doc__)
+    if runs < 1 or not 1000 <= count <= 1e10 or len(sys.argv) != 5:
+        sys.exit(__doc__)
+    wanted = BYTES_A_KEY * count
+    need(available() >= wanted, f"{count} keys take {wanted / GIB:.1f} GiB of free memory, there are "
+         f"{available() / GIB:.1f}; end other programs, or give fewer keys: ./dev bench --big RUNS COUNT")
+    some = max(count // 10, 1000)
+    print(f"{count} keys of 16 bytes through a pipe, dedup --expect {count} --fpr {RATE:g}\n\nbench_keys alone: "
+          f"{generate(program, some) / 1e6:.0f} M keys/s to /dev/null, "
+          f"{generate(program, some, ['cat']) / 1e6:.0f} M keys/s to cat\n\n"
+          f"{'seconds':>9}{'M keys/s':>10}{'peak GiB':>10}{'unique':>14}", flush=True)
+    results = []
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
+        for _ in range(runs):
+            seconds, peak, unique = once(tamis, program, count, folder)
+            print(f"{seconds:>9.1f}{count / seconds / 1e6:>10.1f}{peak / GIB:>10.2f}{unique:>14}", flush=True)
+            lost = count - unique
+            most = count * RATE + 5 * math.sqrt(count * RATE) + 3
+            need(0 <= lost <= most, f"{lost} keys were taken for others, {most:.0f} at the most are right")
+            results.append((seconds, peak))
+    seconds, peak = (statistics.median(column) for column in zip(*results))
+    full = count == 10**9
+    print_bars([(f"{count:.0e} keys: seconds", -150 if full else None, seconds),
+                (f"{count:.0e} keys: peak GiB", -5 if full else None, peak / GIB)], f"Bars, median of {runs}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A line is one vector: all heads are compared at once, and one permutation of its bytes opens a slot. On their way to
+ * other lines the entries of a line are two vectors of 8 values. */
+#include "filter/kernels/fingerprint_values.h"
+
+#ifdef TAMIS__HAVE_AVX512
+#include "filter/kernels/fingerprint_bmi.h"
+
+/* ---- one line ---- */
+
+/* See line_slot_matches: heads are compared above the lowest one first. */
+static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
+                            tamis__u128 wanted) {
+    const __m512i ones = _mm512_set1_epi8(-1);
+    __m512i heads = _mm512_load_si512(line), differ, above;
+    uint32_t head = (uint32_t)(wanted >> g->tail_bits), slots;
+    if (g->head_bytes == 4) {
+        differ = _mm512_xor_si512(heads, _mm512_set1_epi32((int)head));
+        above = _mm512_xor_si512(heads, _mm512_add_epi32(heads, ones));
+        slots =
+            _mm512_mask_testn_epi32_mask((__mmask16)slots_in(range), differ, _mm512_xor_si512(above, ones));
+    } else {
+        differ = _mm512_xor_si512(heads, _mm512_set1_epi16((short)head));
+        above = _mm512_xor_si512(heads, _mm512_add_epi16(heads, ones));
+        slots = _mm512_mask_testn_epi16_mask(slots_in(range), differ, _mm512_xor_si512(above, ones));
+    }
+    return any_matches(g, line, slots, wanted);
+}
+
+/* line_slot_for. */
+static INLINED uint32_t slot_for(const line_geometry *g, const uint8_t *line, slot_range range,
+                                 tamis__u128 value) {
+    __m512i heads = _mm512_load_si512(line);
+    uint32_t head = (uint32_t)(value >> g->tail_bits), in = slots_in(range), below, equal;
+    if (g->head_bytes == 4) {
+        below = _mm512_mask_cmplt_epu32_mask((__mmask16)in, heads, _mm512_set1_epi32((int)head));
+        equal = _mm512_mask_cmpeq_epu32_mask((__mmask16)in, heads, _mm512_set1_epi32((int)head));
+    } else {
+        below = _mm512_mask_cmplt_epu16_mask(in, heads, _mm512_set1_epi16((short)head));
+        equal = _mm512_mask_cmpeq_epu16_mask(in, heads, _mm512_set1_epi16((short)head));
+    }
+    if (equal)
+        return line_slot_for(g, line, range, value);
+    return range.first + (uint32_t)_mm_popcnt_u32(below);
+}
+
+/* `count` ones from bit `from` on, of 64. */
+static INLINED uint64_t bytes_from(uint32_t from, uint32_t count) {
+    return _bzhi_u64(UINT64_MAX, count) << from;
+}
+
+static INLINED __m512i byte_numbers(void) {
+    static const uint8_t numbers[LINE_BYTES] __attribute__((aligned(LINE_BYTES))) = {
+        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    return _mm512_load_si512(numbers);
+}
+
+/* Moves heads, and tails of whole bytes, into the `count` slots from `slot` on: `up` from the slot below each, or from
+ * the one above. Comes after all other writing and reading of the line: what is written in parts and read as a whole is
+ * waited for. */
+static INLINED void move_slots(const line_geometry *g, uint8_t *line, __m512i bytes, uint32_t slot,
+                               uint32_t count, bool up) {
+    __m512i from = byte_numbers();
+    int sign = up ? 1 : -1;
+    uint64_t moved = bytes_from(slot * g->head_bytes, count * g->head_bytes);
+    from = _mm512_mask_sub_epi8(from, moved, from, _mm512_set1_epi8((char)(sign * g->head_bytes)));
+    if (!tails_packed(g) && g->tail_bits) {
+        uint32_t tail_bytes = g->tail_bits / 8u;
+        uint64_t tails = bytes_from(g->tails_at + slot * tail_bytes, count * tail_bytes);
+        from = _mm512_mask_sub_epi8(from, tails, from, _mm512_set1_epi8((char)(sign * (int)tail_bytes)));
+        moved |= tails;
+    }
+    _mm512_mask_storeu_epi8(line, moved, _mm512_permutexvar_epi8(from, bytes));
+}
+
+static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+                               slot_range range, tamis__u128 value) {
+    __m512i bytes = _mm512_load_si512(line);
+    uint32_t slot = slot_for(g, line, range, value);
+    if (tails_packed(g))
+        line_insert_packed(g, line, slot, value & bit_mask(0, g->tail_bits));
+    line_set_ends(g, line, ends_with(ends, bucket, range.last));
+    move_slots(g, line, bytes, slot + 1, g->slots - slot - 1, true);
+    if (tails_packed(g))
+        line_put_head(g, line, slot, (uint32_t)(value >> g->tail_bits));
+    else
+        line_put_slot(g, line, slot, value);
+}
+
+static INLINED void set_remove(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+                               uint32_t slot) {
+    __m512i bytes = _mm512_load_si512(line);
+    if (tails_packed(g))
+        line_remove_packed(g, line, slot);
+    line_set_ends(g, line, ends_without(ends, bucket, slot));
+    move_slots(g, line, bytes, slot, g->slots - slot - 1, false);
+}
+
+/* ---- on the way to other lines ---- */
+
+/* Shapes whose tails are of at most 8 bits, packed and in the last 16 bytes, or none. */
+static INLINED bool has_vectors(const line_geometry *g) {
+    return is_narrow(g) && g->head_bytes == 4 &&
+           (g->tail_bits == 0 || (tails_packed(g) && g->tail_bits <= 8 && g->tails_from == LINE_BYTES - 16));
+}
+
+/* In each byte, the bits of a tail. */
+static INLINED uint64_t tail_bytes_mask(const line_geometry *g) {
+    return UINT64_MAX / 255 * ((1u << g->tail_bits) - 1);
+}
+
+static INLINED __m512i join(const line_geometry *g, __m256i heads, uint64_t tails, __m128i buckets) {
+    __m512i value = _mm512_slli_epi64(_mm512_cvtepu32_epi64(heads), 32u - g->home_bits);
+    __m512i tail = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128((long long)_pdep_u64(tails, tail_bytes_mask(g))));
+    __m512i bucket = _mm512_slli_epi64(_mm512_cvtepu8_epi64(buckets), 64u - g->home_bits);
+    return _mm512_ternarylogic_epi64(value, _mm512_slli_epi64(tail, 64u - g->home_bits - g->slot_bits),
+                                     bucket, 0xfe);
+}
+
+static INLINED uint32_t set_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
+    if (!has_vectors(g))
+        return values_decode(g, line, to);
+    const __m256i numbers = _mm256_set_epi8(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
+                                            15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    uint64_t ends = line_ends(g, line);
+    tamis__u128 tails = g->tail_bits ? line_load_tails(g, line) >> g->tails_low : 0;
+    __m512i heads = _mm512_load_si512(line);
+    /* A zero is as many places from where it would stand without buckets as its bucket's number. */
+    __m256i zeros = _mm256_maskz_compress_epi8((__mmask32)~ends, numbers);
+    __m128i buckets = _mm256_castsi256_si128(_mm256_sub_epi8(zeros, numbers));
+    _mm512_store_si512(to->narrow, join(g, _mm512_castsi512_si256(heads), (uint64_t)tails, buckets));
+    _mm512_store_si512(to->narrow + 8,
+                       join(g, _mm512_extracti64x4_epi64(heads, 1), (uint64_t)(tails >> (8 * g->tail_bits)),
+                            _mm_unpackhi_epi64(buckets, buckets)));
+    return set_bucket(ends, g->guest_bucket).first;
+}
+
+static INLINED __mmask8 is_below(__m512i values, const value_move *move) {
+    __m128i shift = _mm_cvtsi32_si128((int)(64 - move->old_bits));
+    return _mm512_cmplt_epu64_mask(_mm512_srl_epi64(values, shift),
+                                   _mm512_set1_epi64((long long)move->below));
+}
+
+static INLINED uint32_t set_take(const line_geometry *g, const line_values *from, uint32_t first,
+                                 uint32_t count, const value_move *move, line_values *to, uint32_t at) {
+    if (!has_vectors(g))
+        return values_take(g, from, first, count, move, to, at);
+    __m128i shift = _mm_cvtsi32_si128((int)(move->old_bits - move->new_bits));
+    __m512i offset = _mm512_set1_epi64((long long)(move->offset << (64 - move->new_bits)));
+    __m512i low = _mm512_load_si512(from->narrow), high = _mm512_load_si512(from->narrow + 8);
+    uint32_t below = is_below(low, move) | (uint32_t)is_below(high, move) << 8;
+    below &= (1u << count) - 1;
+    uint32_t some = (uint32_t)_tzcnt_u32(~(below >> first));
+    uint32_t taken = _bzhi_u32(UINT32_MAX, some) << first;
+    low =
+        _mm512_maskz_compress_epi64((__mmask8)taken, _mm512_add_epi64(_mm512_sll_epi64(low, shift), offset));
+    high = _mm512_maskz_compress_epi64((__mmask8)(taken >> 8),
+                                       _mm512_add_epi64(_mm512_sll_epi64(high, shift), offset));
+    _mm512_storeu_si512(to->narrow + at, low);
+    _mm512_storeu_si512(to->narrow + at + _mm_popcnt_u32(taken & 0xff), high);
+    return some;
+}
+
+/* What the entries of half a line give it. */
+typedef struct half_line {
+    __m256i heads;
+    uint64_t tails;
+    __m512i zeros, marks;
+} half_line;
+
+static INLINED half_line split(const line_geometry *g, __m512i values, __mmask8 there, uint32_t first) {
+    const __m512i numbers = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), one = _mm512_set1_epi64(1);
+    half_line half;
+    values = _mm512_maskz_mov_epi64(there, values);
+    __m512i slots = _mm512_srli_epi64(_mm512_slli_epi64(values, g->home_bits), 64u - g->slot_bits);
+    slots =
+        _mm512_maskz_max_epu64(there, slots, one); /* without a mark: only in a file that somebody forged */
+    half.heads = _mm512_cvtepi64_epi32(_mm512_srli_epi64(slots, g->tail_bits));
+    half.tails = _pext_u64((uint64_t)_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(slots)), tail_bytes_mask(g));
+    __m512i bit = _mm512_add_epi64(_mm512_srli_epi64(values, 64u - g->home_bits),
+                                   _mm512_add_epi64(numbers, _mm512_set1_epi64(first)));
+    half.zeros = _mm512_maskz_sllv_epi64(there, one, bit);
+    half.marks = _mm512_and_si512(values, _mm512_sub_epi64(_mm512_setzero_si512(), values));
+    return half;
+}
+
+static INLINED bool in_order(const line_values *values, uint32_t count) {
+    if (count < 2)
+        return true;
+    __mmask8 low =
+        _mm512_cmplt_epu64_mask(_mm512_loadu_si512(values->narrow + 1), _mm512_load_si512(values->narrow));
+    __mmask8 high = _mm512_cmplt_epu64_mask(_mm512_loadu_si512(values->narrow + 9),
+                                            _mm512_load_si512(values->narrow + 8));
+    return ((low | (uint32_t)high << 8) & ((1u << (count - 1)) - 1)) == 0;
+}
+
+static INLINED double set_encode(const table *t, const line_geometry *g, const partition *in, uint8_t *line,
+                                 line_values *values, uint32_t count) {
+    if (!has_vectors(g))
+        return values_encode(t, g, in, line, values, count);
+    if (!in_order(values, count))
+        values_sort(g, values, count);
+    uint32_t there = (1u << count) - 1;
+    half_line low = split(g, _mm512_load_si512(values->narrow), (__mmask8)there, 0);
+    half_line high = split(g, _mm512_load_si512(values->narrow + 8), (__mmask8)(there >> 8), 8);
+    uint64_t zeros = (uint64_t)_mm512_reduce_or_epi64(_mm512_or_si512(low.zeros, high.zeros));
+    uint64_t ends = zeros ^ ((UINT64_C(1) << (count + g->guest_bucket + 1)) - 1);
+    tamis__u128 tails = (tamis__u128)high.tails << (8 * g->tail_bits) | low.tails;
+    __m512i heads = _mm512_inserti64x4(_mm512_castsi256_si512(low.heads), high.heads, 1);
+    line_store_last(g, line, tails, ends);
+    _mm512_mask_storeu_epi32(line, (__mmask16)((1u << g->slots) - 1), heads);
+    return (double)(uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(low.marks, high.marks)) * 0x1p-63;
+}
+
+#include "filter/kernels/fingerprint_loops.h"
+
+const struct tamis__table_kernels tamis__table_kernels_avx512 = {
+    .add = add, .contains = contains, .rewrite = rewrite};
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_KERNELS_FINGERPRINT_LOOPS_H
+#define TAMIS_FILTER_KERNELS_FINGERPRINT_LOOPS_H
+
+/*
+ * Adding to, asking and rewriting fingerprint tables, written over what an instruction set does with one line. The file
+ * of a set has, before it includes this one,
+ *
+ *     set_bucket, set_has                  one line, see fingerprint_line.h: ends_bucket, line_find,
+ *     set_insert, set_remove               line_insert_in, line_remove_in
+ *     set_decode, set_take, set_encode     entries on their way from line to line, see fingerprint_values.h
+ *
+ * and after it the table of kernels.
+ */
+#include "filter/fingerprint_put.h"
+#include "filter/kernels/fingerprint_kernels.h"
+#include "filter/kernels/fingerprint_values.h"
+
+/* ---- adding and asking ---- */
+
+enum {
+    PLACES = 64,       /* a ring of the places of the next keys */
+    AHEAD = 40,        /* keys whose home lines are on their way */
+    GUESTS_AHEAD = 16, /* keys whose home lines are there, and their guest lines on their way */
+    OTHERS_AHEAD = 6,  /* keys of which both lines are there, and on their way what may make room in them */
+    OTHERS = 3,        /* lines for each */
+    WHOLE_HASH = 128   /* bits that a new entry knows */
+};
+
+static INLINED void locate(const table *t, const tamis_hash *hash, place *at) {
+    *at = place_of(t, hash);
+    tamis__prefetch(line_at(at->in, at->line));
+}
+
+/* Once the home line of a place is in cache it tells whether the guest line will be read. */
+static INLINED void prefetch_guest(const line_geometry *g, const place *at) {
+    uint64_t guest = guest_line(g, at->in, at->line, at->rest);
+    uint64_t full = -(uint64_t)is_full(g, at->in, at->line); /* no branch: it would be guessed */
+    tamis__prefetch(line_at(at->in, (guest & full) | (at->line & ~full)));
+}
+
+/* Once both lines are in cache they tell whether room has to be made: see make_room. */
+static INLINED void prefetch_others(const line_geometry *g, const place *at) {
+    if (!is_full(g, at->in, at->line) || !is_full(g, at->in, guest_line(g, at->in, at->line, at->rest)))
+        return;
+    const uint8_t *line = line_at(at->in, at->line);
+    for (uint32_t slot = 0; slot < OTHERS; slot++) /* guests are the last ones */
+        tamis__prefetch(line_at(at->in, other_line(g, at->in, at->line, line_head(g, line, slot), false)));
+}
+
+static INLINED bool find(const line_geometry *g, const place *at) {
+    const uint8_t *line = line_at(at->in, at->line);
+    uint64_t ends = line_ends(g, line);
+    entry wanted = {at->rest, WHOLE_HASH};
+    slot_range range = set_bucket(ends, home_bucket(g, at->rest));
+    if (set_has(g, line, range, slot_value(g, wanted, g->home_bits)))
+        return true;
+    if (!ends_full(g, ends))
+        return false;
+    const uint8_t *guest = line_at(at->in, guest_line(g, at->in, at->line, at->rest));
+    range = set_bucket(line_ends(g, guest), g->guest_bucket);
+    return set_has(g, guest, range, slot_value(g, wanted, 0));
+}
+
+/* Puts an entry into a line with room, the guest line where `skip` is 0. */
+static INLINED void put_in(const table *t, const line_geometry *g, partition *in, uint8_t *line,
+                           uint64_t ends, uint32_t skip, entry e) {
+    uint32_t bucket = skip ? home_bucket(g, e.rest) : g->guest_bucket;
+    set_insert(g, line, ends, bucket, set_bucket(ends, bucket), slot_value(g, e, skip));
+    in->covered += share(t, in, known_after(g, e.known, skip));
+}
+
+/* Of two full lines, the home line gives an entry to that one's other line, if one of these has room. The first move
+ * that tamis__fingerprint_make_room tries, and nearly always enough. */
+static INLINED bool make_room(const table *t, const line_geometry *g, partition *in, uint64_t line) {
+    uint8_t *bytes = line_at(in, line);
+    uint64_t ends = line_ends(g, bytes);
+    uint32_t guests = set_bucket(ends, g->guest_bucket).first;
+    for (uint32_t slot = 0; slot < g->slots; slot++) {
+        bool is_guest = slot >= guests;
+        uint64_t target = other_line(g, in, line, line_head(g, bytes, slot), is_guest);
+        if (is_full(g, in, target))
+            continue;
+        uint32_t bucket = bucket_of(ends, slot);
+        entry e = slot_entry(g, bytes, slot, bucket);
+        set_remove(g, bytes, ends, bucket, slot);
+        in->covered -= share(t, in, e.known);
+        put_in(t, g, in, line_at(in, target), line_ends(g, line_at(in, target)), is_guest ? g->home_bits : 0,
+               e);
+        return true;
+    }
+    return false;
+}
+
+/* put(), with what a set has for it. */
+static INLINED bool put_entry(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
+    uint8_t *home = line_at(in, line);
+    uint64_t ends = line_ends(g, home);
+    if (ends_full(g, ends)) {
+        uint8_t *guest = line_at(in, guest_line(g, in, line, e.rest));
+        uint64_t guest_ends = line_ends(g, guest);
+        if (!ends_full(g, guest_ends)) {
+            put_in(t, g, in, guest, guest_ends, 0, e);
+            in->used++;
+            return true;
+        }
+        if (!make_room(t, g, in, line))
+            return put(t, g, in, line, e);
+        ends = line_ends(g, home);
+    }
+    put_in(t, g, in, home, ends, g->home_bits, e);
+    in->used++;
+    return true;
+}
+
+typedef enum outcome { IS_SEEN, IS_FRESH, NO_ROOM } outcome;
+
+/* Finds a key or adds it. */
+static INLINED outcome add_one(table *t, const line_geometry *g, const place *at, double rate_most) {
+    partition *in = at->in;
+    uint8_t *line = line_at(in, at->line);
+    uint64_t ends = line_ends(g, line);
+    entry wanted = {at->rest, WHOLE_HASH};
+    uint32_t bucket = home_bucket(g, at->rest), skip = g->home_bits;
+    slot_range range = set_bucket(ends, bucket);
+    tamis__u128 value = slot_value(g, wanted, g->home_bits);
+    if (set_has(g, line, range, value))
+        return IS_SEEN;
+    bool may = in->used < in->most && t->covered <= rate_most, crowded = false;
+    if (ends_full(g, ends)) {
+        line = line_at(in, guest_line(g, in, at->line, at->rest));
+        ends = line_ends(g, line);
+        bucket = g->guest_bucket;
+        skip = 0;
+        range = set_bucket(ends, bucket);
+        value = slot_value(g, wanted, 0);
+        if (set_has(g, line, range, value))
+            return IS_SEEN;
+        crowded = ends_full(g, ends);
+    }
+    double before = in->covered;
+    if (!may || (crowded && !put_entry(t, g, in, at->line, wanted)))
+        return NO_ROOM;
+    if (!crowded) {
+        set_insert(g, line, ends, bucket, range, value);
+        in->covered += share(t, in, known_after(g, WHOLE_HASH, skip));
+        in->used++;
+    }
+    t->false_fresh += t->covered;
+    t->covered += (in->covered - before) * t->partition_share;
+    return IS_FRESH;
+}
+
+static INLINED size_t add_each(table *t, const line_geometry *g, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, tamis__table_room *room) {
+    place places[PLACES];
+    for (size_t i = 0; i < AHEAD && i < count; i++)
+        locate(t, &hashes[i], &places[i]);
+    for (size_t i = 0; i < GUESTS_AHEAD && i < count; i++)
+        prefetch_guest(g, &places[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            locate(t, &hashes[i + AHEAD], &places[(i + AHEAD) % PLACES]);
+        if (i + GUESTS_AHEAD < count)
+            prefetch_guest(g, &places[(i + GUESTS_AHEAD) % PLACES]);
+        if (i + OTHERS_AHEAD < count)
+            prefetch_others(g, &places[(i + OTHERS_AHEAD) % PLACES]);
+        /* Without room for keys no rate is low enough: one test for both. */
+        outcome is = add_one(t, g, &places[i % PLACES], room->keys ? room->rate : -1);
+        if (is == NO_ROOM)
+            return i;
+        room->keys -= is == IS_FRESH;
+        answers[i] = is == IS_FRESH ? TAMIS_FRESH : TAMIS_SEEN;
+    }
+    return count;
+}
+
+static size_t add(table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                  tamis__table_room *room) {
+    size_t done;
+    WITH_GEOMETRY(t, done = add_each(t, g, hashes, count, answers, room));
+    return done;
+}
+
+static INLINED void find_each(const table *t, const line_geometry *g, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers) {
+    place places[PLACES];
+    for (size_t i = 0; i < AHEAD && i < count; i++)
+        locate(t, &hashes[i], &places[i]);
+    for (size_t i = 0; i < GUESTS_AHEAD && i < count; i++)
+        prefetch_guest(g, &places[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            locate(t, &hashes[i + AHEAD], &places[(i + AHEAD) % PLACES]);
+        if (i + GUESTS_AHEAD < count)
+            prefetch_guest(g, &places[(i + GUESTS_AHEAD) % PLACES]);
+        answers[i] = find(g, &places[i % PLACES]) ? TAMIS_SEEN : TAMIS_FRESH;
+    }
+}
+
+static void contains(const table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers) {
+    WITH_GEOMETRY(t, find_each(t, g, hashes, count, answers));
+}
+
+/* ---- rewriting ---- */
+
+/* The lines of a partition from left to right, by their least X. */
+typedef struct edge {
+    line_width width;
+    uint64_t count;
+    uint64_t least; /* of the line that it stands at */
+    uint64_t over;  /* least is the exact edge and over / count */
+} edge;
+
+static INLINED edge edge_first(const table *t, const partition *in) {
+    return (edge){width_of(t, in), in->count, 0, 0};
+}
+
+static INLINED void edge_next(edge *e) {
+    e->least += e->width.floor;
+    /* Rounded up: the next whole number is passed where what was rounded is used up. */
+    if (e->over < e->width.over) {
+        e->over += e->count;
+        e->least++;
+    }
+    e->over -= e->width.over;
+}
+
+/* Gives a line of the new partition the entries that are at home there; what it has are guests that came before. What
+ * finds no room goes on as guest. */
+static INLINED bool settle(const table *t, const line_geometry *g, partition *to, uint64_t line,
+                           line_values *values, uint32_t count) {
+    uint8_t *bytes = line_at(to, line);
+    tamis__u128 guests[VALUES_A_LINE];
+    uint32_t guest_count = ends_count(g, line_ends(g, bytes)), room = g->slots - guest_count;
+    uint32_t stay = count < room ? count : room;
+    for (uint32_t i = 0; i < guest_count; i++)
+        guests[i] = line_slot(g, bytes, i);
+    to->covered += to->unit * set_encode(t, g, to, bytes, values, stay);
+    to->used += stay;
+    for (uint32_t i = 0; i < guest_count; i++) {
+        uint64_t ends = line_ends(g, bytes);
+        set_insert(g, bytes, ends, g->guest_bucket, set_bucket(ends, g->guest_bucket), guests[i]);
+    }
+    for (uint32_t i = stay; i < count; i++)
+        if (!put_entry(t, g, to, line, values_entry(g, values, i)))
+            return false;
+    return true;
+}
+
+/* Old lines, and new ones, stand in the order of X, and so do the entries of each. */
+static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const partition *from,
+                                  partition *to) {
+    line_values old, held; /* the entries of the old line; those so far of the new */
+    edge left = edge_first(t, from), right = edge_first(t, to), end = right;
+    uint64_t new_line = 0;
+    uint32_t count = 0;
+    edge_next(&end);
+    for (uint64_t line = 0; line < from->count; line++, edge_next(&left)) {
+        uint32_t here = set_decode(g, line_at(from, line), &old), taken = 0;
+        while (taken < here) {
+            value_move move = {t->position_bits - from->log2, t->position_bits - to->log2,
+                               left.least - right.least, end.least > left.least ? end.least - left.least : 0};
+            if (new_line + 1 == to->count)
+                move.below = UINT64_MAX;
+            uint32_t some = set_take(g, &old, taken, here, &move, &held, count);
+            taken += some;
+            count += some;
+            if (taken == here)
+                break;
+            if (count && !settle(t, g, to, new_line, &held, count))
+                return false;
+            count = 0;
+            new_line++;
+            right = end;
+            edge_next(&end);
+        }
+    }
+    return !count || settle(t, g, to, new_line, &held, count);
+}
+
+/* What an entry of partition `from`, whose home line there has the least X `least`, is in the larger partition `to`, and
+ * its home line there. Distances have at most POSITION_MAX bits: one word. */
+static INLINED entry rehome(const table *t, const line_geometry *g, const partition *from,
+                            const partition *to, uint64_t least, entry e, uint64_t *line) {
+    uint32_t old_bits = t->position_bits - from->log2, new_bits = t->position_bits - to->log2;
+    uint64_t distance, high = (uint64_t)(e.rest >> 64), x = least + (high >> (64 - old_bits));
+    uint64_t last = (UINT64_C(1) << t->position_bits) - 1;
+    x = x < last ? x : last; /* past it only in a file that somebody forged */
+    place_first_bits(t, to, x, line, &distance);
+    if (g->slot_bits <= NARROW_MAX)
+        e.rest = (tamis__u128)(distance << (64 - new_bits) | high << old_bits >> new_bits) << 64;
+    else
+        e.rest = (tamis__u128)distance << (128 - new_bits) | (e.rest << old_bits) >> new_bits;
+    e.known -= old_bits - new_bits;
+    return e;
+}
+
+static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const partition *from,
+                                   partition *to) {
+    line_width width = width_of(t, from);
+    for (uint64_t line = 0; line < from->count; line++) {
+        const uint8_t *bytes = line_at(from, line);
+        slot_range guests = set_bucket(line_ends(g, bytes), g->guest_bucket);
+        for (uint32_t slot = guests.first; slot < guests.last; slot++) {
+            entry e = slot_entry(g, bytes, slot, g->guest_bucket);
+            uint64_t home = other_line(g, from, line, line_head(g, bytes, slot), true), new_line;
+            e = rehome(t, g, from, to, least_of(from, width, home), e, &new_line);
+            if (!put_entry(t, g, to, new_line, e))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool rewrite(const table *t, const partition *from, partition *to) {
+    bool room;
+    WITH_GEOMETRY(t, room = rewrite_homes(t, g, from, to) && rewrite_guests(t, g, from, to));
+    return room;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_KERNELS_FINGERPRINT_VALUES_H
+#define TAMIS_FILTER_KERNELS_FINGERPRINT_VALUES_H
+
+/*
+ * The entries at home in a line, on their way into the lines of a larger partition.
+ *
+ * The value of an entry is what it knows of its rest, then a one that marks the end, then zeros: bucket and slot, in one
+ * word left-aligned, or in two where they need it.
+ *
+ *     value   d d d d d d d r r r r 1 0 0 0          d: distance of X from the least X of the line
+ *
+ * In another line the distance is larger by the difference of the two least X, and where the lines have doubled it has a
+ * bit less: the value shifted left by that bit, plus a constant for the two lines.
+ */
+#include "filter/fingerprint_table.h"
+
+enum {
+    VALUES_A_LINE = 16, /* most slots of a line of a table that grows, and a vector or two */
+    LINES_IN_ONE =
+        4 /* old lines that may reach into a new one: 2, more only in a file that somebody forged */
+};
+
+/* In rising order. */
+typedef union line_values {
+    _Alignas(LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (LINES_IN_ONE + 1)]; /* slot_bits <= NARROW_MAX */
+    tamis__u128 wide[VALUES_A_LINE / 2 * (LINES_IN_ONE + 1)];
+} line_values;
+
+typedef struct value_move {
+    uint32_t old_bits, new_bits; /* of a distance */
+    uint64_t offset;             /* what distances grow by, modulo 2^64 */
+    uint64_t below;              /* for entries of smaller distances */
+} value_move;
+
+static INLINED bool is_narrow(const line_geometry *g) {
+    return g->slot_bits <= NARROW_MAX;
+}
+
+/* Entry i, to be put by itself. */
+static INLINED entry values_entry(const line_geometry *g, const line_values *from, uint32_t i) {
+    if (is_narrow(g)) {
+        uint64_t value = from->narrow[i];
+        return (entry){(tamis__u128)(value & (value - 1)) << 64, 63 - low_zeros(value)};
+    }
+    tamis__u128 value = from->wide[i];
+    return (entry){value & (value - 1), 127 - low_zeros(value)};
+}
+
+/* ---- one by one ---- */
+
+static INLINED tamis__u128 value_of(const line_geometry *g, const uint8_t *line, uint32_t slot,
+                                    uint32_t bucket) {
+    tamis__u128 value = line_slot(g, line, slot) << (128 - g->slot_bits) >> g->home_bits;
+    return value | (tamis__u128)bucket << (128 - g->home_bits);
+}
+
+/* Returns the number of entries. */
+static INLINED uint32_t values_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
+    uint32_t count = 0;
+    for (line_walk w = walk_start(g, line); walk_next(&w) && w.bucket < g->guest_bucket; count++) {
+        tamis__u128 value = value_of(g, line, w.slot, w.bucket);
+        if (is_narrow(g))
+            to->narrow[count] = (uint64_t)(value >> 64);
+        else
+            to->wide[count] = value;
+    }
+    return count;
+}
+
+/* Moves the entries from..count-1 as far as they are below, behind the `at` that are there. Returns their number. */
+static INLINED uint32_t values_take(const line_geometry *g, const line_values *from, uint32_t first,
+                                    uint32_t count, const value_move *move, line_values *to, uint32_t at) {
+    uint32_t i = first, shift = move->old_bits - move->new_bits;
+    uint64_t offset = move->offset << (64 - move->new_bits);
+    if (is_narrow(g)) {
+        for (; i < count && from->narrow[i] >> (64 - move->old_bits) < move->below; i++)
+            to->narrow[at++] = (from->narrow[i] << shift) + offset;
+        return i - first;
+    }
+    for (; i < count && (uint64_t)(from->wide[i] >> 64) >> (64 - move->old_bits) < move->below; i++)
+        to->wide[at++] = (from->wide[i] << shift) + ((tamis__u128)offset << 64);
+    return i - first;
+}
+
+/* Out of order are only those of a file that somebody forged. */
+static INLINED void values_sort(const line_geometry *g, line_values *values, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t j = i; j > 0; j--) {
+            if (is_narrow(g) ? values->narrow[j - 1] <= values->narrow[j]
+                             : values->wide[j - 1] <= values->wide[j])
+                break;
+            line_values swap;
+            if (is_narrow(g)) {
+                swap.narrow[0] = values->narrow[j];
+                values->narrow[j] = values->narrow[j - 1];
+                values->narrow[j - 1] = swap.narrow[0];
+            } else {
+                swap.wide[0] = values->wide[j];
+                values->wide[j] = values->wide[j - 1];
+                values->wide[j - 1] = swap.wide[0];
+            }
+        }
+}
+
+/* The share of a line's rests that an entry covers. */
+static INLINED double value_share(const table *t, const partition *in, uint32_t zeros) {
+    uint32_t known = 127 - zeros;
+    return t->weight[known < in->known_most ? known : in->known_most];
+}
+
+/* Makes a line of the first `count` entries, whatever was there. Returns the share of its rests that they cover. */
+static INLINED double values_encode(const table *t, const line_geometry *g, const partition *in,
+                                    uint8_t *line, line_values *values, uint32_t count) {
+    uint64_t ends = 0;
+    double covered = 0;
+    values_sort(g, values, count);
+    memset(line, 0, LINE_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        tamis__u128 value = is_narrow(g) ? (tamis__u128)values->narrow[i] << 64 : values->wide[i];
+        tamis__u128 slot = value << g->home_bits >> (128 - g->slot_bits);
+        line_put_slot(g, line, i, slot ? slot : 1); /* without a mark: only in a file that somebody forged */
+        covered += value_share(t, in, value ? low_zeros(value) : 0);
+        ends |= UINT64_C(1) << (i + (uint32_t)(value >> (128 - g->home_bits)));
+    }
+    line_set_ends(g, line, ends ^ ((UINT64_C(1) << (count + g->guest_bucket + 1)) - 1));
+    return covered;
+}
+
+#endif
