@@ -33,6 +33,8 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
             return CLI_FAILED;
         stream->inputs = stream->names.all;
         stream->input_count = stream->names.count;
+        if (given->prints && cli_stream_keep_list(stream, "-", err) != CLI_DONE)
+            return CLI_FAILED;
     }
     if (!stream->stats || stream->input_count < 2)
         return CLI_DONE;
@@ -219,3 +221,14 @@ int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char
         return CLI_DONE;
     return cli_fail(err, "%.300s: is %s and an input; name another file", path, what);
 }
+int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err) {
+    bool prints = strcmp(path, "-") == 0;
+
+    if (!cli_names_are_in(&stream->names, path))
+        return CLI_DONE;
+    return cli_fail(err, "%.300s: is the list of --files-from and an output; write to another file",
+                    prints ? "standard output" : path);
+}
+
+    if (cli_names_are_in(&stream->names, path))
+        return cli_fail(err, "%.300s: is %s and the list of --files-from; name another file", path, what);

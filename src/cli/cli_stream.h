@@ -62,7 +62,10 @@ void cli_stream_advise(tamis_status status, tamis_error *err);
 /* How many records without an answer were passed on: to where those go that are not in the filter. */
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats);
 
-/* Refuses an input that is the file `path`, which is to be changed: `what` is what it is. */
+/* Refuses to write to the list of --files-from: to the file `path`, or standard output where that is "-". */
+int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err);
+
+/* Refuses an input, or the list of them, that is the file `path`, which is to be changed: `what` is what it is. */
 int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err);
 
 #endif
