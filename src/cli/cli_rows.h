@@ -202,7 +202,8 @@ enum {
     "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of its " \
     "URI {1} stands for the first field of a record, {2} for the second, and so on; its other fields, with " \
     "the delimiters between them, are the key, unless --key says what is. With a part of CSV among those "   \
-    "fields are columns. A record without such a field, or with no other, ends the run when those before "   \
+    "fields are columns; a part of JSON is refused. A record without such a field, or with no other, ends "  \
+    "the run when those before "                                                                             \
     "it "                                                                                                    \
     "are answered, and so does one that names a filter with no byte, or with more than 512. All names of a " \
     "batch are asked in one round trip. Of layouts java and php1 to php3 each is "                           \
