@@ -25,11 +25,11 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
         .help =                                                                                              \
             "What of a record is its key: line, field:N, bytes:FROM-TO, csv:NAME, csv:N, json:/POINTER or "  \
             "regex:PATTERN; may be given again.",                                                            \
-        .more = "The key is that alone, and the record is printed whole. The notes say what each of these "  \
+        .more = "The key is that alone; where records are printed they are so whole. The notes say what "    \
+                "each of these "                                                                             \
                 "is, and "                                                                                   \
                 "how several make one key. Where the key is a number or has digits of bytes, --type and "    \
-                "--hex are "                                                                                 \
-                "said of it.",                                                                               \
+                "--hex are said of it; of several parts they cannot be.",                                    \
         .many = true                                                                                         \
     }
 #define CLI_ROW_DELIMITER                                                                                    \
