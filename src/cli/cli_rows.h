@@ -125,7 +125,8 @@ enum {
         .help = "What becomes of a malformed record: fail, skip it, or pass it on unasked.",                 \
         .more = "The error names file, line and byte. Where records were skipped or passed on, remarks at "  \
                 "the end say that of the first one, and how many there were. Records before one that fails " \
-                "are answered. Needs --key."                                                                 \
+                "are answered. Needs --key. skip and pass are refused beside --hex, and --type other than "  \
+                "bytes: a text that is no such key ends the run."                                            \
     }
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \

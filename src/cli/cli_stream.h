@@ -48,6 +48,9 @@ typedef struct cli_stream_given {
 int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
 void cli_stream_release(cli_stream *stream);
 
+/* Refuses what --type and --hex cannot be said of; cli_stream_configure does that too. */
+int cli_stream_check_form(const cli_stream *stream, tamis_error *err);
+
 /* What ends a key, if keys are lines: cli_key_fit. */
 int cli_stream_line_end(const cli_stream *stream);
 

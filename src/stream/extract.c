@@ -203,6 +203,10 @@ bool tamis_extractor_is_json(const tamis_extractor *extractor) {
     return extractor->pointer_count > 0;
 }
 
+bool tamis_extractor_joins(const tamis_extractor *extractor) {
+    return extractor->value_count > 1;
+}
+
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
     return extractor->csv_delimiter;
 }

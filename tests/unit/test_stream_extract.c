@@ -127,6 +127,7 @@ static void a_line_is_the_record(void **state) {
     key_is(x, record, record);
     key_is(x, (tamis_key){NULL, 0}, KEY(""));
     assert_false(tamis_extractor_is_csv(x) || tamis_extractor_is_json(x) || tamis_extractor_wants_header(x));
+    assert_false(tamis_extractor_joins(x));
     assert_int_equal(tamis_extractor_header(x, KEY("anything \" at all"), &err), TAMIS_OK);
     tamis_extractor_free(x);
     tamis_extractor_free(NULL);
@@ -215,6 +216,7 @@ static void structured_parts_are_decoded(void **state) {
     outcome_is(x, KEY("{\"a\":1}]"), TAMIS_KEY_MALFORMED);
     tamis_extractor_free(x);
     x = make("csv:1 line");
+    assert_true(tamis_extractor_joins(x));
     assert_true(tamis_extractor_is_csv(x) && !tamis_extractor_wants_header(x));
     outcome_is(x, KEY("\"a"), TAMIS_KEY_MALFORMED);
     tamis_extractor_free(x);
