@@ -122,8 +122,8 @@ typedef struct tamis_stream_options {
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
     void *input_end_context;
-    /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on: where it is, and
-     * why. Left alone where there is none. */
+    /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on, or the first of CSV
+     * with an open quote, to which the rest of its input belongs: where it is, and why. Left alone where there is none. */
     tamis_error *first_malformed;
 } tamis_stream_options;
 

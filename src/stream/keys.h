@@ -26,7 +26,8 @@ enum { TAMIS__FATE_MISSING = TAMIS_UNKNOWN + 1, TAMIS__FATE_MALFORMED };
 typedef struct tamis__keys {
     tamis_extractor *extractor; /* borrowed; NULL: a record is its key, and there are no arrays but fates */
     tamis_stream_policy missing, malformed;
-    tamis_error *first_malformed; /* NULL: nobody asks, or it is filled */
+    tamis_error *first_malformed; /* NULL: nobody asks, or it has what it keeps */
+    bool told;                    /* it has one, which one with an open quote replaces */
     uint8_t terminator;           /* '\n': records are lines to a person */
     bool objects;                 /* records are JSON objects, or malformed */
     tamis_allocator memory;
