@@ -23,6 +23,8 @@ tamis dedup --header long.csv part.csv
 tamis dedup --header part.csv u.csv
 echo "status $?"
 tamis dedup --key csv:mail u.csv
+printf 'id;mail\n1;a@x\n' | tamis dedup --key csv:mail
+printf ' mail,n\na@x,1\n' | tamis dedup --key csv:mail
 echo "status $?"
 echo marks of two files
 printf '\357\273\277id,n\r\n1,a\r\n' > one.csv
