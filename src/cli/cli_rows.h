@@ -125,8 +125,8 @@ enum {
         .help = "What becomes of a malformed record: fail, skip it, or pass it on unasked.",                 \
         .more = "The error names file, line and byte. Where records were skipped or passed on, remarks at "  \
                 "the end say that of the first one, and how many there were. Records before one that fails " \
-                "are answered. Needs --key. skip and pass are refused beside --hex, and --type other than "  \
-                "bytes: a text that is no such key ends the run."                                            \
+                "are answered. Needs --key. A text that is no key of its --type, or not --hex, always ends " \
+                "the run: beside these skip and pass are refused, but for records of CSV and JSON."          \
     }
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \

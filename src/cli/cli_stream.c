@@ -122,6 +122,13 @@ static bool joins(const cli_stream *stream) {
 int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
     char option[40] = "--hex";
 
+/* Then there are records that are malformed whatever the type of their keys, and --on-error is said of these. */
+static bool has_syntax(const cli_stream *stream) {
+    const tamis_extractor *extractor = stream->extract.extractor;
+
+    return extractor != NULL && (tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor));
+}
+
     if (is_bytes(stream->form))
         return CLI_DONE;
     if (!stream->form.hex)
@@ -131,7 +138,7 @@ int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
                         "%s: contradicts --key of several parts, which are joined as bytes; give one part, "
                         "or leave it out",
                         option);
-    if (stream->malformed != TAMIS_STREAM_FAIL)
+    if (stream->malformed != TAMIS_STREAM_FAIL && !has_syntax(stream))
         return cli_fail(err,
                         "--on-error %s: contradicts %s: a text that is no such key ends the run; leave one "
                         "of them out",

@@ -39,9 +39,10 @@ const cli_option hash_options[HASH_OPTIONS] = {
                                              .help = "What becomes of a malformed record: fail, or skip it.",
                                              .more = "The error names line and byte. Where records were "
                                                      "skipped, remarks at the end say that of the first one, "
-                                                     "and how many there were. Needs --key. skip is refused "
-                                                     "beside --hex, and --type other than bytes: a text that "
-                                                     "is no such key ends the run."},
+                                                     "and how many there were. Needs --key. A text that is "
+                                                     "no key of its --type, or not --hex, always ends the "
+                                                     "run: beside these skip is refused, but for records of "
+                                                     "CSV and JSON."},
     [HASH_RECORDS + CLI_RECORDS_TYPE] = CLI_ROW_TYPE("KEY"),
     [HASH_RECORDS + CLI_RECORDS_HEX] = {.name = "hex",
                                         .type = CLI_FLAG,

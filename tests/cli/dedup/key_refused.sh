@@ -33,4 +33,5 @@ echo on-error and a type
 tamis dedup --key field:1 --type int64 --on-error skip in
 tamis dedup --key field:1 --hex --on-error pass in
 tamis hash --key field:1 --hex --on-error skip < in
+printf '{"id":1}\n{"id":\n{"id":"x"}\n' | tamis dedup --key json:/id --type int64 --on-error skip
 tamis dedup --key field:1 --type int64 --on-error fail in | tr '\t' ' '
