@@ -93,6 +93,9 @@ typedef enum tamis_stream_marking {
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 
+/* The level that xz calls 0. */
+enum { TAMIS_PACKING_LEVEL_0 = -1 };
+
 typedef struct tamis_stream_options {
     uint32_t struct_size;
     uint8_t terminator;        /* ends a record: '\n', or 0 for `-z`; of CSV not its delimiter */
@@ -117,8 +120,10 @@ typedef struct tamis_stream_options {
     tamis_stream_marking marking;
     /* stands before a header where records are marked, by the service too; NULL: "fresh" */
     const char *mark_name;
-    int packing;       /* tamis_packing of output and duplicates; -1: what the name of each tells */
-    int packing_level; /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd); 0: what its own command takes */
+    int packing; /* tamis_packing of output and duplicates; -1: what the name of each tells */
+    /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd), or TAMIS_PACKING_LEVEL_0 (xz); 0: what its own command
+     * takes */
+    int packing_level;
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
     void *input_end_context;

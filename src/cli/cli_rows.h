@@ -182,11 +182,11 @@ enum {
         .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as "         \
                 "zstd:19; by default "                                                                       \
                 "as the name of the file says.",                                                             \
-        .more =                                                                                              \
-            "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none, and a terminal "   \
-            "is refused. The level is "                                                                      \
-            "that of the "                                                                                   \
-            "program of the same name; without it, its usual one."                                           \
+        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. Where it is "  \
+                "compressed, "                                                                               \
+                "a terminal is refused. The level is that of the program of the same name: of gzip and "     \
+                "bzip2 1 to 9, "                                                                             \
+                "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9; without it, its usual one."                  \
     }
 #define CLI_NOTE_PACKED                                                                                      \
     "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \

@@ -89,10 +89,13 @@ static int configure_packing(cli_stream *stream, const cli_stream_given *given, 
     if (level == NULL)
         return CLI_DONE;
     if (stream->packing == TAMIS_PACKING_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
-        number == 0 || number > LEVEL_MOST)
-        return cli_fail(err, "--compress '%.60s': has no such level; give one as in zstd:19, or leave it out",
-                        compress->text);
-    stream->packing_level = (int)number;
+        number > LEVEL_MOST)
+        return cli_fail(
+            err,
+            "--compress '%.60s': has no such level; give one, as zstd:19, of gzip and bzip2 1 to 9, "
+            "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9, or leave it out",
+            compress->text);
+    stream->packing_level = number == 0 ? TAMIS_PACKING_LEVEL_0 : (int)number;
     return CLI_DONE;
 }
 
@@ -119,15 +122,15 @@ static bool joins(const cli_stream *stream) {
     return stream->extract.extractor != NULL && tamis_extractor_joins(stream->extract.extractor);
 }
 
-int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
-    char option[40] = "--hex";
-
 /* Then there are records that are malformed whatever the type of their keys, and --on-error is said of these. */
 static bool has_syntax(const cli_stream *stream) {
     const tamis_extractor *extractor = stream->extract.extractor;
 
     return extractor != NULL && (tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor));
 }
+
+int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
+    char option[40] = "--hex";
 
     if (is_bytes(stream->form))
         return CLI_DONE;

@@ -16,6 +16,9 @@ tamis add --compress gzip f.tamis in
 tamis dedup --compress zip in
 tamis dedup --compress gzip:10 in
 tamis dedup --compress gzip: in
+tamis dedup --compress zstd:0 in
+tamis dedup --compress xz:-1 in
+tamis dedup --compress xz:0 in | xz -dc | cmp - in
 tamis dedup --compress none:1 in
 echo "status $?"
 # Not to a terminal; a file, or what is not compressed, is another matter.
