@@ -150,7 +150,7 @@ typedef struct tamis_stream_options {
  * - An output is packed where options.packing or its name say so ("-" and other names tell none), each by itself and with
  *   a checksum; no time and no name is in it. One that is not built (tamis_packing_is_built) is refused before anything
  *   is created (TAMIS_E_UNSUPPORTED), and so is a level that it does not know (TAMIS_E_RANGE). With no record at all it
- *   is an empty packed file.
+ *   is an empty packed file. A terminal is refused for one (TAMIS_E_INVALID).
  * - What is packed of an output that is written directly is flushed when input would block, so that its reader can unpack
  *   every record that came; while input does not, once a second, as each flush makes it larger. However the run ends, it
  *   is ended so that what was written is a whole file, as long as it can be written.
