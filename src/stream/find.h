@@ -57,6 +57,9 @@ tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *va
 
 /* ---- CSV ---- */
 
+/* What a fault says whose quote is open to the end of the record, and so of the input. */
+extern const char tamis__csv_open[];
+
 /* The columns `columns[i]`, from 1, rising or not. */
 tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
                              tamis_key *values, tamis__arena *arena, tamis__fault *fault);
