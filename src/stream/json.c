@@ -14,13 +14,16 @@
  *   3. A node's `found` is the value of the last member (or the only element) on its way that was read to its end.
  * There is no recursion: depth costs a bit a level.
  *
+ * Where vectors are wide enough a record is skimmed first, by blocks (kernels/json_blocks.h), which tells that it is well
+ * or nothing at all. What is not told is scanned here, so that only this has to know what is wrong, and where.
+ *
  * Why not a library, and what each costs: docs/KEYS.md.
  */
 #include <string.h>
 
 #include "base/bytes.h"
 #include "stream/bom.h"
-#include "stream/json_int.h"
+#include "stream/kernels/json_kernels.h"
 
 typedef struct scan {
     tamis__json *json;
@@ -30,17 +33,11 @@ typedef struct scan {
     bool no_memory;
 } scan;
 
-static inline const unsigned char *pass_blanks(const unsigned char *at, const unsigned char *end) {
-    while (at < end && *at <= ' ' && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
-        at++;
-    return at;
-}
-
 /* Whether that is the next byte but for blanks, of which most texts have none; *at goes to what is. */
 static inline bool reaches(const unsigned char **at, const unsigned char *end, unsigned char sign) {
     if (*at < end && **at == sign)
         return true;
-    *at = pass_blanks(*at, end);
+    *at = tamis__json_pass_blanks(*at, end);
     return *at < end && **at == sign;
 }
 
@@ -107,27 +104,14 @@ static const unsigned char *refuse_value(const tamis__json_text *text, const uns
     return tamis__json_refuse(text, at, "a value that JSON does not have");
 }
 
-/* Behind the value that begins at `at`, and notes it for the node. */
-static inline const unsigned char *pass_plain(const tamis__json_text *text, const unsigned char *at,
-                                              tamis__json_node *node) {
-    const unsigned char *behind;
-    bool escaped = false;
+const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsigned char *at) {
     switch (*at) {
-    case '"':
-        behind = tamis__json_string(text, at + 1, &escaped);
-        if (behind && node) {
-            node->found = (tamis_key){at + 1, (size_t)(behind - at) - 2};
-            node->escaped = escaped;
-        }
-        return behind;
     case 'n':
         return pass_word(text, at, "null", 4);
     case 't':
-        behind = pass_word(text, at, "true", 4);
-        break;
+        return pass_word(text, at, "true", 4);
     case 'f':
-        behind = pass_word(text, at, "false", 5);
-        break;
+        return pass_word(text, at, "false", 5);
     case '-':
     case '0':
     case '1':
@@ -139,12 +123,27 @@ static inline const unsigned char *pass_plain(const tamis__json_text *text, cons
     case '7':
     case '8':
     case '9':
-        behind = pass_number(text, at);
-        break;
+        return pass_number(text, at);
     default:
         return refuse_value(text, at);
     }
-    if (behind && node) {
+}
+
+/* Behind the value that begins at `at`, and notes it for the node, unless it is null. */
+static inline const unsigned char *pass_plain(const tamis__json_text *text, const unsigned char *at,
+                                              tamis__json_node *node) {
+    const unsigned char *behind;
+    if (*at == '"') {
+        bool escaped = false;
+        behind = tamis__json_string(text, at + 1, &escaped);
+        if (behind && node) {
+            node->found = (tamis_key){at + 1, (size_t)(behind - at) - 2};
+            node->escaped = escaped;
+        }
+        return behind;
+    }
+    behind = tamis__json_scalar(text, at);
+    if (behind && node && *at != 'n') {
         node->found = (tamis_key){at, (size_t)(behind - at)};
         node->escaped = false;
     }
@@ -195,10 +194,8 @@ static void close_container(scan *s, const unsigned char *at) {
         s->in_object = s->json->levels[(s->depth - 1) / 8] >> (s->depth - 1) % 8 & 1;
 }
 
-/* The node of the member whose name that is, with nothing noted from there on down; NULL: nothing asks for it. */
-static tamis__json_node *node_of_member(const scan *s, tamis_key name, bool escaped) {
-    tamis__json_node *parent = s->json->frames[s->tracked - 1].node, *node = parent + 1;
-    for (; node < parent->end; node = node->end) {
+tamis__json_node *tamis__json_member(tamis__json_node *parent, tamis_key name, bool escaped) {
+    for (tamis__json_node *node = parent + 1; node < parent->end; node = node->end) {
         if (escaped ? tamis__json_spells(name, node->name) : tamis__is_same(name, node->name)) {
             for (tamis__json_node *below = node; below < node->end; below++)
                 below->found = (tamis_key){NULL, 0};
@@ -232,7 +229,8 @@ static inline const unsigned char *pass_name(const scan *s, const unsigned char 
         return NULL;
     *node = NULL;
     if (s->tracked == s->depth)
-        *node = node_of_member(s, (tamis_key){name, (size_t)(at - name) - 1}, escaped);
+        *node = tamis__json_member(s->json->frames[s->tracked - 1].node,
+                                   (tamis_key){name, (size_t)(at - name) - 1}, escaped);
     return reaches(&at, text->end, ':') ? at + 1 : tamis__json_refuse(text, at, "a colon is missing");
 }
 
@@ -259,7 +257,7 @@ static const unsigned char *pass_value(scan *s, const unsigned char *at) {
     tamis__json_node *node = s->json->nodes;
     for (;;) {
         bool opened = false; /* and something is in it */
-        at = pass_blanks(at, end);
+        at = tamis__json_pass_blanks(at, end);
         if (at == end)
             return tamis__json_refuse(&s->text, at, "a value is missing");
         if (*at == '{' || *at == '[') {
@@ -289,26 +287,85 @@ static const unsigned char *pass_value(scan *s, const unsigned char *at) {
 
 static tamis_status check_and_note(tamis__json *json, const tamis__json_text *text) {
     scan s = {.json = json, .text = *text};
-    const unsigned char *at = pass_blanks(text->start, text->end);
+    const unsigned char *at = tamis__json_pass_blanks(text->start, text->end);
     if (at == text->end)
         return TAMIS_OK;
     at = pass_value(&s, at);
     if (s.no_memory)
         return TAMIS_E_NOMEM;
     if (at)
-        at = pass_blanks(at, text->end);
+        at = tamis__json_pass_blanks(at, text->end);
     if (at && at < text->end)
         at = tamis__json_refuse(text, at, "something stands behind the value");
     return at ? TAMIS_OK : TAMIS_E_DAMAGED;
 }
 
-tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *values, tamis__arena *arena,
-                              tamis__fault *fault) {
+/* ---- by blocks first ---- */
+
+static void forget(tamis__json *json) {
     for (size_t i = 0; i < json->node_count; i++)
         json->nodes[i].found = (tamis_key){NULL, 0};
-    if (record.size) {
-        const unsigned char *start = record.data;
-        const tamis__json_text text = {start, start + record.size, fault};
+}
+
+/* The record without the blanks around it; whether that begins as blocks of it may tell all. */
+static bool trim(tamis__json_text *text) {
+    text->start = tamis__json_pass_blanks(text->start, text->end);
+    while (text->end > text->start && tamis__json_is_blank(text->end[-1]))
+        text->end--;
+    return text->start < text->end && (*text->start | 0x20) == '{' && (text->end[-1] | 0x20) == '}';
+}
+
+void tamis__json_expect_none(tamis__json *json) {
+    json->ahead[0].start = json->ahead[1].start = NULL;
+}
+
+void tamis__json_expect(tamis__json *json, tamis_key record) {
+    const unsigned char *start = record.data;
+    tamis__json_ahead *ahead = &json->ahead[json->ahead[0].start != NULL];
+    ahead->text = (tamis__json_text){start, start + record.size, NULL};
+    if (!json->kernels->look || !trim(&ahead->text))
+        return;
+    json->kernels->look(json, ahead);
+    ahead->start = start;
+    ahead->size = record.size;
+}
+
+/* What was seen of it ahead; that is of no use any more then. */
+static tamis__json_ahead *seen_of(tamis__json *json, tamis_key record) {
+    for (tamis__json_ahead *ahead = json->ahead; ahead < json->ahead + 2; ahead++) {
+        if (ahead->start == record.data && ahead->size == record.size) {
+            ahead->start = NULL;
+            return ahead;
+        }
+    }
+    return NULL;
+}
+
+/* Whether that is enough to tell that the record is well, and what it has. */
+static bool skim(tamis__json *json, tamis_key record, tamis__fault *fault) {
+    tamis__json_ahead *ahead = seen_of(json, record);
+    const unsigned char *start = record.data;
+    tamis__json_text text = ahead ? ahead->text : (tamis__json_text){start, start + record.size, NULL};
+    text.fault = fault;
+    if ((!ahead && !trim(&text)) || !json->kernels->skim(json, &text, ahead))
+        return false;
+    for (tamis__json_node *node = json->nodes; node < json->nodes + json->node_count; node++) {
+        const unsigned char *value = node->found.data;
+        if (!value || !node->begun)
+            continue;
+        node->found = (tamis_key){NULL, 0};
+        pass_plain(&text, value, node);
+    }
+    return true;
+}
+
+tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *values, tamis__arena *arena,
+                              tamis__fault *fault) {
+    const unsigned char *start = record.size ? record.data : (const void *)"";
+    const tamis__json_text text = {start, start + record.size, fault};
+    forget(json);
+    if (!skim(json, (tamis_key){start, record.size}, fault)) {
+        forget(json);
         const tamis_status status = check_and_note(json, &text);
         if (status != TAMIS_OK)
             return status;

@@ -26,6 +26,7 @@ typedef struct tamis__json_node {
     struct tamis__json_node *end; /* behind the last one below it */
     tamis_key found; /* the last value there, as written; of a string without its quotes; data NULL: none */
     bool escaped;    /* it is a string with escapes */
+    bool begun;      /* only where it begins is known so far, see json_kernels.h */
 } tamis__json_node;
 
 #define TAMIS__JSON_NO_INDEX UINT64_MAX
@@ -43,8 +44,27 @@ typedef struct tamis__json_asked {
     const tamis__json_node *node;
 } tamis__json_asked;
 
+struct tamis__json_kernels;
+
+/* What is scanned, and what is wrong with it. */
+typedef struct tamis__json_text {
+    const unsigned char *start, *end;
+    tamis__fault *fault;
+} tamis__json_text;
+
+/* What was seen of a record ahead of its turn. The words of a sign are read as one vector, which has to wait until they have
+ * gone through to memory: that takes longer than all that is done with it. */
+enum { TAMIS__JSON_SIGNS = 11 };
+typedef struct tamis__json_ahead {
+    const void *start; /* NULL: nothing */
+    size_t size;
+    tamis__json_text text; /* without the blanks around it */
+    uint64_t words[TAMIS__JSON_SIGNS][8];
+} tamis__json_ahead;
+
 struct tamis__json {
     tamis_allocator memory;
+    const struct tamis__json_kernels *kernels;
     size_t size; /* of this and of all it points to but `levels` */
     tamis__json_asked *asked;
     size_t asked_count;
@@ -53,15 +73,28 @@ struct tamis__json {
     tamis__json_frame *frames; /* as many as the longest pointer can need */
     unsigned char *levels;     /* a bit for each container that is open: an object */
     size_t levels_size;
+    tamis__json_ahead ahead[2]; /* of the record in hand and the next one */
+    unsigned char first_letter; /* of all names; 0: there are none */
+    uint64_t any_letter;        /* all bits: they begin with different ones; else none */
 };
 
-/* ---- strings: json_text.c ---- */
+/* ---- the scanner: json.c ---- */
 
-/* What is scanned, and what is wrong with it. */
-typedef struct tamis__json_text {
-    const unsigned char *start, *end;
-    tamis__fault *fault;
-} tamis__json_text;
+static inline const unsigned char *tamis__json_pass_blanks(const unsigned char *at,
+                                                           const unsigned char *end) {
+    while (at < end && tamis__json_is_blank(*at))
+        at++;
+    return at;
+}
+
+/* Behind the number, true, false or null that begins there; NULL: it is none. */
+const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsigned char *at);
+
+/* The node below `parent` of the member whose name that is, with nothing noted from there on down; NULL: nothing asks for
+ * it. */
+tamis__json_node *tamis__json_member(tamis__json_node *parent, tamis_key name, bool escaped);
+
+/* ---- strings: json_text.c ---- */
 
 /*
  * Where a string stops being plain: its first byte that is a quote, a backslash, a control character or no ASCII, or
@@ -94,6 +127,9 @@ static inline const unsigned char *tamis__json_string(const tamis__json_text *te
     at = tamis__json_plain(at, text->end);
     return at < text->end && *at == '"' ? at + 1 : tamis__json_string_odd(text, at, escaped);
 }
+
+/* Behind the escape at `at`, a backslash; both halves of a surrogate pair are one. NULL: it is none. */
+const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsigned char *at);
 
 /* Those below take strings that were found to be well. */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stream/json_int.h"
+#include "stream/kernels/json_kernels.h"
 
 /* ---- what is wrong with a pointer ---- */
 
@@ -94,7 +94,26 @@ static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, siz
     return bytes;
 }
 
+/* The letter that names begin with, so that others need no look; an empty one begins with any. */
+static void note_letters(tamis__json *json) {
+    for (const tamis__json_node *node = json->nodes + 1; node < json->nodes + json->node_count; node++) {
+        const unsigned char letter = node->name.size ? *(const unsigned char *)node->name.data : 0;
+        if (node == json->nodes + 1)
+            json->first_letter = letter;
+        if (!letter || letter != json->first_letter)
+            json->any_letter = UINT64_MAX;
+    }
+}
+
 /* ---- the whole ---- */
+
+/* Who asks by TAMIS_KERNEL for what is not there learns it where a filter is made. */
+static const struct tamis__json_kernels *kernels_in_use(void) {
+    tamis__isa isa = TAMIS__ISA_SCALAR;
+    if (tamis__isa_get(&isa, NULL) != TAMIS_OK)
+        isa = TAMIS__ISA_SCALAR;
+    return tamis__json_kernels_of(isa);
+}
 
 static size_t tokens_of(const char *pointer) {
     size_t count = 0;
@@ -126,6 +145,7 @@ tamis_status tamis__json_create(tamis__json **json, const char *const *pointers,
         return TAMIS_E_NOMEM;
     made->memory = from;
     made->size = size;
+    made->kernels = kernels_in_use();
     made->asked = (tamis__json_asked *)(made + 1);
     made->asked_count = count;
     made->nodes = (tamis__json_node *)(made->asked + count);
@@ -141,6 +161,7 @@ tamis_status tamis__json_create(tamis__json **json, const char *const *pointers,
     made->frames[0].node = made->nodes;
     for (size_t i = 0; i < count; i++)
         names = grow_tree(made, &made->asked[i], &open, names);
+    note_letters(made);
     *json = made;
     return TAMIS_OK;
 }

@@ -61,8 +61,7 @@ static bool is_low(unsigned unit) {
     return unit >= 0xdc00 && unit < 0xe000;
 }
 
-/* Behind the escape at `at`, a backslash. */
-static const unsigned char *pass_escape(const tamis__json_text *text, const unsigned char *at) {
+const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsigned char *at) {
     const unsigned char *end = text->end;
     if (end - at < 2)
         return tamis__json_refuse(text, end, "a string is not closed");
@@ -85,7 +84,7 @@ static const unsigned char *pass_escape(const tamis__json_text *text, const unsi
 static const unsigned char *pass_odd(const tamis__json_text *text, const unsigned char *at, bool *escaped) {
     if (*at == '\\') {
         *escaped = true;
-        return pass_escape(text, at);
+        return tamis__json_escape(text, at);
     }
     if (*at < 0x20)
         return tamis__json_refuse(text, at, "a control character in a string");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "store/trouble.h"
+#include "stream/find.h"
 #include "stream/split.h"
 
 tamis_status tamis__keys_init(tamis__keys *keys, size_t room, tamis_error *err) {
@@ -56,9 +57,9 @@ static tamis_status end_at(const tamis__keys *keys, const tamis__batch *batch, s
 }
 
 static bool is_object(tamis_key record) {
-    const char *bytes = record.data;
+    const unsigned char *bytes = record.data;
     size_t at = 0;
-    while (at < record.size && strchr(" \t\n\r", bytes[at]) && bytes[at])
+    while (at < record.size && tamis__json_is_blank(bytes[at]))
         at++;
     return at < record.size && bytes[at] == '{';
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "stream/bom.h"
+#include "stream/find.h"
 
 /* ---- what is said of a record ---- */
 
@@ -49,8 +50,9 @@ static tamis_status put(tamis__writer *writer, const void *data, size_t size, ta
     return size ? tamis__writer_put(writer, data, size, false, err) : TAMIS_OK;
 }
 
+/* A terminator is one too. */
 static bool is_blank(unsigned char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r' || byte == '\0';
+    return tamis__json_is_blank(byte) || byte == '\0';
 }
 
 /* Before the brace that ends it; what is no object, or is malformed, stays as it is. */

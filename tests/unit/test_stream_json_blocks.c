@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* JSON records by every set of kernels beside the scanner, which the other tests of JSON compare with an oracle: the same
+ * values and the same faults, wherever in a block of 64 bytes something stands. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stream/kernels/json_kernels.h"
+#include "support/isa.h"
+#include "support/scratch.h"
+
+static const char *const pointers[] = {"/id", "/a/b", "/a", "/\xc3\xa9/x", "", "/~1~0"};
+static const char *const one_letter[] = {"/id", "/i"};
+static const char *const element[] = {"/a/0", "/id"};
+enum { POINTERS = sizeof pointers / sizeof *pointers };
+
+typedef struct reader {
+    tamis__json *json;
+    size_t count;
+    tamis__arena arena;
+    tamis_key values[POINTERS];
+    tamis__fault fault;
+} reader;
+
+static void begin(reader *r, const char *const *asked, size_t count, tamis__isa isa) {
+    size_t which;
+    *r = (reader){.count = count, .arena = {.memory = tamis__allocator_resolve(NULL)}};
+    assert_int_equal(tamis__json_create(&r->json, asked, count, NULL, &which, &r->fault), TAMIS_OK);
+    r->json->kernels = tamis__json_kernels_of(isa);
+}
+
+static void end(reader *r) {
+    tamis__json_free(r->json);
+    tamis__arena_release(&r->arena);
+}
+
+/* The scanner, and one of the others. */
+static reader plain, blocks;
+
+static void begin_both(const char *const *asked, size_t count, tamis__isa isa) {
+    begin(&plain, asked, count, TAMIS__ISA_SCALAR);
+    begin(&blocks, asked, count, isa);
+}
+
+static void end_both(void) {
+    end(&plain);
+    end(&blocks);
+}
+
+static bool same_values(void) {
+    for (size_t i = 0; i < plain.count; i++) {
+        const tamis_key *one = &plain.values[i], *other = &blocks.values[i];
+        if (!one->data != !other->data || one->size != other->size ||
+            (one->size && memcmp(one->data, other->data, one->size) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the record is well, once both say so and find the same. */
+static bool agrees(const void *text, size_t size) {
+    unsigned char *record = malloc(size ? size : 1); /* just its size: a sanitizer sees a look past its end */
+    assert_non_null(record);
+    memcpy(record, text, size);
+    const tamis_key key = {record, size};
+    const tamis_status want = tamis__json_find(plain.json, key, plain.values, &plain.arena, &plain.fault);
+    const tamis_status got = tamis__json_find(blocks.json, key, blocks.values, &blocks.arena, &blocks.fault);
+    const bool same = got == want && (want == TAMIS_OK ? same_values()
+                                                       : blocks.fault.why == plain.fault.why &&
+                                                             blocks.fault.at == plain.fault.at);
+    if (!same)
+        print_error("%s is at odds over: %.*s\n", blocks.json->kernels->name, (int)size, (const char *)text);
+    assert_true(same);
+    tamis__arena_reset(&plain.arena);
+    tamis__arena_reset(&blocks.arena);
+    free(record);
+    return want == TAMIS_OK;
+}
+
+/* Whether the set is one that reads blocks. */
+static bool skims(tamis__isa isa) {
+    return isa == TAMIS__ISA_AVX512;
+}
+
+/* Whether the kernels alone take it, without the scanner, as they may with brackets at its ends. */
+static bool is_skimmed(const void *text, size_t size) {
+    tamis__fault fault;
+    const char *signs = text;
+    if (!size || !strchr("[{", signs[0]) || !strchr("]}", signs[size - 1]))
+        return false;
+    unsigned char *record = malloc(size);
+    assert_non_null(record);
+    memcpy(record, text, size);
+    const tamis__json_text as = {record, record + size, &fault};
+    const bool sure = blocks.json->kernels->skim(blocks.json, &as, NULL);
+    free(record);
+    return sure;
+}
+
+static const char rich[] =
+    "{\"p\":\"\",\"id\":\"e\\u00e9\\ud83d\\ude00\xf0\x9f\x98\x80-"
+    "\xc3\xa9\xe0\xa0\x80\xed\x9f\xbf\xf4\x8f\xbf\xbf\\n\","
+    " \"a\":{\"b\":-0.5e+10,\"b\":[true,false , null]},\t\"\\u00e9\":{ \"x\" : \"\\\\\\\" or so\"},"
+    "\"a\":{\"b\":{\"c\":[[],{}, [ ],0,10]}},\"/~\":10,\"i\\u0064\":\"two\"}";
+
+/* `rich` with as much in its first string as to move all that follows by `shift`; returns the size. */
+static size_t shifted(char *text, size_t shift) {
+    const size_t head = strlen("{\"p\":\"");
+    memcpy(text, rich, head);
+    memset(text + head, 'p', shift);
+    memcpy(text + head + shift, rich + head, sizeof rich - head);
+    return sizeof rich - 1 + shift;
+}
+
+enum { SHIFTS = 64, ROOM = sizeof rich + SHIFTS };
+
+static void every_place(tamis__isa isa) {
+    char text[ROOM];
+    begin_both(pointers, POINTERS, isa);
+    for (size_t shift = 0; shift < SHIFTS; shift++) {
+        const size_t size = shifted(text, shift);
+        assert_true(agrees(text, size));
+        assert_int_equal(is_skimmed(text, size), skims(isa));
+    }
+    end_both();
+}
+
+static void every_cut(tamis__isa isa) {
+    char text[ROOM];
+    begin_both(pointers, POINTERS, isa);
+    for (size_t shift = 0; shift < SHIFTS; shift += 9) {
+        const size_t size = shifted(text, shift);
+        for (size_t cut = 0; cut < size; cut++)
+            assert_int_equal(agrees(text, cut), cut == 0);
+    }
+    end_both();
+}
+
+static void every_changed_byte(tamis__isa isa) {
+    char text[ROOM];
+    uint64_t well = 0, all = 0;
+    const unsigned step = (unsigned)test_scale(1, 11, 7);
+    begin_both(pointers, POINTERS, isa);
+    for (size_t shift = 0; shift < SHIFTS; shift += 9) {
+        const size_t size = shifted(text, shift);
+        for (size_t at = 0; at < size; at++) {
+            const char kept = text[at];
+            for (unsigned byte = (unsigned)(at + shift) % step; byte < 256; byte += step, all++) {
+                text[at] = (char)byte;
+                well += agrees(text, size);
+            }
+            text[at] = kept;
+        }
+    }
+    assert_in_range(well, all / 20, all - all / 20);
+    end_both();
+}
+
+/* ---- random records ---- */
+
+static uint64_t chance;
+
+static const char *one_of(const char *const *from, size_t count) {
+    return from[test_below(&chance, count)];
+}
+#define ONE_OF(list) one_of(list, sizeof(list) / sizeof *(list))
+
+static void add(test_bytes *to, const char *text) {
+    bytes_add(to, text, strlen(text));
+}
+
+static void add_blanks(test_bytes *to) {
+    static const char *const some[] = {" ", "  ", "\t", "\n", "\r\n", "        "};
+    if (test_below(&chance, 6) == 0)
+        add(to, ONE_OF(some));
+}
+
+static void add_string(test_bytes *to) {
+    static const char *const pieces[] = {"id",
+                                         "i",
+                                         "a",
+                                         "b",
+                                         "x",
+                                         "\\u00e9",
+                                         "\xc3\xa9",
+                                         "\\/",
+                                         "~",
+                                         "\\\\",
+                                         "\\\"",
+                                         "{",
+                                         "}",
+                                         "[",
+                                         "]",
+                                         ":",
+                                         ",",
+                                         " ",
+                                         "\\u0069",
+                                         "\xe2\x82\xac",
+                                         "\\t",
+                                         "\\ud83d\\ude00",
+                                         "\xf0\x9f\x98\x80",
+                                         "\x7f",
+                                         "0123456789"};
+    add(to, "\"");
+    for (uint64_t i = test_below(&chance, 3) ? 1 : test_below(&chance, 12); i > 0; i--)
+        add(to, test_below(&chance, 2) ? pieces[test_below(&chance, 5)] : ONE_OF(pieces));
+    add(to, "\"");
+}
+
+static void add_value(test_bytes *to, unsigned depth) {
+    static const char *const scalars[] = {
+        "1", "-0", "0.5", "1e9", "0", "true", "false", "null", "12345678901234567890", "-1.25E-7"};
+    const uint64_t what = depth == 0 ? test_below(&chance, 2) : test_below(&chance, depth > 6 ? 2 : 4);
+    add_blanks(to);
+    if (depth > 0 && what == 0) {
+        add(to, ONE_OF(scalars));
+    } else if (depth > 0 && what == 1) {
+        add_string(to);
+    } else {
+        add(to, what % 2 ? "{" : "[");
+        for (uint64_t i = 0, count = test_below(&chance, 6); i < count; i++) {
+            if (i)
+                add(to, ",");
+            if (what % 2) {
+                add_blanks(to);
+                add_string(to);
+                add_blanks(to);
+                add(to, ":");
+            }
+            add_value(to, depth + 1);
+        }
+        add_blanks(to);
+        add(to, what % 2 ? "}" : "]");
+    }
+    add_blanks(to);
+}
+
+/* Harms the record here or there, by a sign or a token more, less or in place of another. */
+static void harm(test_bytes *text) {
+    static const char signs[] = "{}[]\",:\\u0eE+-.tfn \t\n\xc3\xed\xf0\x80\x1f";
+    const size_t at = (size_t)test_below(&chance, text->size);
+    const char sign = signs[test_below(&chance, sizeof signs - 1)];
+    switch (test_below(&chance, 3)) {
+    case 0:
+        text->data[at] = (unsigned char)sign;
+        break;
+    case 1:
+        memmove(text->data + at, text->data + at + 1, --text->size - at);
+        break;
+    default:
+        bytes_add(text, &sign, 1);
+        memmove(text->data + at + 1, text->data + at, text->size - 1 - at);
+        text->data[at] = (unsigned char)sign;
+        break;
+    }
+}
+
+static void random_records(tamis__isa isa) {
+    const uint64_t rounds = test_scale(300000, 6000, 30000);
+    uint64_t well = 0, whole = 0, skimmed = 0;
+    chance = test_seed(9);
+    for (int set = 0; set < 3; set++) {
+        begin_both(set == 0 ? pointers : set == 1 ? one_letter : element, set == 0 ? POINTERS : 2, isa);
+        for (uint64_t i = 0; i < rounds / 3; i++) {
+            test_bytes text = {0};
+            add_value(&text, 0);
+            assert_true(agrees(text.data, text.size));
+            whole++;
+            skimmed += is_skimmed(text.data, text.size);
+            for (uint64_t n = test_below(&chance, 3); n > 0 && text.size; n--)
+                harm(&text);
+            well += agrees(text.data, text.size);
+            bytes_clear(&text);
+        }
+        end_both();
+    }
+    assert_in_range(well, rounds / 5, rounds * 4 / 5); /* either kind is met often */
+    if (!skims(isa))
+        assert_int_equal(skimmed, 0);
+    else
+        assert_in_range(skimmed, whole / 4, whole); /* blanks around it, or an array that is asked: not so */
+}
+
+/* ---- records that are looked at ahead ---- */
+
+enum { LIST = 7 };
+
+/* Records one behind the other in one buffer, that the next list is put into; as an extractor takes them, and some that are
+ * expected but not looked for. */
+static void lists_of_records(tamis__isa isa) {
+    unsigned char *room = malloc(1 << 16);
+    assert_non_null(room);
+    chance = test_seed(10);
+    begin_both(pointers, POINTERS, isa);
+    for (uint64_t round = 0, rounds = test_scale(20000, 500, 3000); round < rounds; round++) {
+        tamis_key records[LIST];
+        size_t used = 0;
+        for (size_t i = 0; i < LIST; i++) {
+            test_bytes text = {0};
+            add_value(&text, 0);
+            if (test_below(&chance, 4) == 0)
+                harm(&text);
+            if (text.size > (1 << 16) / LIST)
+                text.size = 0;
+            memcpy(room + used, text.data, text.size);
+            records[i] = (tamis_key){room + used, text.size};
+            used += text.size;
+            bytes_clear(&text);
+        }
+        tamis__json_expect_none(blocks.json);
+        for (size_t i = 0; i < LIST; i++) {
+            if (i + 1 < LIST)
+                tamis__json_expect(blocks.json, records[i + 1]);
+            const tamis_status want =
+                tamis__json_find(plain.json, records[i], plain.values, &plain.arena, &plain.fault);
+            const tamis_status got =
+                tamis__json_find(blocks.json, records[i], blocks.values, &blocks.arena, &blocks.fault);
+            assert_int_equal(got, want);
+            if (want == TAMIS_OK)
+                assert_true(same_values());
+            else
+                assert_true(blocks.fault.why == plain.fault.why && blocks.fault.at == plain.fault.at);
+            if (test_below(&chance, 50) == 0)
+                break;
+        }
+        tamis__arena_reset(&plain.arena);
+        tamis__arena_reset(&blocks.arena);
+    }
+    end_both();
+    free(room);
+}
+
+/* ---- depth and length ---- */
+
+static void depth_and_length(tamis__isa isa) {
+    enum { DEEPEST = 70, LONG = 3000 };
+    char text[LONG + 3 * DEEPEST];
+    begin_both(one_letter, 2, isa);
+    for (size_t depth = 1; depth < DEEPEST; depth++) {
+        memset(text, '[', depth);
+        memset(text + depth, ']', depth);
+        assert_true(agrees(text, 2 * depth));
+        assert_int_equal(is_skimmed(text, 2 * depth), skims(isa) && depth <= 64);
+        text[2 * depth] = ']';
+        assert_false(agrees(text, 2 * depth - 1));
+        assert_false(agrees(text, 2 * depth + 1));
+        text[2 * depth - 1] = '}';
+        assert_false(agrees(text, 2 * depth));
+    }
+    for (size_t size = 0; size < LONG; size += 1 + size / 7) {
+        static const char inner[] = "\"1 ";
+        for (size_t i = 0; i < 3; i++) { /* one long string, number, or run of blanks */
+            const int made = snprintf(text, sizeof text, "{\"id\":%.*s", i != 2, &inner[i]);
+            memset(text + made, i == 0 ? '1' : inner[i], size);
+            const int tail = snprintf(text + (size_t)made + size, 8, "%s",
+                                      i == 0   ? "\"}"
+                                      : i == 1 ? "}"
+                                               : "2}");
+            assert_true(agrees(text, (size_t)(made + tail) + size));
+            assert_int_equal(is_skimmed(text, (size_t)(made + tail) + size), skims(isa));
+        }
+    }
+    end_both();
+}
+
+static void tables(tamis__isa isa) {
+    assert_string_equal(tamis__json_kernels_of(isa)->name,
+                        tamis__isa_name(skims(isa) ? isa : TAMIS__ISA_SCALAR));
+}
+
+#define EACH(test)                                                                                           \
+    static void each_##test(void **state) {                                                                  \
+        (void)state;                                                                                         \
+        isa_each(test);                                                                                      \
+    }
+EACH(tables)
+EACH(every_place)
+EACH(every_cut)
+EACH(every_changed_byte)
+EACH(random_records)
+EACH(lists_of_records)
+EACH(depth_and_length)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_tables),           cmocka_unit_test(each_every_place),
+        cmocka_unit_test(each_every_cut),        cmocka_unit_test(each_every_changed_byte),
+        cmocka_unit_test(each_random_records),   cmocka_unit_test(each_lists_of_records),
+        cmocka_unit_test(each_depth_and_length),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
