@@ -26,3 +26,16 @@ foreach(source IN LISTS bench_sources)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
   add_dependencies(bench ${name})
 endforeach()
+
+# Readers of JSON beside ours, one of which is C++.
+pkg_check_modules(SIMDJSON IMPORTED_TARGET simdjson)
+pkg_check_modules(YAJL IMPORTED_TARGET yajl)
+if(SIMDJSON_FOUND AND YAJL_FOUND AND TAMIS_JANSSON_FOUND)
+  enable_language(CXX)
+  add_executable(bench_json EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/bench_json.cpp")
+  set_target_properties(bench_json PROPERTIES
+    CXX_STANDARD 17 RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
+  target_link_libraries(bench_json PRIVATE tamis_stream_static tamis_static PkgConfig::SIMDJSON PkgConfig::YAJL
+    PkgConfig::TAMIS_JANSSON m)
+  add_dependencies(bench bench_json)
+endif()

@@ -14,6 +14,9 @@
  *   3. A node's `found` is the value of the last member (or the only element) on its way that was read to its end.
  * There is no recursion: depth costs a bit a level.
  *
+ * Where vectors are wide enough a record is skimmed first, by blocks (kernels/json_blocks.h), which tells that it is well
+ * or nothing at all. What is not told is scanned here, so that only this has to know what is wrong, and where.
+ *
  * Why not a library, and what each costs: docs/KEYS.md.
  */
 #include <string.h>
@@ -309,7 +312,7 @@ static bool trim(tamis__json_text *text) {
     text->start = tamis__json_pass_blanks(text->start, text->end);
     while (text->end > text->start && tamis__json_is_blank(text->end[-1]))
         text->end--;
-    return text->start < text->end && (*text->start | 0x20) == '{';
+    return text->start < text->end && (*text->start | 0x20) == '{' && (text->end[-1] | 0x20) == '}';
 }
 
 void tamis__json_expect_none(tamis__json *json) {
@@ -318,19 +321,19 @@ void tamis__json_expect_none(tamis__json *json) {
 
 void tamis__json_expect(tamis__json *json, tamis_key record) {
     const unsigned char *start = record.data;
-    tamis__json_text text = {start, start + record.size, NULL};
     tamis__json_ahead *ahead = &json->ahead[json->ahead[0].start != NULL];
-    if (!json->kernels->look || !trim(&text))
+    ahead->text = (tamis__json_text){start, start + record.size, NULL};
+    if (!json->kernels->look || !trim(&ahead->text))
         return;
-    json->kernels->look(json, &text, ahead);
-    ahead->start = text.start;
-    ahead->end = text.end;
+    json->kernels->look(json, ahead);
+    ahead->start = start;
+    ahead->size = record.size;
 }
 
 /* What was seen of it ahead; that is of no use any more then. */
-static tamis__json_ahead *seen_of(tamis__json *json, const tamis__json_text *text) {
+static tamis__json_ahead *seen_of(tamis__json *json, tamis_key record) {
     for (tamis__json_ahead *ahead = json->ahead; ahead < json->ahead + 2; ahead++) {
-        if (ahead->start == text->start && ahead->end == text->end) {
+        if (ahead->start == record.data && ahead->size == record.size) {
             ahead->start = NULL;
             return ahead;
         }
@@ -339,16 +342,19 @@ static tamis__json_ahead *seen_of(tamis__json *json, const tamis__json_text *tex
 }
 
 /* Whether that is enough to tell that the record is well, and what it has. */
-static bool skim(tamis__json *json, const tamis__json_text *text) {
-    tamis__json_text record = *text;
-    if (!trim(&record) || !json->kernels->skim(json, &record, seen_of(json, &record)))
+static bool skim(tamis__json *json, tamis_key record, tamis__fault *fault) {
+    tamis__json_ahead *ahead = seen_of(json, record);
+    const unsigned char *start = record.data;
+    tamis__json_text text = ahead ? ahead->text : (tamis__json_text){start, start + record.size, NULL};
+    text.fault = fault;
+    if ((!ahead && !trim(&text)) || !json->kernels->skim(json, &text, ahead))
         return false;
     for (tamis__json_node *node = json->nodes; node < json->nodes + json->node_count; node++) {
         const unsigned char *value = node->found.data;
         if (!value || !node->begun)
             continue;
         node->found = (tamis_key){NULL, 0};
-        pass_plain(&record, value, node);
+        pass_plain(&text, value, node);
     }
     return true;
 }
@@ -358,7 +364,7 @@ tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *va
     const unsigned char *start = record.size ? record.data : (const void *)"";
     const tamis__json_text text = {start, start + record.size, fault};
     forget(json);
-    if (!skim(json, &text)) {
+    if (!skim(json, (tamis_key){start, record.size}, fault)) {
         forget(json);
         const tamis_status status = check_and_note(json, &text);
         if (status != TAMIS_OK)

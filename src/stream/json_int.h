@@ -46,11 +46,19 @@ typedef struct tamis__json_asked {
 
 struct tamis__json_kernels;
 
-/* What was seen of a record ahead of its turn. Vectors are made of words that were stored one by one; right after that
- * this takes as long as all the rest. */
+/* What is scanned, and what is wrong with it. */
+typedef struct tamis__json_text {
+    const unsigned char *start, *end;
+    tamis__fault *fault;
+} tamis__json_text;
+
+/* What was seen of a record ahead of its turn. The words of a sign are read as one vector, which has to wait until they have
+ * gone through to memory: that takes longer than all that is done with it. */
 enum { TAMIS__JSON_SIGNS = 11 };
 typedef struct tamis__json_ahead {
-    const unsigned char *start, *end; /* NULL: nothing */
+    const void *start; /* NULL: nothing */
+    size_t size;
+    tamis__json_text text; /* without the blanks around it */
     uint64_t words[TAMIS__JSON_SIGNS][8];
 } tamis__json_ahead;
 
@@ -71,12 +79,6 @@ struct tamis__json {
 };
 
 /* ---- the scanner: json.c ---- */
-
-/* What is scanned, and what is wrong with it. */
-typedef struct tamis__json_text {
-    const unsigned char *start, *end;
-    tamis__fault *fault;
-} tamis__json_text;
 
 static inline const unsigned char *tamis__json_pass_blanks(const unsigned char *at,
                                                            const unsigned char *end) {

@@ -2,16 +2,17 @@
 
 /*
  * A pointer, the first line of the input, into one record, the rest of it. Beside an oracle that builds the whole tree
- * (support/json_oracle.c) the outcome and the values are the same, of the record and of its beginnings, and with several
- * pointers asked for at once. What is no pointer is refused.
+ * (support/json_oracle.c) the outcome and the values are the same, of the record and of its beginnings, with several
+ * pointers asked for at once, and by every set of kernels; faults are those of the scanner. What is no pointer is refused.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stream/find.h"
+#include "stream/kernels/json_kernels.h"
 #include "support/fault.h"
+#include "support/isa.h"
 #include "support/json_oracle.h"
 #include "support/scratch.h"
 
@@ -32,27 +33,41 @@ static void pointers_of(const char *pointer, char parent[POINTER], const char *a
     asked[3] = pointer;
 }
 
-static void check_record(tamis__json *json, const char *const asked[ASKED], const uint8_t *record,
-                         size_t size, tamis__arena *arena) {
-    uint8_t *own = malloc(size ? size : 1); /* of just its size */
-    check(own);
-    if (size)
-        memcpy(own, record, size);
-    tamis_key values[ASKED];
-    tamis__fault fault = {0};
-    json_tree *tree = json_tree_read(own, size);
-    const tamis_status status = tamis__json_find(json, (tamis_key){own, size}, values, arena, &fault);
-    check(status == (tree ? TAMIS_OK : TAMIS_E_DAMAGED));
-    check(tree || (fault.why && *fault.why && fault.at <= size));
-    for (size_t i = 0; tree && i < ASKED; i++) {
+static void check_values(json_tree *tree, const char *const asked[ASKED], const tamis_key values[ASKED]) {
+    for (size_t i = 0; i < ASKED; i++) {
         test_bytes want = {0};
         check(json_tree_find(tree, asked[i], &want) == (values[i].data != NULL));
         check(values[i].size == want.size &&
               (!want.size || memcmp(values[i].data, want.data, want.size) == 0));
         bytes_clear(&want);
     }
+}
+
+static void check_record(tamis__json *json, const char *const asked[ASKED], const uint8_t *record,
+                         size_t size, tamis__arena *arena) {
+    uint8_t *own = malloc(size ? size : 1); /* of just its size */
+    check(own);
+    if (size)
+        memcpy(own, record, size);
+    json_tree *tree = json_tree_read(own, size);
+    tamis__fault first = {0};
+    for (int isa = TAMIS__ISA_SCALAR; isa < TAMIS__ISA_COUNT; isa++) {
+        tamis_key values[ASKED];
+        tamis__fault fault = {0};
+        if (!isa_is_here((tamis__isa)isa))
+            continue;
+        json->kernels = tamis__json_kernels_of((tamis__isa)isa);
+        const tamis_status status = tamis__json_find(json, (tamis_key){own, size}, values, arena, &fault);
+        check(status == (tree ? TAMIS_OK : TAMIS_E_DAMAGED));
+        check(tree || (fault.why && *fault.why && fault.at <= size));
+        if (isa == TAMIS__ISA_SCALAR)
+            first = fault;
+        check(tree || (fault.why == first.why && fault.at == first.at));
+        if (tree)
+            check_values(tree, asked, values);
+        tamis__arena_reset(arena);
+    }
     json_tree_free(tree);
-    tamis__arena_reset(arena);
     free(own);
 }
 

@@ -96,8 +96,8 @@ static inline bits from_odd_to_even(bits these, unsigned *odd) {
 
 #include "stream/kernels/json_blocks.h"
 
-static void look(const tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead) {
-    const blocks b = blocks_at(text->start, text->end);
+static void look(const tamis__json *json, tamis__json_ahead *ahead) {
+    const blocks b = blocks_at(ahead->text.start, ahead->text.end);
     look_at(&b, json->first_letter, ahead->words);
 }
 

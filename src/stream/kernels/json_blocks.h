@@ -13,7 +13,7 @@
  *     ......^^.......^^^^..         scalars: what is neither string, sign nor blank; digits alone need no look
  *
  * Brackets are walked one by one, for there are few; so are names in containers on the way of a pointer that begin with
- * a letter that one asked for begins with, scalars that are more than digits, and \u.
+ * a letter that one asked for begins with, scalars that are more than digits, and escapes.
  *
  * Each token but the first stands behind just one other. So all are looked at where
  *   1. behind a bracket that opens or a comma stands, in an object, a string, in an array a value;
@@ -69,7 +69,7 @@ typedef struct blocks {
 } blocks;
 
 static inline size_t count_of(const blocks *b) {
-    return BLOCKS == 1 ? 1 : (b->size + 63) / 64;
+    return (b->size + 63) / 64;
 }
 
 /* Which bytes of some blocks are what, wherever they stand. */
@@ -94,13 +94,6 @@ static inline bits all_equal(const blocks *b, unsigned char byte) {
     uint64_t words[BLOCKS];
     for (size_t i = 0; i < count_of(b); i++)
         words[i] = equal(load_block(b, i), byte);
-    return bits_of(words, count_of(b));
-}
-
-static inline bits all_within(const blocks *b, unsigned char least, unsigned char most) {
-    uint64_t words[BLOCKS];
-    for (size_t i = 0; i < count_of(b); i++)
-        words[i] = within(load_block(b, i), least, most);
     return bits_of(words, count_of(b));
 }
 
@@ -156,23 +149,18 @@ static inline bits escaped_by(bits backslashes, unsigned *escaped) {
     return (even ^ shift_in(runs, &none)) & next;
 }
 
-/* Whether these escaped bytes are well. Those that are no "u" need nothing behind them. */
+/* Whether these escaped bytes are well. */
 static bool escapes_are_well(walk *w, const blocks *b, bits escaped) {
-    static const char letters[] = "\"\\/bfnrt";
-    const bits us = escaped & all_equal(b, 'u');
-    bits left = escaped & ~us;
-    for (const char *letter = letters; *letter && any(left); letter++)
-        left &= ~all_equal(b, (unsigned char)*letter);
-    if (any(left))
-        return false;
+    static const bool simple[256] = {
+        ['"'] = 1, ['\\'] = 1, ['/'] = 1, ['b'] = 1, ['f'] = 1, ['n'] = 1, ['r'] = 1, ['t'] = 1};
     uint64_t words[BLOCKS];
-    words_of(us, words);
+    words_of(escaped, words);
     for (size_t i = 0; i < count_of(b); i++) {
         for (; words[i]; words[i] &= words[i] - 1) {
-            const unsigned char *at = b->at + 64 * i + __builtin_ctzll(words[i]) - 1;
-            if (at < w->escaped)
-                continue; /* the low half of a surrogate pair */
-            w->escaped = tamis__json_escape(w->text, at);
+            const unsigned char *at = b->at + 64 * i + __builtin_ctzll(words[i]);
+            if (simple[*at] || at <= w->escaped)
+                continue; /* of a surrogate pair that was looked at it is the low half */
+            w->escaped = tamis__json_escape(w->text, at - 1);
             if (!w->escaped)
                 return false;
         }
@@ -181,21 +169,40 @@ static bool escapes_are_well(walk *w, const blocks *b, bits escaped) {
 }
 
 /* UTF-8 by Unicode's table 3-7: bytes that go on stand behind first ones that want them and nowhere else. */
-__attribute__((noinline)) static bool characters_are_well(const blocks *b, characters *h, bool begins) {
+__attribute__((noinline)) static bool characters_are_well(const blocks *b, characters *h, bool begins,
+                                                          bits *controls) {
     if (begins)
         h->fourth = h->third = h->second = h->e0 = h->ed = h->f0 = h->f4 = (bits){0};
-    const bits two = all_within(b, 0xc2, 0xdf), three = all_within(b, 0xe0, 0xef);
-    const bits four = all_within(b, 0xf0, 0xf4), on = all_within(b, 0x80, 0xbf);
-    const bits low = all_within(b, 0x80, 0x9f), lowest = all_within(b, 0x80, 0x8f);
+    enum { ON, LOW, LOWEST, TWO, THREE, FOUR, HIGH, E0, ED, F0, F4, CONTROLS, CLASSES };
+    uint64_t words[CLASSES][BLOCKS];
+    for (size_t i = 0; i < count_of(b); i++) {
+        const bytes64 bytes = load_block(b, i);
+        words[ON][i] = within(bytes, 0x80, 0xbf);
+        words[LOW][i] = within(bytes, 0x80, 0x9f);
+        words[LOWEST][i] = within(bytes, 0x80, 0x8f);
+        words[TWO][i] = within(bytes, 0xc2, 0xdf);
+        words[THREE][i] = within(bytes, 0xe0, 0xef);
+        words[FOUR][i] = within(bytes, 0xf0, 0xf4);
+        words[HIGH][i] = within(bytes, 0x80, 0xff);
+        words[E0][i] = equal(bytes, 0xe0);
+        words[ED][i] = equal(bytes, 0xed);
+        words[F0][i] = equal(bytes, 0xf0);
+        words[F4][i] = equal(bytes, 0xf4);
+        words[CONTROLS][i] = within(bytes, 0, 0x1f);
+    }
+    *controls = bits_of(words[CONTROLS], count_of(b));
+    const bits on = bits_of(words[ON], count_of(b)), low = bits_of(words[LOW], count_of(b));
+    const bits lowest = bits_of(words[LOWEST], count_of(b)), two = bits_of(words[TWO], count_of(b));
+    const bits three = bits_of(words[THREE], count_of(b)), four = bits_of(words[FOUR], count_of(b));
     /* Of two, three and four bytes all want a second, and so on: what is wanted moves on by one byte each time. */
     const bits fourth = shift_in(four, &h->fourth);
     const bits third = shift_in(fourth | three | four, &h->third);
     bits bad = shift_in(third | two | three | four, &h->second) ^ on;
-    bad |= all_within(b, 0x80, 0xff) & ~(two | three | four | on);
-    bad |= shift_in(all_equal(b, 0xe0), &h->e0) & low;          /* fits in two bytes */
-    bad |= shift_in(all_equal(b, 0xed), &h->ed) & on & ~low;    /* a surrogate */
-    bad |= shift_in(all_equal(b, 0xf0), &h->f0) & lowest;       /* fits in three */
-    bad |= shift_in(all_equal(b, 0xf4), &h->f4) & on & ~lowest; /* past U+10FFFF */
+    bad |= bits_of(words[HIGH], count_of(b)) & ~(two | three | four | on);
+    bad |= shift_in(bits_of(words[E0], count_of(b)), &h->e0) & low;          /* fits in two bytes */
+    bad |= shift_in(bits_of(words[ED], count_of(b)), &h->ed) & on & ~low;    /* a surrogate */
+    bad |= shift_in(bits_of(words[F0], count_of(b)), &h->f0) & lowest;       /* fits in three */
+    bad |= shift_in(bits_of(words[F4], count_of(b)), &h->f4) & on & ~lowest; /* past U+10FFFF */
     return !any(bad);
 }
 
@@ -210,9 +217,11 @@ static inline bool read_strings(walk *w, const blocks *b, handed *h, signs *s, b
     *strings = from_odd_to_even(s->quotes, &h->in_string);
     const bool odd = any(s->odd);
     if (odd || h->odd) {
-        if (any(all_within(b, 0, 0x1f) & *strings) || !characters_are_well(b, &h->utf8, !h->odd))
+        bits controls;
+        if (!characters_are_well(b, &h->utf8, !h->odd, &controls) || any(controls & *strings))
             return false;
-        s->blanks |= all_equal(b, '\t') | all_equal(b, '\n') | all_equal(b, '\r');
+        if (any(controls))
+            s->blanks |= all_equal(b, '\t') | all_equal(b, '\n') | all_equal(b, '\r');
     }
     h->odd = odd;
     s->blanks &= ~*strings;

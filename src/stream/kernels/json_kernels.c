@@ -4,12 +4,8 @@
 const struct tamis__json_kernels *tamis__json_kernels_of(tamis__isa isa) {
     static const struct tamis__json_kernels *const sets[TAMIS__ISA_COUNT] = {
         [TAMIS__ISA_SCALAR] = &tamis__json_kernels_scalar,
-#ifdef TAMIS__HAVE_NEON
-        [TAMIS__ISA_NEON] = &tamis__json_kernels_neon,
-#endif
-#ifdef TAMIS__HAVE_AVX2
-        [TAMIS__ISA_AVX2] = &tamis__json_kernels_avx2,
-#endif
+        [TAMIS__ISA_NEON] = &tamis__json_kernels_scalar,
+        [TAMIS__ISA_AVX2] = &tamis__json_kernels_scalar,
 #ifdef TAMIS__HAVE_AVX512
         [TAMIS__ISA_AVX512] = &tamis__json_kernels_avx512,
 #endif
