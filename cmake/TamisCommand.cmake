@@ -15,6 +15,10 @@ add_library(tamis_cli_objects OBJECT ${cli_sources})
 target_include_directories(tamis_cli_objects PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(tamis_cli_objects PRIVATE tamis_compile PkgConfig::TAMIS_JANSSON)
 
+if(TAMIS_ISAL_FOUND)
+  target_compile_definitions(tamis_cli_objects PRIVATE "CLI_ISAL_VERSION=\"${TAMIS_ISAL_VERSION}\"")
+endif()
+
 add_executable(tamis_command "${cli_main}")
 set_target_properties(tamis_command PROPERTIES OUTPUT_NAME tamis)
 add_executable(tamis_docs "${cli_docs_main}")

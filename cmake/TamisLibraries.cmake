@@ -98,7 +98,7 @@ else()
 endif()
 
 set(packing_links PkgConfig::TAMIS_ZLIB)
-foreach(one ZSTD LZ4 LZMA)
+foreach(one ISAL ZSTD LZ4 LZMA)
   if(TAMIS_${one}_FOUND)
     list(APPEND packing_links PkgConfig::TAMIS_${one})
     list(APPEND packing_definitions TAMIS_HAVE_${one})

@@ -33,7 +33,7 @@ foreach(library tamis tamis_stream tamis_redis)
 endforeach()
 tamis_check(needed-libtamis ${binaries_py} needed "$<TARGET_FILE:tamis_shared>" libm libxxhash libsodium)
 tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_stream_shared>" libm libtamis libz
-  libpcre2-8 libutf8proc libzstd liblz4 liblzma libbz2)
+  libpcre2-8 libutf8proc libisal libzstd liblz4 liblzma libbz2)
 tamis_check(needed-libtamis-redis ${binaries_py} needed "$<TARGET_FILE:tamis_redis_shared>" libm libtamis libhiredis libz libssl libcrypto
   libzookeeper_mt libjansson)
 

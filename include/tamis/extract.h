@@ -69,6 +69,8 @@ TAMIS_API bool tamis_extractor_is_csv(const tamis_extractor *extractor);
 TAMIS_API bool tamis_extractor_wants_header(const tamis_extractor *extractor);
 /* Whether a part is json: then every record is one JSON text, or malformed. */
 TAMIS_API bool tamis_extractor_is_json(const tamis_extractor *extractor);
+/* Whether a key is joined of several values: of several parts, or of a regex with several groups. */
+TAMIS_API bool tamis_extractor_joins(const tamis_extractor *extractor);
 
 /* Takes the names of columns from a record without terminator; a byte order mark is no part of the first.
  * TAMIS_E_INVALID: it is no CSV, and the sentence tells the byte, from 0; it has a part's name several times; or it has

@@ -124,6 +124,9 @@ typedef enum tamis_stream_marking {
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 
+/* The level that xz calls 0. */
+enum { TAMIS_PACKING_LEVEL_0 = -1 };
+
 typedef struct tamis_stream_options {
     uint32_t struct_size;
     uint8_t terminator;        /* ends a record: '\n', or 0 for `-z`; of CSV not its delimiter */
@@ -148,13 +151,15 @@ typedef struct tamis_stream_options {
     tamis_stream_marking marking;
     /* stands before a header where records are marked, by the service too; NULL: "fresh" */
     const char *mark_name;
-    int packing;       /* tamis_packing of output and duplicates; -1: what the name of each tells */
-    int packing_level; /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd); 0: what its own command takes */
+    int packing; /* tamis_packing of output and duplicates; -1: what the name of each tells */
+    /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd), or TAMIS_PACKING_LEVEL_0 (xz); 0: what its own command
+     * takes */
+    int packing_level;
     /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
     void *input_end_context;
-    /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on: where it is, and
-     * why. Left alone where there is none. */
+    /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on, or the first of CSV
+     * with an open quote, to which the rest of its input belongs: where it is, and why. Left alone where there is none. */
     tamis_error *first_malformed;
     /* at work at once, the caller's among them, up to TAMIS_STREAM_THREADS_MAX; 0: as many as there are processors that the
      * process may use. See tamis_stream_run. */
@@ -181,7 +186,7 @@ typedef struct tamis_stream_options {
  * - An output is packed where options.packing or its name say so ("-" and other names tell none), each by itself and with
  *   a checksum; no time and no name is in it. One that is not built (tamis_packing_is_built) is refused before anything
  *   is created (TAMIS_E_UNSUPPORTED), and so is a level that it does not know (TAMIS_E_RANGE). With no record at all it
- *   is an empty packed file.
+ *   is an empty packed file. A terminal is refused for one (TAMIS_E_INVALID).
  * - What is packed of an output that is written directly is flushed when input would block, so that its reader can unpack
  *   every record that came; while input does not, once a second, as each flush makes it larger. However the run ends, it
  *   is ended so that what was written is a whole file, as long as it can be written.

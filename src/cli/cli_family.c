@@ -144,7 +144,23 @@ static int open_columns(cli_family *family, const cli_extract *extract, tamis_er
     return tamis_extractor_create(&family->columns, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
+/* A tab within JSON would not tell a field from a half of a string. */
+static int refuse_json(const cli_extract *extract, tamis_error *err) {
+    size_t i = 0;
+
+    if (extract->extractor == NULL || !tamis_extractor_is_json(extract->extractor))
+        return CLI_DONE;
+    while (strncmp(extract->options.parts[i], "json:", 5) != 0)
+        i++;
+    return cli_fail(err,
+                    "--key '%.60s': its records are JSON, and the filter's name takes fields of text or "
+                    "columns of CSV; name one filter, or give records with such fields",
+                    extract->options.parts[i]);
+}
+
 static int open_extractors(cli_family *family, const cli_extract *extract, tamis_error *err) {
+    if (refuse_json(extract, err) != CLI_DONE)
+        return CLI_FAILED;
     family->delimiter = extract->delimiter < 0 ? '\t' : (char)extract->delimiter;
     family->keyed = extract->has_parts;
     if (family->keyed)

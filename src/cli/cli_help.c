@@ -143,6 +143,9 @@ void cli_help_version(FILE *out) {
     print_xxhash(out);
     print_version(out, "sodium", "sodium_version_string");
     print_version(out, "zlib", "zlibVersion");
+#ifdef CLI_ISAL_VERSION /* it says at run time nothing of itself */
+    fprintf(out, "isa-l    %s\n", CLI_ISAL_VERSION);
+#endif
     print_version(out, "zstd", "ZSTD_versionString");
     print_version(out, "lz4", "LZ4_versionString");
     print_version(out, "lzma", "lzma_version_string");

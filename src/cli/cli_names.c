@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROOM_MIN = 1 << 16 };
 
@@ -29,7 +30,7 @@ static int read_file(cli_names *names, FILE *file, const char *list, size_t *siz
         *size += got;
     } while (got > 0);
     names->bytes[*size] = '\0';
-    if (ferror(file))
+    if (ferror(file) || fstat(fileno(file), &names->about) != 0)
         return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
                         cli_errno_text(why, sizeof why, errno));
     return CLI_DONE;
@@ -92,7 +93,7 @@ int cli_names_read(cli_names *names, const char *list, char **operands, size_t c
     size_t size, found;
     char end;
 
-    *names = (cli_names){NULL, 0, NULL};
+    *names = (cli_names){.all = NULL};
     if (read_list(names, list, &size, err) != CLI_DONE)
         return CLI_FAILED;
     end = memchr(names->bytes, '\0', size) != NULL ? '\0' : '\n';
@@ -113,5 +114,15 @@ int cli_names_read(cli_names *names, const char *list, char **operands, size_t c
 void cli_names_release(cli_names *names) {
     free(names->all);
     free(names->bytes);
-    *names = (cli_names){NULL, 0, NULL};
+    *names = (cli_names){.all = NULL};
+}
+
+bool cli_names_are_in(const cli_names *names, const char *path) {
+    struct stat file;
+
+    if (!S_ISREG(names->about.st_mode))
+        return false;
+    if ((strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &file) : stat(path, &file)) != 0)
+        return false; /* not there yet */
+    return file.st_dev == names->about.st_dev && file.st_ino == names->about.st_ino;
 }

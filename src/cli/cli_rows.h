@@ -26,11 +26,11 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
         .help =                                                                                              \
             "What of a record is its key: line, field:N, bytes:FROM-TO, csv:NAME, csv:N, json:/POINTER or "  \
             "regex:PATTERN; may be given again.",                                                            \
-        .more = "The key is that alone, and the record is printed whole. The notes say what each of these "  \
+        .more = "The key is that alone; where records are printed they are so whole. The notes say what "    \
+                "each of these "                                                                             \
                 "is, and "                                                                                   \
                 "how several make one key. Where the key is a number or has digits of bytes, --type and "    \
-                "--hex are "                                                                                 \
-                "said of it.",                                                                               \
+                "--hex are said of it; of several parts they cannot be.",                                    \
         .many = true                                                                                         \
     }
 #define CLI_ROW_DELIMITER                                                                                    \
@@ -126,7 +126,8 @@ enum {
         .help = "What becomes of a malformed record: fail, skip it, or pass it on unasked.",                 \
         .more = "The error names file, line and byte. Where records were skipped or passed on, remarks at "  \
                 "the end say that of the first one, and how many there were. Records before one that fails " \
-                "are answered. Needs --key."                                                                 \
+                "are answered. Needs --key. A text that is no key of its --type, or not --hex, always ends " \
+                "the run: beside these skip and pass are refused, but for records of CSV and JSON."          \
     }
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \
@@ -189,11 +190,11 @@ enum {
         .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as "         \
                 "zstd:19; by default "                                                                       \
                 "as the name of the file says.",                                                             \
-        .more =                                                                                              \
-            "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none, and a terminal "   \
-            "is refused. The level is "                                                                      \
-            "that of the "                                                                                   \
-            "program of the same name; without it, its usual one."                                           \
+        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. Where it is "  \
+                "compressed, "                                                                               \
+                "a terminal is refused. The level is that of the program of the same name: of gzip and "     \
+                "bzip2 1 to 9, "                                                                             \
+                "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9; without it, its usual one."                  \
     }
 #define CLI_NOTE_PACKED                                                                                      \
     "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \
@@ -210,7 +211,8 @@ enum {
     "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of its " \
     "URI {1} stands for the first field of a record, {2} for the second, and so on; its other fields, with " \
     "the delimiters between them, are the key, unless --key says what is. With a part of CSV among those "   \
-    "fields are columns. A record without such a field, or with no other, ends the run when those before "   \
+    "fields are columns; a part of JSON is refused. A record without such a field, or with no other, ends "  \
+    "the run when those before "                                                                             \
     "it "                                                                                                    \
     "are answered, and so does one that names a filter with no byte, or with more than 512. All names of a " \
     "batch are asked in one round trip. Of layouts java and php1 to php3 each is "                           \

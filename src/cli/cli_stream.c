@@ -33,6 +33,8 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
             return CLI_FAILED;
         stream->inputs = stream->names.all;
         stream->input_count = stream->names.count;
+        if (given->prints && cli_stream_keep_list(stream, "-", err) != CLI_DONE)
+            return CLI_FAILED;
     }
     if (!stream->stats || stream->input_count < 2)
         return CLI_DONE;
@@ -87,10 +89,13 @@ static int configure_packing(cli_stream *stream, const cli_stream_given *given, 
     if (level == NULL)
         return CLI_DONE;
     if (stream->packing == TAMIS_PACKING_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
-        number == 0 || number > LEVEL_MOST)
-        return cli_fail(err, "--compress '%.60s': has no such level; give one as in zstd:19, or leave it out",
-                        compress->text);
-    stream->packing_level = (int)number;
+        number > LEVEL_MOST)
+        return cli_fail(
+            err,
+            "--compress '%.60s': has no such level; give one, as zstd:19, of gzip and bzip2 1 to 9, "
+            "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9, or leave it out",
+            compress->text);
+    stream->packing_level = number == 0 ? TAMIS_PACKING_LEVEL_0 : (int)number;
     return CLI_DONE;
 }
 
@@ -107,6 +112,52 @@ static void configure_report(cli_stream *stream, const cli_value *report, bool p
         stream->progress = true;
     if (report[CLI_REPORT_NO_PROGRESS].given)
         stream->progress = false;
+}
+
+static bool is_bytes(cli_key_form form) {
+    return form.type == CLI_KEY_BYTES && !form.hex;
+}
+
+static bool joins(const cli_stream *stream) {
+    return stream->extract.extractor != NULL && tamis_extractor_joins(stream->extract.extractor);
+}
+
+/* Then there are records that are malformed whatever the type of their keys, and --on-error is said of these. */
+static bool has_syntax(const cli_stream *stream) {
+    const tamis_extractor *extractor = stream->extract.extractor;
+
+    return extractor != NULL && (tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor));
+}
+
+int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
+    char option[40] = "--hex";
+
+    if (is_bytes(stream->form))
+        return CLI_DONE;
+    if (!stream->form.hex)
+        snprintf(option, sizeof option, "--type %s", cli_key_types[stream->form.type]);
+    if (joins(stream))
+        return cli_fail(err,
+                        "%s: contradicts --key of several parts, which are joined as bytes; give one part, "
+                        "or leave it out",
+                        option);
+    if (stream->malformed != TAMIS_STREAM_FAIL && !has_syntax(stream))
+        return cli_fail(err,
+                        "--on-error %s: contradicts %s: a text that is no such key ends the run; leave one "
+                        "of them out",
+                        stream->malformed == TAMIS_STREAM_DROP ? "skip" : "pass", option);
+    return CLI_DONE;
+}
+
+/* The type that a filter has told may not fit either. */
+static tamis_status check_told_type(const cli_stream *stream, tamis_error *err) {
+    if (is_bytes(stream->form) || !joins(stream))
+        return TAMIS_OK;
+    cli_fail(err,
+             "--key: several parts are joined as bytes, and the keys of the filter are of type %s; give one "
+             "part, or name another filter",
+             cli_key_types[stream->form.type]);
+    return err->status;
 }
 
 int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
@@ -130,7 +181,10 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
         cli_extract_configure(&stream->extract, records + CLI_RECORDS_EXTRACT, stream->terminator,
                               given->fields, err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err);
+    if (cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err) !=
+        CLI_DONE)
+        return CLI_FAILED;
+    return cli_stream_check_form(stream, err);
 }
 
 void cli_stream_release(cli_stream *stream) {
@@ -170,6 +224,9 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
         options->input_end = take_input_end;
         options->input_end_context = stream->each;
     }
+    status = check_told_type(stream, err);
+    if (status != TAMIS_OK)
+        return status;
     if (cli_typed_begin(&typed, stream->form, service, err) != CLI_DONE)
         return err->status;
     cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
@@ -208,12 +265,23 @@ static bool is_file(const char *input, const struct stat *about) {
     return S_ISREG(file.st_mode) && file.st_dev == about->st_dev && file.st_ino == about->st_ino;
 }
 
+int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err) {
+    bool prints = strcmp(path, "-") == 0;
+
+    if (!cli_names_are_in(&stream->names, path))
+        return CLI_DONE;
+    return cli_fail(err, "%.300s: is the list of --files-from and an output; write to another file",
+                    prints ? "standard output" : path);
+}
+
 int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err) {
     struct stat about;
     bool same;
 
     if (stat(path, &about) != 0)
         return CLI_DONE; /* not there yet */
+    if (cli_names_are_in(&stream->names, path))
+        return cli_fail(err, "%.300s: is %s and the list of --files-from; name another file", path, what);
     same = stream->input_count == 0 && is_file("-", &about);
     for (size_t i = 0; i < stream->input_count; i++)
         same = same || is_file(stream->inputs[i], &about);

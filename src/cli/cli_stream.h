@@ -50,6 +50,9 @@ typedef struct cli_stream_given {
 int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
 void cli_stream_release(cli_stream *stream);
 
+/* Refuses what --type and --hex cannot be said of; cli_stream_configure does that too. */
+int cli_stream_check_form(const cli_stream *stream, tamis_error *err);
+
 /* What ends a key, if keys are lines: cli_key_fit. */
 int cli_stream_line_end(const cli_stream *stream);
 
@@ -64,7 +67,10 @@ void cli_stream_advise(tamis_status status, tamis_error *err);
 /* How many records without an answer were passed on: to where those go that are not in the filter. */
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats);
 
-/* Refuses an input that is the file `path`, which is to be changed: `what` is what it is. */
+/* Refuses to write to the list of --files-from: to the file `path`, or standard output where that is "-". */
+int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err);
+
+/* Refuses an input, or the list of them, that is the file `path`, which is to be changed: `what` is what it is. */
 int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err);
 
 #endif

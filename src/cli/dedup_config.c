@@ -21,6 +21,11 @@ static int check_standard_output(const dedup_config *config, tamis_error *err) {
 }
 
 static int check_outputs(const dedup_config *config, tamis_error *err) {
+    const char *const paths[] = {config->output, config->duplicates, config->count ? "-" : NULL};
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (paths[i] != NULL && cli_stream_keep_list(&config->stream, paths[i], err) != CLI_DONE)
+            return CLI_FAILED;
     if (config->duplicates == NULL)
         return check_standard_output(config, err);
     if (is_standard(config->duplicates) && config->count)

@@ -39,7 +39,10 @@ const cli_option hash_options[HASH_OPTIONS] = {
                                              .help = "What becomes of a malformed record: fail, or skip it.",
                                              .more = "The error names line and byte. Where records were "
                                                      "skipped, remarks at the end say that of the first one, "
-                                                     "and how many there were. Needs --key."},
+                                                     "and how many there were. Needs --key. A text that is "
+                                                     "no key of its --type, or not --hex, always ends the "
+                                                     "run: beside these skip is refused, but for records of "
+                                                     "CSV and JSON."},
     [HASH_RECORDS + CLI_RECORDS_TYPE] = CLI_ROW_TYPE("KEY"),
     [HASH_RECORDS + CLI_RECORDS_HEX] = {.name = "hex",
                                         .type = CLI_FLAG,
@@ -126,6 +129,8 @@ static int configure_stream(hash_config *config, const cli_args *args, tamis_err
         return cli_fail(err,
                         "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
                         given[CLI_RECORDS_TYPE].text);
+    if (cli_stream_check_form(stream, err) != CLI_DONE)
+        return CLI_FAILED;
     named = stream->extract.extractor != NULL && tamis_extractor_wants_header(stream->extract.extractor);
     for (size_t i = 0; named && i < args->operand_count; i++)
         if (strcmp(args->operands[i], "-") != 0)

@@ -51,6 +51,8 @@ static tamis_status value_of(const unsigned char *from, const unsigned char *to,
 
 /* ---- field by field ---- */
 
+const char tamis__csv_open[] = "a quote is not closed";
+
 static tamis_status malformed(const text *t, const char *why, const unsigned char *at, tamis__fault *fault) {
     *fault = (tamis__fault){why, (size_t)(at - t->start)};
     return TAMIS_E_DAMAGED;
@@ -74,7 +76,7 @@ static tamis_status end_quoted(const text *t, const unsigned char *open, const u
             return malformed(t, "a closing quote is not the end of its field", at, fault);
         at++;
     }
-    return malformed(t, "a quote is not closed", open, fault);
+    return malformed(t, tamis__csv_open, open, fault);
 }
 
 /* Where the field ends that begins at `from`; *next is where the one behind it begins, NULL if there is none. */

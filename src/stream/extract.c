@@ -243,6 +243,10 @@ bool tamis_extractor_is_json(const tamis_extractor *extractor) {
     return extractor->pointer_count > 0;
 }
 
+bool tamis_extractor_joins(const tamis_extractor *extractor) {
+    return extractor->value_count > 1;
+}
+
 unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
     return extractor->csv_delimiter;
 }
@@ -261,21 +265,52 @@ static bool take_name(void *context, size_t column, tamis_key name) {
 
 typedef struct listing {
     char text[LISTED + sizeof ", ..."];
-    size_t size;
+    size_t size, count;
 } listing;
+
+/* As --key takes it, and on one line: 0 and nothing written where that is more than `room`. */
+static size_t list_one(char *to, size_t room, tamis_key name) {
+    const unsigned char *bytes = name.data;
+    const bool quoted = tamis__part_is_quoted(name);
+    size_t size = 0;
+    for (size_t i = 0; i < name.size; i++)
+        size += quoted && bytes[i] == '"' ? 2 : 1;
+    size += quoted ? 2 : 0;
+    if (size > room)
+        return 0;
+    if (quoted)
+        *to++ = '"';
+    for (size_t i = 0; i < name.size; i++) {
+        *to++ = (char)(bytes[i] < ' ' || bytes[i] == 0x7f ? '?' : bytes[i]);
+        if (quoted && bytes[i] == '"')
+            *to++ = '"';
+    }
+    if (quoted)
+        *to = '"';
+    return size;
+}
 
 static bool list_name(void *context, size_t column, tamis_key name) {
     listing *list = context;
-    const unsigned char *bytes = name.data;
-    const bool fits = name.size + 2 <= LISTED - list->size;
     if (column > 1) {
         memcpy(list->text + list->size, ", ", 2);
         list->size += 2;
     }
-    for (size_t i = 0; fits && i < name.size; i++)
-        list->text[list->size++] = (char)(bytes[i] < ' ' || bytes[i] == 0x7f ? '?' : bytes[i]);
-    memcpy(list->text + list->size, fits ? "" : "...", fits ? 1 : 4);
-    return fits;
+    const size_t size =
+        list->size + 2 <= LISTED ? list_one(list->text + list->size, LISTED - list->size - 2, name) : 0;
+    list->size += size;
+    list->count = column;
+    memcpy(list->text + list->size, size ? "" : "...", size ? 1 : 4);
+    return size > 0;
+}
+
+/* A header of one column that has what may stand between several. */
+static bool looks_delimited(const tamis_extractor *x, tamis_key header) {
+    static const char others[] = {',', ';', '|', '\t'};
+    for (size_t i = 0; i < sizeof others; i++)
+        if (others[i] != (char)x->csv_delimiter && memchr(header.data, others[i], header.size))
+            return true;
+    return false;
 }
 
 static void forget_names(tamis_extractor *x) {
@@ -295,7 +330,9 @@ static tamis_status fail_lacking(tamis_extractor *x, const tamis__part *part, ta
                                 "them by number");
     if (tamis__csv_each(x->csv_delimiter, header, list_name, &list, &x->arena, &fault) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
-    return tamis__part_fail(err, part, "the header has no such column; take one of these: %s", list.text);
+    return tamis__part_fail(
+        err, part, "the header has no such column; take one of these: %s%s", list.text,
+        list.count == 1 && looks_delimited(x, header) ? ", or give the delimiter of its columns" : "");
 }
 
 static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t offset, tamis_error *err) {

@@ -34,6 +34,9 @@ typedef struct tamis__part {
 /* `text` is borrowed; a name is put into `room`, of strlen(text) bytes. TAMIS_E_INVALID with the sentence. */
 tamis_status tamis__part_parse(tamis__part *part, const char *text, char *room, tamis_error *err);
 
+/* Whether a column of that name is asked for with quotes: csv:"NAME". */
+bool tamis__part_is_quoted(tamis_key name);
+
 /* TAMIS_E_INVALID with the sentence "key 'TEXT': " and what is given. */
 tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -181,6 +181,26 @@ static void take_pieces(const tamis_extractor *x, const tamis_key *records, size
     }
 }
 
+/* Keys that are one value of a JSON record as it is. */
+static tamis_status take_values(tamis_extractor *x, const tamis_key *records, size_t count,
+                                tamis_extraction *found, tamis_error *err) {
+    tamis_key value;
+    tamis__fault fault;
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 < count)
+            tamis__json_expect(x->json, somewhere(records[i + 1]));
+        const tamis_status status =
+            tamis__json_find(x->json, somewhere(records[i]), &value, &x->arena, &fault);
+        if (status == TAMIS_OK)
+            found[i] = (tamis_extraction){value, value.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING, NULL, 0};
+        else if (status == TAMIS_E_DAMAGED)
+            found[i] = (tamis_extraction){none, TAMIS_KEY_MALFORMED, fault.why, fault.at};
+        else
+            return tamis__extract_fail_memory(err);
+    }
+    return TAMIS_OK;
+}
+
 tamis_status tamis_extractor_take(tamis_extractor *x, const tamis_key *records, size_t count,
                                   tamis_extraction *found, tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -193,6 +213,10 @@ tamis_status tamis_extractor_take(tamis_extractor *x, const tamis_key *records, 
         take_pieces(x, records, count, found);
         return TAMIS_OK;
     }
+    if (x->json)
+        tamis__json_expect_none(x->json);
+    if (x->part_count == 1 && x->json && !x->trim && !x->ignore_case)
+        return take_values(x, records, count, found, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         status = take_record(x, somewhere(records[i]), &found[i], err);
     return status;

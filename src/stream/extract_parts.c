@@ -83,6 +83,20 @@ static tamis_status parse_quoted(tamis__part *part, char *room, tamis_error *err
     return TAMIS_OK;
 }
 
+static bool is_number(tamis_key name) {
+    const char *bytes = name.data;
+    size_t i = 0;
+    while (i < name.size && is_digit(bytes[i]))
+        i++;
+    return i == name.size;
+}
+
+bool tamis__part_is_quoted(tamis_key name) {
+    const unsigned char *bytes = name.data;
+    return is_number(name) || tamis__is_blank(bytes[0]) || tamis__is_blank(bytes[name.size - 1]) ||
+           memchr(bytes, ',', name.size) || memchr(bytes, '"', name.size);
+}
+
 static tamis_status parse_csv(tamis__part *part, char *room, tamis_error *err) {
     const char *at = part->rest;
     const size_t size = strlen(at);
@@ -99,8 +113,7 @@ static tamis_status parse_csv(tamis__part *part, char *room, tamis_error *err) {
         return TAMIS_OK;
     }
     at = part->rest;
-    if (strpbrk(at, ",\"") || tamis__is_blank((unsigned char)*at) ||
-        tamis__is_blank((unsigned char)at[size - 1]))
+    if (tamis__part_is_quoted((tamis_key){at, size}))
         return tamis__part_fail(err, part,
                                 "a name with a comma, a quote or blanks at its ends is quoted; "
                                 "write csv:\"NAME\", with quotes in it doubled");

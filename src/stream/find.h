@@ -47,11 +47,18 @@ static inline bool tamis__json_is_blank(unsigned char byte) {
 tamis_status tamis__json_create(tamis__json **json, const char *const *pointers, size_t count,
                                 const tamis_allocator *memory, size_t *which, tamis__fault *wrong);
 void tamis__json_free(tamis__json *json);
+/* Those records, of which it is called for each in turn, are looked for by and by: each one is known before the one in front
+ * of it is looked for. `size` 0: none is. Till then they do not change. */
+void tamis__json_expect(tamis__json *json, tamis_key record);
+void tamis__json_expect_none(tamis__json *json);
 /* A record of nothing but blanks is well, and without values. */
 tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *values, tamis__arena *arena,
                               tamis__fault *fault);
 
 /* ---- CSV ---- */
+
+/* What a fault says whose quote is open to the end of the record, and so of the input. */
+extern const char tamis__csv_open[];
 
 /* The columns `columns[i]`, from 1, rising or not. */
 tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,

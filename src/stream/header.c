@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stream/header.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "store/trouble.h"
@@ -22,19 +23,52 @@ static tamis_status keep(tamis__header *header, tamis_key record, const char *in
     return TAMIS_OK;
 }
 
+enum {
+    SHOWN = 60,    /* bytes of a header in a sentence */
+    LED_IN_BY = 20 /* of them, in front of what differs */
+};
+
+/* The bytes from `at` on, behind "..." where there are some before it. */
+static void show_from(char text[SHOWN + 4], const unsigned char *bytes, size_t size, size_t at) {
+    const size_t shown = size - at < SHOWN ? size - at : SHOWN, front = at > 0 ? 3 : 0;
+    memcpy(text, "...", front);
+    memcpy(text + front, bytes + at, shown);
+    text[front + shown] = '\0';
+}
+
+/* Not within a character of UTF-8. */
+static size_t lead_in(const unsigned char *bytes, size_t at) {
+    at -= at < LED_IN_BY ? at : LED_IN_BY;
+    while (at > 0 && (bytes[at] & 0xC0) == 0x80)
+        at--;
+    return at;
+}
+
+static size_t first_difference(const unsigned char *one, size_t size, const unsigned char *other,
+                               size_t other_size) {
+    size_t at = 0;
+    while (at < size && at < other_size && one[at] == other[at])
+        at++;
+    return at;
+}
+
+/* Of long ones that is shown where they differ. */
 static tamis_status fail_other(const tamis__header *header, tamis_key record, const char *input,
                                tamis_error *err) {
-    char one[61], other[61]; /* what is longer is cut */
     const size_t size = header->size - 1;
-    memcpy(other, header->bytes, size < sizeof other ? size : sizeof other - 1);
-    other[size < sizeof other ? size : sizeof other - 1] = '\0';
-    memcpy(one, record.data, record.size < sizeof one ? record.size : sizeof one - 1);
-    one[record.size < sizeof one ? record.size : sizeof one - 1] = '\0';
+    const size_t differ = first_difference(record.data, record.size, header->bytes, size);
+    const bool cut = record.size > SHOWN || size > SHOWN;
+    const size_t from = cut ? lead_in(header->bytes, differ) : 0;
+    char one[SHOWN + 4], other[SHOWN + 4], where[40] = "";
+    show_from(one, record.data, record.size, from);
+    show_from(other, header->bytes, size, from);
+    if (cut)
+        snprintf(where, sizeof where, ", which differ at byte %zu", differ);
     return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "%s: its header is '%s', and that of %s is '%s'; give inputs with one header, or run "
-                       "them one by one",
+                       "%s: its header is '%s', and that of %s is '%s'%s; give inputs with one header, or "
+                       "run them one by one",
                        tamis__show(input).text, tamis__show(one).text, tamis__show(header->input).text,
-                       tamis__show(other).text);
+                       tamis__show(other).text, where);
 }
 
 /* Behind where it stands goes what the extractor says of it. */

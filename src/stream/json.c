@@ -304,17 +304,48 @@ static void forget(tamis__json *json) {
         json->nodes[i].found = (tamis_key){NULL, 0};
 }
 
+/* The record without the blanks around it; whether that begins as blocks of it may tell all. */
+static bool trim(tamis__json_text *text) {
+    text->start = tamis__json_pass_blanks(text->start, text->end);
+    while (text->end > text->start && tamis__json_is_blank(text->end[-1]))
+        text->end--;
+    return text->start < text->end && (*text->start | 0x20) == '{';
+}
+
+void tamis__json_expect_none(tamis__json *json) {
+    json->ahead[0].start = json->ahead[1].start = NULL;
+}
+
+void tamis__json_expect(tamis__json *json, tamis_key record) {
+    const unsigned char *start = record.data;
+    tamis__json_text text = {start, start + record.size, NULL};
+    tamis__json_ahead *ahead = &json->ahead[json->ahead[0].start != NULL];
+    if (!json->kernels->look || !trim(&text))
+        return;
+    json->kernels->look(json, &text, ahead);
+    ahead->start = text.start;
+    ahead->end = text.end;
+}
+
+/* What was seen of it ahead; that is of no use any more then. */
+static tamis__json_ahead *seen_of(tamis__json *json, const tamis__json_text *text) {
+    for (tamis__json_ahead *ahead = json->ahead; ahead < json->ahead + 2; ahead++) {
+        if (ahead->start == text->start && ahead->end == text->end) {
+            ahead->start = NULL;
+            return ahead;
+        }
+    }
+    return NULL;
+}
+
 /* Whether that is enough to tell that the record is well, and what it has. */
 static bool skim(tamis__json *json, const tamis__json_text *text) {
     tamis__json_text record = *text;
-    record.start = tamis__json_pass_blanks(record.start, record.end);
-    while (record.end > record.start && tamis__json_is_blank(record.end[-1]))
-        record.end--;
-    if (record.start == record.end || (*record.start | 0x20) != '{' || !json->kernels->skim(json, &record))
+    if (!trim(&record) || !json->kernels->skim(json, &record, seen_of(json, &record)))
         return false;
     for (tamis__json_node *node = json->nodes; node < json->nodes + json->node_count; node++) {
         const unsigned char *value = node->found.data;
-        if (!value || node->found.size > 0)
+        if (!value || !node->begun)
             continue;
         node->found = (tamis_key){NULL, 0};
         pass_plain(&record, value, node);

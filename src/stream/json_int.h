@@ -26,6 +26,7 @@ typedef struct tamis__json_node {
     struct tamis__json_node *end; /* behind the last one below it */
     tamis_key found; /* the last value there, as written; of a string without its quotes; data NULL: none */
     bool escaped;    /* it is a string with escapes */
+    bool begun;      /* only where it begins is known so far, see json_kernels.h */
 } tamis__json_node;
 
 #define TAMIS__JSON_NO_INDEX UINT64_MAX
@@ -45,6 +46,14 @@ typedef struct tamis__json_asked {
 
 struct tamis__json_kernels;
 
+/* What was seen of a record ahead of its turn. Vectors are made of words that were stored one by one; right after that
+ * this takes as long as all the rest. */
+enum { TAMIS__JSON_SIGNS = 11 };
+typedef struct tamis__json_ahead {
+    const unsigned char *start, *end; /* NULL: nothing */
+    uint64_t words[TAMIS__JSON_SIGNS][8];
+} tamis__json_ahead;
+
 struct tamis__json {
     tamis_allocator memory;
     const struct tamis__json_kernels *kernels;
@@ -56,6 +65,7 @@ struct tamis__json {
     tamis__json_frame *frames; /* as many as the longest pointer can need */
     unsigned char *levels;     /* a bit for each container that is open: an object */
     size_t levels_size;
+    tamis__json_ahead ahead[2]; /* of the record in hand and the next one */
     unsigned char first_letter; /* of all names; 0: there are none */
     uint64_t any_letter;        /* all bits: they begin with different ones; else none */
 };

@@ -2,11 +2,14 @@
 #include "stream/keys.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "store/trouble.h"
 #include "stream/find.h"
 #include "stream/split.h"
+
+enum { OPEN_TOLD = 80 };
 
 tamis_status tamis__keys_init(tamis__keys *keys, size_t room, tamis_error *err) {
     const tamis_allocator *memory = &keys->memory;
@@ -34,6 +37,19 @@ void tamis__keys_release(tamis__keys *keys) {
     tamis__free(memory, keys->answers, keys->room);
 }
 
+/* How many lines of a file an open quote takes with it, which nobody would think of; or nothing. */
+static const char *tell_open(const tamis__keys *keys, tamis_key record, const char *why,
+                             char text[OPEN_TOLD]) {
+    const unsigned char *bytes = record.data, *end = bytes + record.size;
+    if (why != tamis__csv_open || keys->terminator != '\n')
+        return "";
+    const uint64_t lines = tamis__count_byte(bytes, end, '\n') + (end[-1] != '\n');
+    if (lines == 1)
+        return "";
+    snprintf(text, OPEN_TOLD, ", and the record goes on to the end of the file, %" PRIu64 " lines", lines);
+    return text;
+}
+
 /* Where record i stands, for a person: of lines the line, which of CSV is not the number of the record. */
 static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *batch, size_t i,
                                 tamis_status status, size_t at, const char *why, tamis_error *err) {
@@ -42,8 +58,10 @@ static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *bat
     const bool lines = keys->terminator == '\n';
     const uint64_t number =
         lines ? batch->line + tamis__count_byte(batch->begin, record + at, '\n') : batch->first + i;
-    return tamis__fail(err, status, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s",
-                       tamis__show(batch->input).text, lines ? "line" : "record", number, byte, why);
+    char open[OPEN_TOLD];
+    return tamis__fail(err, status, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s%s",
+                       tamis__show(batch->input).text, lines ? "line" : "record", number, byte, why,
+                       tell_open(keys, batch->keys[i], why, open));
 }
 
 /* The status of record i, which has no key, if it ends the run; else TAMIS_OK. */
@@ -100,9 +118,13 @@ tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tami
 /* Record i goes on, or nowhere, and the run with it. */
 static void note_malformed(tamis__keys *keys, const tamis__batch *batch, size_t i) {
     const tamis_extraction *found = &keys->found[i];
-    if (*keys->first_malformed)
-        fail_record(keys, batch, i, TAMIS_E_RECORD, found->at, found->why, *keys->first_malformed);
-    *keys->first_malformed = NULL;
+    tamis__first_malformed *first = keys->first;
+    const bool open = found->why == tamis__csv_open;
+    if (first->told && (!first->filled || open))
+        fail_record(keys, batch, i, TAMIS_E_RECORD, found->at, found->why, first->told);
+    first->filled = true;
+    if (open)
+        first->told = NULL;
 }
 
 size_t tamis__keys_settle(tamis__keys *keys, const tamis__batch *batch, const tamis__question *question,

@@ -23,10 +23,16 @@
 /* What became of a record: a tamis_answer, or that it was not asked. */
 enum { TAMIS__FATE_MISSING = TAMIS_UNKNOWN + 1, TAMIS__FATE_MALFORMED };
 
+/* The malformed record that is told of a run that goes on. */
+typedef struct tamis__first_malformed {
+    tamis_error *told; /* NULL: nobody asks, or it has what it keeps */
+    bool filled;       /* it has one, which one with an open quote replaces */
+} tamis__first_malformed;
+
 typedef struct tamis__keys {
     tamis_extractor *extractor; /* borrowed; NULL: a record is its key, and there are no arrays but fates */
     tamis_stream_policy missing, malformed;
-    tamis_error **first_malformed; /* to NULL: nobody asks, or it is filled */
+    tamis__first_malformed *first; /* of the run */
     uint8_t terminator;            /* '\n': records are lines to a person */
     bool objects;                  /* records are JSON objects, or malformed */
     tamis_allocator memory;

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include <tamis/stream.h>
+
 #include "stream/pack_codec.h"
 
 enum { BUFFER = 64 << 10 };
@@ -34,6 +36,10 @@ tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err) {
 
 /* ---- begin and end ---- */
 
+static int level_of(const tamis__pack_want *want, const tamis__pack_codec *codec) {
+    return want->level == TAMIS_PACKING_LEVEL_0 ? 0 : want->level == 0 ? codec->usual : want->level;
+}
+
 tamis_status tamis__pack_check(const tamis__pack_want *want, tamis_error *err) {
     const int number = (int)want->packing;
     if (number <= TAMIS_PACKING_NONE || number >= TAMIS_PACKINGS)
@@ -45,9 +51,10 @@ tamis_status tamis__pack_check(const tamis__pack_want *want, tamis_error *err) {
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "%s: this build of tamis cannot write it; take gzip, or build tamis with its library", name);
-    if (want->level < 0 || want->level > codec->most)
-        return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: has no level %d; give one from 1 to %d", name,
-                           want->level, codec->most);
+    const int level = level_of(want, codec);
+    if (level < codec->least || level > codec->most)
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: has no level %d; give one from %d to %d", name, level,
+                           codec->least, codec->most);
     return TAMIS_OK;
 }
 
@@ -76,7 +83,7 @@ tamis_status tamis__pack_create(tamis__pack **pack, const tamis__pack_want *give
                           .state = block + head,
                           .buffer = block + head + state,
                           .room = room};
-    want.level = want.level ? want.level : codec->usual;
+    want.level = level_of(given, codec);
     status = codec->begin(made->state, &want, &made->memory, err);
     if (status == TAMIS_OK)
         *pack = made;

@@ -14,7 +14,7 @@
 
 typedef struct tamis__pack_want {
     tamis_packing packing; /* but NONE */
-    int level;             /* 0: the one that the packing's own command takes */
+    int level;             /* as tamis_stream_options.packing_level */
     bool bits;             /* what comes is a filter, whose bits repeat by chance alone */
 } tamis__pack_want;
 

@@ -67,7 +67,7 @@ static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, 
     return TAMIS_OK;
 }
 
-const tamis__pack_codec tamis__pack_bzip2 = {USUAL, MOST, sizeof(bzip2), 1, begin, step, end};
+const tamis__pack_codec tamis__pack_bzip2 = {1, USUAL, MOST, sizeof(bzip2), 1, begin, step, end};
 
 #else
 

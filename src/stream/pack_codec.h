@@ -13,9 +13,9 @@ tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err); /* T
 typedef enum tamis__pack_step { TAMIS__PACK_PUT, TAMIS__PACK_FLUSH, TAMIS__PACK_FINISH } tamis__pack_step;
 
 typedef struct tamis__pack_codec {
-    int usual, most;   /* levels; the least is 1 */
-    size_t state_size; /* of what the functions below are given, zeroed before begin */
-    size_t need;       /* the room that a step has to find */
+    int least, usual, most; /* levels */
+    size_t state_size;      /* of what the functions below are given, zeroed before begin */
+    size_t need;            /* the room that a step has to find */
     /* NULL: this library was built without it. After a failure there is nothing to end. memory and want are borrowed,
      * want by begin alone. */
     tamis_status (*begin)(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err);

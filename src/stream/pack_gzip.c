@@ -62,4 +62,4 @@ static void end(void *state) {
     deflateEnd(&((gzip *)state)->stream);
 }
 
-const tamis__pack_codec tamis__pack_gzip = {USUAL, MOST, sizeof(gzip), MARK, begin, step, end};
+const tamis__pack_codec tamis__pack_gzip = {1, USUAL, MOST, sizeof(gzip), MARK, begin, step, end};

@@ -64,7 +64,7 @@ static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, 
     return TAMIS_OK;
 }
 
-const tamis__pack_codec tamis__pack_lz4 = {USUAL, MOST, sizeof(lz4), NEED, begin, step, end};
+const tamis__pack_codec tamis__pack_lz4 = {1, USUAL, MOST, sizeof(lz4), NEED, begin, step, end};
 
 #else
 

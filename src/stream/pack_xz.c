@@ -48,7 +48,7 @@ static void end(void *state) {
     lzma_end(&((xz *)state)->stream);
 }
 
-const tamis__pack_codec tamis__pack_xz = {USUAL, MOST, sizeof(xz), 1, begin, step, end};
+const tamis__pack_codec tamis__pack_xz = {0, USUAL, MOST, sizeof(xz), 1, begin, step, end};
 
 #else
 

@@ -56,7 +56,7 @@ static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, 
     return status;
 }
 
-const tamis__pack_codec tamis__pack_zstd = {USUAL, MOST, sizeof(zstd), 1, begin, step, end};
+const tamis__pack_codec tamis__pack_zstd = {1, USUAL, MOST, sizeof(zstd), 1, begin, step, end};
 
 #else
 

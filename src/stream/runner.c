@@ -50,7 +50,7 @@ typedef struct run {
     size_t lot_count;
     tamis__router router;
     tamis__header header;
-    tamis_error *first_malformed; /* see tamis__keys */
+    tamis__first_malformed first_malformed;
     /* of reading */
     bool begun;                /* an input has had a record, or a header */
     uint64_t read;             /* records */
@@ -94,7 +94,7 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
         r->writers[i].terminator = options->terminator;
         r->writers[i].durable = options->durable;
     }
-    r->first_malformed = options->first_malformed;
+    r->first_malformed = (tamis__first_malformed){options->first_malformed, false};
     r->err = r->read_err = (tamis_error)TAMIS_ERROR_INIT;
     r->router = (tamis__router){.writers = r->writers,
                                 .service = &r->service,
@@ -318,7 +318,7 @@ static tamis_status make_lots(run *r, tamis_error *err) {
     const tamis__keys keys = {.extractor = o->extractor,
                               .missing = o->missing,
                               .malformed = o->malformed,
-                              .first_malformed = &r->first_malformed,
+                              .first = &r->first_malformed,
                               .terminator = o->terminator,
                               .objects = o->marking == TAMIS_STREAM_MEMBER,
                               .memory = r->memory};

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* zlib checks the head of each member, its deflate stream, CRC-32 and length. */
+/* Where ISA-L is not there (unpack_gzip_isal.c): zlib checks the head of each member, its deflate stream, CRC-32 and
+ * length. */
+#include "stream/decoder.h"
+
+#ifndef TAMIS_HAVE_ISAL
+
 #define ZLIB_CONST /* input is only read */
 #include <zlib.h>
-
-#include "stream/decoder.h"
 
 enum { GZIP_WINDOW = MAX_WBITS + 16 }; /* zlib's way to say: with the head and end of gzip */
 
@@ -55,3 +58,5 @@ static void end(tamis__decoder *decoder) {
 }
 
 const tamis__decoding tamis__decoding_gzip = {begin, again, step, end, TAMIS__PADDING_LAST, "gzip -dc"};
+
+#endif

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/system.h"
 #include "store/trouble.h"
@@ -67,6 +68,16 @@ static tamis_status open_buffers(tamis__writer *writer, size_t capacity, tamis_e
                               &(tamis__pack_out){write_packed, writer}, err);
 }
 
+/* A terminal would take the bytes for commands of its own. */
+static tamis_status check_terminal(const tamis__writer *writer, tamis_error *err) {
+    if (writer->packing.packing == TAMIS_PACKING_NONE || isatty(writer->fd) != 1)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%s: is a terminal, which shows no compressed bytes; write to a file, or without "
+                       "compression",
+                       tamis__show(writer->place->name).text);
+}
+
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
                                 tamis__watch *watch, tamis_error *err) {
     if (place->form == TAMIS__PLACE_NOWHERE)
@@ -78,6 +89,8 @@ tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place
     tamis_status status = open_buffers(writer, capacity, err);
     if (status == TAMIS_OK)
         status = open_place(writer, err);
+    if (status == TAMIS_OK)
+        status = check_terminal(writer, err);
     if (status != TAMIS_OK)
         tamis__writer_abandon(writer, err);
     return status;

@@ -27,7 +27,7 @@
 #include "support/tools.h"
 #include "support/unpacked.h"
 
-enum { KEYS = 100, WORKING = 256 << 10 /* more than one reading takes, whatever the file */ };
+enum { KEYS = 100, WORKING = 384 << 10 /* more than one reading takes, whatever the file */ };
 
 static tamis_error err;
 static size_t descriptors;

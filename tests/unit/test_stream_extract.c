@@ -127,6 +127,7 @@ static void a_line_is_the_record(void **state) {
     key_is(x, record, record);
     key_is(x, (tamis_key){NULL, 0}, KEY(""));
     assert_false(tamis_extractor_is_csv(x) || tamis_extractor_is_json(x) || tamis_extractor_wants_header(x));
+    assert_false(tamis_extractor_joins(x));
     assert_int_equal(tamis_extractor_header(x, KEY("anything \" at all"), &err), TAMIS_OK);
     tamis_extractor_free(x);
     tamis_extractor_free(NULL);
@@ -215,6 +216,7 @@ static void structured_parts_are_decoded(void **state) {
     outcome_is(x, KEY("{\"a\":1}]"), TAMIS_KEY_MALFORMED);
     tamis_extractor_free(x);
     x = make("csv:1 line");
+    assert_true(tamis_extractor_joins(x));
     assert_true(tamis_extractor_is_csv(x) && !tamis_extractor_wants_header(x));
     outcome_is(x, KEY("\"a"), TAMIS_KEY_MALFORMED);
     tamis_extractor_free(x);
@@ -511,7 +513,7 @@ static void names_come_from_the_header(void **state) {
     header_fails("csv:id", KEY("a,\"b\nc\",d"),
                  "key 'csv:id': the header has no such column; take one of these: a, b?c, d");
     header_fails("csv:a csv:z", KEY("a,,b"),
-                 "key 'csv:z': the header has no such column; take one of these: a, , b");
+                 "key 'csv:z': the header has no such column; take one of these: a, \"\", b");
     header_fails("csv:id", KEY("id,x,id"),
                  "key 'csv:id': the header has several columns of that name; ask for one by number");
     header_fails("csv:id", KEY(""),
@@ -523,6 +525,12 @@ static void names_come_from_the_header(void **state) {
             "a,\"b\"c"),
         "header: a closing quote is not the end of its field, at byte 8; mend it, or ask for columns "
         "by number");
+    header_fails("csv:id", KEY(" id,\"a,b\",\"say \"\"x\"\"\",7,7a,\"\n\""),
+                 "key 'csv:id': the header has no such column; take one of these: \" id\", \"a,b\", "
+                 "\"say \"\"x\"\"\", \"7\", 7a, \"?\"");
+    header_fails("csv:id", KEY("id;name"),
+                 "key 'csv:id': the header has no such column; take one of these: id;name, or give the "
+                 "delimiter of its columns");
     header_fails("csv:Id", KEY("id"), "key 'csv:Id': the header has no such column; take one of these: id");
     tamis_extractor *x = make("csv:id");
     assert_int_equal(tamis_extractor_header(x, KEY("a,\"b"), &err), TAMIS_E_INVALID);

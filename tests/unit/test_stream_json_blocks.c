@@ -92,7 +92,7 @@ static bool is_skimmed(const void *text, size_t size) {
     assert_non_null(record);
     memcpy(record, text, size);
     const tamis__json_text as = {record, record + size, &fault};
-    const bool sure = blocks.json->kernels->skim(blocks.json, &as);
+    const bool sure = blocks.json->kernels->skim(blocks.json, &as, NULL);
     free(record);
     return sure;
 }

@@ -230,6 +230,28 @@ static void the_first_malformed_one_is_told(void **state) {
     }
 }
 
+static void an_open_quote_is_told_with_what_it_takes(void **state) {
+    (void)state;
+    for (size_t batch = 1; batch < BATCHES; batch++) {
+        job one = JOB("csv:1", "a\n\"b\"x\nc,\"d\ne\nf\n", "\"g\nh\n");
+        tamis_error first = TAMIS_ERROR_INIT;
+        char want[256];
+        one.options.malformed = TAMIS_STREAM_DROP;
+        one.options.first_malformed = &first;
+        assert_int_equal(run(&one, batch), TAMIS_OK);
+        snprintf(want, sizeof want,
+                 "%s: line 3, at byte 9: a quote is not closed, and the record goes on to the end of the "
+                 "file, 3 lines",
+                 scratch("one"));
+        assert_string_equal(first.text, want);
+        job alone = JOB("csv:1", "a\n\"b\n");
+        alone.options.malformed = TAMIS_STREAM_FAIL;
+        assert_int_equal(run(&alone, batch), TAMIS_E_RECORD);
+        snprintf(want, sizeof want, "%s: line 2, at byte 2: a quote is not closed", scratch("one"));
+        assert_string_equal(alone.err.text, want);
+    }
+}
+
 /* ---- headers ---- */
 
 static void a_header_is_told_once(void **state) {
@@ -479,6 +501,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_first_malformed_one_is_told, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(an_open_quote_is_told_with_what_it_takes, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_header_that_will_not_do_is_told_with_its_place, make_folder,

@@ -194,7 +194,7 @@ static inline void xxh3_eights(const tamis__xxh3 *x, uint64_t origin, const tami
         classes c;
         memset(c.count, 0, sizeof c.count);
         for (size_t i = 0; i < others; i++)
-            classify(&c, keys[longer[i]].size, longer[i]);
+            classify(&c, keys, longer[i]);
         hash_classes(x, &c, origin, keys, hashes);
     }
 }
@@ -222,12 +222,13 @@ static inline __m512i finish(__m512i h) {
 }
 
 /* Eight keys of up to 15 bytes, which are all tail. */
-static inline void murmur3_eight(const eight *k, uint64_t origin, tamis_hash *hashes) {
-    __m512i h1 = mix_word(k->front, TAMIS__MURMUR3_C1, 31, TAMIS__MURMUR3_C2), h2 = all(0);
-    if (_mm512_cmpgt_epu64_mask(k->sizes, all(8)))
-        h2 = mix_word(k->back, TAMIS__MURMUR3_C2, 33, TAMIS__MURMUR3_C1);
-    h2 = _mm512_xor_si512(h2, k->sizes);
-    h1 = _mm512_add_epi64(_mm512_xor_si512(h1, k->sizes), h2);
+static inline void murmur3_eight(__m512i sizes, uint64_t origin, const tamis_key *keys, tamis_hash *hashes) {
+    const eight k = load_eight(sizes, keys);
+    __m512i h1 = mix_word(k.front, TAMIS__MURMUR3_C1, 31, TAMIS__MURMUR3_C2), h2 = all(0);
+    if (_mm512_cmpgt_epu64_mask(sizes, all(8)))
+        h2 = mix_word(k.back, TAMIS__MURMUR3_C2, 33, TAMIS__MURMUR3_C1);
+    h2 = _mm512_xor_si512(h2, sizes);
+    h1 = _mm512_add_epi64(_mm512_xor_si512(h1, sizes), h2);
     h2 = _mm512_add_epi64(h2, h1);
     h1 = finish(h1);
     h2 = finish(h2);
@@ -237,11 +238,11 @@ static inline void murmur3_eight(const eight *k, uint64_t origin, tamis_hash *ha
 
 static void murmur3(uint64_t origin, const tamis_key *keys, size_t count, tamis_hash *hashes) {
     for (; count >= LANES; keys += LANES, hashes += LANES, count -= LANES) {
-        const eight k = load_eight(load_sizes(keys), keys);
-        if (_mm512_cmpgt_epu64_mask(k.sizes, all(15)))
+        const __m512i sizes = load_sizes(keys);
+        if (_mm512_cmpgt_epu64_mask(sizes, all(15)))
             tamis__hash_kernels_scalar.murmur3(origin, keys, LANES, hashes);
         else
-            murmur3_eight(&k, origin, hashes);
+            murmur3_eight(sizes, origin, keys, hashes);
     }
     tamis__hash_kernels_scalar.murmur3(origin, keys, count, hashes);
 }

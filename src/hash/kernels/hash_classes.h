@@ -9,7 +9,7 @@
  */
 #include "hash/kernels/hash_kernels.h"
 
-enum { HASH_CHUNK = 256 }; /* keys that are sorted at once */
+enum { HASH_CHUNK = 128 }; /* keys that are sorted at once */
 
 enum { TINY, NARROW, WIDE, ROUNDS_1, ROUNDS_2, ROUNDS_3, ROUNDS_4, LONG, CLASSES };
 
@@ -35,18 +35,13 @@ static inline unsigned class_of(size_t size) {
     return known[size <= TAMIS__XXH3_ROUNDS_MAX ? size : TAMIS__XXH3_ROUNDS_MAX + 1];
 }
 
-static inline void classify(classes *c, size_t size, size_t number) {
-    unsigned class = class_of(size);
-    c->of[class][c->count[class]++] = (uint8_t)number;
-}
-
-/* A class's loop; constant where it is inlined. */
-static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *x, const classes *c,
-                                                             int class, uint64_t origin,
-                                                             const tamis_key *keys, tamis_hash *hashes) {
-    for (size_t i = 0; i < c->count[class]; i++) {
-        const tamis_key key = keys[c->of[class][i]];
-        tamis_hash *hash = &hashes[c->of[class][i]];
+/* The loop of a class, which is constant where this is inlined. `numbers` NULL: all keys, in their order. */
+static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *x, int class, uint64_t origin,
+                                                             const tamis_key *keys, const uint8_t *numbers,
+                                                             size_t count, tamis_hash *hashes) {
+    for (size_t i = 0; i < count; i++) {
+        const tamis_key key = keys[numbers ? numbers[i] : i];
+        tamis_hash *hash = &hashes[numbers ? numbers[i] : i];
         if (class == TINY && key.size == 0)
             memcpy(hash->word, x->empty, sizeof x->empty);
         else if (class == TINY)
@@ -63,16 +58,42 @@ static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *
     }
 }
 
+/* Each class has its loop twice: for keys that are all of it, and for those sorted out. */
+#define HASH_CASE(c)                                                                                         \
+    case c:                                                                                                  \
+        hash_class(x, c, origin, keys, numbers, count, hashes);                                              \
+        break;
+static inline __attribute__((always_inline)) void hash_numbered(const tamis__xxh3 *x, unsigned class,
+                                                                uint64_t origin, const tamis_key *keys,
+                                                                const uint8_t *numbers, size_t count,
+                                                                tamis_hash *hashes) {
+    switch (class) {
+        HASH_CASE(TINY)
+        HASH_CASE(NARROW)
+        HASH_CASE(WIDE)
+        HASH_CASE(ROUNDS_1)
+        HASH_CASE(ROUNDS_2)
+        HASH_CASE(ROUNDS_3)
+        HASH_CASE(ROUNDS_4)
+        HASH_CASE(LONG)
+    }
+}
+#undef HASH_CASE
+
+/* Keys are fetched in their order, which the loops of the classes are not in. */
+static inline void classify(classes *c, const tamis_key *keys, size_t number) {
+    const tamis_key key = keys[number];
+    const unsigned class = class_of(key.size);
+    __builtin_prefetch(key.data);
+    __builtin_prefetch((const void *)((uintptr_t)key.data + key.size));
+    c->of[class][c->count[class]++] = (uint8_t)number;
+}
+
 static inline void hash_classes(const tamis__xxh3 *x, const classes *c, uint64_t origin,
                                 const tamis_key *keys, tamis_hash *hashes) {
-    hash_class(x, c, TINY, origin, keys, hashes);
-    hash_class(x, c, NARROW, origin, keys, hashes);
-    hash_class(x, c, WIDE, origin, keys, hashes);
-    hash_class(x, c, ROUNDS_1, origin, keys, hashes);
-    hash_class(x, c, ROUNDS_2, origin, keys, hashes);
-    hash_class(x, c, ROUNDS_3, origin, keys, hashes);
-    hash_class(x, c, ROUNDS_4, origin, keys, hashes);
-    hash_class(x, c, LONG, origin, keys, hashes);
+    for (unsigned class = 0; class < CLASSES; class ++)
+        if (c->count[class] > 0)
+            hash_numbered(x, class, origin, keys, c->of[class], c->count[class], hashes);
 }
 
 #endif

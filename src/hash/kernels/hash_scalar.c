@@ -2,7 +2,6 @@
 #include "hash/kernels/hash_classes.h"
 #include "hash/murmur3.h"
 
-/* Of keys of one length, as numbers are, each but waits for the one before it to be counted. */
 static bool all_alike(const tamis_key *keys, size_t count) {
     size_t differ = 0;
     for (size_t i = 1; i < count; i++)
@@ -10,24 +9,18 @@ static bool all_alike(const tamis_key *keys, size_t count) {
     return !differ;
 }
 
-static void classify_alike(classes *c, size_t size, size_t count) {
-    unsigned class = class_of(size);
-    for (size_t i = 0; i < count; i++)
-        c->of[class][i] = (uint8_t)i;
-    c->count[class] = count;
-}
-
 static void xxh3(const tamis__xxh3 *x, uint64_t origin, const tamis_key *keys, size_t count,
                  tamis_hash *hashes) {
     for (size_t some; count > 0; keys += some, hashes += some, count -= some) {
+        some = count < HASH_CHUNK ? count : HASH_CHUNK;
+        if (all_alike(keys, some)) { /* as numbers are */
+            hash_numbered(x, class_of(keys->size), origin, keys, NULL, some, hashes);
+            continue;
+        }
         classes c;
         memset(c.count, 0, sizeof c.count);
-        some = count < HASH_CHUNK ? count : HASH_CHUNK;
-        if (all_alike(keys, some))
-            classify_alike(&c, keys->size, some);
-        else
-            for (size_t i = 0; i < some; i++)
-                classify(&c, keys[i].size, i);
+        for (size_t i = 0; i < some; i++)
+            classify(&c, keys, i);
         hash_classes(x, &c, origin, keys, hashes);
     }
 }

@@ -6,6 +6,17 @@
 
 typedef __m512i bytes64;
 
+/* A byte in all places: of those that each block needs out of memory, where the compiler cannot see it, for else it puts
+ * each together anew at each use, in two instructions. */
+static inline __m512i all_of(unsigned char byte) {
+    static const char kept[] = TAMIS__JSON_KEPT;
+    if (__builtin_constant_p(byte))
+        for (size_t i = 0; i < sizeof kept - 1; i++)
+            if (byte == (unsigned char)kept[i])
+                return _mm512_load_si512(tamis__json_kept[i]);
+    return _mm512_set1_epi8((char)byte);
+}
+
 static inline bytes64 load(const unsigned char *at) {
     return _mm512_loadu_si512(at);
 }
@@ -15,19 +26,84 @@ static inline bytes64 load_some(const unsigned char *at, size_t size) {
 }
 
 static inline uint64_t equal(bytes64 bytes, unsigned char byte) {
-    return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8((char)byte));
+    return _mm512_cmpeq_epi8_mask(bytes, all_of(byte));
 }
 
 static inline uint64_t within(bytes64 bytes, unsigned char least, unsigned char most) {
-    const __m512i from = _mm512_sub_epi8(bytes, _mm512_set1_epi8((char)least));
-    return _mm512_cmple_epu8_mask(from, _mm512_set1_epi8((char)(most - least)));
+    const __m512i from = _mm512_sub_epi8(bytes, all_of(least));
+    return _mm512_cmple_epu8_mask(from, all_of((unsigned char)(most - least)));
 }
 
 static inline bytes64 lower(bytes64 bytes) {
-    return _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    return _mm512_or_si512(bytes, all_of(0x20));
+}
+
+/* ---- bits of eight blocks ---- */
+
+typedef uint64_t bits __attribute__((vector_size(64)));
+enum { BLOCKS = 8 };
+
+static inline bits bits_of(const uint64_t words[BLOCKS], size_t count) {
+    return (bits)_mm512_maskz_loadu_epi64((__mmask8)(0xff >> (BLOCKS - count)), words);
+}
+
+static inline void words_of(bits these, uint64_t words[BLOCKS]) {
+    _mm512_storeu_si512(words, (__m512i)these);
+}
+
+static inline bool any(bits these) {
+    return _mm512_test_epi64_mask((__m512i)these, (__m512i)these) != 0;
+}
+
+static inline unsigned filled_of(bits these) {
+    return _mm512_test_epi64_mask((__m512i)these, (__m512i)these);
+}
+
+static inline bits below(size_t size) {
+    const __m512i from = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0);
+    const __m512i left = _mm512_subs_epu16(_mm512_set1_epi64((long long)size), from);
+    return ~(bits)_mm512_sllv_epi64(_mm512_set1_epi64(-1), left);
+}
+
+static inline bits shift_in(bits these, bits *before) {
+    const __m512i last = _mm512_alignr_epi64((__m512i)these, (__m512i)*before, BLOCKS - 1);
+    *before = these;
+    return (bits)_mm512_shldi_epi64((__m512i)these, last, 1);
+}
+
+/* A word that is all ones hands on what is carried into it; then none was carried out of it. */
+static inline bits sum(bits one, bits other, unsigned *carry) {
+    const bits added = one + other;
+    const unsigned over = _mm512_cmplt_epu64_mask((__m512i)added, (__m512i)one);
+    const unsigned full = _mm512_cmpeq_epi64_mask((__m512i)added, _mm512_set1_epi64(-1));
+    const unsigned carried = (over << 1 | *carry) + full;
+    *carry = carried >> BLOCKS;
+    return (bits)_mm512_mask_sub_epi64((__m512i)added, (__mmask8)(carried ^ full), (__m512i)added,
+                                       _mm512_set1_epi64(-1));
+}
+
+static inline bits from_odd_to_even(bits these, unsigned *odd) {
+    for (unsigned step = 1; step < 64; step *= 2)
+        these ^= these << step;
+    unsigned words = _mm512_movepi64_mask((__m512i)these);
+    for (unsigned step = 1; step < BLOCKS; step *= 2)
+        words ^= words << step;
+    const unsigned before = words << 1 ^ (0 - *odd);
+    *odd = (words >> (BLOCKS - 1) & 1) ^ *odd;
+    return (bits)_mm512_mask_xor_epi64((__m512i)these, (__mmask8)before, (__m512i)these,
+                                       _mm512_set1_epi64(-1));
 }
 
 #include "stream/kernels/json_blocks.h"
 
-const struct tamis__json_kernels tamis__json_kernels_avx512 = {"avx512", skim};
+static void look(const tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead) {
+    const blocks b = blocks_at(text->start, text->end);
+    look_at(&b, json->first_letter, ahead->words);
+}
+
+static bool skim(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead) {
+    return skim_from(json, text, ahead ? ahead->words : NULL);
+}
+
+const struct tamis__json_kernels tamis__json_kernels_avx512 = {"avx512", look, skim};
 #endif

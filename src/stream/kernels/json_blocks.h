@@ -21,8 +21,14 @@
  *   3. a bracket that closes is that of the innermost container, and stands behind a value or the one that opened it;
  *   4. the first token opens a container, and the last one closes it.
  *
- * The file that includes this one has bytes64 with load, load_some (the rest of the block is blanks), equal (to a byte),
- * within (two bytes) and lower (bit 0x20 set in all).
+ * Bits are those of up to BLOCKS blocks, taken at once as far as the record reaches. The file that includes this one has
+ *
+ *     bytes64     load, load_some (the rest of the block is blanks), equal (to a byte), within (two bytes), lower (bit 0x20
+ *                 set in all)
+ *     bits        with operators; bits_of (the first `count` words, the rest 0) and words_of; any; below (a place);
+ *                 shift_in: each bit to the next place, the first one from what was given before; sum, with a carry;
+ *                 from_odd_to_even: a running sum without carry, that is from each odd one to before the next; *odd: of all
+ *                 that was given before
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,105 +48,174 @@ typedef struct walk {
     const unsigned char *escaped; /* up to there escapes were looked at */
 } walk;
 
-/* What a block leaves to the next: of a word in it what is shifted out. */
+/* See characters_are_well. */
+typedef struct characters {
+    bits fourth, third, second, e0, ed, f0, f4;
+} characters;
+
+/* What the blocks before leave to the next: see shift_in, sum and from_odd_to_even. */
 typedef struct handed {
-    uint64_t in_string;                 /* all bits or none */
-    uint64_t escapes;                   /* a backslash whose escape goes on */
-    uint64_t item, value, colon, comma; /* what the next token is behind, see behind() */
-    uint64_t name;                      /* the string is one */
-    uint64_t scalar, zero;              /* one goes on; and it is 0 so far */
-    uint64_t continued, e0, ed, f0, f4; /* of UTF-8 */
+    bits items, colons, name_ends, value_ends, scalars;
+    unsigned over_items, over_colons, over_names, over_values; /* behind one are blanks so far */
+    unsigned in_string, in_name, escaped;
+    bool odd;        /* there were odd bytes; then */
+    characters utf8; /* is set */
 } handed;
 
-typedef struct block {
-    bytes64 bytes;
+/* Up to BLOCKS of them, as far as the record goes. */
+typedef struct blocks {
     const unsigned char *at;
-    uint64_t quotes; /* but escaped ones */
-    uint64_t backslashes, strings, blanks;
-} block;
+    size_t size;
+} blocks;
+
+static inline size_t count_of(const blocks *b) {
+    return BLOCKS == 1 ? 1 : (b->size + 63) / 64;
+}
+
+/* Which bytes of some blocks are what, wherever they stand. */
+typedef struct signs {
+    bits inside; /* the record */
+    bits quotes, backslashes, blanks, odd, opens, closes, colons, commas, digits, zeros, letters;
+} signs;
+
+/* ---- bytes to bits ---- */
+
+static inline blocks blocks_at(const unsigned char *at, const unsigned char *end) {
+    const size_t left = (size_t)(end - at), size = left < 64 * BLOCKS ? left : 64 * BLOCKS;
+    return (blocks){at, size};
+}
+
+static inline bytes64 load_block(const blocks *b, size_t i) {
+    const unsigned char *at = b->at + 64 * i;
+    return 64 * i + 64 <= b->size ? load(at) : load_some(at, b->size - 64 * i);
+}
+
+static inline bits all_equal(const blocks *b, unsigned char byte) {
+    uint64_t words[BLOCKS];
+    for (size_t i = 0; i < count_of(b); i++)
+        words[i] = equal(load_block(b, i), byte);
+    return bits_of(words, count_of(b));
+}
+
+static inline bits all_within(const blocks *b, unsigned char least, unsigned char most) {
+    uint64_t words[BLOCKS];
+    for (size_t i = 0; i < count_of(b); i++)
+        words[i] = within(load_block(b, i), least, most);
+    return bits_of(words, count_of(b));
+}
+
+/* What nearly all records need. */
+enum { QUOTES, BACKSLASHES, BLANKS, ODD, OPENS, CLOSES, COLONS, COMMAS, DIGITS, ZEROS, LETTERS };
+
+static inline void look_at(const blocks *b, unsigned char letter, uint64_t words[TAMIS__JSON_SIGNS][BLOCKS]) {
+    for (size_t i = 0; i < count_of(b); i++) {
+        const bytes64 bytes = load_block(b, i), lowered = lower(bytes);
+        words[QUOTES][i] = equal(bytes, '"');
+        words[BACKSLASHES][i] = equal(bytes, '\\');
+        words[BLANKS][i] = equal(bytes, ' ');
+        words[ODD][i] = ~within(bytes, 0x20, 0x7f);
+        words[OPENS][i] = equal(lowered, '{');
+        words[CLOSES][i] = equal(lowered, '}');
+        words[COLONS][i] = equal(bytes, ':');
+        words[COMMAS][i] = equal(bytes, ',');
+        words[DIGITS][i] = within(bytes, '0', '9');
+        words[ZEROS][i] = equal(bytes, '0');
+        words[LETTERS][i] = equal(bytes, letter);
+    }
+}
+
+static inline signs signs_of(const blocks *b, uint64_t words[TAMIS__JSON_SIGNS][BLOCKS]) {
+    const bits inside = below(b->size);
+    return (signs){.inside = inside,
+                   .quotes = bits_of(words[QUOTES], count_of(b)),
+                   .backslashes = bits_of(words[BACKSLASHES], count_of(b)),
+                   .blanks = bits_of(words[BLANKS], count_of(b)) & inside,
+                   .odd = bits_of(words[ODD], count_of(b)),
+                   .opens = bits_of(words[OPENS], count_of(b)),
+                   .closes = bits_of(words[CLOSES], count_of(b)),
+                   .colons = bits_of(words[COLONS], count_of(b)),
+                   .commas = bits_of(words[COMMAS], count_of(b)),
+                   .digits = bits_of(words[DIGITS], count_of(b)),
+                   .zeros = bits_of(words[ZEROS], count_of(b)),
+                   .letters = bits_of(words[LETTERS], count_of(b))};
+}
 
 /* ---- strings ---- */
 
-/* Bits from each odd one to before the next: a running sum without carry. */
-static inline uint64_t from_odd_to_even(uint64_t bits) {
-    for (unsigned step = 1; step < 64; step *= 2)
-        bits ^= bits << step;
-    return bits;
-}
-
 /* Bytes that a backslash escapes. A run of backslashes escapes each second byte from its first; runs that begin at an odd
  * place are told from others by where a sum carries to. */
-static inline uint64_t escaped_by(uint64_t backslashes, uint64_t *escapes) {
-    const uint64_t even = UINT64_MAX / 3;
-    uint64_t runs;
-    backslashes &= ~*escapes;
-    const uint64_t next = backslashes << 1 | *escapes;
-    *escapes = __builtin_add_overflow(backslashes & ~even & ~next, backslashes, &runs);
-    return (even ^ runs << 1) & next;
+static inline bits escaped_by(bits backslashes, unsigned *escaped) {
+    const bits first = bits_of((uint64_t[BLOCKS]){*escaped}, 1);
+    const bits even = (bits){0} + UINT64_MAX / 3;
+    bits none = {0};
+    backslashes &= ~first;
+    const bits next = shift_in(backslashes, &none) | first;
+    *escaped = 0;
+    const bits runs = sum(backslashes & ~even & ~next, backslashes, escaped);
+    none = (bits){0};
+    return (even ^ shift_in(runs, &none)) & next;
 }
 
 /* Whether these escaped bytes are well. Those that are no "u" need nothing behind them. */
-static bool escapes_are_well(walk *w, const block *b, uint64_t escaped) {
+static bool escapes_are_well(walk *w, const blocks *b, bits escaped) {
     static const char letters[] = "\"\\/bfnrt";
-    uint64_t left = escaped & ~equal(b->bytes, 'u');
-    for (const char *letter = letters; *letter && left; letter++)
-        left &= ~equal(b->bytes, (unsigned char)*letter);
-    if (left)
+    const bits us = escaped & all_equal(b, 'u');
+    bits left = escaped & ~us;
+    for (const char *letter = letters; *letter && any(left); letter++)
+        left &= ~all_equal(b, (unsigned char)*letter);
+    if (any(left))
         return false;
-    for (left = escaped & equal(b->bytes, 'u'); left; left &= left - 1) {
-        const unsigned char *at = b->at + __builtin_ctzll(left) - 1;
-        if (at < w->escaped)
-            continue; /* the low half of a surrogate pair */
-        w->escaped = tamis__json_escape(w->text, at);
-        if (!w->escaped)
-            return false;
+    uint64_t words[BLOCKS];
+    words_of(us, words);
+    for (size_t i = 0; i < count_of(b); i++) {
+        for (; words[i]; words[i] &= words[i] - 1) {
+            const unsigned char *at = b->at + 64 * i + __builtin_ctzll(words[i]) - 1;
+            if (at < w->escaped)
+                continue; /* the low half of a surrogate pair */
+            w->escaped = tamis__json_escape(w->text, at);
+            if (!w->escaped)
+                return false;
+        }
     }
     return true;
 }
 
 /* UTF-8 by Unicode's table 3-7: bytes that go on stand behind first ones that want them and nowhere else. */
-static inline bool characters_are_well(bytes64 bytes, handed *h) {
-    const uint64_t two = within(bytes, 0xc2, 0xdf), three = within(bytes, 0xe0, 0xef);
-    const uint64_t four = within(bytes, 0xf0, 0xf4), on = within(bytes, 0x80, 0xbf);
-    const uint64_t low = within(bytes, 0x80, 0x9f), lowest = within(bytes, 0x80, 0x8f);
-    const uint64_t e0 = equal(bytes, 0xe0), ed = equal(bytes, 0xed);
-    const uint64_t f0 = equal(bytes, 0xf0), f4 = equal(bytes, 0xf4);
-    const uint64_t first = two | three | four, second = three | four;
-    uint64_t bad = (first << 1 | second << 2 | four << 3 | h->continued) ^ on;
-    bad |= within(bytes, 0x80, 0xff) & ~(first | on);
-    bad |= (e0 << 1 | h->e0) & low;          /* fits in two bytes */
-    bad |= (ed << 1 | h->ed) & on & ~low;    /* a surrogate */
-    bad |= (f0 << 1 | h->f0) & lowest;       /* fits in three */
-    bad |= (f4 << 1 | h->f4) & on & ~lowest; /* past U+10FFFF */
-    h->continued = first >> 63 | second >> 62 | four >> 61;
-    h->e0 = e0 >> 63;
-    h->ed = ed >> 63;
-    h->f0 = f0 >> 63;
-    h->f4 = f4 >> 63;
-    return !bad;
+__attribute__((noinline)) static bool characters_are_well(const blocks *b, characters *h, bool begins) {
+    if (begins)
+        h->fourth = h->third = h->second = h->e0 = h->ed = h->f0 = h->f4 = (bits){0};
+    const bits two = all_within(b, 0xc2, 0xdf), three = all_within(b, 0xe0, 0xef);
+    const bits four = all_within(b, 0xf0, 0xf4), on = all_within(b, 0x80, 0xbf);
+    const bits low = all_within(b, 0x80, 0x9f), lowest = all_within(b, 0x80, 0x8f);
+    /* Of two, three and four bytes all want a second, and so on: what is wanted moves on by one byte each time. */
+    const bits fourth = shift_in(four, &h->fourth);
+    const bits third = shift_in(fourth | three | four, &h->third);
+    bits bad = shift_in(third | two | three | four, &h->second) ^ on;
+    bad |= all_within(b, 0x80, 0xff) & ~(two | three | four | on);
+    bad |= shift_in(all_equal(b, 0xe0), &h->e0) & low;          /* fits in two bytes */
+    bad |= shift_in(all_equal(b, 0xed), &h->ed) & on & ~low;    /* a surrogate */
+    bad |= shift_in(all_equal(b, 0xf0), &h->f0) & lowest;       /* fits in three */
+    bad |= shift_in(all_equal(b, 0xf4), &h->f4) & on & ~lowest; /* past U+10FFFF */
+    return !any(bad);
 }
 
-/* Whether what is in strings is well, and which bytes are in some. */
-static inline bool read_strings(walk *w, block *b, handed *h) {
-    b->quotes = equal(b->bytes, '"');
-    b->backslashes = equal(b->bytes, '\\');
-    b->blanks = equal(b->bytes, ' ');
-    if (b->backslashes | h->escapes) {
-        const uint64_t escaped = escaped_by(b->backslashes, &h->escapes);
-        b->quotes &= ~escaped;
+/* Whether what is in strings is well, and which bytes are in some. Escaped quotes are none, and what in strings is blank. */
+static inline bool read_strings(walk *w, const blocks *b, handed *h, signs *s, bits *strings) {
+    if (any(s->backslashes) || h->escaped) {
+        const bits escaped = escaped_by(s->backslashes, &h->escaped);
+        s->quotes &= ~escaped;
         if (!escapes_are_well(w, b, escaped))
             return false;
     }
-    b->strings = from_odd_to_even(b->quotes) ^ h->in_string;
-    h->in_string = 0 - (b->strings >> 63);
-    if (~within(b->bytes, 0x20, 0x7f) | h->continued) {
-        if (within(b->bytes, 0, 0x1f) & b->strings)
+    *strings = from_odd_to_even(s->quotes, &h->in_string);
+    const bool odd = any(s->odd);
+    if (odd || h->odd) {
+        if (any(all_within(b, 0, 0x1f) & *strings) || !characters_are_well(b, &h->utf8, !h->odd))
             return false;
-        b->blanks |= equal(b->bytes, '\t') | equal(b->bytes, '\n') | equal(b->bytes, '\r');
-        if (!characters_are_well(b->bytes, h))
-            return false;
+        s->blanks |= all_equal(b, '\t') | all_equal(b, '\n') | all_equal(b, '\r');
     }
-    b->blanks &= ~b->strings;
+    h->odd = odd;
+    s->blanks &= ~*strings;
     return true;
 }
 
@@ -174,28 +249,40 @@ static inline bool close_container(walk *w, const unsigned char *at) {
     if (w->tracked == w->depth) {
         const tamis__json_frame *frame = &w->json->frames[--w->tracked];
         frame->node->found = (tamis_key){frame->start, (size_t)(at + 1 - frame->start)};
-        frame->node->escaped = false;
+        frame->node->begun = frame->node->escaped = false;
     }
     w->kinds >>= 1;
     w->depth--;
     return w->depth > 0 || at + 1 == w->text->end;
 }
 
-/* The string that begins at that place, behind a bracket that opens or a comma: in an object it is a name. */
-static inline bool meet_name(walk *w, const block *b, unsigned place) {
+/* The quote that ends the string from there on, if it is near and no escape stands before it; else NULL. */
+static inline const unsigned char *near_end(const walk *w, const unsigned char *at) {
+    const size_t left = (size_t)(w->text->end - at);
+    const bytes64 bytes = left >= 64 ? load(at) : load_some(at, left);
+    const uint64_t quotes = equal(bytes, '"'), stops = quotes | equal(bytes, '\\');
+    return quotes & stops & -stops ? at + __builtin_ctzll(stops) : NULL;
+}
+
+/* Notes the value that begins there, of a member that is asked for. */
+static inline void note_value(walk *w, tamis__json_node *node, const unsigned char *at) {
+    const unsigned char *end = *at == '"' ? near_end(w, at + 1) : NULL;
+    node->found = end ? (tamis_key){at + 1, (size_t)(end - at) - 1} : (tamis_key){at, 0};
+    node->begun = !end;
+    node->escaped = false;
+    w->node = node;
+    w->value = at;
+}
+
+/* The string that begins there, behind a bracket that opens or a comma: in an object it is a name. */
+static inline bool meet_name(walk *w, const unsigned char *at) {
+    bool escaped = false;
     if (w->tracked < w->depth || !(w->kinds & 1))
         return true;
-    const unsigned char *name = b->at + place + 1, *at;
-    const uint64_t behind = ~UINT64_C(1) << place, ends = b->quotes & behind;
-    bool escaped = false;
-    if (ends) {
-        at = b->at + __builtin_ctzll(ends) + 1;
-        escaped = b->backslashes & behind & ((ends & -ends) - 1);
-    } else {
-        at = tamis__json_string(w->text, name, &escaped);
-        if (!at)
-            return false;
-    }
+    const unsigned char *name = at + 1, *end = near_end(w, name);
+    at = end ? end + 1 : tamis__json_string(w->text, name, &escaped);
+    if (!at)
+        return false;
     tamis__json_node *node = tamis__json_member(w->json->frames[w->tracked - 1].node,
                                                 (tamis_key){name, (size_t)(at - name) - 1}, escaped);
     if (!node)
@@ -203,38 +290,48 @@ static inline bool meet_name(walk *w, const block *b, unsigned place) {
     at = tamis__json_pass_blanks(at, w->text->end);
     if (at == w->text->end || *at != ':')
         return false;
-    w->value = tamis__json_pass_blanks(at + 1, w->text->end);
-    w->node = node;
-    node->found = (tamis_key){w->value, 0};
+    note_value(w, node, tamis__json_pass_blanks(at + 1, w->text->end));
     return true;
 }
 
 /* Brackets and names in order; *objects are the places at which the innermost container is one. */
-static inline bool walk_containers(walk *w, const block *b, uint64_t left, uint64_t *objects) {
-    for (; left; left &= left - 1) {
-        const unsigned place = (unsigned)__builtin_ctzll(left);
-        const unsigned char *at = b->at + place;
-        if (*at == '"') {
-            if (!meet_name(w, b, place))
+static inline bool walk_containers(walk *w, const blocks *b, bits met, bits *objects) {
+    uint64_t words[BLOCKS];
+    const bits all = ~(bits){0};
+    bits in_object = all * (w->kinds & 1);
+    words_of(met, words);
+    for (unsigned filled = filled_of(met); filled; filled &= filled - 1) {
+        const size_t block = 64 * (size_t)__builtin_ctz(filled);
+        for (uint64_t left = words[block / 64]; left; left &= left - 1) {
+            const size_t place = block + (size_t)__builtin_ctzll(left);
+            const unsigned char *at = b->at + place;
+            if (*at == '"') {
+                if (!meet_name(w, at))
+                    return false;
+                continue;
+            }
+            if (!((*at | 0x20) == '{' ? open_container(w, at) : close_container(w, at)))
                 return false;
-            continue;
+            const bits before = below(place + 1);
+            in_object = w->kinds & 1 ? in_object | ~before : in_object & before;
         }
-        if (!((*at | 0x20) == '{' ? open_container(w, at) : close_container(w, at)))
-            return false;
-        const uint64_t behind = ~UINT64_C(1) << place;
-        *objects = (*objects & ~behind) | ((0 - (w->kinds & 1)) & behind);
     }
+    *objects = in_object;
     return true;
 }
 
 /* Whether these brackets, which close, stand right behind one that opens. */
-static bool are_empty(const block *b, uint64_t closes) {
-    for (; closes; closes &= closes - 1) {
-        const unsigned char *at = b->at + __builtin_ctzll(closes) - 1;
-        while (tamis__json_is_blank(*at))
-            at--;
-        if (*at != '{' && *at != '[')
-            return false;
+static bool are_empty(const blocks *b, bits closes) {
+    uint64_t words[BLOCKS];
+    words_of(closes, words);
+    for (size_t i = 0; i < count_of(b); i++) {
+        for (; words[i]; words[i] &= words[i] - 1) {
+            const unsigned char *at = b->at + 64 * i + __builtin_ctzll(words[i]) - 1;
+            while (tamis__json_is_blank(*at))
+                at--;
+            if ((*at | 0x20) != '{')
+                return false;
+        }
     }
     return true;
 }
@@ -247,16 +344,21 @@ static inline bool ends_scalar(unsigned char byte) {
 }
 
 /* Whether the scalars that these bytes are in are well. A text ends with a bracket, so that each has something behind it. */
-static bool scalars_are_well(const walk *w, const block *b, uint64_t bytes) {
-    while (bytes) {
-        const unsigned char *at = b->at + __builtin_ctzll(bytes);
-        while (!ends_scalar(at[-1]))
-            at--;
-        at = tamis__json_scalar(w->text, at);
-        if (!at || !ends_scalar(*at))
-            return false;
-        const size_t passed = (size_t)(at - b->at);
-        bytes = passed < 64 ? bytes & UINT64_MAX << passed : 0;
+static bool scalars_are_well(const walk *w, const blocks *b, bits these) {
+    const unsigned char *passed = b->at;
+    uint64_t words[BLOCKS];
+    words_of(these, words);
+    for (size_t i = 0; i < count_of(b); i++) {
+        for (; words[i]; words[i] &= words[i] - 1) {
+            const unsigned char *at = b->at + 64 * i + __builtin_ctzll(words[i]);
+            if (at < passed)
+                continue;
+            while (!ends_scalar(at[-1]))
+                at--;
+            passed = tamis__json_scalar(w->text, at);
+            if (!passed || !ends_scalar(*passed))
+                return false;
+        }
     }
     return true;
 }
@@ -264,76 +366,93 @@ static bool scalars_are_well(const walk *w, const block *b, uint64_t bytes) {
 /* ---- the grammar ---- */
 
 /* The token behind each of these, of which the last bytes are given; `firsts`: further places behind some. */
-static inline uint64_t behind(uint64_t lasts, uint64_t firsts, uint64_t blanks, uint64_t *over) {
-    uint64_t passed = 0; /* the sum carries through blanks to what stands behind them */
-    bool carried = false;
-    firsts |= (lasts << 1) + *over;
-    if (blanks)
-        carried = __builtin_add_overflow(firsts & blanks, blanks, &passed);
-    *over = lasts >> 63 | carried;
+static inline bits behind(bits lasts, bits firsts, bits blanks, bool has_blanks, bits *before,
+                          unsigned *over) {
+    firsts |= shift_in(lasts, before);
+    if (!has_blanks)
+        return firsts;
+    const bits passed =
+        sum(firsts & blanks, blanks, over); /* carries through blanks to what stands behind them */
     return (firsts | passed) & ~blanks;
 }
 
+/* Quotes that may begin a name that is asked for: at the end of a block nothing is seen of it. */
+static inline bits may_be_asked(const walk *w, const signs *s) {
+    const bits letters = s->letters | s->backslashes | ((bits){0} + w->json->any_letter);
+    return letters >> 1 | ((bits){0} + (UINT64_C(1) << 63));
+}
+
+/* Of those that are in no string. */
 typedef struct tokens {
-    uint64_t begins, ends; /* quotes */
-    uint64_t opens, closes, colons, commas, scalars, scalar_firsts, scalars_behind;
+    bits strings, begins, ends; /* of strings: all of them but the last quotes, the first, the last */
+    bits opens, closes, colons, commas, blanks, scalars, scalar_firsts, behind_scalars, may_be_asked, inside;
 } tokens;
 
-__attribute__((always_inline)) static inline bool check_grammar(walk *w, const block *b, const tokens *t,
-                                                                uint64_t blanks, handed *h) {
-    const tamis__json *json = w->json;
-    const uint64_t items = behind(t->opens | t->commas, 0, blanks, &h->item);
-    const uint64_t letters = equal(b->bytes, json->first_letter) | b->backslashes | json->any_letter;
-    const uint64_t starts = items & t->begins;
-    const uint64_t met = t->opens | t->closes | (starts & (letters >> 1 | UINT64_C(1) << 63));
-    uint64_t objects = 0 - (w->kinds & 1);
-    if (met && !walk_containers(w, b, met, &objects))
+__attribute__((always_inline)) static inline bool check_grammar(walk *w, const blocks *b, tokens t,
+                                                                bool has_blanks, handed *h) {
+    const bits none = {0};
+    const bits items = behind(t.opens | t.commas, none, t.blanks, has_blanks, &h->items, &h->over_items);
+    const bits starts = items & t.begins;
+    bits objects;
+    if (!walk_containers(w, b, t.opens | t.closes | (starts & t.may_be_asked), &objects))
         return false;
 
-    uint64_t name_ends; /* the sum carries through strings to the quotes that end them */
-    const bool over = __builtin_add_overflow((starts & objects) + h->name, b->strings, &name_ends);
-    h->name = over;
-    name_ends &= ~b->strings;
-
-    const uint64_t values = (items & ~objects) | behind(t->colons, 0, blanks, &h->value);
-    const uint64_t ended = behind((t->ends & ~name_ends) | t->closes, t->scalars_behind, blanks, &h->comma);
-    const uint64_t begins_or_closes = t->begins | t->closes;
-    const uint64_t bad =
-        (items & objects & ~begins_or_closes) | (values & ~(begins_or_closes | t->opens | t->scalar_firsts)) |
-        (behind(name_ends, 0, blanks, &h->colon) ^ t->colons) | (ended & ~(t->commas | t->closes));
-    return !bad && (!(t->closes & ~ended) || are_empty(b, t->closes & ~ended));
+    /* The sum carries through strings to the quotes that end them. */
+    const bits name_ends = sum(starts & objects, t.strings, &h->in_name) & ~t.strings;
+    const bits named = behind(name_ends, none, t.blanks, has_blanks, &h->name_ends, &h->over_names);
+    const bits told = behind(t.colons, none, t.blanks, has_blanks, &h->colons, &h->over_colons);
+    const bits values = (items & ~objects) | told;
+    const bits value_ends = (t.ends & ~name_ends) | t.closes;
+    const bits ended =
+        behind(value_ends, t.behind_scalars, t.blanks, has_blanks, &h->value_ends, &h->over_values);
+    const bits bad = (items & objects & ~(t.begins | t.closes)) |
+                     (values & ~(t.begins | t.closes | t.opens | t.scalar_firsts)) | (named ^ t.colons) |
+                     (ended & ~(t.commas | t.closes));
+    const bits empty = t.closes & ~ended;
+    return !any(bad & t.inside) && (!any(empty) || are_empty(b, empty));
 }
 
-static inline bool pass_block(walk *w, block *b, handed *h) {
-    if (!read_strings(w, b, h))
+static inline bool pass_blocks(walk *w, const blocks *b, signs s, handed *h) {
+    bits strings;
+    if (!read_strings(w, b, h, &s, &strings))
         return false;
-    const bytes64 folded = lower(b->bytes);
-    const uint64_t within_strings = b->strings;
-    tokens t = {.begins = b->quotes & within_strings, .ends = b->quotes & ~within_strings};
-    t.opens = equal(folded, '{') & ~within_strings;
-    t.closes = equal(folded, '}') & ~within_strings;
-    t.colons = equal(b->bytes, ':') & ~within_strings;
-    t.commas = equal(b->bytes, ',') & ~within_strings;
-    t.scalars = ~(within_strings | b->quotes | t.opens | t.closes | t.colons | t.commas | b->blanks);
-    const uint64_t scalars_on = (t.scalars << 1) + h->scalar;
-    h->scalar = t.scalars >> 63;
-    t.scalar_firsts = t.scalars & ~scalars_on;
-    t.scalars_behind = scalars_on & ~t.scalars;
-    const uint64_t odd =
-        t.scalars & (~within(b->bytes, '1', '9') & (~equal(b->bytes, '0') | t.scalar_firsts));
-    if (odd && !scalars_are_well(w, b, odd))
+    const bits outside = ~strings & s.inside;
+    tokens t = {.strings = strings,
+                .begins = s.quotes & strings,
+                .ends = s.quotes & outside,
+                .opens = s.opens & outside,
+                .closes = s.closes & outside,
+                .colons = s.colons & outside,
+                .commas = s.commas & outside,
+                .blanks = s.blanks,
+                .may_be_asked = may_be_asked(w, &s),
+                .inside = s.inside};
+    t.scalars = outside & ~(s.quotes | s.opens | s.closes | s.colons | s.commas | s.blanks);
+    const bits on = shift_in(t.scalars, &h->scalars);
+    t.scalar_firsts = t.scalars & ~on;
+    t.behind_scalars = on & ~t.scalars;
+    /* Digits alone are a number, unless they begin with 0. */
+    const bits doubtful = (t.scalars & ~s.digits) | (t.scalar_firsts & s.zeros);
+    if (any(doubtful) && !scalars_are_well(w, b, doubtful))
         return false;
-    return b->blanks ? check_grammar(w, b, &t, b->blanks, h) : check_grammar(w, b, &t, 0, h);
+    if (any(t.blanks) || h->over_items | h->over_colons | h->over_names | h->over_values)
+        return check_grammar(w, b, t, true, h);
+    return check_grammar(w, b, t, false, h);
 }
 
-static bool skim(tamis__json *json, const tamis__json_text *text) {
+static inline bool skim_from(tamis__json *json, const tamis__json_text *text, uint64_t (*ahead)[BLOCKS]) {
     walk w = {.json = json, .text = text, .node = json->nodes, .value = text->start, .escaped = text->start};
-    handed h = {.value = 1}; /* the first one is a value */
-    block b = {.at = text->start};
-    for (; b.at < text->end; b.at += 64) {
-        const size_t left = (size_t)(text->end - b.at);
-        b.bytes = left >= 64 ? load(b.at) : load_some(b.at, left);
-        if (!pass_block(&w, &b, &h))
+    handed h;
+    h.items = h.colons = h.name_ends = h.value_ends = h.scalars = (bits){0};
+    h.over_items = h.over_colons = h.over_names = h.over_values = 0;
+    h.in_string = h.in_name = h.escaped = 0;
+    h.odd = false;
+    for (const unsigned char *at = text->start; at < text->end; at += 64 * BLOCKS) {
+        const blocks b = blocks_at(at, text->end);
+        uint64_t words[TAMIS__JSON_SIGNS][BLOCKS];
+        if (!ahead || at > text->start)
+            look_at(&b, json->first_letter, words);
+        if (!pass_blocks(&w, &b, signs_of(&b, ahead && at == text->start ? ahead : words), &h))
             return false;
     }
     return w.depth == 0;

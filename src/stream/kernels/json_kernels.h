@@ -13,12 +13,14 @@
  */
 struct tamis__json_kernels {
     const char *name;
+    /* Looks at the beginning of a record that is skimmed later; NULL: there is no use in that. */
+    void (*look)(const tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead);
     /*
      * Whether a record, which begins with a bracket and ends with no blank, is well for sure. Then `found` of each node that
-     * has a value is that: of a container all of it, of others where it begins, with size 0. Nothing is noted before;
-     * on false anything may be.
+     * has a value is that, or of size 0 where it begins, and `begun` is set. Nothing is noted before; on false anything may
+     * be. `ahead` is what was seen of the record, or NULL.
      */
-    bool (*skim)(tamis__json *json, const tamis__json_text *text);
+    bool (*skim)(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead);
 };
 
 /* The set of an isa. */
@@ -33,6 +35,10 @@ extern const struct tamis__json_kernels tamis__json_kernels_avx2;
 #endif
 #ifdef TAMIS__HAVE_AVX512
 extern const struct tamis__json_kernels tamis__json_kernels_avx512;
+/* Each of these bytes 64 times. */
+#define TAMIS__JSON_KEPT "\"\\ {}:,0\xe0\x5f\xd0\x09"
+__attribute__((
+    visibility("hidden"))) extern const unsigned char tamis__json_kept[sizeof TAMIS__JSON_KEPT - 1][64];
 #endif
 
 #endif

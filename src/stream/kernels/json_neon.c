@@ -18,7 +18,7 @@ static inline bytes64 load_some(const unsigned char *at, size_t size) {
 }
 
 /* A bit for each byte, of bytes that have all bits or none: neighbours are added up three times. */
-static inline uint64_t bits_of(bytes64 bytes) {
+static inline uint64_t packed(bytes64 bytes) {
     static const uint8_t places[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     const uint8x16_t place = vld1q_u8(places);
     const uint8x16_t low = vpaddq_u8(vandq_u8(bytes.val[0], place), vandq_u8(bytes.val[1], place));
@@ -31,14 +31,14 @@ static inline uint64_t equal(bytes64 bytes, unsigned char byte) {
     const uint8x16_t same = vdupq_n_u8(byte);
     for (int i = 0; i < 4; i++)
         bytes.val[i] = vceqq_u8(bytes.val[i], same);
-    return bits_of(bytes);
+    return packed(bytes);
 }
 
 static inline uint64_t within(bytes64 bytes, unsigned char least, unsigned char most) {
     const uint8x16_t from = vdupq_n_u8(least), to = vdupq_n_u8((uint8_t)(most - least));
     for (int i = 0; i < 4; i++)
         bytes.val[i] = vcleq_u8(vsubq_u8(bytes.val[i], from), to);
-    return bits_of(bytes);
+    return packed(bytes);
 }
 
 static inline bytes64 lower(bytes64 bytes) {
@@ -48,7 +48,14 @@ static inline bytes64 lower(bytes64 bytes) {
     return bytes;
 }
 
+#include "stream/kernels/json_word.h"
+
 #include "stream/kernels/json_blocks.h"
 
-const struct tamis__json_kernels tamis__json_kernels_neon = {"neon", skim};
+static bool skim(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead) {
+    (void)ahead;
+    return skim_from(json, text, NULL);
+}
+
+const struct tamis__json_kernels tamis__json_kernels_neon = {"neon", NULL, skim};
 #endif

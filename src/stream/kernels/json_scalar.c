@@ -3,10 +3,11 @@
 /* Without vectors the scanner is as fast as reading by blocks. */
 #include "stream/kernels/json_kernels.h"
 
-static bool skim(tamis__json *json, const tamis__json_text *text) {
+static bool skim(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead) {
     (void)json;
+    (void)ahead;
     (void)text;
     return false;
 }
 
-const struct tamis__json_kernels tamis__json_kernels_scalar = {"scalar", skim};
+const struct tamis__json_kernels tamis__json_kernels_scalar = {"scalar", NULL, skim};

@@ -24,3 +24,7 @@ printf 'a\nb\t1\t7\nc\nd\t1\t007\ne\t1\tx\n' | tamis add --key field:3 --type in
 echo without case
 printf 'U\tA\nU\ta\nu\ta \n' | tamis add --ignore-case --trim --print fresh "$redis_uri/l:{1}?$java" | tr '\t' ' '
 redis_ask keys '*l:*' | LC_ALL=C sort
+echo no fields in json
+printf '{"id":"a\tb"}\n' | tamis add --key json:/id "$redis_uri/j:{1}?$java"
+printf '{"id":"a\tb"}\n' | tamis check --key line --key json:/id "$redis_uri/j:{1}?$java"
+redis_ask keys 'j:*'

@@ -16,12 +16,17 @@ tamis add --compress gzip f.tamis in
 tamis dedup --compress zip in
 tamis dedup --compress gzip:10 in
 tamis dedup --compress gzip: in
+tamis dedup --compress zstd:0 in
+tamis dedup --compress xz:-1 in
+tamis dedup --compress xz:0 in | xz -dc | cmp - in
 tamis dedup --compress none:1 in
 echo "status $?"
 # Not to a terminal; a file, or what is not compressed, is another matter.
 terminal() { script -qec "$1" /dev/null < /dev/null | tr -d '\r'; }
 terminal 'tamis dedup --compress zstd in'
 terminal 'tamis dedup --compress gzip --duplicates - -o out.gz in'
+terminal 'tamis dedup --compress gzip -o /dev/tty in; tamis dedup --compress gzip -o once --duplicates /dev/tty in'
+terminal 'ln -s /dev/tty tty.gz; tamis dedup -o tty.gz in; tamis dedup --compress none -o tty.gz in'
 terminal 'tamis check --compress gzip f.tamis in; tamis add --print seen --compress gzip f.tamis in'
 terminal 'tamis dedup --compress none in | head -n 1; tamis dedup --compress none -q in | tail -n 1'
 terminal 'tamis dedup --compress gzip -o out.gz in; tamis check -q --compress gzip f.tamis in; echo "$?"'

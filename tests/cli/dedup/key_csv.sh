@@ -14,7 +14,17 @@ echo other headers
 printf 'mail,id\nd@x,9\n' > other.csv
 tamis dedup --key csv:email u.csv other.csv
 echo "status $?"
+long='a column whose name is long, and another one, until sixty bytes'
+printf '%s,m1,x\n1\n' "$long" > long.csv
+printf '%s,m2,y\n1\n' "$long" > longer.csv
+printf '%s,m1\n1\n' "$long" > part.csv
+tamis dedup --header long.csv longer.csv
+tamis dedup --header long.csv part.csv
+tamis dedup --header part.csv u.csv
+echo "status $?"
 tamis dedup --key csv:mail u.csv
+printf 'id;mail\n1;a@x\n' | tamis dedup --key csv:mail
+printf ' mail,n\na@x,1\n' | tamis dedup --key csv:mail
 echo "status $?"
 echo marks of two files
 printf '\357\273\277id,n\r\n1,a\r\n' > one.csv

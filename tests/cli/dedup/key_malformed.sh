@@ -26,6 +26,11 @@ printf '{"id":9}\n' > one
 tamis dedup --key json:/id --on-error pass --count one bad in
 tamis dedup --key json:/id --on-error skip --stats bad 2>&1 > /dev/null | grep -E '^(tamis|malformed)' | tr -s ' '
 tamis dedup --key json:/id --on-error skip --json bad 2>&1 > /dev/null | wc -l
+echo an open quote and what it takes
+printf 'a\n"b"x\n1,"c\n2,d\n3,e\n' > open.csv
+tamis dedup --key csv:1 --on-error skip open.csv
+sed -i 2d open.csv
+tamis dedup --key csv:1 open.csv
 echo marks of two files
 printf '\357\273\277{"id":1}\n' > one.jsonl
 printf '\357\273\277{"id":2}\n{"id":1}\n' > two.jsonl

@@ -19,3 +19,19 @@ tamis dedup --missing drop in
 tamis dedup --on-error skip --trim in
 tamis dedup --key --trim in
 echo "status $?"
+echo several parts and a type
+printf '1\t2\n' > in
+tamis dedup --key field:1 --key field:2 --type int64 in
+tamis dedup --key field:1 --key field:2 --type bytes in | tr '\t' ' '
+tamis dedup --key field:1 --key field:2 --hex in
+tamis dedup --key 'regex:(.)\t(.)' --type utf16 in
+tamis dedup --key 'regex:(.)\t(?:.)' --type utf16 in | tr '\t' ' '
+tamis hash --key field:1 --key field:2 --hex --type utf8 < in
+tamis build -q --type int64 -o numbers.tamis --key field:1 in
+tamis check --key field:1 --key field:2 numbers.tamis in
+echo on-error and a type
+tamis dedup --key field:1 --type int64 --on-error skip in
+tamis dedup --key field:1 --hex --on-error pass in
+tamis hash --key field:1 --hex --on-error skip < in
+printf '{"id":1}\n{"id":\n{"id":"x"}\n' | tamis dedup --key json:/id --type int64 --on-error skip
+tamis dedup --key field:1 --type int64 --on-error fail in | tr '\t' ' '

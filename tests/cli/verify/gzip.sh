@@ -14,6 +14,9 @@ for at in 15 30 $((size - 8)) $((size - 1)); do
     echo "$at $?"
 done
 flip a.bloom.gz $((size - 8))
-tamis verify a.bloom.gz
-tamis verify --json a.bloom.gz
-echo $?
+# How much of the end was taken by then is the library's business.
+{
+    tamis verify a.bloom.gz
+    tamis verify --json a.bloom.gz
+    echo $?
+} | sed -E "s/before byte ($((size - 4))|$size) /before byte N /"
