@@ -21,7 +21,6 @@
  */
 #include "stream/pipeline.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/thread.h"
@@ -30,7 +29,6 @@
 enum {
     AHEAD = 4,   /* lots that wait between stages, beside one for each thread */
     BACKLOG = 2, /* lots to be keyed that are worth waking somebody */
-    SPINS = 100, /* looks before a thread sleeps: some microseconds, less than it takes to wake it */
 };
 
 struct tamis__pipeline {
@@ -46,14 +44,13 @@ struct tamis__pipeline {
     pthread_cond_t work;  /* for the others */
     pthread_cond_t ended; /* for the caller: a task */
     uint64_t read, taken, asked, written;
-    bool *keyed;         /* of each lot: it is keyed and not asked */
-    bool asking;         /* somebody is at it */
-    bool cut;            /* nothing is to be asked any more */
-    bool closing;        /* the others are to leave */
-    bool caller_sleeps;  /* as are: */
-    size_t sleeping;     /* of the others */
-    size_t busy;         /* of the others: at work */
-    atomic_uint changes; /* of any of these */
+    bool *keyed;        /* of each lot: it is keyed and not asked */
+    bool asking;        /* somebody is at it */
+    bool cut;           /* nothing is to be asked any more */
+    bool closing;       /* the others are to leave */
+    bool caller_sleeps; /* as are: */
+    size_t sleeping;    /* of the others */
+    size_t busy;        /* of the others: at work */
 };
 
 size_t tamis__pipeline_lots(size_t threads) {
@@ -89,10 +86,6 @@ size_t tamis__pipeline_threads(const tamis__pipeline *pipeline) {
 
 /* ---- the ring, with the lock held ---- */
 
-static void changed(tamis__pipeline *p) {
-    atomic_fetch_add_explicit(&p->changes, 1, memory_order_relaxed);
-}
-
 static bool may_ask(const tamis__pipeline *p) {
     return !p->asking && !p->cut && p->asked < p->taken && p->keyed[p->asked % p->lots];
 }
@@ -101,27 +94,10 @@ static bool may_key(const tamis__pipeline *p) {
     return !p->cut && p->taken < p->read;
 }
 
-static inline void relax(void) {
-#if defined __x86_64__
-    __builtin_ia32_pause();
-#elif defined __aarch64__
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Until something has changed. Spurious wakes are fine: who waits looks again. */
+/* Spurious wakes are fine: who waits looks again. */
 static void await(tamis__pipeline *p, pthread_cond_t *cond, uint64_t *waited) {
     const uint64_t begun = tamis__clock_begin(waited);
-    const unsigned seen = atomic_load_explicit(&p->changes, memory_order_relaxed);
-    pthread_mutex_unlock(&p->lock);
-    for (int i = 0; i < SPINS; i++) {
-        if (atomic_load_explicit(&p->changes, memory_order_relaxed) != seen)
-            break;
-        relax();
-    }
-    pthread_mutex_lock(&p->lock);
-    if (atomic_load_explicit(&p->changes, memory_order_relaxed) == seen)
-        pthread_cond_wait(cond, &p->lock);
+    pthread_cond_wait(cond, &p->lock);
     tamis__clock_end(waited, begun);
 }
 
@@ -144,7 +120,6 @@ static void do_key(tamis__pipeline *p) {
     p->stages.key(p->stages.context, lot);
     pthread_mutex_lock(&p->lock);
     p->keyed[lot] = true;
-    changed(p);
 }
 
 static void do_ask(tamis__pipeline *p) {
@@ -155,9 +130,8 @@ static void do_ask(tamis__pipeline *p) {
     const bool on = p->stages.ask(p->stages.context, lot);
     pthread_mutex_lock(&p->lock);
     p->asking = false;
-    p->cut = !on;
+    p->cut = p->cut || !on;
     p->asked++;
-    changed(p);
 }
 
 static bool do_write(tamis__pipeline *p) {
@@ -174,10 +148,8 @@ static bool do_read(tamis__pipeline *p) {
     pthread_mutex_unlock(&p->lock);
     const bool filled = p->stages.read(p->stages.context, lot);
     pthread_mutex_lock(&p->lock);
-    if (filled) {
+    if (filled)
         p->read++;
-        changed(p);
-    }
     return filled;
 }
 
@@ -196,7 +168,6 @@ static void *work(void *context) {
         } else {
             p->busy--;
             p->sleeping++;
-            changed(p);
             wake_caller(p);
             await(p, &p->work, p->waits ? &p->waits->others : NULL);
             p->sleeping--;
@@ -285,7 +256,6 @@ void tamis__pipeline_free(tamis__pipeline *pipeline) {
     const tamis_allocator memory = pipeline->memory;
     pthread_mutex_lock(&pipeline->lock);
     pipeline->closing = true;
-    changed(pipeline);
     pthread_cond_broadcast(&pipeline->work);
     pthread_mutex_unlock(&pipeline->lock);
     for (size_t i = 0; i < pipeline->made; i++)

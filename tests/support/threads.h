@@ -5,16 +5,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Runs of a stream are the same for any number of threads: the tests of a program that includes this are run with each of
- * these. cmocka.h comes first. */
+/* Runs of a stream are the same for any number of threads: the tests of a program that includes this are run with several
+ * numbers of them, in a hurry with two. cmocka.h and scratch.h come first. */
 
 static uint32_t test_threads; /* for tamis_stream_options.threads */
 
 #define test_run_with_threads(tests)                                                                         \
     do {                                                                                                     \
-        static const uint32_t counts[] = {1, 2, 4, 7};                                                       \
+        static const uint32_t counts[] = {1, 4, 2, 7};                                                       \
         int failed = 0;                                                                                      \
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {                                        \
+        for (size_t i = 0; i < test_scale(4, 2, 2); i++) {                                                   \
             test_threads = counts[i];                                                                        \
             printf("threads: %u\n", (unsigned)test_threads);                                                 \
             failed += cmocka_run_group_tests(tests, NULL, NULL);                                             \
