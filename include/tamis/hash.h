@@ -84,7 +84,8 @@ typedef struct tamis_hasher_options {
 #define TAMIS_HASHER_OPTIONS_INIT {sizeof(tamis_hasher_options), TAMIS_SCHEME_AUTO, 0, NULL, 0, NULL}
 /* clang-format on */
 
-/* options NULL: xxh3, seed 0. *hasher is owned by the caller until tamis_hasher_free (NULL is fine there). */
+/* options NULL: xxh3, seed 0. *hasher is owned by the caller until tamis_hasher_free (NULL is fine there).
+ * TAMIS_E_UNSUPPORTED: see tamis_kernel_name. */
 TAMIS_API tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_options *options,
                                            tamis_error *err);
 TAMIS_API void tamis_hasher_free(tamis_hasher *hasher);

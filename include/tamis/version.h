@@ -23,7 +23,7 @@ TAMIS_API const char *tamis_version(void);
 /*
  * The set of vector kernels in use: "scalar", "avx2" or "avx512" on x86-64, "scalar" or "neon" on arm64. Chosen
  * once, by what the machine has or by TAMIS_KERNEL in the environment. Where TAMIS_KERNEL names a set that this
- * build or machine lacks, the answer is "unavailable" and every creation of a filter is refused with
+ * build or machine lacks, the answer is "unavailable" and every creation of a filter or hasher is refused with
  * TAMIS_E_UNSUPPORTED: a forced kernel never falls back silently. Any thread. Static storage.
  */
 TAMIS_API const char *tamis_kernel_name(void);

@@ -11,8 +11,7 @@ enum { FOUND = 512 }; /* ends at a time, which are in the nearest cache when the
 /* A stretch of offsets. */
 static const size_t LOOKED = (size_t)1 << 30;
 
-/* The records that end at `from` + ends[i]; false where cutting stops. */
-static bool cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t *ends, size_t count) {
+bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t *ends, size_t count) {
     if (count > c->capacity - c->count)
         count = c->capacity - c->count;
     if (count == 0)
@@ -42,7 +41,7 @@ size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity) {
         const unsigned char *from = scan, *to = (size_t)(end - scan) > LOOKED ? scan + LOOKED : end;
         const size_t enough = capacity - c.count < FOUND ? capacity - c.count : FOUND;
         const size_t count = kernels->find(&scan, to, stretch->terminator, enough, ends);
-        cuts = cut_all(&c, from, ends, count);
+        cuts = tamis__cut_all(&c, from, ends, count);
     }
     if (!cuts && capacity > 0) /* before the last that was found, or of a record that is too long */
         scan = c.start;

@@ -17,7 +17,7 @@
 
 enum { AT_START = 0, OUTSIDE, WITHIN, AT_QUOTE, BEHIND };
 
-enum { MARKED = 32 }; /* blocks at a time */
+enum { MARKED = 16 }; /* blocks at a time */
 
 typedef struct block {
     const unsigned char *bytes;
@@ -25,13 +25,6 @@ typedef struct block {
     tamis__csv_marks marks;
     unsigned char terminator, delimiter;
 } block;
-
-static bool cut_all(uint64_t ends, const unsigned char *bytes, tamis__cutting *c) {
-    for (; ends; ends &= ends - 1)
-        if (!tamis__cut(c, bytes + __builtin_ctzll(ends)))
-            return false;
-    return true;
-}
 
 /* Whether quotes open and close in turn; *ends then are the terminators outside, and *place is moved behind the
  * block. */
@@ -96,10 +89,52 @@ bool tamis__split_csv_within(uint8_t place) {
     return place == WITHIN;
 }
 
-/* Cuts a block; false where cutting stops. */
-static bool cut_block(const block *b, uint8_t *place, tamis__cutting *c) {
-    uint64_t ends;
-    return look(b, place, &ends) ? cut_all(ends, b->bytes, c) : walk(b, place, c);
+typedef struct marked {
+    const unsigned char *bytes;
+    size_t count, size; /* blocks, and bytes of the last */
+    tamis__csv_marks marks[MARKED];
+} marked;
+
+/* Whole blocks, or the one that is not. */
+static void mark(marked *m, const struct tamis__stream_kernels *kernels, const tamis__stretch *stretch,
+                 const unsigned char *from, unsigned char delimiter) {
+    const size_t left = (size_t)(stretch->end - from), whole = left / TAMIS__MARKS;
+    m->bytes = from;
+    m->count = whole < MARKED ? whole : MARKED;
+    m->size = TAMIS__MARKS;
+    kernels->mark_csv(from, m->count, stretch->terminator, delimiter, m->marks);
+    if (whole == 0) {
+        m->count = 1;
+        m->size = left;
+        m->marks[0] =
+            (tamis__csv_marks){tamis__marks_of(from, left, stretch->terminator),
+                               tamis__marks_of(from, left, '"'), tamis__marks_of(from, left, delimiter)};
+    }
+}
+
+/* Cuts the records that end in blocks one behind the other; false where cutting stops. */
+static bool cut_ends(tamis__cutting *c, const struct tamis__stream_kernels *kernels,
+                     const unsigned char *from, const uint64_t *ends, size_t blocks) {
+    uint32_t offsets[MARKED * TAMIS__MARKS + TAMIS__FIND_OVER];
+    return tamis__cut_all(c, from, offsets, kernels->offsets(ends, blocks, offsets));
+}
+
+/* False where cutting stops. */
+static bool cut_marked(tamis__cutting *c, const struct tamis__stream_kernels *kernels, const marked *m,
+                       const tamis__stretch *stretch, unsigned char delimiter, uint8_t *place) {
+    uint64_t ends[MARKED];
+    size_t done = 0; /* blocks whose records are cut; those behind them have ends */
+    for (size_t i = 0; i < m->count; i++) {
+        const unsigned char *bytes = m->bytes + i * TAMIS__MARKS;
+        const block b = {bytes, m->size, m->marks[i], stretch->terminator, delimiter};
+        if (look(&b, place, &ends[i]))
+            continue;
+        if (!cut_ends(c, kernels, m->bytes + done * TAMIS__MARKS, ends + done, i - done) ||
+            !walk(&b, place, c))
+            return false;
+        done = i + 1;
+    }
+    return cut_ends(c, kernels, m->bytes + done * TAMIS__MARKS, ends + done, m->count - done);
 }
 
 size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_t *place, tamis_key *keys,
@@ -107,26 +142,14 @@ size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     const unsigned char *scan = stretch->scan, *end = stretch->end;
     tamis__cutting c = {stretch->start, keys, 0, capacity, stretch->max_record};
-    tamis__csv_marks marks[MARKED];
+    marked m;
     bool cuts = capacity > 0;
     while (cuts && scan < end) {
-        size_t blocks = (size_t)(end - scan) / TAMIS__MARKS;
-        blocks = blocks < MARKED ? blocks : MARKED;
-        kernels->mark_csv(scan, blocks, stretch->terminator, delimiter, marks);
-        if (blocks == 0) {
-            const size_t size = (size_t)(end - scan);
-            marks[blocks++] =
-                (tamis__csv_marks){tamis__marks_of(scan, size, stretch->terminator),
-                                   tamis__marks_of(scan, size, '"'), tamis__marks_of(scan, size, delimiter)};
-        }
-        for (size_t i = 0; cuts && i < blocks; i++) {
-            block b = {scan, TAMIS__MARKS, marks[i], stretch->terminator, delimiter};
-            b.size = end - scan < TAMIS__MARKS ? (size_t)(end - scan) : TAMIS__MARKS;
-            cuts = cut_block(&b, place, &c);
-            scan += b.size;
-        }
+        mark(&m, kernels, stretch, scan, delimiter);
+        cuts = cut_marked(&c, kernels, &m, stretch, delimiter, place);
+        scan += (m.count - 1) * TAMIS__MARKS + m.size;
     }
-    if (!cuts && capacity > 0) { /* before the end of the block, or of a record that is too long */
+    if (!cuts && capacity > 0) { /* before the end of what is marked, or of a record that is too long */
         scan = c.start;
         *place = AT_START;
     }

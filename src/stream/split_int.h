@@ -21,4 +21,7 @@ static inline bool tamis__cut(tamis__cutting *c, const unsigned char *hit) {
     return c->count < c->capacity;
 }
 
+/* Takes the records that end at `from` + ends[i]; false where cutting stops. */
+bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t *ends, size_t count);
+
 #endif

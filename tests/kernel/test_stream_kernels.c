@@ -92,6 +92,28 @@ static uint64_t marks_of(const unsigned char *bytes, unsigned char byte) {
     return marks;
 }
 
+static void check_offsets(const struct tamis__stream_kernels *kernels, uint64_t *random, size_t blocks) {
+    uint64_t *marks = malloc((blocks + !blocks) * sizeof *marks);
+    uint32_t *offsets = malloc((blocks * TAMIS__MARKS + TAMIS__FIND_OVER) * sizeof *offsets);
+    assert_true(marks && offsets);
+    const uint64_t kind = test_below(random, 4);
+    for (size_t i = 0; i < blocks; i++) {
+        const uint64_t one = test_random(random), other = test_random(random);
+        marks[i] = kind == 0   ? one
+                   : kind == 1 ? one & other & other >> 7
+                   : kind == 2 ? UINT64_MAX
+                               : one >> 63;
+    }
+    const size_t count = kernels->offsets(marks, blocks, offsets);
+    size_t found = 0;
+    for (size_t i = 0; i < blocks * TAMIS__MARKS; i++)
+        if (marks[i / TAMIS__MARKS] >> i % TAMIS__MARKS & 1)
+            assert_true(found < count && offsets[found++] == i);
+    assert_int_equal(found, count);
+    free(marks);
+    free(offsets);
+}
+
 static void check_csv(tamis__isa isa) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels_of(isa);
     uint64_t random = test_seed(72);
@@ -109,6 +131,7 @@ static void check_csv(tamis__isa isa) {
         bytes = realloc(bytes, size + !size);
         tamis__csv_marks marks[BLOCKS];
         kernels->mark_csv(bytes, blocks, end, delimiter, marks);
+        check_offsets(kernels, &random, blocks);
         for (size_t i = 0; i < blocks; i++) {
             assert_true(marks[i].ends == marks_of(bytes + i * TAMIS__MARKS, end));
             assert_true(marks[i].quotes == marks_of(bytes + i * TAMIS__MARKS, '"'));

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "stream/split.h"
+#include "support/isa.h"
 #include "support/scratch.h"
 
 enum { MOST = 700 };
@@ -82,7 +83,45 @@ static void it_cuts_as_byte_by_byte(void **state) {
     }
 }
 
+/* Sizes of records as lines and as CSV, and where they leave off. */
+static size_t cut_both_ways(uint8_t *to, size_t room) {
+    static unsigned char bytes[4000];
+    static tamis_key keys[4000];
+    size_t size = 0;
+    state_of_chance = 12;
+    for (int round = 0; round < 300; round++) {
+        const size_t length = chance(sizeof bytes);
+        fill(bytes, length, '\n', 1 + chance(40));
+        for (size_t i = 0; i < length; i++)
+            if (chance(9) == 0)
+                bytes[i] = chance(2) ? '"' : ',';
+        for (int csv = 0; csv < 2; csv++) {
+            tamis__stretch s = {bytes, bytes, bytes + length, chance(4) ? MOST : chance(80), '\n'};
+            uint8_t place = 0;
+            const size_t capacity = chance(3) ? 4000 : 1 + chance(200);
+            const size_t count =
+                csv ? tamis__split_csv(&s, ',', &place, keys, capacity) : tamis__split(&s, keys, capacity);
+            for (size_t i = 0; i < count && size + 16 < room; i++) {
+                to[size++] = (uint8_t)keys[i].size;
+                to[size++] = (uint8_t)((const unsigned char *)keys[i].data - bytes);
+            }
+            to[size++] = (uint8_t)(s.start - bytes);
+            to[size++] = (uint8_t)(s.scan - bytes);
+            to[size++] = place;
+        }
+    }
+    return size + 16 < room ? size : 0;
+}
+
+static void every_set_cuts_the_same(void **state) {
+    (void)state;
+    isa_each_forced(cut_both_ways, (size_t)1 << 20);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_cuts_as_byte_by_byte)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_set_cuts_the_same), /* first: it chooses kernels */
+        cmocka_unit_test(it_cuts_as_byte_by_byte),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

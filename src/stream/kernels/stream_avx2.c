@@ -31,6 +31,10 @@ static void mark_csv(const unsigned char *from, size_t blocks, unsigned char end
     mark_blocks(from, blocks, end, delimiter, marks, marks_of_all);
 }
 
+static size_t offsets(const uint64_t *marks, size_t blocks, uint32_t *to) {
+    return offsets_of(marks, blocks, to, bits_of_marks, first_of_marks);
+}
+
 static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
     return count_bytes(from, to, byte, marks_of_all, bits_of_marks);
 }
@@ -39,6 +43,7 @@ const struct tamis__stream_kernels tamis__stream_kernels_avx2 = {
     .name = "avx2",
     .find = find,
     .mark_csv = mark_csv,
+    .offsets = offsets,
     .count = count,
 };
 #endif

@@ -58,6 +58,16 @@ static void mark_csv(const unsigned char *from, size_t blocks, unsigned char end
     mark_blocks(from, blocks, end, delimiter, marks, marks_of_all);
 }
 
+static size_t offsets(const uint64_t *marks, size_t blocks, uint32_t *to) {
+    __m512i base = _mm512_setzero_si512();
+    size_t count = 0;
+    for (size_t i = 0; i < blocks; i++) {
+        count += put_compressed(_cvtu64_mask64(marks[i]), base, to + count);
+        base = _mm512_add_epi32(base, _mm512_set1_epi32(TAMIS__MARKS));
+    }
+    return count;
+}
+
 static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
     return count_bytes(from, to, byte, marks_of_all, bits_of_marks);
 }
@@ -66,6 +76,7 @@ const struct tamis__stream_kernels tamis__stream_kernels_avx512 = {
     .name = "avx512",
     .find = find,
     .mark_csv = mark_csv,
+    .offsets = offsets,
     .count = count,
 };
 #endif

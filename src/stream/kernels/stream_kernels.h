@@ -24,6 +24,8 @@ struct tamis__stream_kernels {
     /* Marks of `blocks` times 64 bytes. */
     void (*mark_csv)(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
                      tamis__csv_marks *marks);
+    /* Offsets of the marks of `blocks` times 64 bytes; with room for TAMIS__FIND_OVER more. Returns how many there are. */
+    size_t (*offsets)(const uint64_t *marks, size_t blocks, uint32_t *offsets);
     /* How often `byte` stands in [from, to). */
     uint64_t (*count)(const unsigned char *from, const unsigned char *to, unsigned char byte);
 };

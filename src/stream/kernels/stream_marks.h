@@ -53,6 +53,14 @@ ALWAYS_INLINE void mark_blocks(const unsigned char *from, size_t blocks, unsigne
         marks[i] = (tamis__csv_marks){marks_of(from, end), marks_of(from, '"'), marks_of(from, delimiter)};
 }
 
+ALWAYS_INLINE size_t offsets_of(const uint64_t *marks, size_t blocks, uint32_t *offsets, bits_of bits,
+                                first_of first) {
+    size_t count = 0;
+    for (size_t i = 0; i < blocks; i++)
+        count += put_offsets(marks[i], (uint32_t)(i * TAMIS__MARKS), bits, first, offsets + count);
+    return count;
+}
+
 ALWAYS_INLINE uint64_t count_bytes(const unsigned char *from, const unsigned char *to, unsigned char byte,
                                    marks_of_64 marks_of, bits_of bits) {
     uint64_t count = 0;

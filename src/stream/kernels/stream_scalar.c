@@ -25,6 +25,10 @@ static void mark_csv(const unsigned char *from, size_t blocks, unsigned char end
     mark_blocks(from, blocks, end, delimiter, marks, tamis__marks_of_64);
 }
 
+static size_t offsets(const uint64_t *marks, size_t blocks, uint32_t *to) {
+    return offsets_of(marks, blocks, to, bits_of_marks, first_of_marks);
+}
+
 static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
     return count_bytes(from, to, byte, tamis__marks_of_64, bits_of_marks);
 }
@@ -33,5 +37,6 @@ const struct tamis__stream_kernels tamis__stream_kernels_scalar = {
     .name = "scalar",
     .find = find,
     .mark_csv = mark_csv,
+    .offsets = offsets,
     .count = count,
 };
