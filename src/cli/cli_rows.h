@@ -67,7 +67,8 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
     "json:/tags/0: the value there (RFC 6901) of a record that is one JSON text. regex:PATTERN, as "         \
     "'regex:user=(\\d+)': the first match of a Perl-compatible expression (PCRE2) in the record or, where "  \
     "it has "                                                                                                \
-    "groups, each of them, a part of its own.",                                                              \
+    "groups, each of them, a part of its own. Of a record that ends with CR LF the carriage return is in "   \
+    "line, in the last field, in bytes and in what a regex matches, but in no column: --trim takes it off.", \
         "csv:NAME takes the first record of every FILE for a header, as --header does. A column whose name " \
         "is digits, or "                                                                                     \
         "has a comma, a quote or blanks at its ends, is quoted as in CSV: --key 'csv:\"last, first\"'. "     \
