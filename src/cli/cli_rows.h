@@ -194,7 +194,11 @@ enum {
     "bytes tell, "                                                                                           \
     "whatever its name, on standard input too. Of several members one behind the other all are read. One "   \
     "that is "                                                                                               \
-    "damaged or cut short is an error, which says how many records were read until there."
+    "damaged or cut short is an error, which says how many records were read until there. One that takes "   \
+    "more "                                                                                                  \
+    "than 128 MiB (zstd) or 1 GiB (xz) of memory to unpack, or a dictionary of zstd, is refused: let its "   \
+    "own "                                                                                                   \
+    "program unpack it into a pipe."
 
 #define CLI_NOTE_DCSO                                                                                        \
     "For a filter of scheme fnv-dcso, as files of DCSO have it, a carriage return at the end of a line is "  \
