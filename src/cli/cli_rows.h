@@ -175,7 +175,7 @@ enum {
         .help = "Read the files that the file LIST names too, after the FILEs; - is standard input.",        \
         .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find -print0 "  \
                 "has them. A "                                                                               \
-                "LIST without names is an error."                                                            \
+                "LIST without names is an error, and so is a compressed one."                                \
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
