@@ -44,14 +44,18 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
     {                                                                                                        \
         .name = "trim", .type = CLI_FLAG,                                                                    \
         .help = "Take blanks off both ends of a key, or of each part of it.",                                \
-        .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return."               \
+        .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return. As "           \
+                "with --ignore-case, a .tamis file keeps that its keys were made so."                        \
     }
 #define CLI_ROW_IGNORE_CASE                                                                                  \
     {                                                                                                        \
         .name = "ignore-case", .type = CLI_FLAG,                                                             \
         .help = "Letters of keys are without case: Ada and ADA are one.",                                    \
-        .more = "In UTF-8, by Unicode's full folding, of any language alike; bytes that are no UTF-8 stay "  \
-                "as they are."                                                                               \
+        .more = "In UTF-8, by Unicode's full folding, of any language alike; bytes that are no UTF-8 "       \
+                "stay as they are. A .tamis file keeps that build, or dedup --filter, was given "            \
+                "this: it need not be given again, and is refused where keys are added to one that "         \
+                "was made without. Files of other programs and filters on servers keep none, so give "       \
+                "it."                                                                                        \
     }
 #define CLI_ROWS_EXTRACT CLI_ROW_KEY, CLI_ROW_DELIMITER, CLI_ROW_TRIM, CLI_ROW_IGNORE_CASE
 
