@@ -41,6 +41,13 @@ typedef enum tamis_key_type {
     TAMIS_KEYS_INT64 = 5
 } tamis_key_type;
 
+/* Added to the type: what was done to each key before it was one, and has to be done to what is asked. */
+enum {
+    TAMIS_KEYS_FOLDED = 0x100,  /* letters without case: tamis_extractor_options.ignore_case */
+    TAMIS_KEYS_TRIMMED = 0x200, /* no blanks at its ends: .trim */
+    TAMIS_KEYS_MADE = TAMIS_KEYS_FOLDED | TAMIS_KEYS_TRIMMED
+};
+
 /* UTF-8 without control characters; names are unique. */
 typedef struct tamis_label {
     const char *name, *value;
@@ -55,8 +62,9 @@ typedef struct tamis_about {
     size_t label_count;
     const void *data; /* dcso: the user data of the file */
     size_t data_size;
-    uint32_t
-        key_type; /* tamis: of tamis_key_type, or a number of a later version; nothing here looks at it */
+    /* tamis: a tamis_key_type, with TAMIS_KEYS_FOLDED and _TRIMMED, or a number of a later version; nothing here looks
+     * at it */
+    uint32_t key_type;
 } tamis_about;
 
 /* clang-format off */

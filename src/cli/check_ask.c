@@ -169,7 +169,7 @@ int check_ask_settle(check_ask *ask, cli_key_form *form, tamis_error *err) {
     int code = CLI_DONE;
 
     for (size_t i = 0; i < ask->count && code == CLI_DONE; i++)
-        code = cli_key_settle(form, ask->members[i].filter, ask->members[i].name, err);
+        code = cli_key_settle(form, ask->members[i].filter, ask->members[i].name, false, err);
     for (size_t i = 0; i < ask->count && code == CLI_DONE; i++)
         code = fit_keys(ask, ask->members[i].filter, err);
     return code;
@@ -270,7 +270,7 @@ static tamis_status reload_members(check_ask *ask, tamis_error *err) {
     for (size_t i = 0; any && i < ask->count; i++) {
         cli_key_form form = ask->config->stream.form;
         find_group(ask, i);
-        if (cli_key_settle(&form, ask->members[i].filter, ask->members[i].name, err) != CLI_DONE ||
+        if (cli_key_settle(&form, ask->members[i].filter, ask->members[i].name, false, err) != CLI_DONE ||
             fit_keys(ask, ask->members[i].filter, err) != CLI_DONE)
             return err->status;
     }

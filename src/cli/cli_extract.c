@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <tamis/file.h>
+
 #include "cli/cli_rows.h"
 
 /* The byte that `text` names; -1: none. */
@@ -73,6 +75,21 @@ int cli_extract_configure(cli_extract *extract, const cli_value *values, int ter
 void cli_extract_release(cli_extract *extract) {
     tamis_extractor_free(extract->extractor);
     extract->extractor = NULL;
+}
+
+uint32_t cli_extract_made(const cli_extract *extract) {
+    return (extract->options.ignore_case ? TAMIS_KEYS_FOLDED : 0U) |
+           (extract->options.trim ? TAMIS_KEYS_TRIMMED : 0U);
+}
+
+int cli_extract_settle(cli_extract *extract, uint32_t made, tamis_error *err) {
+    if (made == cli_extract_made(extract))
+        return CLI_DONE;
+    extract->options.ignore_case = (made & TAMIS_KEYS_FOLDED) != 0;
+    extract->options.trim = (made & TAMIS_KEYS_TRIMMED) != 0;
+    cli_extract_release(extract);
+    return tamis_extractor_create(&extract->extractor, &extract->options, err) == TAMIS_OK ? CLI_DONE
+                                                                                           : CLI_FAILED;
 }
 
 int cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err) {

@@ -15,8 +15,8 @@ const cli_entry cli_file_files[] = {
                          "goes with the process; a "
                          "file that is left over holds nobody up."},
     {".NAME.tamis-PID-RANDOM",
-     "What becomes the file NAME: written in the same folder and renamed at the end. What a killed process "
-     "leaves is removed by the next one that writes NAME."},
+     "What becomes the file NAME: written in the same folder and renamed at the end. What a process "
+     "leaves that was killed, or ended by a second signal, is removed by the next one that writes NAME."},
     {NULL, NULL}};
 
 /* "-" would be taken for a stream, and a filter is none. */

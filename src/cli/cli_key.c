@@ -42,23 +42,49 @@ void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator) {
     form->bare = scheme == TAMIS_SCHEME_FNV_DCSO && terminator == '\n';
 }
 
+static const char *option_of(uint32_t made) {
+    return made & TAMIS_KEYS_FOLDED ? "--ignore-case" : "--trim";
+}
+
+/* To ask with folded keys is well of any filter that may have such; one that grows has to have all its keys alike. */
+static int settle_made(cli_key_form *form, uint32_t its, const char *path, bool grows, tamis_error *err) {
+    uint32_t less = form->made & ~its, more = its & ~form->made;
+
+    if (less && grows)
+        return cli_fail(err, "%.300s: its keys were made without %s; leave it out, or build another filter",
+                        path, option_of(less));
+    if ((less & ~form->made_given) || (more && form->made_told))
+        return cli_fail(err, "%.300s: its keys were made with%s %s, unlike those before; ask it alone", path,
+                        more ? "" : "out", option_of(more ? more : less & ~form->made_given));
+    form->made |= its;
+    form->made_told = true;
+    return CLI_DONE;
+}
+
 /* The types of the library are numbered as ours, from 1. */
-int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, tamis_error *err) {
+int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
+                   tamis_error *err) {
     static const tamis_key_type last = TAMIS_KEYS_INT64;
     tamis_about about = TAMIS_ABOUT_INIT;
+    uint32_t type;
     cli_key_type its;
 
     if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
         return CLI_FAILED;
     if (about.key_type == TAMIS_KEYS_UNTOLD || form->hex)
         return CLI_DONE;
-    if (about.key_type > last)
+    type = about.key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+    if (type > last)
         return form->given ? CLI_DONE
                            : cli_fail(err,
                                       "%.300s: its keys are of type %" PRIu32 ", which this tamis does not "
                                       "know; use a newer one, or give --hex",
                                       path, about.key_type);
-    its = (cli_key_type)(about.key_type - 1);
+    if (settle_made(form, about.key_type & TAMIS_KEYS_MADE, path, grows, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (type == TAMIS_KEYS_UNTOLD)
+        return CLI_DONE;
+    its = (cli_key_type)(type - 1);
     if (!form->given) {
         form->type = its;
         form->given = true;
@@ -74,7 +100,7 @@ int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status = tamis_filter_about_get(filter, &about, err);
 
-    about.key_type = form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1;
+    about.key_type = (form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1) | form.made;
     if (status == TAMIS_OK)
         status = tamis_filter_about_set(filter, &about, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;

@@ -25,6 +25,9 @@ typedef struct cli_key_form {
     bool hex;   /* in hexadecimal digits, of a text too */
     bool given; /* by --type or --hex; else a filter may say it */
     bool bare;  /* a carriage return at the end of a text is none of it */
+    /* What is done to each text before: bits of TAMIS_KEYS_MADE. */
+    uint32_t made, made_given; /* by options, too */
+    bool made_told;            /* a filter has said it, too */
 } cli_key_form;
 
 /* Which key an error is about. */
@@ -52,9 +55,11 @@ int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value
  * carriage return at their end. Records that end otherwise stay as they are. */
 void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
 
-/* Puts into *form what the file says of its keys, where no option does; `path` is its name. CLI_FAILED where these
- * contradict each other: every key would be absent. */
-int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, tamis_error *err);
+/* Puts into *form what the file says of its keys, where no option does; `path` is its name, `grows` says that keys are
+ * added to it. CLI_FAILED where these contradict each other: keys would be absent that are there. What is `made` of texts
+ * is then for cli_extract_settle. */
+int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
+                   tamis_error *err);
 /* Notes in the filter what its keys are made of. */
 int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err);
 

@@ -52,6 +52,27 @@ static int read_list(cli_names *names, const char *list, size_t *size, tamis_err
     return code;
 }
 
+/* Names do not begin so, and their bytes would be told as names that are not there. */
+static int check_plain(const cli_names *names, size_t size, const char *list, tamis_error *err) {
+    static const struct {
+        const char *head;
+        size_t size;
+        const char *name;
+    } packings[] = {{"\x1F\x8B", 2, "gzip"},
+                    {"\x28\xB5\x2F\xFD", 4, "zstd"},
+                    {"\x04\x22\x4D\x18", 4, "lz4"},
+                    {"\xFD\x37zXZ\0", 6, "xz"},
+                    {"BZh91AY&SY", 10, "bzip2"}};
+
+    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++)
+        if (size >= packings[i].size && memcmp(names->bytes, packings[i].head, packings[i].size) == 0)
+            return cli_fail(err,
+                            "--files-from '%.300s': is compressed with %s, and names are read as they are; "
+                            "unpack it into --files-from -",
+                            list, packings[i].name);
+    return CLI_DONE;
+}
+
 static size_t count_names(const char *bytes, size_t size, char end) {
     size_t count = size > 0 && bytes[size - 1] != end;
 
@@ -94,7 +115,7 @@ int cli_names_read(cli_names *names, const char *list, char **operands, size_t c
     char end;
 
     *names = (cli_names){.all = NULL};
-    if (read_list(names, list, &size, err) != CLI_DONE)
+    if (read_list(names, list, &size, err) != CLI_DONE || check_plain(names, size, list, err) != CLI_DONE)
         return CLI_FAILED;
     end = memchr(names->bytes, '\0', size) != NULL ? '\0' : '\n';
     found = count_names(names->bytes, size, end);

@@ -45,14 +45,18 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
     {                                                                                                        \
         .name = "trim", .type = CLI_FLAG,                                                                    \
         .help = "Take blanks off both ends of a key, or of each part of it.",                                \
-        .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return."               \
+        .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return. As "           \
+                "with --ignore-case, a .tamis file keeps that its keys were made so."                        \
     }
 #define CLI_ROW_IGNORE_CASE                                                                                  \
     {                                                                                                        \
         .name = "ignore-case", .type = CLI_FLAG,                                                             \
         .help = "Letters of keys are without case: Ada and ADA are one.",                                    \
-        .more = "In UTF-8, by Unicode's full folding, of any language alike; bytes that are no UTF-8 stay "  \
-                "as they are."                                                                               \
+        .more = "In UTF-8, by Unicode's full folding, of any language alike; bytes that are no UTF-8 "       \
+                "stay as they are. A .tamis file keeps that build, or dedup --filter, was given "            \
+                "this: it need not be given again, and is refused where keys are added to one that "         \
+                "was made without. Files of other programs and filters on servers keep none, so give "       \
+                "it."                                                                                        \
     }
 #define CLI_ROWS_EXTRACT CLI_ROW_KEY, CLI_ROW_DELIMITER, CLI_ROW_TRIM, CLI_ROW_IGNORE_CASE
 
@@ -68,7 +72,8 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
     "json:/tags/0: the value there (RFC 6901) of a record that is one JSON text. regex:PATTERN, as "         \
     "'regex:user=(\\d+)': the first match of a Perl-compatible expression (PCRE2) in the record or, where "  \
     "it has "                                                                                                \
-    "groups, each of them, a part of its own.",                                                              \
+    "groups, each of them, a part of its own. Of a record that ends with CR LF the carriage return is in "   \
+    "line, in the last field, in bytes and in what a regex matches, but in no column: --trim takes it off.", \
         "csv:NAME takes the first record of every FILE for a header, as --header does. A column whose name " \
         "is digits, or "                                                                                     \
         "has a comma, a quote or blanks at its ends, is quoted as in CSV: --key 'csv:\"last, first\"'. "     \
@@ -175,7 +180,7 @@ enum {
         .help = "Read the files that the file LIST names too, after the FILEs; - is standard input.",        \
         .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find -print0 "  \
                 "has them. A "                                                                               \
-                "LIST without names is an error."                                                            \
+                "LIST without names is an error, and so is a compressed one."                                \
     }
 #define CLI_ROW_THREADS                                                                                      \
     {                                                                                                        \
@@ -201,7 +206,11 @@ enum {
     "bytes tell, "                                                                                           \
     "whatever its name, on standard input too. Of several members one behind the other all are read. One "   \
     "that is "                                                                                               \
-    "damaged or cut short is an error, which says how many records were read until there."
+    "damaged or cut short is an error, which says how many records were read until there. One that takes "   \
+    "more "                                                                                                  \
+    "than 128 MiB (zstd) or 1 GiB (xz) of memory to unpack, or a dictionary of zstd, is refused: let its "   \
+    "own "                                                                                                   \
+    "program unpack it into a pipe."
 
 #define CLI_NOTE_DCSO                                                                                        \
     "For a filter of scheme fnv-dcso, as files of DCSO have it, a carriage return at the end of a line is "  \

@@ -184,7 +184,15 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
     if (cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err) !=
         CLI_DONE)
         return CLI_FAILED;
+    stream->form.made = stream->form.made_given = cli_extract_made(&stream->extract);
     return cli_stream_check_form(stream, err);
+}
+
+int cli_stream_settle(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
+                      tamis_error *err) {
+    if (cli_key_settle(&stream->form, filter, path, grows, err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_extract_settle(&stream->extract, stream->form.made, err);
 }
 
 void cli_stream_release(cli_stream *stream) {

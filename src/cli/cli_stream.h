@@ -50,6 +50,10 @@ typedef struct cli_stream_given {
 int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
 void cli_stream_release(cli_stream *stream);
 
+/* Takes from the filter what it says of its keys: cli_key_settle. */
+int cli_stream_settle(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
+                      tamis_error *err);
+
 /* Refuses what --type and --hex cannot be said of; cli_stream_configure does that too. */
 int cli_stream_check_form(const cli_stream *stream, tamis_error *err);
 

@@ -144,7 +144,7 @@ static int run_add(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = open_held(&run, err);
     if (code == CLI_DONE && run.family == NULL)
-        code = cli_key_settle(&run.config.stream.form, run.filter, run.config.filter, err);
+        code = cli_stream_settle(&run.config.stream, run.filter, run.config.filter, true, err);
     if (code == CLI_DONE && run.config.trace && run.family == NULL)
         code = cli_trace_begin(run.filter, err);
     run.room.traced = run.config.trace;

@@ -272,7 +272,8 @@ static int run_audit(const cli_args *args, tamis_error *err) {
     }
     of.run.filter = filter;
     if (code == CLI_DONE)
-        code = cli_key_settle(&of.run.form, filter, of.path, err);
+        code = cli_stream_settle(&of.keys, filter, of.path, false, err);
+    of.run.form = of.keys.form;
     if (code == CLI_DONE)
         cli_key_fit(&of.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)),
                     cli_stream_line_end(&of.keys));

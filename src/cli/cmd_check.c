@@ -165,6 +165,8 @@ static int run_check(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = check_ask_settle(ask, &config.stream.form, err);
     if (code == CLI_DONE)
+        code = cli_extract_settle(&config.stream.extract, config.stream.form.made, err);
+    if (code == CLI_DONE)
         code = check(ask, &config, stop_fd, err);
     check_ask_free(ask);
     cli_stream_release(&config.stream);

@@ -302,7 +302,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = open_run(&run, &config, stop_fd, err);
     if (code == CLI_DONE && config.filter_file != NULL)
-        code = run.opened ? cli_key_settle(&config.stream.form, run.filter, config.filter_file, err)
+        code = run.opened ? cli_stream_settle(&config.stream, run.filter, config.filter_file, true, err)
                           : cli_key_note(config.stream.form, run.filter, err);
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);

@@ -111,8 +111,9 @@ const cli_entry dedup_json[] = {
 const cli_entry dedup_files[] = {
     {".NAME.tamis-PID-RANDOM",
      "What becomes the regular file NAME of --output, --duplicates or --filter: written in the same folder "
-     "and renamed at the end. It is removed when the run fails or is interrupted, but SIGKILL and SIGQUIT "
-     "(and a crash of the machine) can leave it behind. That of --filter is removed by the next run that "
+     "and renamed at the end. It is removed when the run fails or is interrupted, but SIGKILL and SIGQUIT, "
+     "a second signal and a crash of the machine can leave it behind. That of --filter is "
+     "removed by the next run that "
      "writes NAME. Those of --output and --duplicates nobody removes: do so when no process PID is there."},
     {".NAME.tamis-lock", "Lies beside the file NAME of --filter while a process changes it."},
     {NULL, NULL}};

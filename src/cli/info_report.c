@@ -44,9 +44,11 @@ __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *nam
 
 /* NULL where it is not told. */
 static const char *key_type(const tamis_about *about) {
-    if (about->key_type > TAMIS_KEYS_INT64)
+    uint32_t type = about->key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+
+    if (type > TAMIS_KEYS_INT64)
         return "unknown";
-    return about->key_type == TAMIS_KEYS_UNTOLD ? NULL : cli_key_types[about->key_type - 1];
+    return type == TAMIS_KEYS_UNTOLD ? NULL : cli_key_types[type - 1];
 }
 
 static void print_maker(FILE *out, const info_report *report) {
@@ -76,8 +78,13 @@ static void print_maker(FILE *out, const info_report *report) {
         row(out, "created", "%s", text);
     for (size_t i = 0; i < about->label_count; i++)
         row(out, i == 0 ? "labels" : "", "%s=%s", about->labels[i].name, about->labels[i].value);
-    if (about->key_type > TAMIS_KEYS_BYTES)
+    if ((about->key_type & ~(uint32_t)TAMIS_KEYS_MADE) > TAMIS_KEYS_BYTES)
         row(out, "key type", "%s", key_type(about));
+    if ((about->key_type & TAMIS_KEYS_MADE) != 0)
+        row(out, "key text", "%s",
+            (about->key_type & TAMIS_KEYS_MADE) == TAMIS_KEYS_MADE ? "without case, trimmed"
+            : about->key_type & TAMIS_KEYS_FOLDED                  ? "without case"
+                                                                   : "trimmed");
     if (about->data_size > 0)
         row(out, "user data", "%zu bytes", about->data_size);
 }
@@ -206,8 +213,15 @@ static void put_content(json_t *object, const info_report *report) {
     cli_json_bool(object, "saturated", info->saturated);
 }
 
+static void put_made(json_t *object, const char *name, const tamis_about *about, uint32_t how) {
+    if (about->key_type == TAMIS_KEYS_UNTOLD)
+        cli_json_null(object, name);
+    else
+        cli_json_bool(object, name, (about->key_type & how) != 0);
+}
+
 bool info_report_json(FILE *out, const info_report *report) {
-    enum { ABOUT = 11, PLAN = 8, CONTENT = 8 };
+    enum { ABOUT = 13, PLAN = 8, CONTENT = 8 };
     const tamis_about *about = &report->about;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
@@ -234,6 +248,8 @@ bool info_report_json(FILE *out, const info_report *report) {
         cli_json_null(object, "key_type");
     else
         cli_json_text(object, "key_type", key_type(about));
+    put_made(object, "ignore_case", about, TAMIS_KEYS_FOLDED);
+    put_made(object, "trim", about, TAMIS_KEYS_TRIMMED);
     put_plan(object, report);
     put_content(object, report);
     return cli_json_write(object, ABOUT + PLAN + CONTENT, out, 0);

@@ -14,11 +14,11 @@
  * between members is the business of unpack.c. */
 
 typedef enum tamis__decoded {
-    TAMIS__DECODED_SOME,    /* all of the input, or as much as there was room for */
-    TAMIS__DECODED_MEMBER,  /* up to its end; what is left of the input stands behind it */
-    TAMIS__DECODED_DAMAGE,  /* `why` */
-    TAMIS__DECODED_TOO_BIG, /* unpacking it would take more memory than a stranger's file may: `why` */
-    TAMIS__DECODED_NOMEM    /* memory.refused bytes, where that is not 0 */
+    TAMIS__DECODED_SOME,     /* all of the input, or as much as there was room for */
+    TAMIS__DECODED_MEMBER,   /* up to its end; what is left of the input stands behind it */
+    TAMIS__DECODED_DAMAGE,   /* `why` */
+    TAMIS__DECODED_NOT_HERE, /* it takes more memory than a stranger's file may, or what there is not: `why` */
+    TAMIS__DECODED_NOMEM     /* memory.refused bytes, where that is not 0 */
 } tamis__decoded;
 
 typedef struct tamis__decoder {
@@ -45,7 +45,7 @@ typedef struct tamis__decoding {
     tamis__decoded (*step)(tamis__decoder *decoder, tamis__flow *flow);
     void (*end)(tamis__decoder *decoder);
     tamis__padding padding;
-    const char *program; /* that unpacks what is too big for us */
+    const char *program; /* that unpacks what is not unpacked here */
 } tamis__decoding;
 
 extern const tamis__decoding tamis__decoding_gzip, tamis__decoding_zstd, tamis__decoding_lz4,

@@ -55,8 +55,9 @@ static tamis_status parse_bytes(tamis__part *part, tamis_error *err) {
     part->to = has_dash && !*at ? SIZE_MAX : read_number(&at);
     if (from == 0 || !has_dash || part->to == 0 || *at)
         return tamis__part_fail(err, part,
-                                "bytes are from one number to another, counted from 1; "
-                                "write bytes:5-8 for four of them, bytes:5- for all from the fifth on");
+                                "bytes are from one number to another, counted from 1 to %zu; "
+                                "write bytes:5-8 for four of them, bytes:5- for all from the fifth on",
+                                SIZE_MAX);
     if (part->to < from)
         return tamis__part_fail(err, part, "its last byte is before its first; write bytes:%zu-%zu", part->to,
                                 from);
@@ -108,8 +109,8 @@ static tamis_status parse_csv(tamis__part *part, char *room, tamis_error *err) {
     if (!*at) {
         if (part->from == 0)
             return tamis__part_fail(err, part,
-                                    "columns are numbered from 1; quote a name of digits: csv:\"%s\"",
-                                    tamis__show(part->rest).text);
+                                    "columns are numbered from 1 to %zu; quote a name of digits: csv:\"%s\"",
+                                    SIZE_MAX, tamis__show(part->rest).text);
         return TAMIS_OK;
     }
     at = part->rest;

@@ -140,7 +140,7 @@ static tamis_status fail_decoder(const tamis__unpack *u, tamis_error *err) {
     switch (u->result) {
     case TAMIS__DECODED_NOMEM:
         return fail_nomem(u, err);
-    case TAMIS__DECODED_TOO_BIG:
+    case TAMIS__DECODED_NOT_HERE:
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: its %s data %s%s; unpack it beforehand, with '%s'", tamis__show(u->name).text,
                            packing_name(u), u->decoder.why, told(u).text, u->decoding->program);

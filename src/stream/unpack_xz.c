@@ -57,7 +57,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
         return TAMIS__DECODED_NOMEM;
     case LZMA_MEMLIMIT_ERROR:
         decoder->why = "takes more than 1 GiB of memory to unpack";
-        return TAMIS__DECODED_TOO_BIG;
+        return TAMIS__DECODED_NOT_HERE;
     case LZMA_UNSUPPORTED_CHECK:
         decoder->why = "its check is none that liblzma knows";
         return TAMIS__DECODED_DAMAGE;

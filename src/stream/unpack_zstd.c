@@ -40,7 +40,10 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
         return TAMIS__DECODED_NOMEM;
     case ZSTD_error_frameParameter_windowTooLarge: /* libzstd's own limit, which is zstd(1)'s too */
         decoder->why = "takes more than 128 MiB of memory to unpack";
-        return TAMIS__DECODED_TOO_BIG;
+        return TAMIS__DECODED_NOT_HERE;
+    case ZSTD_error_dictionary_wrong:
+        decoder->why = "was packed with a dictionary (zstd -D), which is not read";
+        return TAMIS__DECODED_NOT_HERE;
     default:
         decoder->why = ZSTD_getErrorName(result);
         return TAMIS__DECODED_DAMAGE;

@@ -579,11 +579,10 @@ static void texts_that_are_no_parts_are_refused(void **state) {
         refuses(fields[i], sentence);
     }
     for (size_t i = 0; i < COUNT(bytes); i++) {
-        snprintf(
-            sentence, sizeof sentence,
-            "key '%s': bytes are from one number to another, counted from 1; write bytes:5-8 for four of "
-            "them, bytes:5- for all from the fifth on",
-            bytes[i]);
+        snprintf(sentence, sizeof sentence,
+                 "key '%s': bytes are from one number to another, counted from 1 to %zu; write bytes:5-8 for "
+                 "four of them, bytes:5- for all from the fifth on",
+                 bytes[i], SIZE_MAX);
         refuses(bytes[i], sentence);
     }
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -604,7 +603,9 @@ static void texts_that_are_no_parts_are_refused(void **state) {
     }
     refuses("bytes:5-3", "key 'bytes:5-3': its last byte is before its first; write bytes:3-5");
     refuses("csv:", "key 'csv:': it names no column; write csv:NAME, or csv:N to count from 1");
-    refuses("csv:0", "key 'csv:0': columns are numbered from 1; quote a name of digits: csv:\"0\"");
+    snprintf(sentence, sizeof sentence,
+             "key 'csv:0': columns are numbered from 1 to %zu; quote a name of digits: csv:\"0\"", SIZE_MAX);
+    refuses("csv:0", sentence);
     refuses("csv:\"a",
             "key 'csv:\"a': the name's quotes are not closed; end it with one, and double those in it");
     refuses(

@@ -13,3 +13,8 @@ echo line; printf 'a\na\nb\n' | tamis dedup --key line
 echo two; printf 'ab\tc\na\tbc\nab\tc\tz\n' | tamis dedup --key field:1 --key field:2
 echo zero; printf 'a\t1\0b\t1\0' | tamis dedup -z --key field:2 | tr '\0\t' '\n '
 echo numbers; printf 'a\t7\nb\t007\nc\t+7\nd\t8\n' | tamis dedup --key field:2 --type int64
+echo a carriage return that ends a line
+printf 'x\ta\r\ny\ta\n' > crlf
+for part in field:2 bytes:3- 'regex:\t(.*)'; do
+    echo "$part: $(tamis dedup --count --key "$part" crlf) $(tamis dedup --count --trim --key "$part" crlf)"
+done

@@ -15,3 +15,7 @@ done
 gzip -c one > one.gz
 tamis dedup --count one.gz two
 tamis dedup --json one.gz two 2>&1 > /dev/null | grep -o '"bytes_in": [0-9]*' | head -n 1
+echo a dictionary that is not here
+printf '\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00a' | tamis dedup
+printf '\x28\xb5\x2f\xfd\x20\x01\x09\x00\x00a' | tamis dedup
+echo
