@@ -114,6 +114,7 @@ tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *
         partition larger;
         if (!tamis__fingerprint_make(t, filter, &larger, count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+        tamis__advise_written(larger.lines, (size_t)count * LINE_BYTES);
         if (filter->kernels->tables->rewrite(t, in, &larger)) {
             tamis__fingerprint_release(filter, in);
             *in = larger;
