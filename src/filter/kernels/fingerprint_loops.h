@@ -95,27 +95,24 @@ static INLINED bool make_room(const table *t, const line_geometry *g, partition 
 
 /* put(), with what a set has for it. */
 static INLINED bool put_entry(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
-    uint8_t *home = line_at(in, line);
-    uint64_t ends = line_ends(g, home);
-    if (ends_full(g, ends)) {
-        uint8_t *guest = line_at(in, guest_line(g, in, line, e.rest));
-        uint64_t guest_ends = line_ends(g, guest);
-        if (!ends_full(g, guest_ends)) {
-            put_in(t, g, in, guest, guest_ends, 0, e);
-            in->used++;
-            return true;
+    uint8_t *bytes = line_at(in, line);
+    uint32_t skip = g->home_bits;
+    if (is_full(g, in, line)) {
+        uint64_t guest = guest_line(g, in, line, e.rest);
+        if (!is_full(g, in, guest)) {
+            bytes = line_at(in, guest);
+            skip = 0;
+        } else if (!make_room(t, g, in, line)) {
+            return tamis__fingerprint_put(t, in, line, e);
         }
-        if (!make_room(t, g, in, line))
-            return put(t, g, in, line, e);
-        ends = line_ends(g, home);
     }
-    put_in(t, g, in, home, ends, g->home_bits, e);
+    put_in(t, g, in, bytes, line_ends(g, bytes), skip, e);
     in->used++;
     return true;
 }
 
-/* The same out of the way of those who seldom need it. */
-static __attribute__((noinline)) bool put_crowded(const table *t, partition *in, uint64_t line, entry e) {
+/* Not inlined: a small part of all entries, and much code. */
+static __attribute__((noinline)) bool put_away(const table *t, partition *in, uint64_t line, entry e) {
     bool done;
     WITH_GEOMETRY(t, done = put_entry(t, g, in, line, e));
     return done;
@@ -147,7 +144,7 @@ static INLINED outcome add_one(table *t, const line_geometry *g, const place *at
         crowded = ends_full(g, ends);
     }
     double before = in->covered;
-    if (!may || (crowded && !put_crowded(t, in, at->line, wanted)))
+    if (!may || (crowded && !put_away(t, in, at->line, wanted)))
         return NO_ROOM;
     if (!crowded) {
         set_insert(g, line, ends, bucket, range, value);
@@ -251,7 +248,7 @@ static INLINED bool settle(const table *t, const line_geometry *g, partition *to
         set_insert(g, bytes, ends, g->guest_bucket, ends_guests(g, ends), guests[i]);
     }
     for (uint32_t i = stay; i < count; i++)
-        if (!put_crowded(t, to, line, values_entry(g, values, i)))
+        if (!put_away(t, to, line, values_entry(g, values, i)))
             return false;
     return true;
 }
@@ -316,7 +313,7 @@ static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const
             entry e = slot_entry(g, bytes, slot, g->guest_bucket);
             uint64_t home = other_line(g, from, line, line_head(g, bytes, slot), true), new_line;
             e = rehome(t, g, from, to, least_of(from, width, home), e, &new_line);
-            if (!put_entry(t, g, to, new_line, e))
+            if (!put_away(t, to, new_line, e))
                 return false;
         }
     }
