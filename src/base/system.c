@@ -155,6 +155,15 @@ void tamis__advise_large(void *block, size_t size) {
 #endif
 }
 
+void tamis__advise_written(void *block, size_t size) {
+#ifdef MADV_POPULATE_WRITE
+    (void)tamis__sys.advise(block, size, MADV_POPULATE_WRITE);
+#else
+    (void)block;
+    (void)size;
+#endif
+}
+
 tamis_status tamis__random(void *to, size_t size, const char *what, tamis_error *err) {
     if (tamis__sys.random(to, size) == (ssize_t)size)
         return TAMIS_OK;

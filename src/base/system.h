@@ -73,6 +73,9 @@ TAMIS_PRIVATE_API int tamis__sync(int fd);
  * fraction of the time to get and to find anything in. A hint. */
 void tamis__advise_large(void *block, size_t size);
 
+/* Before all of a new block is written: its pages come at once, for less than one by one. A hint. */
+void tamis__advise_written(void *block, size_t size);
+
 /* Fills up to 256 bytes by chance; `what` needs them. */
 TAMIS_PRIVATE_API tamis_status tamis__random(void *to, size_t size, const char *what, tamis_error *err);
 

@@ -26,7 +26,8 @@ static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *
     for (;;) {
         place at = place_of(t, hash);
         double before = at.in->covered;
-        bool done = at.in->used < at.in->most && put(t, &t->geometry, at.in, at.line, (entry){at.rest, 128});
+        bool done =
+            at.in->used < at.in->most && tamis__fingerprint_put(t, at.in, at.line, (entry){at.rest, 128});
         tamis_status status = TAMIS_OK;
         if (!done)
             status = t->grows ? tamis__fingerprint_grow(t, filter, at.in, err)

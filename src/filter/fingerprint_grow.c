@@ -77,6 +77,19 @@ bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, 
     return false;
 }
 
+bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e) {
+    const line_geometry *g = &t->geometry;
+    uint64_t guest = guest_line(g, in, line, e.rest);
+    if (is_full(g, in, line) && is_full(g, in, guest) && !tamis__fingerprint_make_room(t, in, line, guest))
+        return false;
+    if (!is_full(g, in, line))
+        put_home(t, g, in, line, e);
+    else
+        put_guest(t, g, in, guest, e);
+    in->used++;
+    return true;
+}
+
 /* ---- partitions ---- */
 
 bool tamis__fingerprint_make(const table *t, tamis_filter *filter, partition *out, uint64_t count) {
@@ -114,6 +127,7 @@ tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *
         partition larger;
         if (!tamis__fingerprint_make(t, filter, &larger, count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+        tamis__advise_written(larger.lines, (size_t)count * LINE_BYTES);
         if (filter->kernels->tables->rewrite(t, in, &larger)) {
             tamis__fingerprint_release(filter, in);
             *in = larger;

@@ -102,6 +102,13 @@ typedef struct slot_range {
     uint32_t first, last;
 } slot_range;
 
+/* The last bucket: its end and the one before it are the two last ones. */
+static INLINED slot_range ends_guests(const line_geometry *g, uint64_t ends) {
+    uint32_t last = 63u - (uint32_t)__builtin_clzll(ends);
+    uint32_t before = 63u - (uint32_t)__builtin_clzll(ends ^ UINT64_C(1) << last);
+    return (slot_range){before - (g->guest_bucket - 1u), last - g->guest_bucket};
+}
+
 static inline slot_range ends_bucket(uint64_t ends, uint32_t bucket) {
     uint64_t rest = ends;
     for (uint32_t i = 0; i + 1 < bucket; i++)
@@ -225,15 +232,15 @@ static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_
         line_store_tails(g, line, others | (value & bit_mask(0, g->tail_bits)) << low);
         return;
     }
-    uint32_t bytes = g->tail_bits / 8u, done = 0;
+    uint32_t bytes = g->tail_bits / 8u; /* at most 12 */
     uint8_t *at = line + g->tails_at + slot * bytes;
-    if (bytes > 8) {
+    if (bytes > 8) { /* two stores that overlap */
         tamis__store64le(at, (uint64_t)value);
-        value >>= 64;
-        done = 8;
+        tamis__store32le(at + bytes - 4, (uint32_t)(value >> (8 * (bytes - 4))));
+        return;
     }
-    for (; done < bytes; done++, value >>= 8)
-        at[done] = (uint8_t)value;
+    for (uint32_t i = 0; i < bytes; i++, value >>= 8)
+        at[i] = (uint8_t)value;
 }
 
 /* `ends` with one more entry in a bucket, whose last slot so far is the one before `last`. */

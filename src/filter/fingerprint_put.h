@@ -59,17 +59,7 @@ enum {
 bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, uint64_t guest);
 
 /* Puts an entry that is not there yet. False, and nothing changed, if there is no room. */
-static INLINED bool put(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
-    uint64_t guest = guest_line(g, in, line, e.rest);
-    if (is_full(g, in, line) && is_full(g, in, guest) && !tamis__fingerprint_make_room(t, in, line, guest))
-        return false;
-    if (!is_full(g, in, line))
-        put_home(t, g, in, line, e);
-    else
-        put_guest(t, g, in, guest, e);
-    in->used++;
-    return true;
-}
+bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e);
 
 /* ---- partitions ---- */
 

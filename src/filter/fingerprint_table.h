@@ -124,26 +124,33 @@ static inline uint64_t divide(const partition *in, uint64_t f) {
 
 /* X * count = line * 2^position_bits + f; the least X' of the line has f' < count, and f is f' plus a
  * multiple of count, so X - X' = floor(f / count). It is below 2^(position_bits - log2). */
-static inline void place_first_bits(const table *t, const partition *in, uint64_t x, uint64_t *line,
-                                    uint64_t *distance) {
+static INLINED void place_first_bits(const table *t, const partition *in, uint64_t x, uint64_t *line,
+                                     uint64_t *distance) {
     tamis__u128 product = (tamis__u128)x * in->count;
-    *line = (uint64_t)(product >> t->position_bits);
-    *distance = divide(in, (uint64_t)product & ((UINT64_C(1) << t->position_bits) - 1));
+    uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
+    *line = high << (64 - t->position_bits) | low >> t->position_bits;
+    *distance = divide(in, low & ((UINT64_C(1) << t->position_bits) - 1));
 }
 
-static inline void place_growing(const table *t, const partition *in, tamis__u128 y, place *at) {
-    uint32_t distance_bits = t->position_bits - in->log2;
-    uint64_t distance;
-    place_first_bits(t, in, (uint64_t)(y >> (128 - t->position_bits)), &at->line, &distance);
-    at->rest = (tamis__u128)distance << (128 - distance_bits) | (y << t->position_bits) >> distance_bits;
+/* Word by word, since no shift is of 0 bits or of 64. */
+static INLINED void place_growing(const table *t, const partition *in, tamis__u128 y, place *at) {
+    uint32_t bits = t->position_bits, distance_bits = bits - in->log2;
+    uint64_t distance, high = (uint64_t)(y >> 64), low = (uint64_t)y;
+    place_first_bits(t, in, high >> (64 - bits), &at->line, &distance);
+    high = high << bits | low >> (64 - bits);
+    low <<= bits;
+    low = high << (64 - distance_bits) | low >> distance_bits;
+    high = distance << (64 - distance_bits) | high >> distance_bits;
+    at->rest = (tamis__u128)high << 64 | low;
 }
 
-static inline place place_of(const table *t, const tamis_hash *hash) {
+static INLINED place place_of(const table *t, const tamis_hash *hash) {
     tamis__u128 y = (tamis__u128)hash->word[1] << 64 | hash->word[0];
     place at;
     if (t->grows) {
-        at.in = &t->partitions[hash->word[1] >> (64 - t->partition_bits)];
-        place_growing(t, at.in, y << t->partition_bits, &at);
+        const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS;
+        at.in = &t->partitions[hash->word[1] >> (64 - bits)];
+        place_growing(t, at.in, y << bits, &at);
     } else {
         at.in = &t->partitions[0];
         place_fixed(at.in, y, &at);

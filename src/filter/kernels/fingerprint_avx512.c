@@ -76,13 +76,46 @@ static INLINED void move_slots(const line_geometry *g, uint8_t *line, __m512i by
     _mm512_mask_storeu_epi8(line, moved, _mm512_permutexvar_epi8(from, bytes));
 }
 
+/* Shapes whose tails are of at most 8 bits, packed and in the last 16 bytes, or none. */
+static INLINED bool has_vectors(const line_geometry *g) {
+    return is_narrow(g) && g->head_bytes == 4 &&
+           (g->tail_bits == 0 || (tails_packed(g) && g->tail_bits <= 8 && g->tails_from == LINE_BYTES - 16));
+}
+
+/* In each byte, the bits of a tail. */
+static INLINED uint64_t tail_bytes_mask(const line_geometry *g) {
+    return UINT64_MAX / 255 * ((1u << g->tail_bits) - 1);
+}
+
+/* Tails of at most 8 bits, a byte each. */
+static INLINED __m128i tails_load(const line_geometry *g, const uint8_t *line) {
+    tamis__u128 tails = line_load_tails(g, line) >> g->tails_low;
+    uint64_t low = _pdep_u64((uint64_t)tails, tail_bytes_mask(g));
+    uint64_t high = _pdep_u64((uint64_t)(tails >> (8 * g->tail_bits)), tail_bytes_mask(g));
+    return _mm_maskz_mov_epi8((__mmask16)((1u << g->slots) - 1),
+                              _mm_set_epi64x((long long)high, (long long)low));
+}
+
+static INLINED void tails_store(const line_geometry *g, uint8_t *line, __m128i tails, uint64_t ends) {
+    uint64_t low = _pext_u64((uint64_t)_mm_cvtsi128_si64(tails), tail_bytes_mask(g));
+    uint64_t high = _pext_u64((uint64_t)_mm_extract_epi64(tails, 1), tail_bytes_mask(g));
+    line_store_last(g, line, (tamis__u128)high << (8 * g->tail_bits) | low, ends);
+}
+
 static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                slot_range range, tamis__u128 value) {
     __m512i bytes = _mm512_load_si512(line);
     uint32_t slot = slot_for(g, line, range, value);
-    if (tails_packed(g))
-        line_insert_packed(g, line, slot, value & bit_mask(0, g->tail_bits));
-    line_set_ends(g, line, ends_with(ends, bucket, range.last));
+    uint64_t new_ends = ends_with(ends, bucket, range.last);
+    if (has_vectors(g) && tails_packed(g)) {
+        __m128i tail = _mm_set1_epi8((char)(value & bit_mask(0, g->tail_bits)));
+        __m128i tails = _mm_mask_expand_epi8(tail, (__mmask16) ~(1u << slot), tails_load(g, line));
+        tails_store(g, line, tails, new_ends);
+    } else {
+        if (tails_packed(g))
+            line_insert_packed(g, line, slot, value & bit_mask(0, g->tail_bits));
+        line_set_ends(g, line, new_ends);
+    }
     move_slots(g, line, bytes, slot + 1, g->slots - slot - 1, true);
     if (tails_packed(g))
         line_put_head(g, line, slot, (uint32_t)(value >> g->tail_bits));
@@ -100,17 +133,6 @@ static INLINED void set_remove(const line_geometry *g, uint8_t *line, uint64_t e
 }
 
 /* ---- on the way to other lines ---- */
-
-/* Shapes whose tails are of at most 8 bits, packed and in the last 16 bytes, or none. */
-static INLINED bool has_vectors(const line_geometry *g) {
-    return is_narrow(g) && g->head_bytes == 4 &&
-           (g->tail_bits == 0 || (tails_packed(g) && g->tail_bits <= 8 && g->tails_from == LINE_BYTES - 16));
-}
-
-/* In each byte, the bits of a tail. */
-static INLINED uint64_t tail_bytes_mask(const line_geometry *g) {
-    return UINT64_MAX / 255 * ((1u << g->tail_bits) - 1);
-}
 
 static INLINED __m512i join(const line_geometry *g, __m256i heads, uint64_t tails, __m128i buckets) {
     __m512i value = _mm512_slli_epi64(_mm512_cvtepu32_epi64(heads), 32u - g->home_bits);
@@ -135,7 +157,7 @@ static INLINED uint32_t set_decode(const line_geometry *g, const uint8_t *line, 
     _mm512_store_si512(to->narrow + 8,
                        join(g, _mm512_extracti64x4_epi64(heads, 1), (uint64_t)(tails >> (8 * g->tail_bits)),
                             _mm_unpackhi_epi64(buckets, buckets)));
-    return set_bucket(ends, g->guest_bucket).first;
+    return ends_guests(g, ends).first;
 }
 
 static INLINED __mmask8 is_below(__m512i values, const value_move *move) {

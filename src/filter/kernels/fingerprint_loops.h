@@ -22,8 +22,8 @@ enum {
     PLACES = 64,       /* a ring of the places of the next keys */
     AHEAD = 40,        /* keys whose home lines are on their way */
     GUESTS_AHEAD = 16, /* keys whose home lines are there, and their guest lines on their way */
-    OTHERS_AHEAD = 6,  /* keys of which both lines are there, and on their way what may make room in them */
-    OTHERS = 3,        /* lines for each */
+    OTHERS_AHEAD = 8,  /* keys of which both lines are there, and on their way what may make room in them */
+    OTHERS = 4,        /* lines for each */
     WHOLE_HASH = 128   /* bits that a new entry knows */
 };
 
@@ -58,7 +58,7 @@ static INLINED bool find(const line_geometry *g, const place *at) {
     if (!ends_full(g, ends))
         return false;
     const uint8_t *guest = line_at(at->in, guest_line(g, at->in, at->line, at->rest));
-    range = set_bucket(line_ends(g, guest), g->guest_bucket);
+    range = ends_guests(g, line_ends(g, guest));
     return set_has(g, guest, range, slot_value(g, wanted, 0));
 }
 
@@ -66,7 +66,8 @@ static INLINED bool find(const line_geometry *g, const place *at) {
 static INLINED void put_in(const table *t, const line_geometry *g, partition *in, uint8_t *line,
                            uint64_t ends, uint32_t skip, entry e) {
     uint32_t bucket = skip ? home_bucket(g, e.rest) : g->guest_bucket;
-    set_insert(g, line, ends, bucket, set_bucket(ends, bucket), slot_value(g, e, skip));
+    slot_range range = skip ? set_bucket(ends, bucket) : ends_guests(g, ends);
+    set_insert(g, line, ends, bucket, range, slot_value(g, e, skip));
     in->covered += share(t, in, known_after(g, e.known, skip));
 }
 
@@ -75,7 +76,7 @@ static INLINED void put_in(const table *t, const line_geometry *g, partition *in
 static INLINED bool make_room(const table *t, const line_geometry *g, partition *in, uint64_t line) {
     uint8_t *bytes = line_at(in, line);
     uint64_t ends = line_ends(g, bytes);
-    uint32_t guests = set_bucket(ends, g->guest_bucket).first;
+    uint32_t guests = ends_guests(g, ends).first;
     for (uint32_t slot = 0; slot < g->slots; slot++) {
         bool is_guest = slot >= guests;
         uint64_t target = other_line(g, in, line, line_head(g, bytes, slot), is_guest);
@@ -94,23 +95,27 @@ static INLINED bool make_room(const table *t, const line_geometry *g, partition 
 
 /* put(), with what a set has for it. */
 static INLINED bool put_entry(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
-    uint8_t *home = line_at(in, line);
-    uint64_t ends = line_ends(g, home);
-    if (ends_full(g, ends)) {
-        uint8_t *guest = line_at(in, guest_line(g, in, line, e.rest));
-        uint64_t guest_ends = line_ends(g, guest);
-        if (!ends_full(g, guest_ends)) {
-            put_in(t, g, in, guest, guest_ends, 0, e);
-            in->used++;
-            return true;
+    uint8_t *bytes = line_at(in, line);
+    uint32_t skip = g->home_bits;
+    if (is_full(g, in, line)) {
+        uint64_t guest = guest_line(g, in, line, e.rest);
+        if (!is_full(g, in, guest)) {
+            bytes = line_at(in, guest);
+            skip = 0;
+        } else if (!make_room(t, g, in, line)) {
+            return tamis__fingerprint_put(t, in, line, e);
         }
-        if (!make_room(t, g, in, line))
-            return put(t, g, in, line, e);
-        ends = line_ends(g, home);
     }
-    put_in(t, g, in, home, ends, g->home_bits, e);
+    put_in(t, g, in, bytes, line_ends(g, bytes), skip, e);
     in->used++;
     return true;
+}
+
+/* Not inlined: a small part of all entries, and much code. */
+static __attribute__((noinline)) bool put_away(const table *t, partition *in, uint64_t line, entry e) {
+    bool done;
+    WITH_GEOMETRY(t, done = put_entry(t, g, in, line, e));
+    return done;
 }
 
 typedef enum outcome { IS_SEEN, IS_FRESH, NO_ROOM } outcome;
@@ -132,14 +137,14 @@ static INLINED outcome add_one(table *t, const line_geometry *g, const place *at
         ends = line_ends(g, line);
         bucket = g->guest_bucket;
         skip = 0;
-        range = set_bucket(ends, bucket);
+        range = ends_guests(g, ends);
         value = slot_value(g, wanted, 0);
         if (set_has(g, line, range, value))
             return IS_SEEN;
         crowded = ends_full(g, ends);
     }
     double before = in->covered;
-    if (!may || (crowded && !put_entry(t, g, in, at->line, wanted)))
+    if (!may || (crowded && !put_away(t, in, at->line, wanted)))
         return NO_ROOM;
     if (!crowded) {
         set_insert(g, line, ends, bucket, range, value);
@@ -240,10 +245,10 @@ static INLINED bool settle(const table *t, const line_geometry *g, partition *to
     to->used += stay;
     for (uint32_t i = 0; i < guest_count; i++) {
         uint64_t ends = line_ends(g, bytes);
-        set_insert(g, bytes, ends, g->guest_bucket, set_bucket(ends, g->guest_bucket), guests[i]);
+        set_insert(g, bytes, ends, g->guest_bucket, ends_guests(g, ends), guests[i]);
     }
     for (uint32_t i = stay; i < count; i++)
-        if (!put_entry(t, g, to, line, values_entry(g, values, i)))
+        if (!put_away(t, to, line, values_entry(g, values, i)))
             return false;
     return true;
 }
@@ -251,7 +256,7 @@ static INLINED bool settle(const table *t, const line_geometry *g, partition *to
 /* Old lines, and new ones, stand in the order of X, and so do the entries of each. */
 static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const partition *from,
                                   partition *to) {
-    line_values old, held; /* the entries of the old line; those so far of the new */
+    line_values old, held = {{0}}; /* the entries of the old line; those so far of the new */
     edge left = edge_first(t, from), right = edge_first(t, to), end = right;
     uint64_t new_line = 0;
     uint32_t count = 0;
@@ -288,10 +293,12 @@ static INLINED entry rehome(const table *t, const line_geometry *g, const partit
     uint64_t last = (UINT64_C(1) << t->position_bits) - 1;
     x = x < last ? x : last; /* past it only in a file that somebody forged */
     place_first_bits(t, to, x, line, &distance);
-    if (g->slot_bits <= NARROW_MAX)
-        e.rest = (tamis__u128)(distance << (64 - new_bits) | high << old_bits >> new_bits) << 64;
-    else
-        e.rest = (tamis__u128)distance << (128 - new_bits) | (e.rest << old_bits) >> new_bits;
+    uint64_t low = (uint64_t)e.rest; /* what follows is word by word: no shift is of 0 bits or of 64 */
+    high = high << old_bits | low >> (64 - old_bits);
+    low <<= old_bits;
+    low = high << (64 - new_bits) | low >> new_bits;
+    high = distance << (64 - new_bits) | high >> new_bits;
+    e.rest = (tamis__u128)high << 64 | (is_narrow(g) ? 0 : low);
     e.known -= old_bits - new_bits;
     return e;
 }
@@ -301,12 +308,12 @@ static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const
     line_width width = width_of(t, from);
     for (uint64_t line = 0; line < from->count; line++) {
         const uint8_t *bytes = line_at(from, line);
-        slot_range guests = set_bucket(line_ends(g, bytes), g->guest_bucket);
+        slot_range guests = ends_guests(g, line_ends(g, bytes));
         for (uint32_t slot = guests.first; slot < guests.last; slot++) {
             entry e = slot_entry(g, bytes, slot, g->guest_bucket);
             uint64_t home = other_line(g, from, line, line_head(g, bytes, slot), true), new_line;
             e = rehome(t, g, from, to, least_of(from, width, home), e, &new_line);
-            if (!put_entry(t, g, to, new_line, e))
+            if (!put_away(t, to, new_line, e))
                 return false;
         }
     }

@@ -55,50 +55,55 @@ static INLINED tamis__u128 value_of(const line_geometry *g, const uint8_t *line,
     return value | (tamis__u128)bucket << (128 - g->home_bits);
 }
 
+/* Loops go over all slots, used or not: a branch on a line's number of entries is guessed wrong every other time. */
+
 /* Returns the number of entries. */
 static INLINED uint32_t values_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
-    uint32_t count = 0;
-    for (line_walk w = walk_start(g, line); walk_next(&w) && w.bucket < g->guest_bucket; count++) {
-        tamis__u128 value = value_of(g, line, w.slot, w.bucket);
+    uint64_t ends = line_ends(g, line), zeros = ~ends;
+    for (uint32_t i = 0; i < g->slots; i++, zeros &= zeros - 1) {
+        tamis__u128 value = value_of(g, line, i, (uint32_t)__builtin_ctzll(zeros) - i);
         if (is_narrow(g))
-            to->narrow[count] = (uint64_t)(value >> 64);
+            to->narrow[i] = (uint64_t)(value >> 64);
         else
-            to->wide[count] = value;
+            to->wide[i] = value;
     }
-    return count;
+    return ends_guests(g, ends).first;
 }
 
-/* Moves the entries from..count-1 as far as they are below, behind the `at` that are there. Returns their number. */
+/* Moves the entries first..count-1 as far as they are below, behind the `at` that are there. Returns their number. */
 static INLINED uint32_t values_take(const line_geometry *g, const line_values *from, uint32_t first,
                                     uint32_t count, const value_move *move, line_values *to, uint32_t at) {
-    uint32_t i = first, shift = move->old_bits - move->new_bits;
+    uint32_t some = 0, shift = move->old_bits - move->new_bits;
     uint64_t offset = move->offset << (64 - move->new_bits);
-    if (is_narrow(g)) {
-        for (; i < count && from->narrow[i] >> (64 - move->old_bits) < move->below; i++)
-            to->narrow[at++] = (from->narrow[i] << shift) + offset;
-        return i - first;
+    bool below = true;
+    for (uint32_t i = first; i < g->slots; i++) {
+        uint64_t high = is_narrow(g) ? from->narrow[i] : (uint64_t)(from->wide[i] >> 64);
+        below &= (high >> (64 - move->old_bits) < move->below) & (i < count);
+        some += below;
+        if (is_narrow(g))
+            to->narrow[at + i - first] = (high << shift) + offset;
+        else
+            to->wide[at + i - first] = (from->wide[i] << shift) + ((tamis__u128)offset << 64);
     }
-    for (; i < count && (uint64_t)(from->wide[i] >> 64) >> (64 - move->old_bits) < move->below; i++)
-        to->wide[at++] = (from->wide[i] << shift) + ((tamis__u128)offset << 64);
-    return i - first;
+    return some;
 }
 
 /* Out of order are only those of a file that somebody forged. */
 static INLINED void values_sort(const line_geometry *g, line_values *values, uint32_t count) {
     for (uint32_t i = 1; i < count; i++)
         for (uint32_t j = i; j > 0; j--) {
-            if (is_narrow(g) ? values->narrow[j - 1] <= values->narrow[j]
-                             : values->wide[j - 1] <= values->wide[j])
-                break;
-            line_values swap;
             if (is_narrow(g)) {
-                swap.narrow[0] = values->narrow[j];
-                values->narrow[j] = values->narrow[j - 1];
-                values->narrow[j - 1] = swap.narrow[0];
+                uint64_t *pair = values->narrow + j - 1, lower = pair[0];
+                if (lower <= pair[1])
+                    break;
+                pair[0] = pair[1];
+                pair[1] = lower;
             } else {
-                swap.wide[0] = values->wide[j];
-                values->wide[j] = values->wide[j - 1];
-                values->wide[j - 1] = swap.wide[0];
+                tamis__u128 *pair = values->wide + j - 1, lower = pair[0];
+                if (lower <= pair[1])
+                    break;
+                pair[0] = pair[1];
+                pair[1] = lower;
             }
         }
 }
@@ -116,12 +121,15 @@ static INLINED double values_encode(const table *t, const line_geometry *g, cons
     double covered = 0;
     values_sort(g, values, count);
     memset(line, 0, LINE_BYTES);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < g->slots; i++) {
+        bool there = i < count;
         tamis__u128 value = is_narrow(g) ? (tamis__u128)values->narrow[i] << 64 : values->wide[i];
         tamis__u128 slot = value << g->home_bits >> (128 - g->slot_bits);
-        line_put_slot(g, line, i, slot ? slot : 1); /* without a mark: only in a file that somebody forged */
-        covered += value_share(t, in, value ? low_zeros(value) : 0);
-        ends |= UINT64_C(1) << (i + (uint32_t)(value >> (128 - g->home_bits)));
+        slot |= slot == 0; /* without a mark: only in a file that somebody forged */
+        line_put_slot(g, line, i, there ? slot : 0);
+        double share_of_it = value_share(t, in, value ? low_zeros(value) : 0);
+        covered += there ? share_of_it : 0;
+        ends |= (uint64_t)there << (i + (uint32_t)(value >> (128 - g->home_bits)));
     }
     line_set_ends(g, line, ends ^ ((UINT64_C(1) << (count + g->guest_bucket + 1)) - 1));
     return covered;

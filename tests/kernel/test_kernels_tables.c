@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Fingerprint tables by every set of kernels: the same answers, and the same lines bit for bit, as by scalar; in tables as
+ * full as they get, in partitions that grow again and again, and out of lines that somebody forged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The structure of a table is nobody else's business, so it is seen from inside. */
+#include "filter/fingerprint_put.h"
+#include "support/isa.h"
+#include "support/scratch.h"
+
+enum { KEYS = 12000, LINES = 700 };
+
+static const uint8_t fixed_bits[] = {16, 20, 24, 32, 40, 48, 64, 120};
+static const uint8_t growing_bits[] = {32, 38, 48, 64, 120};
+
+static tamis_filter *make(tamis__isa isa, uint32_t slot_bits, bool grows) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    plan.kind = TAMIS_KIND_FINGERPRINT;
+    plan.scheme = TAMIS_SCHEME_XXH3;
+    plan.fpr = 0.5;
+    plan.slot_bits = slot_bits;
+    plan.home_bits = tamis__line_shape_of(slot_bits, grows)->home_bits;
+    plan.lines = LINES;
+    plan.capacity = grows ? 0 : UINT64_MAX; /* as many as find room */
+    if (tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    filter->kernels = tamis__filter_kernels_of(isa);
+    return filter;
+}
+
+/* The same table by two sets. */
+static void compare(const tamis_filter *got, const tamis_filter *want) {
+    const table *a = got->body, *b = want->body;
+    assert_int_equal(got->added, want->added);
+    assert_memory_equal(&a->covered, &b->covered, sizeof a->covered);
+    assert_memory_equal(&a->false_fresh, &b->false_fresh, sizeof a->false_fresh);
+    assert_int_equal(a->growths, b->growths);
+    for (uint32_t i = 0; i < partition_count(a); i++) {
+        const partition *mine = &a->partitions[i], *theirs = &b->partitions[i];
+        assert_int_equal(mine->count, theirs->count);
+        assert_int_equal(mine->used, theirs->used);
+        assert_memory_equal(&mine->covered, &theirs->covered, sizeof mine->covered);
+        assert_memory_equal(mine->lines, theirs->lines, (size_t)mine->count * LINE_BYTES);
+    }
+}
+
+/* Every fifth key came before. Those of growing tables are of two partitions. */
+static void make_hashes(tamis_hash *hashes, uint64_t origin, bool grows, uint64_t seed) {
+    for (size_t i = 0; i < KEYS; i++) {
+        hashes[i] = (tamis_hash){{test_random(&seed), test_random(&seed) >> (grows ? 7 : 0)}, origin};
+        if (i % 5 == 4)
+            hashes[i] = hashes[test_below(&seed, i)];
+    }
+}
+
+static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grows) {
+    static tamis_hash hashes[KEYS];
+    static tamis_answer got[KEYS], want[KEYS];
+    tamis_filter *one = make(isa, slot_bits, grows), *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows);
+    make_hashes(hashes, one->hasher->origin, grows, 81 + slot_bits);
+    for (size_t at = 0, some = 1; at < KEYS; at += some, some = some % 300 + 7) {
+        size_t count = KEYS - at < some ? KEYS - at : some, done = 0, expected = 0;
+        tamis_status status = tamis_filter_add_hashes(one, hashes + at, count, got + at, &done, NULL);
+        assert_int_equal(tamis_filter_add_hashes(oracle, hashes + at, count, want + at, &expected, NULL),
+                         status);
+        assert_int_equal(done, expected);
+        assert_memory_equal(got + at, want + at, done);
+        if (at / 2000 != (at + some) / 2000)
+            compare(one, oracle);
+        if (status != TAMIS_OK)
+            break;
+    }
+    compare(one, oracle);
+    tamis_filter_contains_hashes(one, hashes, KEYS, got, NULL, NULL);
+    tamis_filter_contains_hashes(oracle, hashes, KEYS, want, NULL, NULL);
+    assert_memory_equal(got, want, KEYS);
+    tamis_filter_free(one);
+    tamis_filter_free(oracle);
+}
+
+static void add_and_ask(tamis__isa isa) {
+    for (size_t i = 0; i < sizeof fixed_bits; i++)
+        adding_is_as_by_scalar(isa, fixed_bits[i], false);
+    for (size_t i = 0; i < sizeof growing_bits; i++)
+        adding_is_as_by_scalar(isa, growing_bits[i], true);
+}
+
+static void adding_is_the_same_in_every_set(void **state) {
+    (void)state;
+    isa_each(add_and_ask);
+}
+
+/* Lines that pass as sound, of entries that no key left: any value in any bucket, marks anywhere. */
+static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
+    uint64_t used = 0;
+    for (uint64_t line = 0; line < in->count; line++) {
+        uint8_t *bytes = line_at(in, line);
+        uint32_t count = (uint32_t)test_below(&seed, g->slots / 2u + 1), left = g->guest_bucket + 1u;
+        uint64_t ends = UINT64_C(1) << (count + g->guest_bucket);
+        memset(bytes, 0, LINE_BYTES);
+        for (left--; left;) { /* ones anywhere below the last */
+            uint64_t one = UINT64_C(1) << test_below(&seed, count + g->guest_bucket);
+            left -= !(ends & one);
+            ends |= one;
+        }
+        line_set_ends(g, bytes, ends);
+        for (uint32_t slot = 0; slot < count; slot++) {
+            tamis__u128 value = (tamis__u128)test_random(&seed) << 64 | test_random(&seed);
+            value >>= test_below(&seed, 128);
+            value = test_below(&seed, 3) ? value << test_below(&seed, 128)
+                                         : (tamis__u128)1 << test_below(&seed, 128);
+            value &= bit_mask(0, g->slot_bits);
+            line_put_slot(g, bytes, slot, value ? value : 1);
+        }
+        used += count;
+    }
+    return used;
+}
+
+static void rewriting_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, uint64_t count) {
+    tamis_filter *filter = make(isa, slot_bits, true);
+    table *t = filter->body;
+    uint8_t *lines = aligned_alloc(LINE_BYTES, 10 * count * LINE_BYTES);
+    assert_non_null(lines);
+    partition from = partition_of(t, lines, count);
+    for (uint64_t larger = count + count / 4; larger <= 4 * count; larger = larger * 5 / 3) {
+        partition got = partition_of(t, lines + count * LINE_BYTES, larger);
+        partition want = partition_of(t, lines + 5 * count * LINE_BYTES, larger);
+        memset(got.lines, 0, (size_t)larger * LINE_BYTES);
+        memset(want.lines, 0, (size_t)larger * LINE_BYTES);
+        from.used = forge(&t->geometry, &from, 91 * count + larger);
+        bool room = tamis__filter_kernels_of(TAMIS__ISA_SCALAR)->tables->rewrite(t, &from, &want);
+        assert_int_equal(tamis__filter_kernels_of(isa)->tables->rewrite(t, &from, &got), room);
+        assert_int_equal(got.used, want.used);
+        assert_memory_equal(got.lines, want.lines, (size_t)larger * LINE_BYTES);
+        if (room)
+            assert_int_equal(got.used, from.used);
+    }
+    free(lines);
+    tamis_filter_free(filter);
+}
+
+static void rewrite_forged(tamis__isa isa) {
+    for (size_t i = 0; i < sizeof growing_bits; i++)
+        for (uint64_t count = 64; count <= 400; count += 24)
+            rewriting_is_as_by_scalar(isa, growing_bits[i], count);
+}
+
+static void forged_lines_are_rewritten_alike(void **state) {
+    (void)state;
+    isa_each(rewrite_forged);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adding_is_the_same_in_every_set),
+        cmocka_unit_test(forged_lines_are_rewritten_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
