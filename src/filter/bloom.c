@@ -60,7 +60,10 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     b->words = tamis__filter_alloc(filter, b->bytes);
-    return b->words ? TAMIS_OK : tamis__fail_nomem(err, "filter", b->bytes);
+    if (!b->words)
+        return tamis__fail_nomem(err, "filter", b->bytes);
+    tamis__advise_large(b->words, b->bytes);
+    return TAMIS_OK;
 }
 
 static void destroy(tamis_filter *filter) {
@@ -84,7 +87,6 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     (void)err; /* all its memory was taken when it was created */
     bloom *mine = to->body;
     const bloom *other = from->body;
-    tamis__advise_large(mine->words, mine->bytes);
     memcpy(mine->words, other->words, mine->bytes);
     mine->united_added = other->united_added;
     mine->united_false = other->united_false;
