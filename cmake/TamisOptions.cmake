@@ -7,6 +7,7 @@ option(TAMIS_BUILD_BENCH "Define the target `bench`" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_INSTALL "Define the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_SCALAR_ONLY "Leave out the vector kernels" OFF)
 option(TAMIS_ISAL "Unpack gzip with ISA-L, where it is there; else with zlib" ON)
+option(TAMIS_CORE_ONLY "Build libtamis and its tests alone, where only its own libraries are" OFF)
 option(TAMIS_ZOOKEEPER "Find the proxies of a Codis in ZooKeeper, where its client library is there" ON)
 option(TAMIS_WERROR "Treat warnings as errors" OFF)
 option(TAMIS_COVERAGE "Count executed lines" OFF)
@@ -14,6 +15,14 @@ option(TAMIS_FUZZ "Build the fuzzers with libFuzzer (clang)" OFF)
 set(TAMIS_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them")
 set(TAMIS_TEST_SCALE "" CACHE STRING
   "What tests are told through the environment: sanitizer, quick; empty: the caller's environment, or full")
+
+# What needs the other libraries, and an installation that lacks them.
+if(TAMIS_CORE_ONLY)
+  set(TAMIS_BUILD_CLI OFF)
+  set(TAMIS_BUILD_BENCH OFF)
+  set(TAMIS_INSTALL OFF)
+  set(TAMIS_ZOOKEEPER OFF)
+endif()
 
 get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 if(PROJECT_IS_TOP_LEVEL AND NOT multi_config AND NOT CMAKE_BUILD_TYPE)

@@ -2,7 +2,7 @@
 #ifndef TAMIS_FILTER_BLOOM_INT_H
 #define TAMIS_FILTER_BLOOM_INT_H
 
-/* What bloom.c and bloom_estimate.c share: the body of a classic or blocked filter. */
+/* What bloom.c, bloom_classic.c and bloom_estimate.c share: the body of a classic or blocked filter. */
 #include "filter/filter_int.h"
 #include "hash/positions.h"
 
@@ -24,6 +24,25 @@ typedef struct bloom {
 /* "Fresh" answers to expect of as many different keys as the filter was made for: some of them are taken for seen.
  * Five standard deviations more, so that those keys themselves are not refused. */
 uint64_t tamis__bloom_most_fresh(const bloom *b, uint64_t capacity);
+
+/* "Fresh" answers that may still be given. */
+uint64_t tamis__bloom_room(const tamis_filter *filter);
+/* Takes note of `fresh` answers more. */
+void tamis__bloom_count_fresh(tamis_filter *filter, uint64_t fresh);
+
+/* Operations of classic. */
+tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err);
+tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                     tamis_answer *answers, size_t *done, tamis_error *err);
+void tamis__classic_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                             tamis_answer *answers);
+void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                  tamis_answer *answers);
+tamis_status tamis__classic_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                  tamis_error *err);
+tamis_status tamis__classic_touch_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                       tamis_error *err);
 
 /* Operations of both kinds. */
 void tamis__bloom_estimate(const tamis_filter *filter, tamis_filter_info *info);

@@ -27,14 +27,14 @@ static inline __m256i look_up(__m256i low, __m256i high, uint64_t word) {
 
 /* How the probes of a key share out among words: `full` of them, and what of the last is not looked at. */
 typedef struct shares {
-    uint32_t full;
+    uint32_t full, left;
     __m256i beyond;
 } shares;
 
 static inline shares shares_of(const tamis__blocks *in) {
     uint32_t full = (in->probes - 1) / POSITIONS_A_WORD, left = in->probes - full * POSITIONS_A_WORD;
     const __m256i lanes = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8);
-    return (shares){full, _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32((int)left))};
+    return (shares){full, left, _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32((int)left))};
 }
 
 static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
@@ -45,6 +45,28 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
     for (uint32_t j = 0; j < by.full; j++)
         found = _mm256_and_si256(found, look_up(low, high, position_word(hash->word[0], j)));
     return _mm256_testc_si256(found, ones);
+}
+
+/* The first `count` positions of a word as bits of a line: each in all lanes, and shifted out of all but its own. */
+static inline void add_bits(uint64_t word, uint32_t count, __m256i *low, __m256i *high) {
+    const __m256i first = _mm256_setr_epi64x(0, 64, 128, 192), one = _mm256_set1_epi64x(1);
+    for (uint32_t i = 0; i < count; i++, word <<= POSITION_BITS) {
+        __m256i up = _mm256_sub_epi64(_mm256_set1_epi64x((long long)(word >> (64 - POSITION_BITS))), first);
+        *low = _mm256_or_si256(*low, _mm256_sllv_epi64(one, up));
+        up = _mm256_sub_epi64(up, _mm256_set1_epi64x(256));
+        *high = _mm256_or_si256(*high, _mm256_sllv_epi64(one, up));
+    }
+}
+
+static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
+    __m256i *at = (__m256i *)line, low = _mm256_setzero_si256(), high = low;
+    for (uint32_t j = 0; j < by.full; j++)
+        add_bits(position_word(hash->word[0], j), POSITIONS_A_WORD, &low, &high);
+    add_bits(position_word(hash->word[0], by.full), by.left, &low, &high);
+    __m256i old_low = _mm256_load_si256(at), old_high = _mm256_load_si256(at + 1);
+    _mm256_store_si256(at, _mm256_or_si256(old_low, low));
+    _mm256_store_si256(at + 1, _mm256_or_si256(old_high, high));
+    return _mm256_testc_si256(old_low, low) & _mm256_testc_si256(old_high, high);
 }
 
 #include "filter/kernels/filter_blocked_loops.h"

@@ -18,13 +18,13 @@ static inline __m512i look_up(__m512i line, uint64_t word) {
 
 /* How the probes of a key share out among words: `full` of them, and the lanes of the last. */
 typedef struct shares {
-    uint32_t full;
+    uint32_t full, left;
     __mmask8 last;
 } shares;
 
 static inline shares shares_of(const tamis__blocks *in) {
     uint32_t full = (in->probes - 1) / POSITIONS_A_WORD, left = in->probes - full * POSITIONS_A_WORD;
-    return (shares){full, (__mmask8)((1u << left) - 1)};
+    return (shares){full, left, (__mmask8)((1u << left) - 1)};
 }
 
 static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
@@ -36,6 +36,25 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
     __m512i last = look_up(words, position_word(hash->word[0], by.full));
     found = _mm512_mask_and_epi64(found, by.last, found, last);
     return _mm512_mask_testn_epi64_mask(lanes, found, ones) == 0;
+}
+
+/* The first `count` positions of a word as bits of a line: each in all lanes, and shifted out of all but its own. */
+static inline __m512i bits_of(uint64_t word, uint32_t count) {
+    const __m512i first = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0), one = _mm512_set1_epi64(1);
+    __m512i bits = _mm512_setzero_si512();
+    for (uint32_t i = 0; i < count; i++, word <<= POSITION_BITS) {
+        __m512i position = _mm512_set1_epi64((long long)(word >> (64 - POSITION_BITS)));
+        bits = _mm512_or_si512(bits, _mm512_sllv_epi64(one, _mm512_sub_epi64(position, first)));
+    }
+    return bits;
+}
+
+static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
+    __m512i bits = bits_of(position_word(hash->word[0], by.full), by.left), words = _mm512_load_si512(line);
+    for (uint32_t j = 0; j < by.full; j++)
+        bits = _mm512_or_si512(bits, bits_of(position_word(hash->word[0], j), POSITIONS_A_WORD));
+    _mm512_store_si512(line, _mm512_or_si512(words, bits));
+    return _mm512_test_epi64_mask(_mm512_andnot_si512(words, bits), bits) == 0;
 }
 
 #include "filter/kernels/filter_blocked_loops.h"

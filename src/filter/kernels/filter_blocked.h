@@ -32,8 +32,8 @@ static inline uint64_t position_word(uint64_t from, uint32_t j) {
     return x ^ x >> 32;
 }
 
-static inline void set_all(const tamis__blocks *in, uint64_t *line, const tamis_hash *hash) {
-    uint32_t left = in->probes;
+/* Sets the first `left` positions, one by one. */
+static inline void set_bits(uint64_t *line, const tamis_hash *hash, uint32_t left) {
     for (uint32_t j = 0; left; j++) {
         uint64_t word = position_word(hash->word[0], j);
         uint32_t some = left < POSITIONS_A_WORD ? left : POSITIONS_A_WORD;

@@ -5,6 +5,7 @@
  *
  *     shares                             what all keys of a filter have in common, by shares_of(in)
  *     has_all(shares, line, hash)        whether all bits of a key are set in its line
+ *     set_all(shares, line, hash)        the same, and sets them
  *
  * and before its table. No header to be included elsewhere, so it has no guard.
  */
@@ -24,15 +25,11 @@ static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, siz
         if (i + AHEAD < count)
             tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
         uint64_t *line = tamis__block_of(in, &hashes[i]);
-        if (has_all(by, line, &hashes[i])) {
-            answers[i] = TAMIS_SEEN;
-            continue;
-        }
-        if (*room == 0)
+        if (*room == 0 && !has_all(by, line, &hashes[i]))
             return i; /* its answer stays untouched */
-        answers[i] = TAMIS_FRESH;
-        set_all(in, line, &hashes[i]);
-        --*room;
+        bool seen = set_all(by, line, &hashes[i]);
+        answers[i] = seen ? TAMIS_SEEN : TAMIS_FRESH;
+        *room -= !seen;
     }
     return count;
 }

@@ -28,13 +28,13 @@ static inline uint8x16x4_t load_line(const uint64_t *line) {
 
 /* How the probes of a key share out among words: `full` of them, and what of the last is not looked at. */
 typedef struct shares {
-    uint32_t full;
+    uint32_t full, left;
     uint64_t beyond;
 } shares;
 
 static inline shares shares_of(const tamis__blocks *in) {
     uint32_t full = (in->probes - 1) / POSITIONS_A_WORD, left = in->probes - full * POSITIONS_A_WORD;
-    return (shares){full, UINT64_MAX << 8 * left};
+    return (shares){full, left, UINT64_MAX << 8 * left};
 }
 
 static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *hash) {
@@ -46,6 +46,13 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
         found = vand_u8(found, vorr_u8(all, vcreate_u8(UINT64_C(0xff) << 56)));
     }
     return vget_lane_u64(vreinterpret_u64_u8(found), 0) == UINT64_MAX;
+}
+
+static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
+    bool seen = has_all(by, line, hash);
+    if (!seen)
+        set_bits(line, hash, by.full * POSITIONS_A_WORD + by.left);
+    return seen;
 }
 
 #include "filter/kernels/filter_blocked_loops.h"

@@ -28,6 +28,13 @@ static inline bool has_all(shares left, const uint64_t *line, const tamis_hash *
     return !(missing & 1);
 }
 
+static inline bool set_all(shares probes, uint64_t *line, const tamis_hash *hash) {
+    bool seen = has_all(probes, line, hash);
+    if (!seen)
+        set_bits(line, hash, probes);
+    return seen;
+}
+
 void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *positions) {
     for (uint32_t i = 0; i < probes; i++) {
         uint64_t word = position_word(hash->word[0], i / POSITIONS_A_WORD);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Asks filters that format/make_filters wrote, on another machine maybe, what was asked of them there.
+ *
+ *     ask_filters SECRET FILTER.tamis...
+ *
+ * Beside each is FILTER.asked, with questions and answers; SECRET is for those of scheme sip. Prints the set of kernels in
+ * use and how many answers were compared; exit status 1 where one is another.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/tamis.h>
+
+enum { KEY_MAX = 64, ASKED_MAX = 65536 };
+
+/* What is asked of a filter: keys, and hashes. */
+static tamis_key keys[ASKED_MAX];
+static uint8_t bytes[ASKED_MAX][KEY_MAX];
+static tamis_hash hashes[ASKED_MAX];
+static tamis_answer key_answers[ASKED_MAX], hash_answers[ASKED_MAX];
+static tamis_answer key_wants[ASKED_MAX], hash_wants[ASKED_MAX];
+static size_t key_count, hash_count;
+
+static tamis_error err = TAMIS_ERROR_INIT;
+
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "ask_filters: %s: %s\n", what, why);
+    exit(2);
+}
+
+static void must(const char *what, tamis_status status) {
+    if (status != TAMIS_OK)
+        die(what, err.text);
+}
+
+static void take_line(const char *path, char *line, uint64_t origin) {
+    char *tab = strchr(line, '\t');
+    if (!tab || key_count == ASKED_MAX || hash_count == ASKED_MAX)
+        die(path, "not what make_filters writes");
+    tamis_answer want = tab[1] == '1' ? TAMIS_SEEN : TAMIS_FRESH;
+    char *colon = memchr(line, ':', (size_t)(tab - line));
+    if (colon) {
+        hashes[hash_count] = (tamis_hash){{strtoull(line, NULL, 16), strtoull(colon + 1, NULL, 16)}, origin};
+        hash_wants[hash_count++] = want;
+        return;
+    }
+    size_t size = (size_t)(tab - line) / 2;
+    if (size > KEY_MAX)
+        die(path, "a key is too long");
+    for (size_t i = 0; i < size; i++) {
+        char two[3] = {line[2 * i], line[2 * i + 1], '\0'};
+        bytes[key_count][i] = (uint8_t)strtoul(two, NULL, 16);
+    }
+    keys[key_count] = (tamis_key){bytes[key_count], size};
+    key_wants[key_count++] = want;
+}
+
+static void read_asked(const char *filter_path, uint64_t origin) {
+    char path[4096], line[2 * KEY_MAX + 64];
+    snprintf(path, sizeof path, "%.*s.asked", (int)(strlen(filter_path) - strlen(".tamis")), filter_path);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        die(path, "cannot be read");
+    key_count = hash_count = 0;
+    while (fgets(line, sizeof line, file))
+        take_line(path, line, origin);
+    fclose(file);
+}
+
+/* What hashes of this filter have beside their words; 0 where it has none. */
+static uint64_t origin_of(const tamis_filter *filter) {
+    tamis_key none = {"", 0};
+    tamis_hash hash = {{0, 0}, 0};
+    if (tamis_scheme_digest_bits(tamis_filter_plan(filter)->scheme) != 0)
+        must("hash", tamis_hash_many(tamis_filter_hasher(filter), &none, 1, &hash, &err));
+    return hash.origin;
+}
+
+static bool ask(const char *path, const char *secret) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    if (strstr(path, "-sip")) {
+        options.secret = secret;
+        options.secret_size = strlen(secret);
+    }
+    must(path, tamis_filter_open(&filter, path, &options, &err));
+    read_asked(path, origin_of(filter));
+    must(path, tamis_filter_contains_many(filter, keys, key_count, key_answers, NULL, &err));
+    if (hash_count > 0)
+        must(path, tamis_filter_contains_hashes(filter, hashes, hash_count, hash_answers, NULL, &err));
+    tamis_filter_free(filter);
+    return memcmp(key_answers, key_wants, key_count * sizeof *key_answers) == 0 &&
+           memcmp(hash_answers, hash_wants, hash_count * sizeof *hash_answers) == 0;
+}
+
+int main(int argc, char **argv) {
+    size_t compared = 0;
+    int status = 0;
+    if (argc < 3)
+        die("arguments", "SECRET FILTER.tamis...");
+    for (int i = 2; i < argc; i++) {
+        if (!ask(argv[i], argv[1])) {
+            printf("%s: answers differ\n", argv[i]);
+            status = 1;
+        }
+        compared += key_count + hash_count;
+    }
+    printf("%s %zu\n", tamis_kernel_name(), compared);
+    return status;
+}

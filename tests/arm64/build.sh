@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# libtamis and its tests compile for arm64 without a warning. The tests beside it run after this one, in what it builds.
+# ctest: timeout=1800
+. "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
+build_cross
+file=$(head -c 20 "$cross/tests/kernel/test_kernels" | od -An -tu2 -j18 -N2)
+[ "$((file))" = 183 ] || { echo "machine $file is not arm64"; exit 1; }

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Sourced by the scripts beside it, each of which is run for itself: libtamis and its tests, built for arm64 by Debian's
+# cross compiler and run by qemu, in a build of their own. Missing tools are said, and the script is skipped.
+set -u
+here=$TAMIS_SOURCE_DIR/tests/arm64
+cross=$TAMIS_BUILD_DIR/arm64
+
+needs() {
+    echo "$*"
+    exit 77
+}
+
+command -v aarch64-linux-gnu-gcc >/dev/null || needs "no compiler for arm64 (gcc-aarch64-linux-gnu)"
+qemu=$(command -v qemu-aarch64 || command -v qemu-aarch64-static) || needs "no qemu-aarch64 (qemu-user)"
+for module in libxxhash libsodium cmocka; do
+    PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config --exists "$module" ||
+        needs "no $module for arm64 (./dev test installs it where Debian's packages are)"
+done
+
+# build_cross: nothing is done where nothing changed.
+build_cross() {
+    local log=$TAMIS_BUILD_DIR/arm64.log
+    [ -e "$cross/build.ninja" ] ||
+        cmake -S "$TAMIS_SOURCE_DIR" -B "$cross" -G Ninja --toolchain "$here/toolchain.cmake" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+            -DTAMIS_CORE_ONLY=ON -DTAMIS_BUILD_TESTS=ON -DTAMIS_WERROR=ON -DTAMIS_TEST_SCALE=sanitizer >"$log" 2>&1 &&
+        ninja -C "$cross" >"$log" 2>&1 || {
+        tail -n 40 "$log"
+        exit 1
+    }
+}
+
+# test_cross SET [CTEST OPTION...]: tests of the build, with the kernels of a set.
+test_cross() {
+    export TAMIS_KERNEL=$1
+    shift
+    build_cross
+    ctest --test-dir "$cross" --no-tests=error --output-on-failure -j2 "$@"
+}
