@@ -96,10 +96,13 @@ typedef struct tamis_redis_filter_options {
     const void *secret;
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
+    /* Layout tamis, one that is made here: what its keys are made of, of tamis_key_type (tamis/file.h). It stands in the plan,
+     * and tamis_filter_about_get says it of every handle; as there, nothing in the library looks at it. */
+    uint32_t key_type;
 } tamis_redis_filter_options;
 
 /* clang-format off */
-#define TAMIS_REDIS_FILTER_OPTIONS_INIT {sizeof(tamis_redis_filter_options), false, NULL, 0, NULL}
+#define TAMIS_REDIS_FILTER_OPTIONS_INIT {sizeof(tamis_redis_filter_options), false, NULL, 0, NULL, 0}
 /* clang-format on */
 
 /*
@@ -210,8 +213,8 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
  * each batch whether the filter is still the one it began with, becomes the one that has the name now, and asks the whole
  * batch again there; what it had put into the old one and finds in the new is TAMIS_UNKNOWN. So a batch is answered by one
  * filter, and keys that are in the old one and in the new are present all the time. The one that was replaced stays a
- * minute for batches under way. A handle does not become a filter of another scheme, seed or secret, nor one of which its
- * URI says otherwise: TAMIS_E_MISMATCH.
+ * minute for batches under way. A handle does not become a filter of another scheme, seed, secret or type of keys, nor one of
+ * which its URI says otherwise: TAMIS_E_MISMATCH.
  *
  * Bits go over the network as they are, a byte for 8, in pieces of 1 MiB, some on their way at once. A filter in memory
  * that is pushed, united or taken as `like` is only read: other threads may ask it meanwhile, none may add to it.

@@ -73,6 +73,9 @@ TAMIS_API void tamis_redis_family_trace(tamis_redis_family *family, tamis_redis_
 /* That of every member; it lives as long as the family. */
 TAMIS_API const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family);
 
+/* What the keys of all members are made of, of tamis_key_type (tamis/file.h): see tamis_redis_filter_options. */
+TAMIS_API uint32_t tamis_redis_family_key_type(const tamis_redis_family *family);
+
 #ifdef __cplusplus
 }
 #endif

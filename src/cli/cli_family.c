@@ -155,11 +155,14 @@ static int open_extractors(cli_family *family, const cli_extract *extract, tamis
 static int open_family(cli_family *made, const cli_family_want *want, char *plain, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    cli_key_form form = want->form;
+    char shown[CLI_SERVER_SHOWN];
 
     if (read_template(made, want->uri, plain, err) != CLI_DONE ||
         open_extractors(made, want->extract, err) != CLI_DONE)
         return CLI_FAILED;
     options.create = want->adds;
+    options.key_type = cli_key_type_of(want->form);
     if (want->secret != NULL) {
         options.secret = want->secret->bytes;
         options.secret_size = want->secret->size;
@@ -169,13 +172,15 @@ static int open_family(cli_family *made, const cli_family_want *want, char *plai
             cli_remedy(err, "give that one by --secret-file");
         return CLI_FAILED;
     }
-    if (check_secret(made, want, err) != CLI_DONE)
+    if (check_secret(made, want, err) != CLI_DONE ||
+        cli_key_settle_type(&form, tamis_redis_family_key_type(made->family),
+                            cli_server_show(want->uri, shown), err) != CLI_DONE)
         return CLI_FAILED;
     if (want->trace)
         cli_trace_family(made->family);
     service.context = made;
     service.ask = ask_pairs;
-    return cli_typed_begin(&made->typed, want->form, &service, err);
+    return cli_typed_begin(&made->typed, form, &service, err);
 }
 
 int cli_family_open(cli_family **family, const cli_family_want *want, tamis_error *err) {

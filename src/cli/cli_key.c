@@ -44,21 +44,32 @@ void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator) {
 
 /* The types of the library are numbered as ours, from 1. */
 int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, tamis_error *err) {
-    static const tamis_key_type last = TAMIS_KEYS_INT64;
     tamis_about about = TAMIS_ABOUT_INIT;
-    cli_key_type its;
 
     if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
         return CLI_FAILED;
-    if (about.key_type == TAMIS_KEYS_UNTOLD || form->hex)
+    return cli_key_settle_type(form, about.key_type, path, err);
+}
+
+int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path, tamis_error *err) {
+    static const tamis_key_type last = TAMIS_KEYS_INT64;
+    cli_key_type its;
+
+    if (key_type == TAMIS_KEYS_UNTOLD || form->hex)
         return CLI_DONE;
-    if (about.key_type > last)
+    if (key_type == UINT32_MAX) /* the plan of a filter on a server names it */
+        return form->given ? CLI_DONE
+                           : cli_fail(err,
+                                      "%.300s: its keys are of a type that this tamis does not know; use a "
+                                      "newer one, or give --hex",
+                                      path);
+    if (key_type > last)
         return form->given ? CLI_DONE
                            : cli_fail(err,
                                       "%.300s: its keys are of type %" PRIu32 ", which this tamis does not "
                                       "know; use a newer one, or give --hex",
-                                      path, about.key_type);
-    its = (cli_key_type)(about.key_type - 1);
+                                      path, key_type);
+    its = (cli_key_type)(key_type - 1);
     if (!form->given) {
         form->type = its;
         form->given = true;
@@ -70,11 +81,15 @@ int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *p
                     cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
 }
 
+uint32_t cli_key_type_of(cli_key_form form) {
+    return form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1;
+}
+
 int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status = tamis_filter_about_get(filter, &about, err);
 
-    about.key_type = form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1;
+    about.key_type = cli_key_type_of(form);
     if (status == TAMIS_OK)
         status = tamis_filter_about_set(filter, &about, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;

@@ -55,6 +55,10 @@ void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
 /* Puts into *form what the file says of its keys, where no option does; `path` is its name. CLI_FAILED where these
  * contradict each other: every key would be absent. */
 int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, tamis_error *err);
+/* The same of a type that is told otherwise, a tamis_key_type. */
+int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path, tamis_error *err);
+/* The tamis_key_type of keys in this form. */
+uint32_t cli_key_type_of(cli_key_form form);
 /* Notes in the filter what its keys are made of. */
 int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err);
 

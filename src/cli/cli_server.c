@@ -87,13 +87,35 @@ size_t cli_server_decode(char *to, const char *from, size_t size) {
     return used;
 }
 
-int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
-                    tamis_error *err) {
+const char *cli_server_parameter(const char *uri, const char *name, size_t *size) {
+    const char *at = strchr(uri, '?');
+    size_t length = strlen(name);
+
+    for (; at != NULL; at = strchr(at, '&')) {
+        at++;
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            *size = strcspn(at + length + 1, "&");
+            return at + length + 1;
+        }
+    }
+    return NULL;
+}
+
+bool cli_server_keeps_type(const char *uri) {
+    size_t size;
+    const char *layout = cli_server_parameter(uri, "layout", &size);
+
+    return layout == NULL || (size == 5 && memcmp(layout, "tamis", size) == 0);
+}
+
+int cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+                    const cli_secret *secret, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
 
     if (cli_server_refuse_family(uri, err) != CLI_DONE)
         return CLI_FAILED;
-    options.create = create;
+    options.create = made != NULL;
+    options.key_type = made != NULL ? cli_key_type_of(*made) : TAMIS_KEYS_UNTOLD;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;

@@ -65,6 +65,7 @@ static int open_held(add_run *run, tamis_error *err) {
     file.path = config->filter;
     file.secret = given;
     file.access = config->overfill ? CLI_OVERFILL : CLI_CHANGE;
+    file.form = config->stream.form;
     if (config->is_family)
         code = cli_family_open(&run->family,
                                &(cli_family_want){config->filter, &config->stream.extract, true,

@@ -31,6 +31,7 @@ typedef struct tamis__told {
     char scheme[16];
     uint64_t layout, seed, secret, bits, probes, partition, expect, generation;
     double fpr;
+    uint32_t key_type; /* TAMIS_KEYS_UNTOLD: it says none; UINT32_MAX: one that is not known */
     bool blocked, is_family, has_secret;
     unsigned words; /* a bit for each of the numbers that were there */
 } tamis__told;

@@ -112,6 +112,10 @@ const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family) {
     return tamis_filter_plan(family->filter);
 }
 
+uint32_t tamis_redis_family_key_type(const tamis_redis_family *family) {
+    return family->filter->about.told.key_type;
+}
+
 /* ---- a piece ---- */
 
 static bool has_digest(const tamis_redis_family *family) {
