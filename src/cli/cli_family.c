@@ -15,6 +15,7 @@
 #include <tamis/redis_family.h>
 
 #include "cli/cli_filter.h"
+#include "cli/cli_members.h"
 #include "cli/cli_server.h"
 #include "cli/cli_trace.h"
 #include "cli/cli_typed.h"
@@ -35,6 +36,7 @@ typedef struct part {
 struct cli_family {
     tamis_redis_family *family;
     bool adds;
+    cli_members *members; /* of what is added */
     char delimiter;
     bool keyed;               /* keys are extracted by the run; else they are what names leave of records */
     tamis_extractor *columns; /* of records of CSV, what names take; NULL: fields */
@@ -105,12 +107,19 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
 static tamis_status ask_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
     cli_family *family = context;
+    tamis_status status;
 
     for (size_t i = 0; i < count; i++)
         family->pairs[i].key = keys[i];
-    return family->adds
-               ? tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err)
-               : tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
+    if (!family->adds)
+        return tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
+    status = tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err);
+    cli_members_note(family->members, family->pairs, answers, *done);
+    return status;
+}
+
+void cli_family_tell_overfull(const cli_family *family, const char *uri) {
+    cli_members_tell(family->members, family->family, uri);
 }
 
 static int check_secret(const cli_family *family, const cli_family_want *want, tamis_error *err) {
@@ -195,6 +204,7 @@ int cli_family_open(cli_family **family, const cli_family_want *want, tamis_erro
         cli_fail_nomem("records", err);
     } else {
         made->adds = want->adds;
+        made->members = want->adds ? cli_members_create() : NULL;
         made->next = (cli_key_place){NULL, "record", 1, NULL};
         code = open_family(made, want, plain, err);
     }
@@ -213,6 +223,7 @@ void cli_family_free(cli_family *family) {
     tamis_redis_family_free(family->family);
     tamis_extractor_free(family->columns);
     tamis_extractor_free(family->whole);
+    free(family->members);
     free(family->template);
     free(family->pairs);
     free(family->texts);
