@@ -318,12 +318,15 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
  * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command
  * for each Redis key, whose memory the server gives back in the background. After a failure it may be there or not;
- * dropped again, it is not.
- * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
+ * dropped again, it is not. Of a family (tamis/redis_family.h, layout tamis) the members go too, which are found by reading
+ * the names of all Redis keys, and kept in memory until they are removed.
+ * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push; TAMIS_E_REFUSED: also of a family that was dropped, where SCAN is
+ * not let (a Codis has none): its members' strings stay. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its
- * target. A few round trips, and a command for each Redis key. TAMIS_E_ABSENT: layout tamis, and there is none;
+ * target, and a family for its members, found as by drop. A few round trips, and a command for each Redis key.
+ * TAMIS_E_ABSENT: layout tamis, and there is none; TAMIS_E_REFUSED: also where members cannot be found;
  * TAMIS_E_RANGE: more milliseconds than a server keeps. */
 TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t milliseconds,
                                           tamis_error *err);

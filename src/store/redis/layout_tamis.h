@@ -102,6 +102,11 @@ tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool 
 tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
                                 tamis_error *err);
 
+/* The same of all members of a family, where the text is the plan of one: see redis_members.c. TAMIS_E_REFUSED: the server
+ * does not let who would find them. */
+tamis_status tamis__members_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
+                                   tamis_error *err);
+
 /* What stands in field state once all partitions of this generation are there. One of another generation, which a maker
  * that was late may leave, says nothing. */
 void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]);
