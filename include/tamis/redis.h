@@ -342,6 +342,7 @@ typedef enum tamis_redis_state {
     TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
     TAMIS_REDIS_FAMILY =
         5, /* layout tamis: a family (tamis/redis_family.h), with the parameters of a member */
+    TAMIS_REDIS_DENIED = 6, /* the server tells this user its name and no more */
 } tamis_redis_state;
 
 typedef struct tamis_redis_entry {

@@ -121,7 +121,8 @@ static const char *const description[] = {
     "ls prints the filters that there are by their names, as URIs have them. URI ends with a pattern of "
     "names, redis://host:port/seen* (* [a-z], and ? written as %3F), or with the server or its database, "
     "redis://host:port/2/.",
-    "A line of ls has, between tabs: name, layout, state (ready, making, alias, left, damaged, family: see "
+    "A line of ls has, between tabs: name, layout, state (ready, making, alias, left, damaged, family, "
+    "denied: see "
     "--json), "
     "keys expected, rate, bits, probes, Redis keys with bits, seconds until it expires, and the target of an "
     "alias; - is for what nothing says. It reads the names of all Redis keys (SCAN, which a Codis does not "

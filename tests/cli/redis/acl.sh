@@ -24,3 +24,13 @@ try 'php1&bits=1000&probes=3' '~zz' '~{zz}:*'
 try 'php2&bits=1000&probes=3' '~zz.*' '~{zz.*'
 try 'php3&bits=1000&probes=3' '~zz:*' '~{zz:*'
 try 'redisson&expect=100&fpr=0.01' '~zz' '~{zz}:*'
+echo "# listed"
+for name in a b mine%2F1 mine%2F2 z; do
+    tamis add "$redis_uri/$name?expect=100&fpr=0.01" keys
+    tamis add "$redis_uri/$name?expect=100&fpr=0.01&layout=java" keys
+done
+redis_ask acl setuser clerk resetkeys '~tamis:{mine*' '~bf:z' > none
+tamis redis ls "$clerk/"
+tamis redis ls --json "$clerk/a*"
+redis_ask acl setuser clerk resetkeys > none
+tamis redis ls "$clerk/" | grep -c denied
