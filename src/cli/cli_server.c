@@ -48,15 +48,32 @@ bool cli_server_is_family(const char *uri) {
     return false;
 }
 
+/* The name in the URI with a * for each field. */
+static void star_name(const char *uri, char *to, size_t room) {
+    size_t size, used = 0, field_size;
+    const char *at = cli_server_name(uri, &size), *end = at + size;
+    uint64_t field;
+
+    for (; at < end && used + 1 < room; at += field_size > 0 ? field_size : 1) {
+        field_size = cli_server_field(at, end, &field);
+        to[used++] = field_size > 0 ? '*' : *at;
+    }
+    to[used] = '\0';
+}
+
 int cli_server_refuse_family(const char *uri, tamis_error *err) {
-    char shown[CLI_SERVER_SHOWN];
+    char shown[CLI_SERVER_SHOWN], name[120];
 
     if (!cli_server_is_family(uri))
         return CLI_DONE;
+    star_name(uri, name, sizeof name);
     return cli_fail(err,
-                    "%.300s: names a family of filters, which add and check alone take; name one of them, or "
+                    "%.200s: names a family of filters, which add and check alone take; %s %s%s, or "
                     "write a brace that is meant as %%7B",
-                    cli_server_show(uri, shown));
+                    cli_server_show(uri, shown),
+                    cli_server_keeps_type(uri) ? "tamis redis drop, expire and ls take it as"
+                                               : "name one of them, as",
+                    name, cli_server_keeps_type(uri) ? "" : " with the value of each field for its *");
 }
 
 const char *cli_server_encode(char *to, const char *name, size_t size) {

@@ -190,8 +190,9 @@ tamis_status tamis__told_read_field(const tamis__redis_filter *at, const char *f
     if (status != TAMIS_OK || plan->is_family == at->is_family)
         return status;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
-                       at->uri->shown, at->is_family ? "one filter, and no family" : "a family of filters",
-                       at->is_family ? "choose another name" : "add to it and ask it with names");
+                       at->uri->named, at->is_family ? "one filter, and no family" : "a family of filters",
+                       at->is_family ? "choose another name"
+                                     : "add and check take it, with {1} and so on where its name has *");
 }
 
 tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
