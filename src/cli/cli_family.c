@@ -73,7 +73,7 @@ static int add_part(cli_family *family, part added, tamis_error *err) {
 static int read_template(cli_family *family, const char *uri, char *plain, tamis_error *err) {
     size_t size, used = 0;
     const char *name = cli_server_name(uri, &size), *end = name + size, *own = name;
-    char *to = family->template;
+    char shown[CLI_SERVER_SHOWN], *to = family->template;
 
     memcpy(plain, uri, (size_t)(name - uri));
     plain += name - uri;
@@ -86,9 +86,9 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
         }
         if (field == 0 || field > FIELD_MAX)
             return cli_fail(err,
-                            "filter: its name takes field %.*s; fields are numbered from 1 to %d, and a "
+                            "%.200s: its name takes field %.*s; fields are numbered from 1 to %d, and a "
                             "brace that is meant is written %%7B",
-                            (int)(length < 20 ? length : 20), at, FIELD_MAX);
+                            cli_server_show(uri, shown), (int)(length < 20 ? length : 20), at, FIELD_MAX);
         used = cli_server_decode(to, own, (size_t)(at - own));
         if (add_part(family, (part){0, to, used}, err) != CLI_DONE ||
             add_part(family, (part){(size_t)field, NULL, 0}, err) != CLI_DONE)
