@@ -161,14 +161,14 @@ static tamis_status check_wanted(const tamis__redis_filter *at, const tamis__tol
     return status;
 }
 
-static bool is_text(uint32_t key_type) {
-    return key_type == TAMIS_KEYS_BYTES || key_type == TAMIS_KEYS_UTF8;
+/* Text is its bytes; what stands above the type's own byte is kept. */
+static uint32_t without_utf8(uint32_t key_type) {
+    return (key_type & 0xff) == TAMIS_KEYS_UTF8 ? key_type - TAMIS_KEYS_UTF8 + TAMIS_KEYS_BYTES : key_type;
 }
 
 /* Whether keys made for the one would be no keys of the other. */
 static bool types_clash(uint32_t one, uint32_t other) {
-    return one != other && one != TAMIS_KEYS_UNTOLD && other != TAMIS_KEYS_UNTOLD &&
-           !(is_text(one) && is_text(other));
+    return one != TAMIS_KEYS_UNTOLD && other != TAMIS_KEYS_UNTOLD && without_utf8(one) != without_utf8(other);
 }
 
 /* A handle that is open keeps its hasher, which its owner may have made hashes with. */
