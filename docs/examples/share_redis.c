@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#define _POSIX_C_SOURCE 200809L /* getline */
 /*
  * Lines that no program has seen yet, on any machine that asks the same Redis:
  * cc share_redis.c $(pkg-config --cflags --libs tamis-redis)
@@ -10,19 +11,27 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/types.h>
 
 #include <tamis/redis.h>
 #include <tamis/tamis.h>
 
-enum { BATCH = 500, LINE = 4096 };
+enum { BATCH = 500 };
+
+/* A line as getline(3) keeps it. */
+typedef struct line {
+    char *text;
+    size_t room;
+} line;
 
 /* Up to BATCH lines of standard input, each without its newline. */
-static size_t next_batch(char lines[BATCH][LINE], tamis_key keys[BATCH]) {
+static size_t next_batch(line lines[BATCH], tamis_key keys[BATCH]) {
     size_t count = 0;
-    while (count < BATCH && fgets(lines[count], LINE, stdin)) {
-        keys[count].data = lines[count];
-        keys[count].size = strcspn(lines[count], "\n");
+    ssize_t size;
+    while (count < BATCH && (size = getline(&lines[count].text, &lines[count].room, stdin)) > 0) {
+        const size_t last = (size_t)size - 1;
+        keys[count].data = lines[count].text;
+        keys[count].size = lines[count].text[last] == '\n' ? last : last + 1;
         count++;
     }
     return count;
@@ -34,7 +43,7 @@ static int die(const tamis_error *err) {
 }
 
 int main(int argc, char **argv) {
-    static char lines[BATCH][LINE];
+    static line lines[BATCH];
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *seen = NULL;
@@ -54,8 +63,10 @@ int main(int argc, char **argv) {
         status = tamis_filter_add_many(seen, keys, count, answers, NULL, &err);
         for (size_t i = 0; status == TAMIS_OK && i < count; i++)
             if (answers[i] != TAMIS_SEEN) /* TAMIS_FRESH, or TAMIS_UNKNOWN */
-                printf("%.*s\n", (int)keys[i].size, lines[i]);
+                printf("%.*s\n", (int)keys[i].size, lines[i].text);
     }
+    for (size_t i = 0; i < BATCH; i++)
+        free(lines[i].text);
     tamis_filter_free(seen);
     return status == TAMIS_OK ? 0 : die(&err);
 }

@@ -96,10 +96,13 @@ typedef struct tamis_redis_filter_options {
     const void *secret;
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the server's, or the default */
+    /* Layout tamis, one that is made here: what its keys are made of, of tamis_key_type (tamis/file.h). It stands in the plan,
+     * and tamis_filter_about_get says it of every handle; as there, nothing in the library looks at it. */
+    uint32_t key_type;
 } tamis_redis_filter_options;
 
 /* clang-format off */
-#define TAMIS_REDIS_FILTER_OPTIONS_INIT {sizeof(tamis_redis_filter_options), false, NULL, 0, NULL}
+#define TAMIS_REDIS_FILTER_OPTIONS_INIT {sizeof(tamis_redis_filter_options), false, NULL, 0, NULL, 0}
 /* clang-format on */
 
 /*
@@ -210,8 +213,8 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
  * each batch whether the filter is still the one it began with, becomes the one that has the name now, and asks the whole
  * batch again there; what it had put into the old one and finds in the new is TAMIS_UNKNOWN. So a batch is answered by one
  * filter, and keys that are in the old one and in the new are present all the time. The one that was replaced stays a
- * minute for batches under way. A handle does not become a filter of another scheme, seed or secret, nor one of which its
- * URI says otherwise: TAMIS_E_MISMATCH.
+ * minute for batches under way. A handle does not become a filter of another scheme, seed, secret or type of keys, nor one of
+ * which its URI says otherwise: TAMIS_E_MISMATCH.
  *
  * Bits go over the network as they are, a byte for 8, in pieces of 1 MiB, some on their way at once. A filter in memory
  * that is pushed, united or taken as `like` is only read: other threads may ask it meanwhile, none may add to it.
@@ -315,12 +318,15 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
  * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command
  * for each Redis key, whose memory the server gives back in the background. After a failure it may be there or not;
- * dropped again, it is not.
- * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push. */
+ * dropped again, it is not. Of a family (tamis/redis_family.h, layout tamis) the members go too, which are found by reading
+ * the names of all Redis keys, and kept in memory until they are removed.
+ * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push; TAMIS_E_REFUSED: also of a family that was dropped, where SCAN is
+ * not let (a Codis has none): its members' strings stay. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its
- * target. A few round trips, and a command for each Redis key. TAMIS_E_ABSENT: layout tamis, and there is none;
+ * target, and a family for its members, found as by drop. A few round trips, and a command for each Redis key.
+ * TAMIS_E_ABSENT: layout tamis, and there is none; TAMIS_E_REFUSED: also where members cannot be found;
  * TAMIS_E_RANGE: more milliseconds than a server keeps. */
 TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t milliseconds,
                                           tamis_error *err);
@@ -336,6 +342,7 @@ typedef enum tamis_redis_state {
     TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
     TAMIS_REDIS_FAMILY =
         5, /* layout tamis: a family (tamis/redis_family.h), with the parameters of a member */
+    TAMIS_REDIS_DENIED = 6, /* the server tells this user its name and no more */
 } tamis_redis_state;
 
 typedef struct tamis_redis_entry {

@@ -33,8 +33,9 @@ typedef struct tamis_redis_pair {
  *                        Families). No `partition`.
  *     layout=redisson    refused: every member would have a hash of its own to be made and looked at. TAMIS_E_UNSUPPORTED
  *
- * tamis_redis_drop and tamis_redis_expire of the name of a family of layout tamis are of its parameters alone: with them all
- * members are gone at once, and their strings when they expire each by itself. So give such families a ttl.
+ * tamis_redis_drop of the name of a family of layout tamis takes its parameters, with which all members are gone at once, and
+ * then their strings; tamis_redis_expire is of all that are there. Both find them by SCAN: where a server does not let that,
+ * give such families a ttl.
  *
  * A member that is not there is one without keys. So of any layout nobody can tell one that was evicted or deleted from
  * one that was never added to, and its keys are then called absent: keep families from eviction (maxmemory-policy
@@ -72,6 +73,9 @@ TAMIS_API void tamis_redis_family_trace(tamis_redis_family *family, tamis_redis_
 
 /* That of every member; it lives as long as the family. */
 TAMIS_API const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family);
+
+/* What the keys of all members are made of, of tamis_key_type (tamis/file.h): see tamis_redis_filter_options. */
+TAMIS_API uint32_t tamis_redis_family_key_type(const tamis_redis_family *family);
 
 #ifdef __cplusplus
 }

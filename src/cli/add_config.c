@@ -15,17 +15,18 @@ const cli_option add_options[ADD_OPTIONS] = {
                    .choices = prints,
                    .help = "Print the records that the filter did not have (fresh), or had (seen).",
                    .more = "They are printed as they are read, before the filter is saved."},
-    [ADD_OVERFILL] = {.name = "overfill",
-                      .type = CLI_FLAG,
-                      .help = "Add records past the number that the filter was made for, too.",
-                      .more =
-                          "Of kind classic or blocked, which the files of other programs are. No record is "
-                          "lost, but the rate of wrong answers rises with each: a remark at the end says to "
-                          "what. Without it the first new record past that number is an error, and the file "
-                          "stays as it was. A filter on a server is asked once, at the beginning, how many "
-                          "it has, about; what others add meanwhile is not counted, and what was added "
-                          "before the error is in it. A family of filters, and layouts php1 to php3, have no "
-                          "such bound."},
+    [ADD_OVERFILL] =
+        {.name = "overfill",
+         .type = CLI_FLAG,
+         .help = "Add records past the number that the filter was made for, too.",
+         .more = "Of kind classic or blocked, which the files of other programs are. No record is "
+                 "lost, but the rate of wrong answers rises with each: a remark at the end says to "
+                 "what. Without it the first new record past that number is an error, and the file "
+                 "stays as it was. A filter on a server is asked once, at the beginning, how many "
+                 "it has, about; what others add meanwhile is not counted, and what was added "
+                 "before the error is in it. A family of filters, and layouts php1 to php3, have no "
+                 "such bound: a remark at the end says where the filter, or one of those members of a family "
+                 "that got most of the records, is past what it is good for."},
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_TRACE] = CLI_ROW_TRACE,
     [ADD_FILES_FROM] = CLI_ROW_FILES_FROM,
@@ -113,8 +114,8 @@ const cli_entry add_json[] = {
     {"bytes_per_second", "Bytes read divided by seconds."},
     {"threads", "Threads that the run could use: --threads, or fewer where the system refused some."},
     {"memory", "Bytes that the filter holds at the end."},
-    {"memory_peak", "Bytes, the most that it held at any moment, growth included."},
-    {"bits_per_key", "Bits of memory_peak for each record in it; 0 = none is."},
+    {"memory_peak", "Bytes, the most that it held at any moment, growth included; null = on a server."},
+    {"bits_per_key", "Bits of memory_peak for each record in it; 0 = none is, null = on a server."},
     {"kind", "Kind of filter: classic, blocked, fingerprint or exact."},
     {"scheme", "Hash in use."},
     {"capacity", "Records that the filter was made for; 0 = no limit, it grows, or not known."},

@@ -40,7 +40,7 @@ const cli_option build_options[BUILD_OPTIONS] = {
                  "From the remark at its beginning on, what others add is in both "
                  "(programs with tamis of this version or later); the FILEs have to hold what was added "
                  "before. At the end the new filter takes the place at once. A run that fails leaves what "
-                 "was there."},
+                 "was there. Over a Codis it is refused: build in its place."},
     [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
     [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [BUILD_EXPECT] = {.name = "expect",

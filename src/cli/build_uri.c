@@ -10,25 +10,10 @@
 
 static const cli_option probes_row = {.name = "probes", .type = CLI_COUNT, .min = 1, .max = TAMIS_PROBES_MAX};
 
-/* Its value in the URI, where it stands there: percent-encoded, `size` bytes. */
-static const char *find_parameter(const char *uri, const char *name, size_t *size) {
-    const char *at = strchr(uri, '?');
-    size_t length = strlen(name);
-
-    for (; at != NULL; at = strchr(at, '&')) {
-        at++;
-        if (strncmp(at, name, length) == 0 && at[length] == '=') {
-            *size = strcspn(at + length + 1, "&");
-            return at + length + 1;
-        }
-    }
-    return NULL;
-}
-
 static int take_parameter(const char *uri, const cli_option *row, cli_value *value, build_parameter *text,
                           tamis_error *err) {
     size_t size;
-    const char *coded = find_parameter(uri, row->name, &size);
+    const char *coded = cli_server_parameter(uri, row->name, &size);
     cli_value said = {0};
 
     if (coded == NULL)
@@ -52,7 +37,7 @@ static char *name_alone(const char *uri) {
     size_t size;
 
     for (size_t i = 0; made != NULL && i < sizeof plan / sizeof plan[0]; i++) {
-        char *value = (char *)find_parameter(made, plan[i], &size);
+        char *value = (char *)cli_server_parameter(made, plan[i], &size);
         if (value == NULL)
             continue;
         char *begin = value - strlen(plan[i]) - 1, *rest = value + size;
@@ -65,14 +50,16 @@ static char *name_alone(const char *uri) {
 }
 
 /* What a resize leaves as it is. */
-static int keep_plan(cli_value *values, const char *uri, tamis_error *err) {
-    char *name = name_alone(uri);
+static int keep_plan(build_config *config, tamis_error *err) {
+    cli_value *values = config->values;
+    const char *uri = config->output;
+    char shown[CLI_SERVER_SHOWN], *name = name_alone(uri);
     tamis_filter *there = NULL;
     int code;
 
     if (name == NULL)
         return cli_fail_nomem("--output", err);
-    code = cli_server_open(&there, name, false, NULL, err);
+    code = cli_server_open(&there, name, NULL, NULL, err);
     free(name);
     if (code != CLI_DONE)
         return code;
@@ -85,19 +72,18 @@ static int keep_plan(cli_value *values, const char *uri, tamis_error *err) {
                                            .text = tamis_scheme_name(tamis_hasher_scheme(hasher))};
     if (!values[BUILD_SEED].given && tamis_hasher_scheme(hasher) == TAMIS_SCHEME_XXH3)
         values[BUILD_SEED] = (cli_value){.given = true, .number = tamis_hasher_seed(hasher)};
+    code = cli_stream_settle(&config->stream, there, cli_server_show(uri, shown), true, err);
     tamis_filter_free(there);
-    return CLI_DONE;
+    return code;
 }
 
 int build_uri_take(build_config *config, tamis_error *err) {
     static const int rows[BUILD_PARAMETERS - 1] = {BUILD_EXPECT, BUILD_FPR, BUILD_SCHEME, BUILD_SEED};
-    const char *uri = config->output, *layout;
-    size_t size;
+    const char *uri = config->output;
 
     if (!cli_server_is_uri(uri) || cli_server_is_family(uri))
         return CLI_DONE;
-    layout = find_parameter(uri, "layout", &size);
-    if (layout != NULL && (size != 5 || memcmp(layout, "tamis", 5) != 0)) {
+    if (!cli_server_keeps_type(uri)) { /* another layout */
         if (config->resizes)
             return cli_fail(err, "--resize: is for layout tamis; leave it out, and what is there is replaced "
                                  "at the end, by RENAME");
@@ -110,5 +96,5 @@ int build_uri_take(build_config *config, tamis_error *err) {
     if (take_parameter(uri, &probes_row, &config->probes, &config->parameters[BUILD_PARAMETERS - 1], err) !=
         CLI_DONE)
         return CLI_FAILED;
-    return config->resizes ? keep_plan(config->values, uri, err) : CLI_DONE;
+    return config->resizes ? keep_plan(config, err) : CLI_DONE;
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli_key.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_server.h"
 
 /* ---- those that the user gives ---- */
 
@@ -73,10 +75,35 @@ tamis_format cli_about_format(const tamis_filter *filter, tamis_format format) {
     return has.format;
 }
 
+/* A server keeps the type of keys alone, and that in our own layout. */
+static void tell_lost_there(const tamis_about *has, const char *uri) {
+    char sentence[500], shown[CLI_SERVER_SHOWN];
+
+    cli_server_show(uri, shown);
+    if (has->label_count > 0 || has->version != 0) {
+        snprintf(sentence, sizeof sentence, "%.300s: a server has no place for %s%s%s, so it is without",
+                 shown, has->label_count > 0 ? "labels" : "",
+                 has->label_count > 0 && has->version != 0 ? " and " : "",
+                 has->version != 0 ? "a version" : "");
+        cli_report(sentence);
+    }
+    if (cli_server_keeps_type(uri) || has->key_type <= TAMIS_KEYS_UTF8 || has->key_type > TAMIS_KEYS_INT64)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "%.300s: its layout has no place for the type of keys; give --type %s with every add and check",
+             shown, cli_key_types[has->key_type - 1]);
+    cli_report(sentence);
+}
+
 void cli_about_tell_lost(const tamis_filter *filter, const char *output, tamis_format format) {
     tamis_about has = TAMIS_ABOUT_INIT;
     char sentence[400];
 
+    if (cli_server_is_uri(output)) {
+        if (tamis_filter_about_get(filter, &has, NULL) == TAMIS_OK)
+            tell_lost_there(&has, output);
+        return;
+    }
     format = cli_about_format(filter, format);
     if (has_place(format) || tamis_filter_about_get(filter, &has, NULL) != TAMIS_OK ||
         (has.label_count == 0 && has.version == 0))

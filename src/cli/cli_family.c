@@ -15,6 +15,7 @@
 #include <tamis/redis_family.h>
 
 #include "cli/cli_filter.h"
+#include "cli/cli_members.h"
 #include "cli/cli_server.h"
 #include "cli/cli_trace.h"
 #include "cli/cli_typed.h"
@@ -35,6 +36,7 @@ typedef struct part {
 struct cli_family {
     tamis_redis_family *family;
     bool adds;
+    cli_members *members; /* of what is added */
     char delimiter;
     bool keyed;               /* keys are extracted by the run; else they are what names leave of records */
     tamis_extractor *columns; /* of records of CSV, what names take; NULL: fields */
@@ -71,7 +73,7 @@ static int add_part(cli_family *family, part added, tamis_error *err) {
 static int read_template(cli_family *family, const char *uri, char *plain, tamis_error *err) {
     size_t size, used = 0;
     const char *name = cli_server_name(uri, &size), *end = name + size, *own = name;
-    char *to = family->template;
+    char shown[CLI_SERVER_SHOWN], *to = family->template;
 
     memcpy(plain, uri, (size_t)(name - uri));
     plain += name - uri;
@@ -84,9 +86,9 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
         }
         if (field == 0 || field > FIELD_MAX)
             return cli_fail(err,
-                            "filter: its name takes field %.*s; fields are numbered from 1 to %d, and a "
+                            "%.200s: its name takes field %.*s; fields are numbered from 1 to %d, and a "
                             "brace that is meant is written %%7B",
-                            (int)(length < 20 ? length : 20), at, FIELD_MAX);
+                            cli_server_show(uri, shown), (int)(length < 20 ? length : 20), at, FIELD_MAX);
         used = cli_server_decode(to, own, (size_t)(at - own));
         if (add_part(family, (part){0, to, used}, err) != CLI_DONE ||
             add_part(family, (part){(size_t)field, NULL, 0}, err) != CLI_DONE)
@@ -105,12 +107,19 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
 static tamis_status ask_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
     cli_family *family = context;
+    tamis_status status;
 
     for (size_t i = 0; i < count; i++)
         family->pairs[i].key = keys[i];
-    return family->adds
-               ? tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err)
-               : tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
+    if (!family->adds)
+        return tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
+    status = tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err);
+    cli_members_note(family->members, family->pairs, answers, *done);
+    return status;
+}
+
+void cli_family_tell_overfull(const cli_family *family, const char *uri) {
+    cli_members_tell(family->members, family->family, uri);
 }
 
 static int check_secret(const cli_family *family, const cli_family_want *want, tamis_error *err) {
@@ -168,14 +177,38 @@ static int open_extractors(cli_family *family, const cli_extract *extract, tamis
     return cli_extract_whole(&family->whole, extract, err);
 }
 
+/* Where the family says otherwise than the options what its keys are made of: anew. Keys of --key come from the run, which
+ * has its extractor by now. */
+static int settle_extractors(cli_family *made, const cli_family_want *want, uint32_t is_made,
+                             tamis_error *err) {
+    cli_extract extract = *want->extract;
+    char shown[CLI_SERVER_SHOWN];
+
+    if (is_made == want->form.made)
+        return CLI_DONE;
+    extract.options.ignore_case = (is_made & TAMIS_KEYS_FOLDED) != 0;
+    extract.options.trim = (is_made & TAMIS_KEYS_TRIMMED) != 0;
+    if (made->keyed)
+        return cli_fail(err, "%.300s: its keys were made with%s%s; give the same beside --key",
+                        cli_server_show(want->uri, shown),
+                        extract.options.ignore_case ? " --ignore-case" : "",
+                        extract.options.trim ? " --trim" : "");
+    tamis_extractor_free(made->whole);
+    made->whole = NULL;
+    return open_extractors(made, &extract, err);
+}
+
 static int open_family(cli_family *made, const cli_family_want *want, char *plain, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    cli_key_form form = want->form;
+    char shown[CLI_SERVER_SHOWN];
 
     if (read_template(made, want->uri, plain, err) != CLI_DONE ||
         open_extractors(made, want->extract, err) != CLI_DONE)
         return CLI_FAILED;
     options.create = want->adds;
+    options.key_type = cli_key_type_of(want->form);
     if (want->secret != NULL) {
         options.secret = want->secret->bytes;
         options.secret_size = want->secret->size;
@@ -185,13 +218,16 @@ static int open_family(cli_family *made, const cli_family_want *want, char *plai
             cli_remedy(err, "give that one by --secret-file");
         return CLI_FAILED;
     }
-    if (check_secret(made, want, err) != CLI_DONE)
+    if (check_secret(made, want, err) != CLI_DONE ||
+        cli_key_settle_type(&form, tamis_redis_family_key_type(made->family),
+                            cli_server_show(want->uri, shown), want->adds, err) != CLI_DONE ||
+        settle_extractors(made, want, form.made, err) != CLI_DONE)
         return CLI_FAILED;
     if (want->trace)
         cli_trace_family(made->family);
     service.context = made;
     service.ask = ask_pairs;
-    return cli_typed_begin(&made->typed, want->form, &service, err);
+    return cli_typed_begin(&made->typed, form, &service, err);
 }
 
 int cli_family_open(cli_family **family, const cli_family_want *want, tamis_error *err) {
@@ -206,6 +242,7 @@ int cli_family_open(cli_family **family, const cli_family_want *want, tamis_erro
         cli_fail_nomem("records", err);
     } else {
         made->adds = want->adds;
+        made->members = want->adds ? cli_members_create() : NULL;
         made->next = (cli_key_place){NULL, "record", 1, NULL};
         code = open_family(made, want, plain, err);
     }
@@ -224,6 +261,7 @@ void cli_family_free(cli_family *family) {
     tamis_redis_family_free(family->family);
     tamis_extractor_free(family->columns);
     tamis_extractor_free(family->whole);
+    free(family->members);
     free(family->template);
     free(family->pairs);
     free(family->texts);

@@ -40,4 +40,7 @@ tamis_status cli_family_ask(void *family, const tamis_key *keys, size_t count, t
                             size_t *done, tamis_error *err);
 void cli_family_place(void *family, const tamis_stream_origin *origin);
 
+/* A remark on members that hold more than they were made for; of the ones that got most of what was added. */
+void cli_family_tell_overfull(const cli_family *family, const char *uri);
+
 #endif

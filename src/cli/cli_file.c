@@ -35,7 +35,7 @@ int cli_file_open(tamis_filter **filter, const char *path, cli_access access, co
     if (cli_server_is_uri(path)) {
         if (packing != NULL)
             *packing = TAMIS_PACKING_NONE;
-        return cli_server_open(filter, path, false, secret, err);
+        return cli_server_open(filter, path, NULL, secret, err);
     }
     if (check_name(path, err) != CLI_DONE)
         return CLI_FAILED;

@@ -121,7 +121,7 @@ static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool 
 
     /* Whether it is keyed the header says: only then the library takes a secret. A server makes what is not there. */
     if ((on_server && file->access != CLI_ASK
-             ? cli_server_open(&opened, path, true, file->secret, err)
+             ? cli_server_open(&opened, path, &file->form, file->secret, err)
              : cli_file_open(&opened, path, CLI_ASK, NULL, packing, err)) != CLI_DONE)
         return CLI_FAILED;
     sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
@@ -152,7 +152,8 @@ int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *s
                     tamis_error *err) {
     tamis_packing packing;
 
-    return open_filter(filter, &(cli_filter_file){path, secret, CLI_ASK}, keyed, &packing, err);
+    return open_filter(filter, &(cli_filter_file){.path = path, .secret = secret, .access = CLI_ASK}, keyed,
+                       &packing, err);
 }
 
 int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,

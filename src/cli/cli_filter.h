@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_key.h"
 #include "cli/cli_secret.h"
 
 /* What the commands that make or open a filter have in common. */
@@ -45,6 +46,7 @@ typedef struct cli_filter_file {
     const char *path;
     const cli_secret *secret; /* NULL: none */
     cli_access access;
+    cli_key_form form; /* of its keys, where a server makes it */
 } cli_filter_file;
 /* What helps where a filter in a file is too small. */
 #define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"

@@ -64,23 +64,35 @@ static int settle_made(cli_key_form *form, uint32_t its, const char *path, bool 
 /* The types of the library are numbered as ours, from 1. */
 int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
                    tamis_error *err) {
-    static const tamis_key_type last = TAMIS_KEYS_INT64;
     tamis_about about = TAMIS_ABOUT_INIT;
-    uint32_t type;
-    cli_key_type its;
 
     if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
         return CLI_FAILED;
-    if (about.key_type == TAMIS_KEYS_UNTOLD || form->hex)
+    return cli_key_settle_type(form, about.key_type, path, grows, err);
+}
+
+int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
+                        tamis_error *err) {
+    static const tamis_key_type last = TAMIS_KEYS_INT64;
+    uint32_t type;
+    cli_key_type its;
+
+    if (key_type == TAMIS_KEYS_UNTOLD || form->hex)
         return CLI_DONE;
-    type = about.key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+    if (key_type == UINT32_MAX) /* the plan of a filter on a server names it */
+        return form->given ? CLI_DONE
+                           : cli_fail(err,
+                                      "%.300s: its keys are of a type that this tamis does not know; use a "
+                                      "newer one, or give --hex",
+                                      path);
+    type = key_type & ~(uint32_t)TAMIS_KEYS_MADE;
     if (type > last)
         return form->given ? CLI_DONE
                            : cli_fail(err,
                                       "%.300s: its keys are of type %" PRIu32 ", which this tamis does not "
                                       "know; use a newer one, or give --hex",
-                                      path, about.key_type);
-    if (settle_made(form, about.key_type & TAMIS_KEYS_MADE, path, grows, err) != CLI_DONE)
+                                      path, key_type);
+    if (settle_made(form, key_type & TAMIS_KEYS_MADE, path, grows, err) != CLI_DONE)
         return CLI_FAILED;
     if (type == TAMIS_KEYS_UNTOLD)
         return CLI_DONE;
@@ -96,11 +108,15 @@ int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *p
                     cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
 }
 
+uint32_t cli_key_type_of(cli_key_form form) {
+    return (form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1) | form.made;
+}
+
 int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status = tamis_filter_about_get(filter, &about, err);
 
-    about.key_type = (form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1) | form.made;
+    about.key_type = cli_key_type_of(form);
     if (status == TAMIS_OK)
         status = tamis_filter_about_set(filter, &about, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;

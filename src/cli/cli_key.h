@@ -60,6 +60,11 @@ void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
  * is then for cli_extract_settle. */
 int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
                    tamis_error *err);
+/* The same of a type that is told otherwise, a tamis_key_type with what is `made`. */
+int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
+                        tamis_error *err);
+/* The tamis_key_type of keys in this form, with what is made of them. */
+uint32_t cli_key_type_of(cli_key_form form);
 /* Notes in the filter what its keys are made of. */
 int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err);
 

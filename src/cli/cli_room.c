@@ -2,6 +2,7 @@
 #include "cli/cli_room.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <tamis/redis.h>
@@ -98,4 +99,34 @@ int cli_room_full(const cli_room *room, const char *uri, uint64_t record, const 
                     cli_server_show(uri, shown), cli_text_records(made, sizeof made, room->capacity),
                     cli_text_expected(held, sizeof held, room->held),
                     cli_text_count(number, sizeof number, record), remedy);
+}
+
+/* Of the layouts of PHP, which are told bits and probes alone. */
+static bool is_unbounded(const char *uri) {
+    size_t size;
+    const char *layout = cli_server_parameter(uri, "layout", &size);
+
+    return layout != NULL && size > 3 && memcmp(layout, "php", 3) == 0;
+}
+
+/* Bits set are fpr_live ^ (1 / probes) of all. A filter is largest for its rate when half of them are; a few more are chance
+ * and nobody's concern. */
+bool cli_room_is_dense(const tamis_filter_info *info, const tamis_plan *plan, const char *uri) {
+    const double dense = 0.55;
+
+    return is_unbounded(uri) && info->fpr_live > pow(dense, plan->probes);
+}
+
+void cli_room_tell_dense(const tamis_filter *filter, const char *uri) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    char sentence[CLI_SERVER_SHOWN + 200], shown[CLI_SERVER_SHOWN], now[CLI_TEXT_NUMBER];
+
+    if (!is_unbounded(uri) || tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
+        !cli_room_is_dense(&info, plan, uri))
+        return;
+    snprintf(sentence, sizeof sentence,
+             "%.300s: has most of its bits set, so its rate is now about %s; make one with more bits",
+             cli_server_show(uri, shown), cli_text_real(now, sizeof now, info.fpr_live));
+    cli_report(sentence);
 }

@@ -29,4 +29,9 @@ tamis_status cli_room_add(void *room, const tamis_key *keys, size_t count, tamis
 int cli_room_full(const cli_room *room, const char *uri, uint64_t record, const char *remedy,
                   tamis_error *err);
 
+/* Whether a filter that does not say for how many keys it is has most of its bits set: more keys than it is good for. */
+bool cli_room_is_dense(const tamis_filter_info *info, const tamis_plan *plan, const char *uri);
+/* A remark on such a filter in a Redis. */
+void cli_room_tell_dense(const tamis_filter *filter, const char *uri);
+
 #endif

@@ -156,9 +156,10 @@ enum {
             "int64 are numbers in decimal, hashed as 4 or 8 bytes in little-endian order; a sign and "       \
             "leading zeros are allowed, so that 7, +7 and 007 are one key, and blanks are not. These "       \
             "are the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "          \
-            "integerFunnel and longFunnel. A .tamis file keeps the type that build was given, which then "   \
-            "need not be given again, and contradicts another one; files of other programs keep none, so "   \
-            "give it."                                                                                       \
+            "integerFunnel and longFunnel. A .tamis file, and a filter on a server in layout tamis, keeps "  \
+            "the type that it was made with, which then "                                                    \
+            "need not be given again, and contradicts another one; files and layouts of other programs "     \
+            "keep none, so give it."                                                                         \
     }
 /* Of what is given: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \

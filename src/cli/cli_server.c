@@ -48,15 +48,32 @@ bool cli_server_is_family(const char *uri) {
     return false;
 }
 
+/* The name in the URI with a * for each field. */
+static void star_name(const char *uri, char *to, size_t room) {
+    size_t size, used = 0, field_size;
+    const char *at = cli_server_name(uri, &size), *end = at + size;
+    uint64_t field;
+
+    for (; at < end && used + 1 < room; at += field_size > 0 ? field_size : 1) {
+        field_size = cli_server_field(at, end, &field);
+        to[used++] = field_size > 0 ? '*' : *at;
+    }
+    to[used] = '\0';
+}
+
 int cli_server_refuse_family(const char *uri, tamis_error *err) {
-    char shown[CLI_SERVER_SHOWN];
+    char shown[CLI_SERVER_SHOWN], name[120];
 
     if (!cli_server_is_family(uri))
         return CLI_DONE;
+    star_name(uri, name, sizeof name);
     return cli_fail(err,
-                    "%.300s: names a family of filters, which add and check alone take; name one of them, or "
+                    "%.200s: names a family of filters, which add and check alone take; %s %s%s, or "
                     "write a brace that is meant as %%7B",
-                    cli_server_show(uri, shown));
+                    cli_server_show(uri, shown),
+                    cli_server_keeps_type(uri) ? "tamis redis drop, expire and ls take it as"
+                                               : "name one of them, as",
+                    name, cli_server_keeps_type(uri) ? "" : " with the value of each field for its *");
 }
 
 const char *cli_server_encode(char *to, const char *name, size_t size) {
@@ -87,13 +104,35 @@ size_t cli_server_decode(char *to, const char *from, size_t size) {
     return used;
 }
 
-int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
-                    tamis_error *err) {
+const char *cli_server_parameter(const char *uri, const char *name, size_t *size) {
+    const char *at = strchr(uri, '?');
+    size_t length = strlen(name);
+
+    for (; at != NULL; at = strchr(at, '&')) {
+        at++;
+        if (strncmp(at, name, length) == 0 && at[length] == '=') {
+            *size = strcspn(at + length + 1, "&");
+            return at + length + 1;
+        }
+    }
+    return NULL;
+}
+
+bool cli_server_keeps_type(const char *uri) {
+    size_t size;
+    const char *layout = cli_server_parameter(uri, "layout", &size);
+
+    return layout == NULL || (size == 5 && memcmp(layout, "tamis", size) == 0);
+}
+
+int cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+                    const cli_secret *secret, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
 
     if (cli_server_refuse_family(uri, err) != CLI_DONE)
         return CLI_FAILED;
-    options.create = create;
+    options.create = made != NULL;
+    options.key_type = made != NULL ? cli_key_type_of(*made) : TAMIS_KEYS_UNTOLD;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;

@@ -8,6 +8,7 @@
 #include <tamis/redis.h>
 
 #include "cli/cli.h"
+#include "cli/cli_key.h"
 #include "cli/cli_secret.h"
 
 /* Filters on servers, which are named by a URI wherever a file may be named. */
@@ -32,9 +33,15 @@ const char *cli_server_encode(char *to, const char *name, size_t size);
 /* The other way: how many bytes of `to`, which has room for `size`. A percent without two digits stands for itself. */
 size_t cli_server_decode(char *to, const char *from, size_t size);
 
-/* The filter of that URI. `create`: it is made if it is not there and the URI says how. secret may be NULL. */
-int cli_server_open(tamis_filter **filter, const char *uri, bool create, const cli_secret *secret,
-                    tamis_error *err);
+/* The filter of that URI. `made`: NULL, or it is made if it is not there and the URI says how, for keys of that form.
+ * secret may be NULL. */
+int cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+                    const cli_secret *secret, tamis_error *err);
+
+/* Its value in the URI, where it stands there: percent-encoded, `size` bytes; else NULL. */
+const char *cli_server_parameter(const char *uri, const char *name, size_t *size);
+/* Whether the layout it names keeps the type of keys. */
+bool cli_server_keeps_type(const char *uri);
 
 /* Puts the filter in the place of a remote one: the same in memory. Nothing for one that is not on a server. */
 int cli_server_pull(tamis_filter **filter, tamis_error *err);

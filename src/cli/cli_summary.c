@@ -59,10 +59,10 @@ static void print_speed(FILE *out, const cli_summary *summary) {
 static void print_filter(FILE *out, const cli_summary *summary) {
     char text[CLI_TEXT_NUMBER], peak[CLI_TEXT_NUMBER];
 
-    cli_text_bytes(text, sizeof text, summary->info.memory);
-    cli_text_bytes(peak, sizeof peak, summary->info.memory_peak);
-    fprintf(out, "%-22s %15s  peak %s", "memory", text, peak);
-    if (summary->info.added >= KEYS_TO_AVERAGE)
+    fprintf(out, "%-22s %15s", "memory", cli_text_bytes(text, sizeof text, summary->info.memory));
+    if (!summary->on_server) /* which tells neither */
+        fprintf(out, "  peak %s", cli_text_bytes(peak, sizeof peak, summary->info.memory_peak));
+    if (!summary->on_server && summary->info.added >= KEYS_TO_AVERAGE)
         fprintf(out, ", %.1f bits a key", bits_per_key(summary));
     fprintf(out, "\n%-22s %15s  scheme %s, rate %s now\n", "kind", tamis_kind_name(summary->info.kind),
             tamis_scheme_name(summary->scheme), cli_text_real(text, sizeof text, summary->info.fpr_live));
@@ -135,8 +135,13 @@ static size_t put_filter(json_t *object, const cli_summary *summary) {
     if (summary->plan == NULL)
         return 0;
     cli_json_count(object, "memory", info->memory);
-    cli_json_count(object, "memory_peak", info->memory_peak);
-    cli_json_real(object, "bits_per_key", bits_per_key(summary));
+    if (summary->on_server) {
+        cli_json_null(object, "memory_peak");
+        cli_json_null(object, "bits_per_key");
+    } else {
+        cli_json_count(object, "memory_peak", info->memory_peak);
+        cli_json_real(object, "bits_per_key", bits_per_key(summary));
+    }
     cli_json_text(object, "kind", tamis_kind_name(info->kind));
     cli_json_text(object, "scheme", tamis_scheme_name(summary->scheme));
     cli_json_count(object, "capacity", cli_filter_promises(summary->plan) ? info->capacity : 0);

@@ -39,7 +39,7 @@ static void print_part(FILE *line, const tamis_redis_traced_part *part, bool add
 /* In one piece, so that it does not mix with what others write. Where there is no memory for it, it is left out. */
 static void print_line(void *context, const tamis_redis_traced *one) {
     const char *answer = one->answer == TAMIS_SEEN    ? "seen"
-                         : one->answer == TAMIS_FRESH ? "fresh"
+                         : one->answer == TAMIS_FRESH ? one->adds ? "fresh" : "absent"
                                                       : "unknown";
     char *text = NULL;
     size_t size = 0;

@@ -78,6 +78,7 @@ static int open_held(add_run *run, tamis_error *err) {
     file.path = config->filter;
     file.secret = given;
     file.access = config->overfill ? CLI_OVERFILL : CLI_CHANGE;
+    file.form = config->stream.form;
     if (config->is_family)
         code = cli_family_open(&run->family,
                                &(cli_family_want){config->filter, &config->stream.extract, true,
@@ -126,6 +127,13 @@ static int add(add_run *run, tamis_error *err) {
     if (status == TAMIS_OK && run->family == NULL && (run->config.overfill || !cli_server_is_uri(path)) &&
         !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_overfull(run->filter, cli_server_show(path, shown), CLI_FILTER_LARGER);
+    if (status == TAMIS_OK && cli_server_is_uri(path) && !run->config.stream.quiet &&
+        !run->config.stream.json) {
+        if (run->family != NULL)
+            cli_family_tell_overfull(run->family, path);
+        else
+            cli_room_tell_dense(run->filter, path);
+    }
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 

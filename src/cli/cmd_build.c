@@ -115,7 +115,8 @@ static tamis_status begin_resize(build_run *run, tamis_error *err) {
 
     if (!run->config.resizes)
         return TAMIS_OK;
-    if (cli_server_resize_begin(&run->resize, run->filter, output, err) != CLI_DONE)
+    if (cli_key_note(run->config.stream.form, run->filter, err) != CLI_DONE ||
+        cli_server_resize_begin(&run->resize, run->filter, output, err) != CLI_DONE)
         return err->status;
     if (run->config.stream.quiet)
         return TAMIS_OK;
@@ -214,11 +215,12 @@ static int end_resize(build_run *run, const tamis_filter *filter, tamis_error *e
 static tamis_status save(build_run *run, tamis_error *err) {
     const build_config *config = &run->config;
 
+    if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
+        cli_key_note(config->stream.form, run->filter, err) != CLI_DONE)
+        return err->status;
     if (run->resize != NULL)
         return end_resize(run, run->filter, err) == CLI_DONE ? TAMIS_OK : err->status;
-    if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
-        cli_key_note(config->stream.form, run->filter, err) != CLI_DONE ||
-        cli_file_save(run->filter, config->output, config->format, config->packing, err) != CLI_DONE)
+    if (cli_file_save(run->filter, config->output, config->format, config->packing, err) != CLI_DONE)
         return err->status;
     return TAMIS_OK;
 }
@@ -240,6 +242,8 @@ static int build(build_run *run, tamis_error *err) {
     run->summary.seconds = cli_progress_now() - begun;
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_rate(run->filter);
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        cli_about_tell_lost(run->filter, run->config.output, run->config.format);
     if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server != NULL)
         cli_filter_tell_overfull(run->filter, cli_server_show(run->config.output, shown),
                                  "give a larger expect in the URI");

@@ -58,7 +58,7 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
         return CLI_FAILED;
     run->opened = path != NULL && access(path, F_OK) == 0;
     if (run->opened) {
-        const cli_filter_file file = {path, secret, CLI_CHANGE};
+        const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
         if (cli_filter_held(&run->filter, &file, &run->packing, err) != CLI_DONE)
             return CLI_FAILED;
         return cli_same_check(run->filter, path, &config->filter, remarks, err);

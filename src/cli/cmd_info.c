@@ -96,7 +96,7 @@ static const cli_entry json[] = {
     {"memory", "Bytes that it takes in memory."},
     {"memory_limit", "Bytes that it may grow to; 0 = no limit."},
     {"whole", "false: a block is damaged, and the figures that bits tell are null."},
-    {"added", "Adds that were answered \"new\"."},
+    {"added", "Adds that were answered \"new\"; null = on a server, which does not count them."},
     {"fill", "Share of the bits that are set, 0 to 1; null = kinds without such bits."},
     {"keys", "Distinct keys that were added, estimated; null = all bits are set, so none can tell."},
     {"load", "keys divided by capacity; null = it grows, or capacity is not known."},

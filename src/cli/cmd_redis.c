@@ -25,10 +25,18 @@ static int done(tamis_status status) {
 }
 
 static int drop(const cli_args *args, tamis_error *err) {
-    for (size_t i = 1; i < args->operand_count; i++)
-        if (tamis_redis_drop(NULL, args->operands[i], err) != TAMIS_OK)
-            return CLI_FAILED;
-    return CLI_DONE;
+    int code = CLI_DONE;
+
+    for (size_t i = 1; i < args->operand_count; i++) {
+        tamis_error failed = TAMIS_ERROR_INIT;
+        if (tamis_redis_drop(NULL, args->operands[i], &failed) == TAMIS_OK)
+            continue;
+        if (code != CLI_DONE)
+            cli_report(err->text); /* main() reports the last one */
+        code = CLI_FAILED;
+        *err = failed;
+    }
+    return code;
 }
 
 static int alias(const cli_args *args, tamis_error *err) {
@@ -103,14 +111,18 @@ static const char *const description[] = {
     "for one answer, connections=64 at most to a server; with TLS cacert=FILE, cert=FILE and key=FILE, "
     "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and zk_user=, "
     "zk_password= for ZooKeeper.",
-    "drop removes filters, as many as are named, with all their keys. expire has all keys of a filter expire together after TIME "
-    "(500ms, 2s, 10m, 6h, 1d, and seconds where it has no unit), or keeps them (never).",
+    "drop removes filters, as many as are named, with all their keys; one that cannot be dropped is no "
+    "matter to the others. expire has all keys of a filter expire together after TIME "
+    "(500ms, 2s, 10m, 6h, 1d, and seconds where it has no unit), or keeps them (never). Of a family of "
+    "layout "
+    "tamis, by its name as ls has it, both take all members, which they find by SCAN.",
     "alias makes the name of URI stand for the filter TARGET, a name on the same server, for programs too "
     "that have it open; unalias takes that back. Only layout tamis has aliases.",
     "ls prints the filters that there are by their names, as URIs have them. URI ends with a pattern of "
     "names, redis://host:port/seen* (* [a-z], and ? written as %3F), or with the server or its database, "
     "redis://host:port/2/.",
-    "A line of ls has, between tabs: name, layout, state (ready, making, alias, left, damaged, family: see "
+    "A line of ls has, between tabs: name, layout, state (ready, making, alias, left, damaged, family, "
+    "denied: see "
     "--json), "
     "keys expected, rate, bits, probes, Redis keys with bits, seconds until it expires, and the target of an "
     "alias; - is for what nothing says. It reads the names of all Redis keys (SCAN, which a Codis does not "

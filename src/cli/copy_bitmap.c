@@ -49,7 +49,7 @@ static tamis_status take(void *context, const void *bytes, size_t size, tamis_er
 static int fetch(const char *from, const char *to, tamis_error *err) {
     tamis_filter *there = NULL;
     bitmap all = {NULL, 0, 0};
-    int code = cli_server_open(&there, from, false, NULL, err);
+    int code = cli_server_open(&there, from, NULL, NULL, err);
 
     if (code == CLI_DONE && tamis_redis_pull_bitmap(there, take, &all, err) != TAMIS_OK)
         code = CLI_FAILED;
@@ -101,7 +101,7 @@ static int load(bitmap *all, const char *name, tamis_error *err) {
 static int send(const char *from, const char *to, tamis_error *err) {
     tamis_filter *there = NULL, *made = NULL;
     bitmap all = {NULL, 0, 0};
-    int code = cli_server_open(&there, to, false, NULL, err);
+    int code = cli_server_open(&there, to, NULL, NULL, err);
 
     if (code == CLI_DONE)
         code = load(&all, from, err);

@@ -204,7 +204,10 @@ static void put_content(json_t *object, const info_report *report) {
     const tamis_filter_info *info = &report->info;
 
     cli_json_bool(object, "whole", report->whole);
-    cli_json_count(object, "added", info->added);
+    if (cli_server_format(report->filter) != NULL)
+        cli_json_null(object, "added");
+    else
+        cli_json_count(object, "added", info->added);
     put_number(object, "fill", report->whole && is_bloom(report), is_bloom(report) ? fill(report) : 0);
     put_number(object, "keys", report->whole, info->cardinality);
     put_number(object, "load", report->whole && has_capacity(report), load(report));

@@ -12,7 +12,7 @@
 
 enum { MEMBERS = 10 };
 
-static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family"};
+static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family", "denied"};
 
 static void print_count(uint64_t number) {
     if (number > 0)
@@ -89,7 +89,7 @@ const cli_entry redis_ls_json[] = {
     {"state",
      "\"ready\"; \"making\": not all of it is there yet; \"alias\"; \"left\": what a drop or a push that "
      "was stopped left, to be dropped; \"damaged\": what says its parameters cannot be read; \"family\": of "
-     "filters under names of their own, with the parameters of each."},
+     "filters under names of their own, with the parameters of each; \"denied\": the user may not read it."},
     {"expect", "Keys it was made for; null, like the next three: nothing says it."},
     {"fpr", "The rate promised for those."},
     {"bits", "Its bits; of layout java those there are so far."},

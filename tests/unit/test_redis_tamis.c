@@ -406,6 +406,52 @@ static void what_is_dropped_or_replaced_is_told(void **state) {
     tamis_filter_free(other);
 }
 
+static tamis_filter *open_typed(uint32_t key_type, uint32_t is) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_filter *filter = NULL;
+    char uri[300];
+    options.create = true;
+    options.key_type = key_type;
+    snprintf(uri, sizeof uri, "%s/typed?" PLAN, server.uri);
+    OK(tamis_redis_filter_open(&filter, NULL, uri, &options, &err));
+    OK(tamis_filter_about_get(filter, &about, &err));
+    assert_int_equal(about.key_type, is);
+    return filter;
+}
+
+/* It is the plan's that counts, and keys made for one are not asked of another. */
+static void the_type_of_keys_is_kept(void **state) {
+    static const struct {
+        uint32_t made, next;
+        tamis_status want;
+    } cases[] = {{TAMIS_KEYS_INT64, TAMIS_KEYS_INT64, TAMIS_OK},
+                 {TAMIS_KEYS_INT64, TAMIS_KEYS_UTF16, TAMIS_E_MISMATCH},
+                 {TAMIS_KEYS_INT64, TAMIS_KEYS_BYTES, TAMIS_E_MISMATCH},
+                 {TAMIS_KEYS_BYTES, TAMIS_KEYS_UTF8, TAMIS_OK},
+                 {TAMIS_KEYS_BYTES, TAMIS_KEYS_UNTOLD, TAMIS_OK},
+                 {TAMIS_KEYS_UNTOLD, TAMIS_KEYS_INT32, TAMIS_OK},
+                 {9, 9, TAMIS_OK},
+                 {9, TAMIS_KEYS_INT64, TAMIS_E_MISMATCH}};
+    (void)state;
+    need_server();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        redis_server_ask(&server, "FLUSHALL");
+        tamis_filter *filter = open_typed(cases[i].made, cases[i].made);
+        tamis_filter *again = open_typed(TAMIS_KEYS_UTF8, cases[i].made);
+        tamis_answer answer = 77;
+        redis_server_ask(&server, "FLUSHALL");
+        tamis_filter *other = open_typed(cases[i].next, cases[i].next);
+        assert_int_equal(tamis_filter_contains(filter, "k", 1, &answer, &err), cases[i].want);
+        assert_int_equal(answer, cases[i].want == TAMIS_OK ? TAMIS_FRESH : 77);
+        if (cases[i].want != TAMIS_OK)
+            assert_non_null(strstr(err.text, "type of keys"));
+        tamis_filter_free(filter);
+        tamis_filter_free(again);
+        tamis_filter_free(other);
+    }
+}
+
 static void a_plan_that_is_none_is_refused(void **state) {
     (void)state;
     need_server();
@@ -699,6 +745,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_part_that_is_gone_is_never_an_absent_key, start, stop),
         cmocka_unit_test_setup_teardown(eviction_is_noticed, start, stop),
         cmocka_unit_test_setup_teardown(what_is_dropped_or_replaced_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(the_type_of_keys_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(a_plan_that_is_none_is_refused, start, stop),
         cmocka_unit_test_setup_teardown(what_the_server_has_no_memory_for_is_told, start, stop),
         cmocka_unit_test_setup_teardown(what_of_a_plan_is_refused_is_said, start, stop),

@@ -11,8 +11,6 @@ import os
 
 import xxhash
 
-import murmur3
-
 M64 = (1 << 64) - 1
 
 
@@ -46,6 +44,7 @@ class TamisRedis:
         if self.scheme == "xxh3":
             y, x = divmod(xxhash.xxh3_128_intdigest(key, self.seed), 1 << 64)
         else:
+            import murmur3  # beside this file
             x, y = murmur3.digest(key)
         at, words = [], 0
         for j in range(self.probes):

@@ -31,6 +31,7 @@ typedef struct tamis__told {
     char scheme[16];
     uint64_t layout, seed, secret, bits, probes, partition, expect, generation;
     double fpr;
+    uint32_t key_type; /* TAMIS_KEYS_UNTOLD: it says none; UINT32_MAX: one that is not known */
     bool blocked, is_family, has_secret;
     unsigned words; /* a bit for each of the numbers that were there */
 } tamis__told;
@@ -100,6 +101,11 @@ tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool 
 /* The same of all partitions that a plan's text speaks of; there are none of one that cannot be read. */
 tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
                                 tamis_error *err);
+
+/* The same of all members of a family, where the text is the plan of one: see redis_members.c. TAMIS_E_REFUSED: the server
+ * does not let who would find them. */
+tamis_status tamis__members_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
+                                   tamis_error *err);
 
 /* What stands in field state once all partitions of this generation are there. One of another generation, which a maker
  * that was late may leave, says nothing. */

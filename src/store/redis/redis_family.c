@@ -30,8 +30,8 @@ typedef struct piece {
     tamis_key *names;   /* of members */
     uint32_t *of;       /* of pairs */
     uint32_t *table;    /* 2 * room: numbers of members, or NOBODY */
-    tamis_key *keys;    /* of pairs: for schemes that have no digest, */
-    tamis_hash *hashes; /* or these */
+    tamis_key *keys;    /* of pairs, */
+    tamis_hash *hashes; /* and where the scheme has digests these */
 } piece;
 
 struct tamis_redis_family {
@@ -112,6 +112,10 @@ const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family) {
     return tamis_filter_plan(family->filter);
 }
 
+uint32_t tamis_redis_family_key_type(const tamis_redis_family *family) {
+    return family->filter->about.told.key_type;
+}
+
 /* ---- a piece ---- */
 
 static bool has_digest(const tamis_redis_family *family) {
@@ -133,13 +137,12 @@ static tamis_status make_room(tamis_redis_family *family, size_t count, tamis_er
     made->table = tamis__alloc(allocator, 2 * room * sizeof *made->table, _Alignof(uint32_t));
     if (has_digest(family))
         made->hashes = tamis__alloc(allocator, room * sizeof *made->hashes, _Alignof(tamis_hash));
-    else
-        made->keys = tamis__alloc(allocator, room * sizeof *made->keys, _Alignof(tamis_key));
-    if (made->names && made->of && made->table && (made->hashes || made->keys))
+    made->keys = tamis__alloc(allocator, room * sizeof *made->keys, _Alignof(tamis_key));
+    if (made->names && made->of && made->table && made->keys && (made->hashes || !has_digest(family)))
         return TAMIS_OK;
     release(allocator, made);
     return tamis__fail_nomem(err, "redis",
-                             room * (2 * sizeof *made->names + 3 * sizeof *made->of + sizeof *made->hashes));
+                             room * (3 * sizeof *made->names + 3 * sizeof *made->of + sizeof *made->hashes));
 }
 
 static bool is_same(const tamis_key *one, const tamis_key *other) {
@@ -184,8 +187,7 @@ static tamis_status gather(const tamis_redis_family *family, const tamis_redis_p
         if (status != TAMIS_OK)
             break;
         some->of[i] = find_member(family, &pairs[i].name, members);
-        if (some->keys)
-            some->keys[i] = pairs[i].key;
+        some->keys[i] = pairs[i].key;
     }
     *count = i;
     return status;

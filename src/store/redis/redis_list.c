@@ -36,6 +36,7 @@ typedef struct listing {
     size_t text_used, text_room;
     found *all;
     size_t count, room;
+    size_t first; /* of those that are asked */
 } listing;
 
 /* ---- memory ---- */
@@ -159,13 +160,13 @@ static size_t key_of(const listing *list, const found *one, char *to) {
 static uint32_t slot_of(void *context, size_t i) {
     const listing *list = context;
     char key[TAMIS__REDIS_KEY];
-    return tamis__redis_slot(list->at.redis, key, key_of(list, &list->all[i / 2], key));
+    return tamis__redis_slot(list->at.redis, key, key_of(list, &list->all[list->first + i / 2], key));
 }
 
 static bool put(void *context, size_t i, tamis__link *link) {
     static const char *const fields[] = {"plan", "state", "alias"};
     const listing *list = context;
-    const found *one = &list->all[i / 2];
+    const found *one = &list->all[list->first + i / 2];
     char key[TAMIS__REDIS_KEY];
     const size_t size = key_of(list, one, key);
     if (i % 2 == 0 && one->entry.layout == tamis__layout_redisson.name) {
@@ -240,7 +241,7 @@ static tamis_status take_config(listing *list, found *one, const tamis__reply *r
 
 static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err) {
     listing *list = context;
-    found *one = &list->all[i / 2];
+    found *one = &list->all[list->first + i / 2];
     (void)resent;
     if (i % 2 == 1 && reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(&list->at, err);
@@ -254,14 +255,35 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
                                                         : take_config(list, one, reply, err);
 }
 
-static tamis_status tell(listing *list, tamis_redis_entry_sink sink, void *context, tamis_error *err) {
-    const tamis__exchange exchange = {.count = 2 * list->count,
+/* Where one of them may not be read, each half by itself. */
+static tamis_status ask(listing *list, size_t first, size_t count, tamis_error *err) {
+    bool denied = false;
+    const tamis__exchange exchange = {.count = 2 * count,
                                       .context = list,
                                       .ask = put,
                                       .take = take,
                                       .what = list->at.uri->named,
-                                      .slot = slot_of};
+                                      .slot = slot_of,
+                                      .denied = &denied};
+    list->first = first;
     tamis_status status = tamis__redis_run(list->at.redis, &exchange, NULL, err);
+    if (status == TAMIS_OK || !denied)
+        return status;
+    if (count == 1) {
+        found *one = &list->all[first];
+        one->entry = (tamis_redis_entry){.struct_size = sizeof one->entry,
+                                         .state = TAMIS_REDIS_DENIED,
+                                         .layout = one->entry.layout,
+                                         .expires_ms = -1};
+        one->is_there = true;
+        return TAMIS_OK;
+    }
+    status = ask(list, first, count / 2, err);
+    return status == TAMIS_OK ? ask(list, first + count / 2, count - count / 2, err) : status;
+}
+
+static tamis_status tell(listing *list, tamis_redis_entry_sink sink, void *context, tamis_error *err) {
+    tamis_status status = ask(list, 0, list->count, err);
     for (size_t i = 0; i < list->count && status == TAMIS_OK; i++) {
         found *one = &list->all[i];
         one->entry.name = list->text + one->at;

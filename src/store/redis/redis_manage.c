@@ -6,7 +6,7 @@
  * A drop holds the lock of a push. It first moves the plan to `before`, by which nobody finds it any more and the next drop
  * or push does should this one be killed, then removes the partitions, then the fields. The hash ends with its last field;
  * one who makes the filter anew meanwhile keeps his. A server that has no memory left takes neither lock nor `before`, and
- * the drop goes on without.
+ * the drop goes on without. Members of a family are found by SCAN, once nobody makes any more of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -121,6 +121,20 @@ static tamis_status unless_full(tamis_status status, const tamis_error *why, tam
     return status;
 }
 
+/* Their plan stays in `before` where they cannot be found, for the next drop. */
+static tamis_status remove_members(const tamis__redis_filter *at, const tamis__config *config,
+                                   tamis_error *err) {
+    tamis_status status = tamis__members_expire(at, config->before, -1, err);
+    if (status == TAMIS_OK && strcmp(config->plan, config->before) != 0)
+        status = tamis__members_expire(at, config->plan, -1, err);
+    if (status != TAMIS_E_REFUSED)
+        return status;
+    return tamis__fail(err, TAMIS_E_REFUSED, 0,
+                       "redis %s: %s: the family is dropped, and the strings of its members stay, since the "
+                       "server refuses SCAN; grant +scan and drop it again, or let them expire",
+                       at->redis->to.shown, at->uri->named);
+}
+
 static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *config, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     const size_t size = tamis__alias_name(at, name);
@@ -143,6 +157,8 @@ static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *c
         status = tamis__told_expire(at, config->plan, -1, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config->pushing, -1, err);
+    if (status == TAMIS_OK)
+        status = remove_members(at, config, err);
     const tamis_key end[] = {
         tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("before"), tamis__redis_word("pushing")};
     return status == TAMIS_OK ? tamis__redis_command(at, end, 4, NULL, err) : status;
@@ -224,6 +240,8 @@ static tamis_status expire_tamis(tamis__redis_filter *at, uint64_t ms, tamis_err
         status = tamis__redis_expire(at, hash, ms, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config.plan, (int64_t)ms, err);
+    if (status == TAMIS_OK)
+        status = tamis__members_expire(at, config.plan, (int64_t)ms, err);
     return status == TAMIS_OK && ms == 0 ? tamis__redis_expire(at, hash, 0, err) : status;
 }
 

@@ -143,6 +143,7 @@ static tamis_status create_like(tamis_filter **filter, const tamis_filter *there
     tamis_hasher_free(made->hasher);
     made->hasher = NULL;
     made->plan.scheme = there->plan.scheme;
+    made->about.told.key_type = there->about.told.key_type;
     status = tamis__hasher_copy(&made->hasher, there->hasher, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);

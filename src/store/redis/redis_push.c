@@ -80,6 +80,7 @@ static tamis_status plan_push(push *p, tamis_error *err) {
     tamis__redis_filter *at = p->at;
     tamis__told old;
     p->made->plan = p->filter->plan;
+    p->made->about.told.key_type = p->filter->about.told.key_type;
     p->made->plan.scheme = p->filter->hasher->scheme;
     at->seed = p->filter->hasher->seed;
     tamis_status status = tamis__hasher_copy(&p->made->hasher, p->filter->hasher, err);

@@ -2,6 +2,7 @@
 
 /* Error replies: which of them pass, and what the others mean. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "store/redis/redis_int.h"
@@ -42,8 +43,30 @@ bool tamis__redis_is_denied(const tamis__reply *error) {
            tamis__reply_begins(error, "MISCONF");
 }
 
+enum { REMEDY = 360 };
+
+/* "... no permissions to run the 'setrange' command", with more behind it in 6.2; else it is about keys. */
+static void grant(const tamis__reply *reply, char to[REMEDY]) {
+    const char *command = strstr(reply->text, "run the '");
+    const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;
+    if (size > 0 && size < 30)
+        snprintf(
+            to, REMEDY,
+            "grant +%.*s with ACL SETUSER; all that filters take is +bitfield +getrange +setrange +bitcount "
+            "+bitop +strlen +get +set +del +hget +hmget +hset +hsetnx +hdel +eval +pexpire +pttl +persist "
+            "+unlink +rename +info, and +scan to list them, or +@read to be asked alone",
+            (int)size, command);
+    else
+        snprintf(
+            to, REMEDY,
+            "grant the filter's keys with ACL SETUSER: ~tamis:{NAME* (layout tamis), ~bf:NAME ~{bf:NAME}:* "
+            "(java), ~NAME ~{NAME}:* (php1, redisson, and of a bitmap), ~NAME.* ~{NAME.* (php2), ~NAME:* "
+            "~{NAME:* (php3)");
+}
+
 tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
                                   tamis_error *err) {
+    static const char denied[] = "grant it"; /* stands for what grant() says */
     static const struct {
         const char *word, *remedy;
         tamis_status status;
@@ -51,13 +74,7 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
         /* Said to who is not known yet and sends a command of more than 10 words. */
         {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
-        {"NOPERM",
-         "grant it with ACL SETUSER: ~bf:NAME (layout java), ~tamis:{NAME* (tamis) or ~NAME (others, a "
-         "bitmap) "
-         "and +bitfield +getrange +setrange +bitcount +bitpos +bitop +strlen +get +set +del +hget +hmget "
-         "+hset +hsetnx "
-         "+hdel +eval +pexpire +pttl +persist +unlink, or +@read to be asked alone",
-         TAMIS_E_REFUSED},
+        {"NOPERM", denied, TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there, and do it again", TAMIS_E_REFUSED},
         {"WRONGTYPE", "another program keeps something else under this name: choose another",
          TAMIS_E_MISMATCH},
@@ -77,6 +94,11 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
             remedy = known[i].remedy;
             status = known[i].status;
         }
+    }
+    char granted[REMEDY];
+    if (remedy == denied) {
+        grant(reply, granted);
+        remedy = granted;
     }
     return tamis__fail(err, status, tamis__reply_begins(reply, "OOM") ? ENOMEM : 0,
                        "redis %s: %s: %.200s; %s", to->shown, tamis__show(what).text,

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -76,6 +77,10 @@ static BIO_METHOD *make_socket(void) {
 static tamis_status bad_file(const tamis__redis_uri *uri, const char *parameter, const char *file,
                              tamis_error *err) {
     const char *why = ERR_reason_error_string(ERR_peek_last_error());
+    if (access(file, R_OK) != 0)
+        return tamis__fail(err, TAMIS_E_IO, errno, "%s: %s=%.150s: %s; check its name and permissions",
+                           uri->shown, parameter, tamis__show(file).text,
+                           errno == ENOENT ? "there is no such file" : "cannot be read");
     return tamis__fail(err, TAMIS_E_IO, 0, "%s: %s=%.150s: %s; give a PEM file without a passphrase",
                        uri->shown, parameter, tamis__show(file).text, why ? why : "cannot be read");
 }

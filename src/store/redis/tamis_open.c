@@ -161,6 +161,16 @@ static tamis_status check_wanted(const tamis__redis_filter *at, const tamis__tol
     return status;
 }
 
+/* Text is its bytes; what stands above the type's own byte is kept. */
+static uint32_t without_utf8(uint32_t key_type) {
+    return (key_type & 0xff) == TAMIS_KEYS_UTF8 ? key_type - TAMIS_KEYS_UTF8 + TAMIS_KEYS_BYTES : key_type;
+}
+
+/* Whether keys made for the one would be no keys of the other. */
+static bool types_clash(uint32_t one, uint32_t other) {
+    return one != TAMIS_KEYS_UNTOLD && other != TAMIS_KEYS_UNTOLD && without_utf8(one) != without_utf8(other);
+}
+
 /* A handle that is open keeps its hasher, which its owner may have made hashes with. */
 static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
                                 const tamis_redis_filter_options *options, tamis_error *err) {
@@ -174,11 +184,13 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
                            "version of tamis that knows it, or drop the filter and build it anew",
                            at->redis->to.shown, at->uri->named, tamis__show(there->scheme).text);
     if (have && (have->scheme != scheme || at->seed != there->seed ||
-                 (there->has_secret && have->secret_print != there->secret)))
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: was replaced by one of another scheme, seed or secret while it was "
-                           "open; open it anew",
-                           at->redis->to.shown, at->uri->named);
+                 (there->has_secret && have->secret_print != there->secret) ||
+                 types_clash(filter->about.told.key_type, there->key_type)))
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "redis %s: %s: was replaced by one of another scheme, seed, secret or type of keys "
+            "while it was open; open it anew",
+            at->redis->to.shown, at->uri->named);
     if (have)
         return TAMIS_OK;
     filter->plan.scheme = scheme;
@@ -241,6 +253,7 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     if (status != TAMIS_OK)
         return status;
     set_plan(filter, &there);
+    filter->about.told.key_type = there.key_type;
     at->generation = there.generation;
     memcpy(at->plan_text, config->plan, sizeof at->plan_text);
     memcpy(at->target, config->target, config->target_size);
@@ -285,7 +298,9 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     if (status != TAMIS_OK)
         return status;
     tamis__partitions_set(filter, each);
+    filter->about.told.key_type = options->key_type;
     tamis__told_write(filter, text);
+    filter->about.told.key_type = TAMIS_KEYS_UNTOLD; /* as the hasher: somebody may have been faster */
     const tamis_key words[] = {
         {"HSETNX", 6}, {name, tamis__config_name(at, name)}, {"plan", 4}, {text, strlen(text)}};
     status = tamis__redis_command(at, words, 4, NULL, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Layout tamis: its Redis keys and what is done with each of them. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -205,46 +206,80 @@ tamis_status tamis__generation_new(tamis__redis_filter *at, tamis_error *err) {
     return tamis__random(&at->generation, sizeof at->generation, at->uri->shown, err);
 }
 
+/* A server makes or frees 64 MiB in tens of milliseconds, and does nothing else meanwhile: so no more of them are on their
+ * way at once, and others have their turns between. */
+enum { ROUND = 64 << 20 };
+
+/* Partitions, or strings of others' layouts, round by round: what is said of them comes behind this. */
+typedef struct rounds {
+    const tamis__redis_filter *at;
+    size_t first; /* of the round */
+    size_t done;
+} rounds;
+
 static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
-    const tamis__redis_filter *at = *(const tamis__redis_filter *const *)context;
+    rounds *all = context;
     (void)i;
     (void)resent;
-    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(at, err);
+    all->done++;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
 }
 
 static uint32_t slot_of_key(void *context, size_t i) {
-    const tamis__redis_filter *at = *(const tamis__redis_filter *const *)context;
-    return tamis__redis_key_slot(at, i);
+    const rounds *all = context;
+    return tamis__redis_key_slot(all->at, all->first + i);
+}
+
+/* All `count` of them, `most` at once. */
+static tamis_status run_rounds(rounds *all, size_t count, size_t most,
+                               bool (*ask)(void *context, size_t i, tamis__link *link), tamis_error *err) {
+    tamis__exchange exchange = {
+        .context = all, .ask = ask, .take = take_number, .what = all->at->uri->named, .slot = slot_of_key};
+    tamis_status status = TAMIS_OK;
+    for (all->first = 0; all->first < count && status == TAMIS_OK; all->first += most) {
+        exchange.count = count - all->first < most ? count - all->first : most;
+        status = tamis__redis_run(all->at->redis, &exchange, NULL, err);
+    }
+    return status;
+}
+
+static size_t round_of(uint64_t partition) {
+    const uint64_t size = (partition + 1) * TAMIS__REDIS_BLOCK;
+    return size < ROUND ? (size_t)(ROUND / size) : 1;
 }
 
 typedef struct making {
-    const tamis__redis_filter *at; /* first: see take_number and slot_of_key */
+    rounds all; /* first */
     const tamis_filter *filter;
 } making;
 
 static bool put_partition(void *context, size_t i, tamis__link *link) {
     const making *make = context;
+    const uint32_t key = (uint32_t)(make->all.first + i);
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK];
-    size_t size = tamis__aside_name(make->at, (uint32_t)i, name);
-    write_footer(make->at, (uint32_t)i, footer);
+    size_t size = tamis__aside_name(make->all.at, key, name);
+    write_footer(make->all.at, key, footer);
     tamis__link_command(link, 4);
     tamis__link_text(link, "SETRANGE");
     tamis__link_word(link, name, size);
-    tamis__link_number(link, (int64_t)(tamis__blocks_in(make->filter, (uint32_t)i) * TAMIS__REDIS_BLOCK));
+    tamis__link_number(link, (int64_t)(tamis__blocks_in(make->filter, key) * TAMIS__REDIS_BLOCK));
     tamis__link_word(link, footer, sizeof footer);
     return true;
 }
 
 tamis_status tamis__partitions_make(tamis_filter *filter, tamis_error *err) {
-    making make = {tamis__redis_of(filter), filter};
-    const tamis__exchange exchange = {.count = make.at->keys,
-                                      .context = &make,
-                                      .ask = put_partition,
-                                      .take = take_number,
-                                      .what = make.at->uri->named,
-                                      .slot = slot_of_key};
-    return tamis__redis_run(make.at->redis, &exchange, NULL, err);
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    making make = {{at, 0, 0}, filter};
+    tamis_status status = run_rounds(&make.all, at->keys, round_of(at->partition), put_partition, err);
+    if (status == TAMIS_E_TIMEOUT)
+        return tamis__fail(
+            err, status, ETIMEDOUT,
+            "redis %s: %s: did not answer in time: making it takes %" PRIu64 " MiB there, and %zu of %" PRIu32
+            " partitions are there for certain; run again, or drop it",
+            at->redis->to.shown, at->uri->named, (tamis__blocks_of(filter) * TAMIS__REDIS_BLOCK >> 20) + 1,
+            make.all.done, at->keys);
+    return status;
 }
 
 static bool put_footer(void *context, size_t i, tamis__link *link) {
@@ -257,24 +292,25 @@ static tamis_status take_footer(void *context, size_t i, const tamis__reply *rep
                                 tamis_error *err) {
     const making *make = context;
     (void)resent;
-    if (tamis__footer_is(make->at, (uint32_t)i, reply))
+    if (tamis__footer_is(make->all.at, (uint32_t)i, reply))
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_IO, 0,
         "redis %s: %s: partition %zu was lost on the way (evicted, deleted, or a failover); see "
         "to it that it has the memory, and do it again",
-        make->at->redis->to.shown, make->at->uri->named, i);
+        make->all.at->redis->to.shown, make->all.at->uri->named, i);
 }
 
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) {
-    making make = {tamis__redis_of(filter), filter};
-    const tamis__exchange exchange = {.count = make.at->keys,
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    making make = {{at, 0, 0}, filter};
+    const tamis__exchange exchange = {.count = at->keys,
                                       .context = &make,
                                       .ask = put_footer,
                                       .take = take_footer,
-                                      .what = make.at->uri->named,
+                                      .what = at->uri->named,
                                       .slot = slot_of_key};
-    return tamis__redis_run(make.at->redis, &exchange, NULL, err);
+    return tamis__redis_run(at->redis, &exchange, NULL, err);
 }
 
 void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]) {
@@ -284,39 +320,36 @@ void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STAT
 /* ---- expiry ---- */
 
 typedef struct expiring {
-    const tamis__redis_filter *at; /* first: see take_number and slot_of_key */
+    rounds all; /* first */
     const bool *of;
     int64_t ms;
 } expiring;
 
 static bool put_expiry(void *context, size_t i, tamis__link *link) {
     const expiring *all = context;
+    const tamis__redis_filter *at = all->all.at;
+    const size_t number = all->all.first + i;
     char name[TAMIS__REDIS_KEY];
-    if (all->of && !all->of[i])
+    if (all->of && !all->of[number])
         return false;
-    const uint32_t key = (uint32_t)(i % all->at->keys);
-    size_t size = *all->at->aside ? tamis__aside_name(all->at, key, name)
-                                  : all->at->layout->key_name(all->at, key, name);
+    const uint32_t key = (uint32_t)(number % at->keys);
+    size_t size = *at->aside ? tamis__aside_name(at, key, name) : at->layout->key_name(at, key, name);
     if (all->ms >= 0) {
         tamis__link_expire(link, name, size, (uint64_t)all->ms);
         return true;
     }
     tamis__link_command(link, 2);
-    tamis__link_text(link, tamis__redis_unlink(all->at->redis));
+    tamis__link_text(link, tamis__redis_unlink(at->redis));
     tamis__link_word(link, name, size);
     return true;
 }
 
 tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
                                       tamis_error *err) {
-    expiring all = {at, of, ms};
-    const tamis__exchange exchange = {.count = tamis__redis_all_keys(at),
-                                      .context = &all,
-                                      .ask = put_expiry,
-                                      .take = take_number,
-                                      .what = at->uri->named,
-                                      .slot = slot_of_key};
-    return tamis__redis_run(at->redis, &exchange, NULL, err);
+    expiring all = {{at, 0, 0}, of, ms};
+    const size_t count = tamis__redis_all_keys(at);
+    const bool removes = ms < 0 && at->layout == &tamis__layout_tamis;
+    return run_rounds(&all.all, count, removes ? round_of(at->partition) : count, put_expiry, err);
 }
 
 tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
@@ -326,6 +359,7 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
     if (tamis__told_read(at, text, &plan, NULL) != TAMIS_OK)
         return TAMIS_OK;
     old.generation = plan.generation;
+    old.partition = plan.partition;
     old.keys = (uint32_t)((plan.bits / (8 * TAMIS__REDIS_BLOCK) - 1) / plan.partition + 1);
     return tamis__partitions_expire(&old, NULL, ms, err);
 }

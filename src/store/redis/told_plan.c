@@ -15,18 +15,46 @@ static const char *kind_of(const tamis__redis_filter *at) {
     return at->is_family ? "family" : "blocked";
 }
 
+/* Of tamis_key_type; those of later versions are numbers. */
+static const char *const key_types[] = {
+    [TAMIS_KEYS_BYTES] = "bytes", [TAMIS_KEYS_UTF8] = "utf8",   [TAMIS_KEYS_UTF16] = "utf16",
+    [TAMIS_KEYS_INT32] = "int32", [TAMIS_KEYS_INT64] = "int64",
+};
+
+enum { KEY_TYPES = sizeof key_types / sizeof *key_types, KEY_TYPE_TEXT = 24 };
+
+static void write_key_type(uint32_t type, char to[KEY_TYPE_TEXT]) {
+    if (type == TAMIS_KEYS_UNTOLD)
+        *to = '\0';
+    else if (type < KEY_TYPES)
+        snprintf(to, KEY_TYPE_TEXT, " type=%s", key_types[type]);
+    else
+        snprintf(to, KEY_TYPE_TEXT, " type=%" PRIu32, type);
+}
+
+static uint32_t read_key_type(const char *text) {
+    const size_t digits = strspn(text, "0123456789");
+    for (uint32_t type = 1; type < KEY_TYPES; type++)
+        if (strcmp(text, key_types[type]) == 0)
+            return type;
+    if (digits > 0 && digits < 10 && !text[digits] && strtoul(text, NULL, 10) >= KEY_TYPES)
+        return (uint32_t)strtoul(text, NULL, 10);
+    return UINT32_MAX;
+}
+
 void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
-    char secret[32] = "", fpr[32];
+    char secret[32] = "", fpr[32], type[KEY_TYPE_TEXT];
+    write_key_type(filter->about.told.key_type, type);
     tamis__write_decimal(fpr, sizeof fpr, plan->fpr);
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
     snprintf(to, TAMIS__REDIS_PLAN,
              "layout=1 kind=%s scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
-             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64,
+             " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64 "%s",
              kind_of(at), tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes,
-             at->partition, plan->capacity, fpr, at->generation);
+             at->partition, plan->capacity, fpr, at->generation, type);
 }
 
 enum { HEX_DIGITS = 16, WHY = 200 };
@@ -97,6 +125,8 @@ static bool read_word(tamis__told *plan, const char *name, const char *value, ch
             return false;
         }
     }
+    if (strcmp(name, "type") == 0)
+        plan->key_type = read_key_type(value);
     if (strcmp(name, "scheme") == 0)
         snprintf(plan->scheme, sizeof plan->scheme, "%s", value);
     return true;
@@ -160,8 +190,9 @@ tamis_status tamis__told_read_field(const tamis__redis_filter *at, const char *f
     if (status != TAMIS_OK || plan->is_family == at->is_family)
         return status;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
-                       at->uri->shown, at->is_family ? "one filter, and no family" : "a family of filters",
-                       at->is_family ? "choose another name" : "add to it and ask it with names");
+                       at->uri->named, at->is_family ? "one filter, and no family" : "a family of filters",
+                       at->is_family ? "choose another name"
+                                     : "add and check take it, with {1} and so on where its name has *");
 }
 
 tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,

@@ -20,7 +20,7 @@ for uri in "$redis_uri/a?expect=100&fpr=1e-6" "$redis_uri/b?layout=java&expect=1
     tamis check -c "$uri" many
     tamis info "$uri" | grep saturated
 done
-tamis add "$redis_uri/d?layout=php1&bits=100&probes=3" many && echo 'no bound'
+tamis add -q "$redis_uri/d?layout=php1&bits=100&probes=3" many && echo 'no bound'
 # All that it was made for in two runs: what the first has is estimated, and is no reason to refuse the second.
 for half in 1 501; do
     seq $half $((half + 499)) | tamis add "$redis_uri/e?expect=1000&fpr=1e-6" && echo 'half'
