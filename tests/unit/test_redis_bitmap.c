@@ -230,7 +230,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     OK(tamis_redis_bitmap_set(bitmap, &(uint64_t){9}, NULL, 1, NULL, NULL, &err));
     FAILS(tamis_redis_bitmap_count(bitmap, NULL, &count, &err), TAMIS_E_REFUSED, "+bitcount");
     FAILS(tamis_redis_bitmap_get(other, &(uint64_t){9}, 1, &(uint8_t){0}, NULL, &err), TAMIS_E_REFUSED,
-          "~NAME (others, a bitmap)");
+          "~NAME ~{NAME}:* (php1, redisson, and of a bitmap)");
     tamis_redis_bitmap_close(bitmap);
     tamis_redis_bitmap_close(other);
 }
