@@ -66,7 +66,7 @@ static int by_adds(const void *one, const void *other) {
 static void tell(const slot *worst, const tamis_filter_info *info, size_t count,
                  const tamis_redis_family *family, const char *uri) {
     const tamis_plan *plan = tamis_redis_family_plan(family);
-    char sentence[CLI_SERVER_SHOWN + 400], shown[CLI_SERVER_SHOWN], name[CLI_SERVER_NAME],
+    char sentence[CLI_SERVER_SHOWN + CLI_SERVER_NAME + 600], shown[CLI_SERVER_SHOWN], name[CLI_SERVER_NAME],
         holds[CLI_TEXT_NUMBER], made[CLI_TEXT_NUMBER], now[CLI_TEXT_NUMBER], more[80] = "", why[160];
 
     if (info->saturated)
