@@ -48,6 +48,11 @@ static bool set_buffer(tamis__reader *reader, tamis__read_buffer *buffer, size_t
     return buffer->bytes != NULL;
 }
 
+/* One for each batch that is handed out at once, and one to read into that no batch is a view into. */
+static size_t buffer_count(const tamis__reader *reader) {
+    return reader->setup.batches + 1;
+}
+
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
                                 const tamis_allocator *memory, tamis_error *err) {
     memset(reader, 0, sizeof *reader);
@@ -55,7 +60,7 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     reader->watch = watch;
     reader->memory = *memory;
     reader->fd = -1;
-    const size_t size = setup->batches * sizeof *reader->buffers;
+    const size_t size = buffer_count(reader) * sizeof *reader->buffers;
     reader->buffers = tamis__alloc(memory, size, TAMIS__LINE);
     if (!reader->buffers)
         return tamis__fail_nomem(err, "read buffers", size);
@@ -75,9 +80,9 @@ static void close_input(tamis__reader *reader) {
 
 void tamis__reader_release(tamis__reader *reader) {
     close_input(reader);
-    for (size_t i = 0; reader->buffers && i < reader->setup.batches; i++)
+    for (size_t i = 0; reader->buffers && i < buffer_count(reader); i++)
         set_buffer(reader, &reader->buffers[i], 0);
-    tamis__free(&reader->memory, reader->buffers, reader->setup.batches * sizeof *reader->buffers);
+    tamis__free(&reader->memory, reader->buffers, buffer_count(reader) * sizeof *reader->buffers);
 }
 
 void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch) {
@@ -88,7 +93,7 @@ void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch) {
 
 bool tamis__reader_is_full(const tamis__reader *reader) {
     size_t out = 0;
-    for (size_t i = 0; i < reader->setup.batches; i++)
+    for (size_t i = 0; i < buffer_count(reader); i++)
         if (reader->buffers[i].batches > 0 && reader->buffers[i].capacity > reader->setup.read_size)
             out += reader->buffers[i].capacity;
     return out > OUT_MOST;

@@ -70,7 +70,7 @@ typedef struct tamis__reader {
     tamis__reader_setup setup;
     tamis__watch *watch;
     tamis_allocator memory;
-    tamis__read_buffer *buffers; /* one for each batch that is handed out at once */
+    tamis__read_buffer *buffers; /* one more than batches that are handed out at once */
     tamis__read_buffer *into;    /* the one that is read into; what is next of it: */
     size_t start;                /* the first record not handed out, */
     size_t scan;                 /* what no terminator stands before, */

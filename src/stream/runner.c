@@ -20,6 +20,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "base/versioned.h"
+#include "filter/filter_int.h"
 #include "store/place.h"
 #include "stream/clock.h"
 #include "stream/ends.h"
@@ -547,8 +548,11 @@ tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     service.context = session;
     service.ask = ask_session;
-    service.hasher = tamis_filter_hasher(tamis_dedup_filter(session));
-    service.ask_hashes = ask_session_hashes;
+    /* A server is given the keys, which its trace tells. */
+    if (tamis__filter_check_local(tamis_dedup_filter(session), "dedup", NULL) == TAMIS_OK) {
+        service.hasher = tamis_filter_hasher(tamis_dedup_filter(session));
+        service.ask_hashes = ask_session_hashes;
+    }
     return tamis__stream_run_tuned(&service, options, tuning, stats, err);
 }
 
