@@ -9,6 +9,19 @@
 
 #include "base/system.h"
 
+#ifdef __GLIBC__
+/* What a thread does itself, such as reading past the end of a mapped file, it is told of too: the system ends a process
+ * where such a signal is held back. */
+static void set_mask(pthread_attr_t *how) {
+    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t held;
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&held, own[i]);
+    pthread_attr_setsigmask_np(how, &held);
+}
+#endif
+
 static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *context) {
     pthread_attr_t how;
     int failed = pthread_attr_init(&how);
@@ -17,9 +30,7 @@ static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *co
     if (detached)
         pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
 #ifdef __GLIBC__
-    sigset_t all;
-    sigfillset(&all);
-    pthread_attr_setsigmask_np(&how, &all);
+    set_mask(&how);
 #endif
     failed = tamis__sys.thread(thread, &how, run, context);
     pthread_attr_destroy(&how);

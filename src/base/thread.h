@@ -11,7 +11,7 @@
 /*
  * Threads that the library makes for what cannot be stopped: detached, so that whoever waits for one may leave it at his
  * deadline. What both use is from malloc, since it may live longer than any allocator of a caller; whoever of the two comes
- * last gives it back. They take no signal, where that can be said: those are for the program's own threads.
+ * last gives it back. They take no signal of others, where that can be said: those are for the program's own threads.
  */
 
 /* 0, or an errno. */
@@ -22,7 +22,7 @@ TAMIS_PRIVATE_API int tamis__thread_start(void *(*run)(void *), void *context);
 /* The processors that this process may use, at least 1. */
 TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);
 
-/* 0, or an errno. It takes no signal either, and ends by pthread_join. */
+/* 0, or an errno. It takes no signal of others either, and ends by pthread_join. */
 TAMIS_PRIVATE_API int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context);
 
 /* ---- conditions ---- */

@@ -71,18 +71,22 @@ static const char *name_of(const char *path) {
 }
 
 static void on_bus(int number, siginfo_t *info, void *context) {
-    static line maps, message; /* too large for a stack that may be small; nobody else gets here */
-    if (info->si_code <= 0) {  /* sent by somebody */
+    static line maps, message; /* too large for a stack that may be small */
+    static int entered;
+    if (info->si_code <= 0) { /* sent by somebody */
         signal(number, SIG_DFL);
         raise(number);
         return;
     }
+    while (__atomic_exchange_n(&entered, 1, __ATOMIC_ACQUIRE)) /* another thread tells, and ends the process */
+        pause();
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     const char *path = fd < 0 ? NULL : find_mapped(fd, (uintptr_t)info->si_addr, &maps);
 
     (void)context;
     if (fd >= 0 && path == NULL) {
         signal(number, SIG_DFL); /* no file: the access is made again, and ends the process */
+        __atomic_store_n(&entered, 0, __ATOMIC_RELEASE);
         close(fd);
         return;
     }

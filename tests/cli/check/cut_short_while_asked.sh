@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 trap "" PIPE
-# A filter that is cut short while it is mapped: an error that names it, not a crash.
+# A filter that is cut short while it is mapped: an error that names it, not a crash, whichever thread asks.
 tamis gen words 300000 > in
-tamis build -o f.tamis in
 mkfifo pipe
-tamis check f.tamis pipe > out 2> err &
-exec 3> pipe
-head -n 1 in >&3
-sleep 0.3
-: > f.tamis
-cat in >&3 2> /dev/null
-exec 3>&-
-wait $!
-echo "status $?"
-cat err
+for threads in 1 2 7; do
+    tamis build -o f.tamis in
+    tamis check --threads "$threads" f.tamis pipe > out 2> err &
+    exec 3> pipe
+    head -n 1 in >&3
+    sleep 0.3
+    : > f.tamis
+    cat in >&3 2> /dev/null
+    exec 3>&-
+    wait $!
+    echo "status $?"
+    cat err
+done
