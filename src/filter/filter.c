@@ -303,6 +303,10 @@ const tamis_plan *tamis_filter_plan(const tamis_filter *filter) {
     return &filter->plan;
 }
 
+void tamis_filter_expect(tamis_filter *filter, uint64_t more) {
+    filter->foreseen = more < UINT64_MAX - filter->added ? filter->added + more : UINT64_MAX;
+}
+
 tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_check_writable(filter, "clear", err);
     if (status == TAMIS_OK && filter->remote)
@@ -311,7 +315,7 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
         return status;
     if (!filter->remote)
         filter->ops->clear(filter);
-    filter->added = 0;
+    filter->added = filter->foreseen = 0;
     filter->saturated = false;
     filter->full = TAMIS_FULL_NOT;
     return TAMIS_OK;

@@ -171,7 +171,8 @@ struct tamis_filter {
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
-    uint64_t added; /* keys answered fresh */
+    uint64_t added;    /* keys answered fresh */
+    uint64_t foreseen; /* that there will be; 0: nobody said */
     bool saturated;
     tamis_full full;    /* why the last fresh key was refused */
     bool overfill;      /* as in tamis_filter_options: its file says so too, */

@@ -14,10 +14,19 @@
 #include "filter/parts.h"
 #include "service/dedup/dedup_parts.h"
 
+/* Calls of tamis_dedup_expect by which the share of fresh keys is told: older ones fade. */
+enum { SPAN = 16 };
+
+typedef struct outlook {
+    uint64_t fresh_before, seen_before; /* at the last call */
+    double fresh, known;                /* answers of late: fresh, and fresh or seen */
+} outlook;
+
 struct tamis_dedup {
     tamis_filter *filter; /* borrowed */
     tamis_when_full when_full;
     tamis_dedup_counts counts;
+    outlook outlook;
     tamis_allocator memory;
 };
 
@@ -183,6 +192,19 @@ tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashe
 
 void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done) {
     tamis__filter_added_parts(session->filter, settle(session, answers, done));
+}
+
+void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
+    outlook *o = &session->outlook;
+    const tamis_dedup_counts *now = &session->counts;
+    const uint64_t fresh = now->fresh - o->fresh_before, seen = now->seen - o->seen_before;
+    o->fresh_before = now->fresh;
+    o->seen_before = now->seen;
+    o->fresh += (double)fresh - o->fresh / SPAN;
+    o->known += (double)(fresh + seen) - o->known / SPAN;
+    const double share = o->known > 0 ? o->fresh / o->known : 1;
+    const double fresh_more = (double)more * share;
+    tamis_filter_expect(session->filter, fresh_more < 0x1p64 ? (uint64_t)fresh_more : UINT64_MAX);
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {
