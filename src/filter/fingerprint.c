@@ -156,7 +156,7 @@ static void release_partitions(tamis_filter *filter, table *t) {
 static tamis_status first_partitions(tamis_filter *filter, table *t, tamis_error *err) {
     for (uint32_t i = 0; i < partition_count(t); i++) {
         uint64_t count = t->grows ? tamis__fingerprint_first_lines(i) : filter->plan.lines;
-        t->unit = t->grows ? 1 : 1.0 / (double)count;
+        t->unit = unit_of(t, count);
         if (!tamis__fingerprint_make(t, filter, &t->partitions[i], count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
     }

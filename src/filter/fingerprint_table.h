@@ -96,6 +96,10 @@ static inline uint32_t partition_count(const table *t) {
     return 1u << t->partition_bits;
 }
 
+static inline double unit_of(const table *t, uint64_t lines) {
+    return t->grows ? 1 : 1.0 / (double)lines;
+}
+
 /* An empty partition of these lines. */
 static inline partition partition_of(const table *t, uint8_t *lines, uint64_t count) {
     uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
