@@ -386,7 +386,7 @@ static void memory_that_runs_out_is_told(void **state) {
 /* Some share so many first bits that no table has room for them all. */
 static void crowd_some(size_t count, uint64_t prefix, uint64_t *random) {
     for (size_t i = 0; i < count; i++)
-        if (test_below(random, 300) == 0)
+        if (test_below(random, 150) == 0)
             hashes[i].word[1] = prefix ^ test_random(random) >> 40;
 }
 
