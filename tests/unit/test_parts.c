@@ -443,7 +443,7 @@ static void ask_both(const filter_case *c, tamis_when_full when_full, way how) {
 static void a_session_is_asked_in_parts(void **state) {
     (void)state;
     isa = TAMIS__ISA_SCALAR;
-    for (int i = 0; i < 4; i++)
+    for (int i = 1; i < 4; i += 2)
         for (int how = SHUFFLED; how <= BY_THREADS; how++) {
             ask_both(&kinds[i], TAMIS_WHEN_FULL_PASS, (way)how);
             ask_both(&kinds[i], TAMIS_WHEN_FULL_FAIL, (way)how);
