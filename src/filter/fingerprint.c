@@ -94,12 +94,12 @@ static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
     return most < partition_count(t) ? most : partition_count(t);
 }
 
-/* Memory: a partition grows as long as half of its load is in use, and then at most doubles, so that it ends with at most
- * four times the lines that its entries need; while it grows there are the old lines as well. */
+/* Memory: a partition grows as long as half of its load is in use, and then to four times its lines at most, so that it ends
+ * with at most eight times the lines that its entries need; while it grows there are the old lines as well. */
 static bool parts_fit(const tamis_filter *filter, size_t count) {
     table *t = filter->body;
     const double limit = (double)filter->plan.memory_limit, line = LINE_BYTES / (t->load * t->geometry.slots);
-    if (limit > 0 && 10 * (double)filter->tally.memory + 8 * line * (double)count > limit)
+    if (limit > 0 && 10 * ((double)filter->tally.memory + line * (double)count) > limit)
         return false;
     return room_of(t, filter) >= count || room_anew(t, filter) >= count;
 }
