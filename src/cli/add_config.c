@@ -60,6 +60,10 @@ const char *const add_description[] = {
     "others may add at the same time, and an error or a signal takes nothing back. Where a reply was lost "
     "the record is added once more, and if it is in by then, nobody knows whether it was before: such a "
     "record is unknown, which --print fresh prints, and --stats counts apart.",
+    "So where the output of --print fresh fails (a full disk, a reader that has gone), what it did not take "
+    "is in such a FILTER all the same, and no later run prints it: the new ones among some thousands of "
+    "records behind the last one printed. They are more with more threads, so that one works there unless "
+    "--threads says otherwise. Who may not lose any looks at the FILEs from behind the last one printed on.",
     NULL};
 
 const char *const add_exits[] = {
@@ -148,6 +152,9 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
             err, "--compress: nothing is printed that it could compress; give --print too, or leave it out");
     if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
+    /* What a server has it keeps: where printing fails, adding is not to be far ahead. */
+    if (config->print == ADD_PRINT_FRESH && cli_server_is_uri(config->filter) && !values[ADD_THREADS].given)
+        config->stream.threads = 1;
     config->trace = values[ADD_TRACE].given;
     if (config->trace) {
         config->stream.progress = false;

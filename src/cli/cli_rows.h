@@ -172,8 +172,10 @@ enum {
     {                                                                                                        \
         .name = "threads", .type = CLI_COUNT, .value = "N", .min = 1, .max = TAMIS_STREAM_THREADS_MAX,       \
         .help = "Threads to work with, 1 to 256; by default as many as there are processors to use.",        \
-        .more = "While some read and write, others find keys and ask the filter. What comes out is the "     \
-                "same for any number. A few batches of records are in memory for each."                      \
+        .more = "Those are the ones that this process may run on (taskset -c 0-3 leaves it four). While "    \
+                "some threads read and write, others find keys and ask the filter. What comes out is the "   \
+                "same for any number. Batches that are read ahead, one for each thread and four more, take " \
+                "half a megabyte each, or of long records 64 MiB in all."                                    \
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
