@@ -53,6 +53,10 @@ TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *ke
 TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                               tamis_answer *answers, size_t *done, tamis_error *err);
 
+/* Says that about `more` keys are still to be asked, as far as the caller can tell; it may say so as often as it likes. The
+ * session reckons by its last answers how many of them are fresh, and tells the filter: see tamis_filter_expect. */
+TAMIS_API void tamis_dedup_expect(tamis_dedup *session, uint64_t more);
+
 typedef struct tamis_dedup_counts {
     uint32_t struct_size;
     uint64_t fresh;

@@ -21,6 +21,7 @@ extern "C" {
 #endif
 
 #define TAMIS_STREAM_THREADS_MAX 256
+#define TAMIS_STREAM_PARTS_MAX   64
 #define TAMIS_MAX_RECORD_DEFAULT ((uint64_t)1 << 30) /* 1 GiB */
 
 /* Where the keys of a batch come from. */
@@ -33,13 +34,13 @@ typedef struct tamis_stream_origin {
 } tamis_stream_origin;
 
 /*
- * What a run asks of its records: anything that answers batches of keys. Its functions are called one at a time, each
- * seeing what those before it did; with options.threads of more than one from any of the run's threads, `mark` and what is
- * asked beside it from the caller's alone.
+ * What a run asks of its records: anything that answers batches of keys. Its functions are called one at a time but for
+ * ask_part, each seeing what those before it did; with options.threads of more than one from any of the run's threads,
+ * `mark` and what is asked beside it from the caller's alone.
  *
- * Keys, hashes and what an origin points to are the run's, and good until the ask that they are for returns; where there is
- * `mark`, until the last mark of the batch. The origin itself is good until `place` returns, and its input's name until the
- * run ends.
+ * Keys, hashes and what an origin points to are the run's, and good until the ask that they are for returns, or settle where
+ * it is in parts; where there is `mark`, until the last mark of the batch. The origin itself is good until `place` returns,
+ * and its input's name until the run ends.
  */
 typedef struct tamis_stream_service {
     uint32_t struct_size;
@@ -62,11 +63,30 @@ typedef struct tamis_stream_service {
     const tamis_hasher *hasher;
     tamis_status (*ask_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                                tamis_answer *answers, size_t *done, tamis_error *err);
+    /* NULL, or: told before each batch about how many records are behind it, where the sizes of all inputs are known. */
+    void (*expect)(void *context, uint64_t more);
+    /*
+     * All three NULL, or all three and ask_hashes: a batch may then be asked in parts, by several threads at once. parts()
+     * says in how many, at most `most`; of 1 it is asked by ask_hashes. ask_part answers those keys that are in one, in
+     * order, and leaves the other answers alone; on failure *done is the number of the first key in the part that is not
+     * answered, else count. settle is called once when all have returned: the first `done` answers count, the least of
+     * those *done; status and *err are of the part that it is from, and *err may be said better.
+     */
+    uint32_t (*parts)(void *context, size_t count, uint32_t most);
+    tamis_status (*ask_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                             uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err);
+    void (*settle)(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                   tamis_error *err);
 } tamis_stream_service;
 
 /* clang-format off */
-#define TAMIS_STREAM_SERVICE_INIT {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+#define TAMIS_STREAM_SERVICE_INIT \
+    {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 /* clang-format on */
+
+/* Fills *service, which starts from TAMIS_STREAM_SERVICE_INIT, with what tamis_stream_dedup asks, `session` being its
+ * context: for who is to change something of it. */
+TAMIS_API void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *session);
 
 /* How far a run has come, or has got. */
 typedef struct tamis_stream_stats {

@@ -43,6 +43,12 @@ static void place(void *context, const tamis_stream_origin *origin) {
         typed->inner.place(typed->inner.context, origin);
 }
 
+static void expect(void *context, uint64_t more) {
+    cli_typed *typed = context;
+
+    typed->inner.expect(typed->inner.context, more);
+}
+
 int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_service *inner,
                     tamis_error *err) {
     memset(typed, 0, sizeof *typed);
@@ -54,6 +60,10 @@ int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_serv
     typed->service.ask = ask;
     typed->service.hasher = NULL; /* of texts, which are not keys yet */
     typed->service.ask_hashes = NULL;
+    typed->service.parts = NULL;
+    typed->service.ask_part = NULL;
+    typed->service.settle = NULL;
+    typed->service.expect = inner->expect != NULL ? expect : NULL;
     typed->service.mark = inner->mark != NULL ? mark : NULL;
     typed->service.enough = inner->enough != NULL ? enough : NULL;
     typed->service.place = place;

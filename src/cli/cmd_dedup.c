@@ -103,26 +103,12 @@ static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tam
     return CLI_FAILED;
 }
 
-static tamis_status ask_session(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                size_t *done, tamis_error *err) {
-    return tamis_dedup_ask(session, keys, count, answers, done, err);
-}
-
-static tamis_status ask_hashes(void *session, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, size_t *done, tamis_error *err) {
-    (void)keys;
-    return tamis_dedup_ask_hashes(session, hashes, count, answers, done, err);
-}
-
 static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
     cli_stream records = config->stream;
 
-    service.context = run->session;
-    service.ask = ask_session;
-    service.hasher = tamis_filter_hasher(run->filter);
-    service.ask_hashes = ask_hashes;
+    tamis_stream_service_dedup(&service, run->session);
     stream_options.output = config->output;
     stream_options.duplicates = config->duplicates;
     /* A filter on the disk must not know records that are not there themselves. */

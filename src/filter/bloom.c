@@ -196,6 +196,38 @@ static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *
     return status;
 }
 
+/* ---- parts of blocked: stretches of blocks ---- */
+
+static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
+    const tamis__blocks blocks = blocks_of(filter->body);
+    while (most > blocks.blocks)
+        most /= 2;
+    return most;
+}
+
+static bool parts_fit(const tamis_filter *filter, size_t count) {
+    return tamis__bloom_room(filter) >= count;
+}
+
+/* The least word[1] of block b is 2^64 b / blocks, rounded up: of the first block that is not left of the share. */
+static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t parts) {
+    const tamis__blocks blocks = blocks_of(filter->body);
+    const tamis__u128 first = ((tamis__u128)part * blocks.blocks + parts - 1) / parts;
+    return (uint64_t)(((first << 64) + blocks.blocks - 1) / blocks.blocks);
+}
+
+static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                             tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)err;
+    tamis__blocks blocks = blocks_of(filter->body);
+    uint64_t room = UINT64_MAX;
+    *done = filter->kernels->blocked_add(&blocks, hashes, count, &room, answers);
+    return TAMIS_OK;
+}
+
+static const tamis__parts_ops parts_ops = {parts_most, parts_fit, part_from, part_add,
+                                           tamis__bloom_count_fresh};
+
 const struct tamis__filter_ops tamis__classic_ops = {
     .create = create,
     .destroy = destroy,
@@ -226,4 +258,5 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .part = part,
     .restore = restore,
     .unite = tamis__bloom_unite,
+    .parts = &parts_ops,
 };

@@ -88,6 +88,21 @@ typedef struct tamis__about {
     size_t block_size;
 } tamis__about;
 
+/* Of a kind that can be added to in parts: filter/parts.h. A part's hashes are those whose word[1] is not below its `from`,
+ * and below that of the next part. */
+typedef struct tamis__parts_ops {
+    /* How many there may be, a power of two up to `most`, which is one. */
+    uint32_t (*most)(const tamis_filter *filter, uint32_t most);
+    /* Whether any `count` keys find room, as far as what all parts have in common can tell. */
+    bool (*fit)(const tamis_filter *filter, size_t count);
+    uint64_t (*from)(const tamis_filter *filter, uint32_t part, uint32_t parts);
+    /* As add() of the filter, of hashes of one part that fit(); filter->added is left alone. */
+    tamis_status (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err);
+    /* When all parts have returned: takes note of the keys that were fresh. */
+    void (*added)(tamis_filter *filter, uint64_t fresh);
+} tamis__parts_ops;
+
 /* The operations of a kind. `hashes` are of this filter's hasher: filter_ask.c has checked. */
 struct tamis__filter_ops {
     /* Makes filter->body from filter->plan; nothing is left behind on failure. */
@@ -124,6 +139,7 @@ struct tamis__filter_ops {
                                tamis_error *err);
     /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
+    const tamis__parts_ops *parts; /* NULL: there is one */
 };
 
 /* A batch, of keys or of hashes of this filter's hasher: one of the two. */
@@ -155,7 +171,8 @@ struct tamis_filter {
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
-    uint64_t added; /* keys answered fresh */
+    uint64_t added;    /* keys answered fresh */
+    uint64_t foreseen; /* that there will be; 0: nobody said */
     bool saturated;
     tamis_full full;    /* why the last fresh key was refused */
     bool overfill;      /* as in tamis_filter_options: its file says so too, */
@@ -244,11 +261,11 @@ double tamis__bloom_false_fresh(const tamis_filter *filter);
 double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
 
 /* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are
- * aligned to 64 bytes. NULL when there is none. */
+ * aligned to 64 bytes. NULL when there is none. From any part. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 
-/* Marks the filter saturated and full, and says what to do. */
+/* Marks the filter saturated and full, and says what to do. From any part. */
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err);
 
 #endif

@@ -18,7 +18,10 @@
 #include "base/system.h"
 #include "filter/fingerprint_put.h"
 
-enum { SMALL_LINES = 160 }; /* partitions below double: memory is no matter yet, and rewriting is */
+enum {
+    SMALL_LINES = 160, /* partitions below double: memory is no matter yet, and rewriting is */
+    TIMES_MOST = 4     /* lines of a partition at once, of those it has, however many keys are foreseen */
+};
 
 /* ---- making room ---- */
 
@@ -114,24 +117,52 @@ static bool is_crowded(const table *t, const partition *in, uint64_t count) {
     return (double)in->used < t->load / 2 * (double)(count * t->geometry.slots);
 }
 
+static uint64_t next_count(uint64_t count) {
+    return count + (count < SMALL_LINES ? count : count / 4);
+}
+
+/* Whether lines for each partition are enough for the keys that are foreseen. */
+static bool holds_foreseen(const table *t, const tamis_filter *filter, uint64_t count) {
+    return (double)count * t->load * t->geometry.slots * partition_count(t) >= (double)filter->foreseen;
+}
+
+/* Lines to which partitions may be taken at once under a memory limit: four fifths of what all of them can have. They reach
+ * the limit together then, by quarters, and not some of them while others are small. */
+static uint64_t limit_count(const table *t, const tamis_filter *filter) {
+    const uint64_t limit = filter->plan.memory_limit;
+    return limit ? limit / LINE_BYTES / partition_count(t) * 4 / 5 : t->line_limit;
+}
+
+/* The lines that one of `count` is given. Sizes that foresight leaves out are those that it would have had on the way, so
+ * that partitions go on taking turns. */
+static uint64_t larger_count(const table *t, const tamis_filter *filter, uint64_t count) {
+    uint64_t next = next_count(count), most = limit_count(t, filter);
+    most = most < count * TIMES_MOST ? most : count * TIMES_MOST;
+    most = most < t->line_limit ? most : t->line_limit;
+    while (!holds_foreseen(t, filter, next) && next_count(next) <= most)
+        next = next_count(next);
+    return next;
+}
+
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     uint64_t count = in->count, limit = filter->plan.memory_limit;
     for (;;) {
         if (is_crowded(t, in, count)) /* the lines there are, or those tried last, and found wanting */
             return tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
-        count += count < SMALL_LINES ? count : count / 4;
+        count = larger_count(t, filter, count);
         if (count > t->line_limit)
             return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
-        if (limit && filter->tally.memory + count * LINE_BYTES > limit)
+        if (limit && __atomic_load_n(&filter->tally.memory, __ATOMIC_RELAXED) + count * LINE_BYTES > limit)
             return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
         partition larger;
         if (!tamis__fingerprint_make(t, filter, &larger, count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
         tamis__advise_written(larger.lines, (size_t)count * LINE_BYTES);
         if (filter->kernels->tables->rewrite(t, in, &larger)) {
+            larger.false_fresh = in->false_fresh;
             tamis__fingerprint_release(filter, in);
             *in = larger;
-            t->growths++;
+            __atomic_fetch_add(&t->growths, 1, __ATOMIC_RELAXED); /* of another part too */
             return TAMIS_OK;
         }
         tamis__fingerprint_release(filter, &larger);

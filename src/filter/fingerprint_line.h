@@ -288,7 +288,7 @@ static INLINED uint64_t ends_without(uint64_t ends, uint32_t bucket, uint32_t sl
     return (ends & ((UINT64_C(1) << zero) - 1)) | (ends >> (zero + 1)) << zero;
 }
 
-/* Takes the entry of a slot out. What stays behind above the last entry is never read. */
+/* Takes the entry of a slot out. What stays behind above the last entry means nothing. */
 static INLINED void line_remove_in(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                    uint32_t slot) {
     uint32_t after = ends_count(g, ends) - 1 - slot;

@@ -202,6 +202,21 @@ tamis_status tamis__aside_settle(tamis__aside *aside, tamis_error *err) {
     return TAMIS_OK;
 }
 
+tamis_status tamis__aside_publish_both(tamis__aside *first, tamis__aside *second, tamis_error *err) {
+    bool two = first->state == TAMIS__ASIDE_WRITTEN && second->state == TAMIS__ASIDE_WRITTEN;
+    tamis_status status = tamis__aside_publish(first, two, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__aside_publish(second, false, err);
+    if (status != TAMIS_OK) {
+        tamis__aside_withdraw(first);
+        return status;
+    }
+    status = tamis__aside_settle(first, err);
+    tamis_status settled = tamis__aside_settle(second, status == TAMIS_OK ? err : NULL);
+    return status == TAMIS_OK ? settled : status;
+}
+
 void tamis__aside_remove(tamis__aside *aside, tamis_error *err) {
     close_folder(aside);
     if (aside->state != TAMIS__ASIDE_WRITTEN)

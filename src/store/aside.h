@@ -50,10 +50,14 @@ bool tamis__aside_is_of(const tamis__place *place, const char *name);
 TAMIS_PRIVATE_API tamis_status tamis__aside_publish(tamis__aside *aside, bool revocable, tamis_error *err);
 /* Puts it under its final name if that stands for nothing: TAMIS_E_STALE else. */
 tamis_status tamis__aside_publish_new(tamis__aside *aside, tamis_error *err);
-TAMIS_PRIVATE_API void tamis__aside_withdraw(tamis__aside *aside);
+void tamis__aside_withdraw(tamis__aside *aside);
 
 /* Ends what publish began: removes the old file, syncs the folder. The new file stands whatever it returns. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_settle(tamis__aside *aside, tamis_error *err);
+
+/* Publishes and settles two, as far as they are written: both get their names or none does. */
+TAMIS_PRIVATE_API tamis_status tamis__aside_publish_both(tamis__aside *first, tamis__aside *second,
+                                                         tamis_error *err);
 
 /* Removes an unpublished file; *err, if it has a text, is told of failure. */
 TAMIS_PRIVATE_API void tamis__aside_remove(tamis__aside *aside, tamis_error *err);

@@ -4,38 +4,79 @@
 #include "stream/clock.h"
 #include "stream/find.h"
 
-tamis_status tamis__lot_init(tamis__lot *lot, const tamis__keys *keys, bool hashed, bool copies, size_t room,
-                             tamis_error *err) {
-    const tamis_allocator *memory = &keys->memory;
-    lot->keys = *keys;
-    lot->keys.room = room;
+/* Keys of a lot: fewer are asked sooner than another thread is awake. */
+enum { WORTH_DIVIDING = 512 };
+
+static tamis_status take_room(tamis__lot *lot, const tamis__lot_setup *setup, tamis_error *err) {
+    const tamis_allocator *memory = &setup->keys.memory;
+    const size_t room = setup->room, records = room * sizeof *lot->records;
+    const size_t hashes = room * sizeof *lot->hashes, parts = lot->most_parts * sizeof *lot->part;
+    lot->records = tamis__alloc(memory, records, TAMIS__LINE);
+    if (!lot->records)
+        return tamis__fail_nomem(err, "batch of records", records);
+    if (setup->hashed)
+        lot->hashes = tamis__alloc(memory, hashes, TAMIS__LINE);
+    if (setup->hashed && !lot->hashes)
+        return tamis__fail_nomem(err, "batch of hashes", hashes);
+    if (lot->most_parts > 1)
+        lot->part = tamis__alloc(memory, parts, TAMIS__LINE);
+    return lot->most_parts == 1 || lot->part ? TAMIS_OK : tamis__fail_nomem(err, "parts of a batch", parts);
+}
+
+/* A zeroed one; its extractor is its own where `copies`. */
+static tamis_status make(tamis__lot *lot, const tamis__lot_setup *setup, bool copies, tamis_error *err) {
+    lot->keys = setup->keys;
+    lot->keys.room = setup->room;
     lot->why = lot->err = (tamis_error)TAMIS_ERROR_INIT;
-    if (copies && keys->extractor) {
+    lot->timed = setup->timed;
+    lot->most_parts = setup->most_parts;
+    lot->parts = 1;
+    if (copies && setup->keys.extractor) {
         lot->keys.extractor = NULL;
-        tamis_status status = tamis__extractor_copy(&lot->keys.extractor, keys->extractor, err);
+        tamis_status status = tamis__extractor_copy(&lot->keys.extractor, setup->keys.extractor, err);
         if (status != TAMIS_OK)
             return status;
         lot->copied = true;
     }
-    lot->records = tamis__alloc(memory, room * sizeof *lot->records, TAMIS__LINE);
-    if (!lot->records)
-        return tamis__fail_nomem(err, "batch of records", room * sizeof *lot->records);
-    if (hashed)
-        lot->hashes = tamis__alloc(memory, room * sizeof *lot->hashes, TAMIS__LINE);
-    if (hashed && !lot->hashes)
-        return tamis__fail_nomem(err, "batch of hashes", room * sizeof *lot->hashes);
-    return tamis__keys_init(&lot->keys, room, err);
+    tamis_status status = take_room(lot, setup, err);
+    return status == TAMIS_OK ? tamis__keys_init(&lot->keys, setup->room, err) : status;
 }
 
-void tamis__lot_release(tamis__lot *lot) {
+/* Leaves it zeroed; fine after a failure and twice. */
+static void release(tamis__lot *lot) {
     const tamis_allocator *memory = &lot->keys.memory;
     const size_t room = lot->keys.room;
     if (lot->copied)
         tamis_extractor_free(lot->keys.extractor);
     tamis__free(memory, lot->records, room * sizeof *lot->records);
     tamis__free(memory, lot->hashes, room * sizeof *lot->hashes);
+    tamis__free(memory, lot->part, lot->most_parts * sizeof *lot->part);
     tamis__keys_release(&lot->keys);
     *lot = (tamis__lot){.records = NULL};
+}
+
+tamis_status tamis__lots_make(tamis__lot **lots, size_t count, const tamis__lot_setup *setup, size_t *made,
+                              tamis_error *err) {
+    tamis__lot *row = tamis__alloc(&setup->keys.memory, count * sizeof *row, TAMIS__LINE);
+    if (!row)
+        return tamis__fail_nomem(err, "batches", count * sizeof *row);
+    *lots = row;
+    tamis_status status = make(&row[0], setup, false, err);
+    for (*made = 1; *made < count && status == TAMIS_OK; ++*made)
+        if (make(&row[*made], setup, true, NULL) != TAMIS_OK)
+            break;
+    if (*made == count || status != TAMIS_OK)
+        return status;
+    for (size_t i = *made; i > 0; i--)
+        release(&row[i]);
+    *made = 1;
+    return TAMIS_OK;
+}
+
+void tamis__lots_free(tamis__lot *lots, size_t count, const tamis_allocator *memory) {
+    for (size_t i = 0; lots && i < count; i++)
+        release(&lots[i]);
+    tamis__free(memory, lots, count * sizeof *lots);
 }
 
 void tamis__lot_key(tamis__lot *lot, const tamis_stream_service *service) {
@@ -84,21 +125,60 @@ static tamis_status ask(tamis__lot *lot, const tamis_stream_service *service) {
     return service->ask(service->context, q->keys, q->count, q->answers, &lot->answered, &lot->err);
 }
 
+size_t tamis__lot_divide(tamis__lot *lot, const tamis_stream_service *service) {
+    lot->parts = 1;
+    if (lot->most_parts > 1 && lot->status == TAMIS_OK && lot->question.count >= WORTH_DIVIDING)
+        lot->parts = service->parts(service->context, lot->question.count, lot->most_parts);
+    return lot->parts;
+}
+
+void tamis__lot_ask_part(tamis__lot *lot, const tamis_stream_service *service, size_t part) {
+    const tamis__question *q = &lot->question;
+    tamis__lot_part *of = &lot->part[part];
+    uint64_t *asking = lot->timed ? &of->asking : NULL;
+    const uint64_t begun = tamis__clock_begin(asking);
+    of->err = (tamis_error)TAMIS_ERROR_INIT;
+    of->status = service->ask_part(service->context, lot->hashes, q->count, (uint32_t)part, lot->parts,
+                                   q->answers, &of->done, &of->err);
+    tamis__clock_end(asking, begun);
+}
+
+/* The first key that is not answered is the one that the lot ends at. */
+static tamis_status join_parts(tamis__lot *lot, const tamis_stream_service *service) {
+    const tamis__lot_part *first = &lot->part[0];
+    for (uint32_t i = 1; i < lot->parts; i++)
+        if (lot->part[i].done < first->done)
+            first = &lot->part[i];
+    lot->answered = first->done;
+    if (first->status != TAMIS_OK)
+        lot->err = first->err;
+    service->settle(service->context, lot->question.answers, lot->answered, first->status, &lot->err);
+    return first->status;
+}
+
 bool tamis__lot_ask(tamis__lot *lot, const tamis_stream_service *service) {
     uint64_t *asking = lot->timed ? &lot->asking : NULL;
     const uint64_t begun = tamis__clock_begin(asking);
     lot->answered = 0;
     lot->enough = false;
     if (lot->status == TAMIS_OK) {
-        lot->status = ask(lot, service);
+        lot->status = lot->parts > 1 ? join_parts(lot, service) : ask(lot, service);
         /* Where asking failed that is the error to tell. */
         tamis_status checked =
             check_answers(lot->question.answers, &lot->answered, lot->status == TAMIS_OK ? &lot->err : NULL);
         lot->status = lot->status == TAMIS_OK ? checked : lot->status;
         lot->enough = service->enough && service->enough(service->context);
     }
+    lot->parts = 1;
     tamis__clock_end(asking, begun);
     return lot->status == TAMIS_OK && lot->ends == TAMIS_OK && !lot->enough;
+}
+
+tamis__lot_times tamis__lot_times_of(const tamis__lot *lot) {
+    tamis__lot_times times = {lot->extracting, lot->hashing, lot->asking};
+    for (uint32_t i = 0; lot->part && i < lot->most_parts; i++)
+        times.asking += lot->part[i].asking;
+    return times;
 }
 
 size_t tamis__lot_settle(tamis__lot *lot) {

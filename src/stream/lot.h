@@ -11,6 +11,14 @@
 #include "stream/keys.h"
 #include "stream/reader.h"
 
+/* What became of a part. */
+typedef struct tamis__lot_part {
+    size_t done; /* all of its keys below this number are answered */
+    tamis_status status;
+    tamis_error err;
+    uint64_t asking;
+} tamis__lot_part;
+
 /*
  * What of a run travels through its stages together: a batch of records, and what is known of it so far.
  *
@@ -24,9 +32,11 @@ typedef struct tamis__lot {
     uint64_t bytes_read; /* and bytes of them */
     tamis__keys keys;
     tamis__question question;
-    tamis_hash *hashes; /* of the question; NULL: the service asks for none */
-    size_t answered;    /* keys of the question */
-    bool enough;        /* the service has that, when it has answered these */
+    tamis_hash *hashes;         /* of the question; NULL: the service asks for none */
+    tamis__lot_part *part;      /* room for most_parts, where those are more than 1 */
+    uint32_t most_parts, parts; /* that there may be, and are; 1: asked whole */
+    size_t answered;            /* keys of the question */
+    bool enough;                /* the service has that, when it has answered these */
     tamis_status
         ends; /* that of a record behind those of the question, which ends the run: see tamis__keys_take, */
     tamis_error why;     /* and its sentence */
@@ -37,17 +47,36 @@ typedef struct tamis__lot {
     uint64_t extracting, hashing, asking;
 } tamis__lot;
 
-/* A zeroed lot of up to `room` records, like `keys` (with its extractor, which is the lot's own where `copies`). Release,
- * which leaves it zeroed, is fine after a failure and twice. TAMIS_E_NOMEM. */
-tamis_status tamis__lot_init(tamis__lot *lot, const tamis__keys *keys, bool hashed, bool copies, size_t room,
-                             tamis_error *err);
-void tamis__lot_release(tamis__lot *lot);
+/* How lots are made. */
+typedef struct tamis__lot_setup {
+    tamis__keys keys; /* of each, whose extractor is shared by none */
+    size_t room;      /* records */
+    bool hashed, timed;
+    uint32_t most_parts; /* that one is asked in */
+} tamis__lot_setup;
+
+/* `count` of them; where memory does for one and not for all, *made is 1. TAMIS_E_NOMEM. */
+tamis_status tamis__lots_make(tamis__lot **lots, size_t count, const tamis__lot_setup *setup, size_t *made,
+                              tamis_error *err);
+/* Of an array of `count`, NULL is fine. */
+void tamis__lots_free(tamis__lot *lots, size_t count, const tamis_allocator *memory);
 
 /* What is to be asked, and its hashes. */
 void tamis__lot_key(tamis__lot *lot, const tamis_stream_service *service);
 
-/* Asks it; false: no lot behind this one is to be asked. */
+/* In how many parts it is to be asked: of more than one, each by tamis__lot_ask_part, from any thread, before it is ended
+ * by tamis__lot_ask. */
+size_t tamis__lot_divide(tamis__lot *lot, const tamis_stream_service *service);
+void tamis__lot_ask_part(tamis__lot *lot, const tamis_stream_service *service, size_t part);
+
+/* Asks it, or ends what was asked in parts; false: no lot behind this one is to be asked. */
 bool tamis__lot_ask(tamis__lot *lot, const tamis_stream_service *service);
+
+/* Nanoseconds in all its batches, where it is timed. */
+typedef struct tamis__lot_times {
+    uint64_t extracting, hashing, asking;
+} tamis__lot_times;
+tamis__lot_times tamis__lot_times_of(const tamis__lot *lot);
 
 /* The fates of its records; returns how many are settled. */
 size_t tamis__lot_settle(tamis__lot *lot);

@@ -8,7 +8,8 @@
  *      free  | to write  | some keyed | to key     | free
  *
  *     1. written <= asked <= taken <= read <= written + lots.
- *     2. A lot is asked when it is keyed and all before it are asked; `asking` while one is.
+ *     2. A lot is asked when it is keyed and all before it are asked; `asking` while one is. It has `parts` then, 0 until it is
+ *        divided; of these, who is free takes number `part` next, and whoever ends the last of those `left` ends the lot.
  *     3. One mutex guards all of it. A task is a whole lot, tens of microseconds or more, so that the lock is no cost.
  *     4. The caller sleeps only while another thread is at work, and whoever ends a task looks for the next one: so nothing
  *        that can be done waits for ever.
@@ -44,8 +45,9 @@ struct tamis__pipeline {
     pthread_cond_t work;  /* for the others */
     pthread_cond_t ended; /* for the caller: a task */
     uint64_t read, taken, asked, written;
-    bool *keyed;        /* of each lot: it is keyed and not asked */
-    bool asking;        /* somebody is at it */
+    bool *keyed; /* of each lot: it is keyed and not asked */
+    bool asking; /* one lot is */
+    size_t parts, part, left;
     bool cut;           /* nothing is to be asked any more */
     bool closing;       /* the others are to leave */
     bool caller_sleeps; /* as are: */
@@ -87,7 +89,9 @@ size_t tamis__pipeline_threads(const tamis__pipeline *pipeline) {
 /* ---- the ring, with the lock held ---- */
 
 static bool may_ask(const tamis__pipeline *p) {
-    return !p->asking && !p->cut && p->asked < p->taken && p->keyed[p->asked % p->lots];
+    if (p->asking)
+        return !p->cut && p->part < p->parts;
+    return !p->cut && p->asked < p->taken && p->keyed[p->asked % p->lots];
 }
 
 static bool may_key(const tamis__pipeline *p) {
@@ -122,14 +126,42 @@ static void do_key(tamis__pipeline *p) {
     p->keyed[lot] = true;
 }
 
-static void do_ask(tamis__pipeline *p) {
-    const size_t lot = p->asked % p->lots;
+static void do_divide(tamis__pipeline *p, size_t lot) {
     p->asking = true;
     p->keyed[lot] = false;
+    pthread_mutex_unlock(&p->lock);
+    const size_t parts = p->stages.divide ? p->stages.divide(p->stages.context, lot) : 1;
+    pthread_mutex_lock(&p->lock);
+    p->parts = p->left = parts;
+    p->part = 0;
+    for (size_t i = 1; i < parts && i <= p->sleeping; i++)
+        pthread_cond_signal(&p->work);
+    if (parts > 1)
+        wake_caller(p);
+}
+
+static void do_part(tamis__pipeline *p, size_t lot) {
+    const size_t part = p->part++;
+    if (p->parts == 1)
+        return;
+    pthread_mutex_unlock(&p->lock);
+    p->stages.ask_part(p->stages.context, lot, part);
+    pthread_mutex_lock(&p->lock);
+}
+
+/* A part of the lot, and its end with the last. */
+static void do_ask(tamis__pipeline *p) {
+    const size_t lot = p->asked % p->lots;
+    if (!p->asking)
+        do_divide(p, lot);
+    do_part(p, lot);
+    if (--p->left > 0)
+        return;
     pthread_mutex_unlock(&p->lock);
     const bool on = p->stages.ask(p->stages.context, lot);
     pthread_mutex_lock(&p->lock);
     p->asking = false;
+    p->parts = 0;
     p->cut = p->cut || !on;
     p->asked++;
 }
@@ -227,6 +259,8 @@ static void run_many(tamis__pipeline *p) {
     while (p->busy > 0)
         await_others(p);
     p->read = p->taken = p->asked = p->written = 0;
+    p->asking = false; /* of parts, some may have been left */
+    p->parts = 0;
     for (size_t i = 0; i < p->lots; i++)
         p->keyed[i] = false;
     p->cut = false;
@@ -237,6 +271,9 @@ static void run_alone(const tamis__pipeline *p) {
     const tamis__stages *s = &p->stages;
     while (s->read(s->context, 0)) {
         s->key(s->context, 0);
+        const size_t parts = s->divide ? s->divide(s->context, 0) : 1;
+        for (size_t part = 0; parts > 1 && part < parts; part++)
+            s->ask_part(s->context, 0, part);
         const bool on = s->ask(s->context, 0);
         if (!s->write(s->context, 0) || !on)
             break;

@@ -15,6 +15,12 @@
  *     thread  the caller's  any          any          the caller's
  *     lots    in order      side by side in order     in order
  *
+ * A lot that is asked may be divided into parts, which are asked side by side, and is ended when all of them are:
+ *
+ *             ask  =  divide  ----->  ask_part  ----->  ask
+ *     thread          any             any               any
+ *     parts                           side by side
+ *
  * A lot is a number below `lots`; what it stands for is the caller's, and may be touched by the stage that has it and
  * nobody else. What a stage did is seen by the next one of the lot, and by the next lot in a stage that has an order.
  */
@@ -23,6 +29,10 @@ typedef struct tamis__stages {
     /* Fills the lot; false: it is not filled, and nothing more comes for now. */
     bool (*read)(void *context, size_t lot);
     void (*key)(void *context, size_t lot);
+    /* Returns in how many parts the lot is to be asked, at least 1: of more, ask_part is called for each before `ask`. In
+     * order. NULL: always 1. */
+    size_t (*divide)(void *context, size_t lot);
+    void (*ask_part)(void *context, size_t lot, size_t part);
     /* False: no lot behind this one is to be asked. */
     bool (*ask)(void *context, size_t lot);
     /* False: no lot behind this one is to be written. */

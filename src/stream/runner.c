@@ -20,7 +20,6 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "base/versioned.h"
-#include "filter/filter_int.h"
 #include "store/place.h"
 #include "stream/clock.h"
 #include "stream/ends.h"
@@ -58,6 +57,7 @@ typedef struct run {
     tamis__reader_event event; /* what came last, */
     tamis_status read_status;  /* or that nothing more does */
     tamis_error read_err;
+    uint64_t asked; /* records, of asking */
     /* of writing */
     size_t input;               /* whose records are written */
     size_t opened;              /* inputs that were */
@@ -240,6 +240,26 @@ static void key_lot(void *context, size_t which) {
     tamis__lot_key(&r->lots[which], &r->service);
 }
 
+/* How many records are behind those of the lot, if they go on being as long. */
+static void foresee(run *r, const tamis__lot *lot) {
+    const uint64_t read = lot->bytes_read, total = r->stats.bytes_total;
+    r->asked += lot->batch.count;
+    if (r->service.expect && read > 0 && read <= total)
+        r->service.expect(r->service.context,
+                          (uint64_t)((double)r->asked * ((double)(total - read) / (double)read)));
+}
+
+static size_t divide_lot(void *context, size_t which) {
+    run *r = context;
+    foresee(r, &r->lots[which]);
+    return tamis__lot_divide(&r->lots[which], &r->service);
+}
+
+static void ask_part(void *context, size_t which, size_t part) {
+    run *r = context;
+    tamis__lot_ask_part(&r->lots[which], &r->service, part);
+}
+
 static bool ask_lot(void *context, size_t which) {
     run *r = context;
     return tamis__lot_ask(&r->lots[which], &r->service);
@@ -300,6 +320,8 @@ static tamis_status make_stages(run *r, tamis_error *err) {
     const tamis__stages stages = {.context = r,
                                   .read = read_lot,
                                   .key = key_lot,
+                                  .divide = marks ? NULL : divide_lot,
+                                  .ask_part = ask_part,
                                   .ask = marks ? ask_later : ask_lot,
                                   .write = marks ? ask_and_write_lot : write_lot};
     return tamis__pipeline_create(&r->pipeline, &stages, r->threads, r->timed ? &r->waits : NULL, &r->memory,
@@ -313,40 +335,34 @@ static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
 
-/* Where memory does for one lot and not for all, one thread does with it. */
-static tamis_status make_lots(run *r, tamis_error *err) {
-    const tamis_stream_options *o = &r->options;
-    const tamis__keys keys = {.extractor = o->extractor,
-                              .missing = o->missing,
-                              .malformed = o->malformed,
-                              .first = &r->first_malformed,
-                              .terminator = o->terminator,
-                              .objects = o->marking == TAMIS_STREAM_MEMBER,
-                              .memory = r->memory};
-    const size_t count = tamis__pipeline_lots(r->threads);
-    r->lots = tamis__alloc(&r->memory, count * sizeof *r->lots, TAMIS__LINE);
-    if (!r->lots)
-        return tamis__fail_nomem(err, "batches", count * sizeof *r->lots);
-    r->lot_count = count;
-    size_t made = 0;
-    tamis_status status = TAMIS_OK;
-    for (; made < count && status == TAMIS_OK; made++) {
-        status = tamis__lot_init(&r->lots[made], &keys, r->service.hasher, made > 0, r->tuning.batch_size,
-                                 made > 0 ? NULL : err);
-        r->lots[made].timed = r->timed;
-    }
-    if (status == TAMIS_OK || made == 1)
-        return status;
-    while (made-- > 1)
-        tamis__lot_release(&r->lots[made]);
-    r->threads = 1;
-    return TAMIS_OK;
+/* A power of two, that each thread may have one. */
+static uint32_t parts_for(const run *r) {
+    uint32_t parts = 1;
+    while (r->service.parts && parts < r->threads && parts < TAMIS_STREAM_PARTS_MAX)
+        parts *= 2;
+    return parts;
 }
 
-static void free_lots(run *r) {
-    for (size_t i = 0; i < r->lot_count; i++)
-        tamis__lot_release(&r->lots[i]);
-    tamis__free(&r->memory, r->lots, r->lot_count * sizeof *r->lots);
+/* With one lot, one thread does. */
+static tamis_status make_lots(run *r, tamis_error *err) {
+    const tamis_stream_options *o = &r->options;
+    const tamis__lot_setup setup = {.keys = {.extractor = o->extractor,
+                                             .missing = o->missing,
+                                             .malformed = o->malformed,
+                                             .first = &r->first_malformed,
+                                             .terminator = o->terminator,
+                                             .objects = o->marking == TAMIS_STREAM_MEMBER,
+                                             .memory = r->memory},
+                                    .room = r->tuning.batch_size,
+                                    .hashed = r->service.hasher != NULL,
+                                    .timed = r->timed,
+                                    .most_parts = parts_for(r)};
+    size_t made = 0;
+    r->lot_count = tamis__pipeline_lots(r->threads);
+    tamis_status status = tamis__lots_make(&r->lots, r->lot_count, &setup, &made, err);
+    if (made == 1)
+        r->threads = 1;
+    return status;
 }
 
 static tamis_status open_all(run *r, tamis_error *err) {
@@ -386,9 +402,10 @@ static void give_profile(run *r) {
         return;
     p->struct_size = sizeof *p;
     for (size_t i = 0; i < r->lot_count; i++) {
-        p->extract += r->lots[i].extracting;
-        p->hash += r->lots[i].hashing;
-        p->ask += r->lots[i].asking;
+        const tamis__lot_times times = tamis__lot_times_of(&r->lots[i]);
+        p->extract += times.extracting;
+        p->hash += times.hashing;
+        p->ask += times.asking;
     }
     p->caller = r->waits.caller;
     p->others = r->waits.others;
@@ -433,29 +450,13 @@ static tamis_status pump(run *r, tamis_error *err) {
     }
 }
 
-/* Both files or none get their final names. */
-static tamis_status publish(run *r, tamis_error *err) {
-    tamis__aside *first = &r->writers[FIRSTS].aside;
-    tamis__aside *second = &r->writers[REPEATS].aside;
-    bool two = first->state == TAMIS__ASIDE_WRITTEN && second->state == TAMIS__ASIDE_WRITTEN;
-    tamis_status status = tamis__aside_publish(first, two, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = tamis__aside_publish(second, false, err);
-    if (status != TAMIS_OK) {
-        tamis__aside_withdraw(first);
-        return status;
-    }
-    status = tamis__aside_settle(first, err);
-    tamis_status settled = tamis__aside_settle(second, status == TAMIS_OK ? err : NULL);
-    return status == TAMIS_OK ? settled : status;
-}
-
 static tamis_status finish(run *r, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_finish(&r->writers[i], err);
-    return status == TAMIS_OK ? publish(r, err) : status;
+    return status == TAMIS_OK
+               ? tamis__aside_publish_both(&r->writers[FIRSTS].aside, &r->writers[REPEATS].aside, err)
+               : status;
 }
 
 /* After a failure: what was answered still leaves where it can be seen. */
@@ -498,7 +499,7 @@ static tamis_status go(run *r, tamis_error *err) {
     tamis__reader_release(&r->reader);
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
-    free_lots(r);
+    tamis__lots_free(r->lots, r->lot_count, &r->memory);
     return status;
 }
 
@@ -524,39 +525,8 @@ tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const 
     return status;
 }
 
-static const tamis__stream_tuning tuned = TAMIS__STREAM_TUNING_INIT;
-
 tamis_status tamis_stream_run(const tamis_stream_service *service, const tamis_stream_options *options,
                               tamis_stream_stats *stats, tamis_error *err) {
+    const tamis__stream_tuning tuned = TAMIS__STREAM_TUNING_INIT;
     return tamis__stream_run_tuned(service, options, &tuned, stats, err);
-}
-
-static tamis_status ask_session(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                size_t *done, tamis_error *err) {
-    return tamis_dedup_ask(session, keys, count, answers, done, err);
-}
-
-static tamis_status ask_session_hashes(void *session, const tamis_key *keys, const tamis_hash *hashes,
-                                       size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    (void)keys;
-    return tamis_dedup_ask_hashes(session, hashes, count, answers, done, err);
-}
-
-tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
-                                       const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
-                                       tamis_error *err) {
-    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
-    service.context = session;
-    service.ask = ask_session;
-    /* A server is given the keys, which its trace tells. */
-    if (tamis__filter_check_local(tamis_dedup_filter(session), "dedup", NULL) == TAMIS_OK) {
-        service.hasher = tamis_filter_hasher(tamis_dedup_filter(session));
-        service.ask_hashes = ask_session_hashes;
-    }
-    return tamis__stream_run_tuned(&service, options, tuning, stats, err);
-}
-
-tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
-                                tamis_stream_stats *stats, tamis_error *err) {
-    return tamis__stream_dedup_tuned(session, options, &tuned, stats, err);
 }

@@ -16,6 +16,11 @@ tamis_status tamis__stream_take_service(tamis_stream_service *taken, const tamis
     if (status == TAMIS_OK && !taken->hasher != !taken->ask_hashes)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: service with one of hasher and ask_hashes; give both, or none");
+    const int of_parts = (taken->parts != NULL) + (taken->ask_part != NULL) + (taken->settle != NULL);
+    if (status == TAMIS_OK && of_parts != 0 && (of_parts != 3 || !taken->ask_hashes))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: service with some of parts, ask_part and settle; give all three and "
+                           "ask_hashes, or none");
     return status;
 }
 

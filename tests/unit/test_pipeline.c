@@ -18,13 +18,13 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 
-enum { MANY = 7, LOTS = 64 };
+enum { MANY = 7, LOTS = 64, PARTS = 4 };
 static const uint32_t counts[] = {1, 2, 4, MANY};
 enum { COUNTS = sizeof counts / sizeof *counts };
 static const uint64_t NEVER = UINT64_MAX, PATIENCE_NS = UINT64_C(20000000000);
 
 /* How far a lot has come. */
-typedef enum progress { FREE, FILLED, KEYED, ASKED } progress;
+typedef enum progress { FREE, FILLED, KEYED, DIVIDED, ASKED } progress;
 
 /* What the stages see, who run at the same time. Nothing is asserted in them: a thread that is none of the test's own cannot
  * end it. */
@@ -33,12 +33,15 @@ typedef struct work {
     pthread_cond_t changed;
     pthread_t caller;
     progress lots[LOTS];
-    uint64_t number[LOTS];           /* of what a lot is filled with */
-    uint64_t read, asked, written;   /* of the run */
+    uint64_t number[LOTS];  /* of what a lot is filled with */
+    unsigned parts[LOTS];   /* that are to be asked still, a bit each */
+    uint64_t read, divided; /* of the run */
+    uint64_t asked, written;
     uint64_t to_read;                /* in all */
     uint64_t ask_stops, write_stops; /* at that number */
-    bool meets;                      /* the keys of the first two lots wait for each other */
+    bool meets; /* keys of the first two lots wait for each other, and first parts of a lot */
     size_t keying, keyed_at_once;
+    size_t parting, parts_at_once;
     size_t asking;
     size_t wrong; /* what should not have been */
 } work;
@@ -62,17 +65,22 @@ static bool read_one(void *context, size_t lot) {
     return more;
 }
 
+/* One more is at it; waits for another where they are to meet. */
+static void come_in(work *w, bool meets, size_t *at_it, size_t *at_once) {
+    const uint64_t deadline = tamis__now_ns() + PATIENCE_NS;
+    ++*at_it;
+    *at_once = *at_it > *at_once ? *at_it : *at_once;
+    pthread_cond_broadcast(&w->changed);
+    while (meets && *at_once < 2 && tamis__cond_wait(&w->changed, &w->lock, deadline))
+        ;
+}
+
 static void key_one(void *context, size_t lot) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
-    const uint64_t number = w->number[lot], deadline = tamis__now_ns() + PATIENCE_NS;
+    const uint64_t number = w->number[lot];
     expect(w, w->lots[lot] == FILLED, "a lot is keyed that was not read, or twice");
-    w->keying++;
-    w->keyed_at_once = w->keying > w->keyed_at_once ? w->keying : w->keyed_at_once;
-    pthread_cond_broadcast(&w->changed);
-    while (w->meets && number < 2 && w->keyed_at_once < 2)
-        if (!tamis__cond_wait(&w->changed, &w->lock, deadline))
-            break;
+    come_in(w, w->meets && number < 2, &w->keying, &w->keyed_at_once);
     pthread_mutex_unlock(&w->lock);
     for (uint64_t i = 0; i < number % 5; i++)
         sched_yield(); /* so that those behind it are ready first */
@@ -82,11 +90,38 @@ static void key_one(void *context, size_t lot) {
     pthread_mutex_unlock(&w->lock);
 }
 
+static size_t divide_one(void *context, size_t lot) {
+    work *w = context;
+    pthread_mutex_lock(&w->lock);
+    const size_t parts = 1 + w->number[lot] % PARTS;
+    expect(w, w->lots[lot] == KEYED, "a lot is divided that was not keyed, or twice");
+    expect(w, w->number[lot] == w->divided++ && w->number[lot] == w->asked, "lots are divided out of order");
+    w->lots[lot] = DIVIDED;
+    w->parts[lot] = parts > 1 ? (1u << parts) - 1 : 0;
+    pthread_mutex_unlock(&w->lock);
+    return parts;
+}
+
+static void ask_one_part(void *context, size_t lot, size_t part) {
+    work *w = context;
+    pthread_mutex_lock(&w->lock);
+    expect(w, w->lots[lot] == DIVIDED, "a part is asked of a lot that was not divided");
+    expect(w, w->parts[lot] >> part & 1, "a part is asked that is none, or twice");
+    come_in(w, w->meets, &w->parting, &w->parts_at_once);
+    w->parts[lot] &= ~(1u << part);
+    pthread_mutex_unlock(&w->lock);
+    sched_yield();
+    pthread_mutex_lock(&w->lock);
+    w->parting--;
+    pthread_mutex_unlock(&w->lock);
+}
+
 static bool ask_one(void *context, size_t lot) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
     const uint64_t number = w->number[lot];
-    expect(w, w->lots[lot] == KEYED, "a lot is asked that was not keyed, or twice");
+    expect(w, w->lots[lot] == DIVIDED, "a lot is asked that was not divided, or twice");
+    expect(w, w->parts[lot] == 0 && w->parting == 0, "a lot is asked before its parts are");
     expect(w, number == w->asked++, "lots are asked out of order");
     expect(w, w->asking++ == 0, "two lots are asked at once");
     pthread_mutex_unlock(&w->lock);
@@ -121,8 +156,18 @@ static void tear_down(work *w) {
     pthread_mutex_destroy(&w->lock);
 }
 
+static tamis__stages stages_of(work *w) {
+    return (tamis__stages){.context = w,
+                           .read = read_one,
+                           .key = key_one,
+                           .divide = divide_one,
+                           .ask_part = ask_one_part,
+                           .ask = ask_one,
+                           .write = write_one};
+}
+
 static tamis__pipeline *make_timed(work *w, uint32_t threads, tamis__pipeline_waits *waits) {
-    const tamis__stages stages = {w, read_one, key_one, ask_one, write_one};
+    const tamis__stages stages = stages_of(w);
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     tamis__pipeline *pipeline = NULL;
     set_up(w);
@@ -137,13 +182,14 @@ static tamis__pipeline *make(work *w, uint32_t threads) {
 
 /* A run of `lots` more from an empty ring. When it is over nobody is at work; what was dropped is looked at no more. */
 static void run(work *w, tamis__pipeline *pipeline, uint64_t lots) {
-    w->read = w->asked = w->written = 0;
+    w->read = w->divided = w->asked = w->written = 0;
     w->to_read = lots;
     for (size_t i = 0; i < LOTS; i++)
         w->lots[i] = FREE;
     tamis__pipeline_run(pipeline);
     assert_int_equal(w->wrong, 0);
     assert_int_equal(w->keying, 0);
+    assert_int_equal(w->parting, 0);
     assert_int_equal(w->asking, 0);
 }
 
@@ -180,7 +226,7 @@ static void a_pipeline_runs_again(void **state) {
     }
 }
 
-static void keys_are_found_side_by_side(void **state) {
+static void keys_and_parts_go_side_by_side(void **state) {
     (void)state;
     for (size_t i = 1; i < COUNTS; i++) {
         work w;
@@ -189,6 +235,7 @@ static void keys_are_found_side_by_side(void **state) {
         run(&w, pipeline, 10);
         check_all_through(&w);
         assert_true(w.keyed_at_once >= 2);
+        assert_true(w.parts_at_once >= 2);
         tamis__pipeline_free(pipeline);
         tear_down(&w);
     }
@@ -262,7 +309,7 @@ static void memory_is_refused(void **state) {
     (void)state;
     fault_memory memory = {.fail_at = 1};
     const tamis_allocator allocator = fault_memory_allocator(&memory);
-    const tamis__stages stages = {NULL, read_one, key_one, ask_one, write_one};
+    const tamis__stages stages = stages_of(NULL);
     tamis__pipeline *pipeline = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(tamis__pipeline_create(&pipeline, &stages, 4, NULL, &allocator, &err), TAMIS_E_NOMEM);
@@ -290,7 +337,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_lot_is_lost),      cmocka_unit_test(a_pipeline_runs_again),
         cmocka_unit_test(asking_ends_a_run),   cmocka_unit_test(writing_ends_a_run),
-        cmocka_unit_test(threads_are_refused), cmocka_unit_test(keys_are_found_side_by_side),
+        cmocka_unit_test(threads_are_refused), cmocka_unit_test(keys_and_parts_go_side_by_side),
         cmocka_unit_test(memory_is_refused),   cmocka_unit_test(waiting_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,13 @@ static bool is_passing(tamis_status status) {
     return false;
 }
 
+static bool in_doubt(const tamis_answer *answers) {
+    for (int i = 0; i < KEYS; i++)
+        if (answers[i] == TAMIS_UNKNOWN)
+            return true;
+    return false;
+}
+
 static tamis_filter *open_at(int port, const char *rest, const char *more) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter = NULL;
@@ -263,8 +270,10 @@ static void an_add_that_failed_may_be_repeated(void **state) {
                 for (int i = 0; i < KEYS; i++)
                     unknown += answers[i] == TAMIS_UNKNOWN;
                 check_in(ends.direct, keys, KEYS, "repeated");
-                while (is_passing(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err)))
-                    ;
+                /* On a busy machine an answer takes longer than the patience, and is in doubt once more. */
+                for (int i = 0; i == 0 || (i < 100 && in_doubt(answers)); i++)
+                    while (is_passing(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err)))
+                        ;
                 for (int i = 0; i < KEYS; i++) /* answered once, they are like any other */
                     assert_int_equal(answers[i], TAMIS_SEEN);
             }

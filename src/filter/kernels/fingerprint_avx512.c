@@ -87,12 +87,13 @@ static INLINED uint64_t tail_bytes_mask(const line_geometry *g) {
     return UINT64_MAX / 255 * ((1u << g->tail_bits) - 1);
 }
 
-/* Tails of at most 8 bits, a byte each. */
+/* Tails of at most 8 bits, a byte each, of a line with room. Its last slot is free, and may hold anything in a file of
+ * another writer: it must not be moved on, past the slots. */
 static INLINED __m128i tails_load(const line_geometry *g, const uint8_t *line) {
     tamis__u128 tails = line_load_tails(g, line) >> g->tails_low;
     uint64_t low = _pdep_u64((uint64_t)tails, tail_bytes_mask(g));
     uint64_t high = _pdep_u64((uint64_t)(tails >> (8 * g->tail_bits)), tail_bytes_mask(g));
-    return _mm_maskz_mov_epi8((__mmask16)((1u << g->slots) - 1),
+    return _mm_maskz_mov_epi8((__mmask16)((1u << (g->slots - 1)) - 1),
                               _mm_set_epi64x((long long)high, (long long)low));
 }
 

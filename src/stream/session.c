@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A run that asks a dedup session. */
+#include "base/versioned.h"
+#include "filter/filter_int.h"
+#include "filter/parts.h"
+#include "service/dedup/dedup_parts.h"
+#include "stream/runner.h"
+
+static tamis_status ask(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err) {
+    return tamis_dedup_ask(session, keys, count, answers, done, err);
+}
+
+static tamis_status ask_hashes(void *session, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)keys;
+    return tamis_dedup_ask_hashes(session, hashes, count, answers, done, err);
+}
+
+static void expect(void *session, uint64_t more) {
+    tamis_dedup_expect(session, more);
+}
+
+static uint32_t parts(void *session, size_t count, uint32_t most) {
+    return tamis__dedup_parts(session, count, most);
+}
+
+static tamis_status ask_part(void *session, const tamis_hash *hashes, size_t count, uint32_t part,
+                             uint32_t of, tamis_answer *answers, size_t *done, tamis_error *err) {
+    return tamis__dedup_ask_part(session, hashes, count, part, of, answers, done, err);
+}
+
+static void settle(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+                   tamis_error *err) {
+    tamis__dedup_settle(session, answers, done);
+    if (status == TAMIS_E_FULL)
+        (void)tamis__filter_tell_full(tamis_dedup_filter(session), err);
+}
+
+void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *session) {
+    const tamis_filter *filter = tamis_dedup_filter(session);
+    tamis_stream_service full = TAMIS_STREAM_SERVICE_INIT;
+    full.context = session;
+    full.ask = ask;
+    full.expect = expect;
+    /* A server is given the keys, which its trace tells. */
+    if (tamis__filter_check_local(filter, "dedup", NULL) == TAMIS_OK) {
+        full.hasher = tamis_filter_hasher(filter);
+        full.ask_hashes = ask_hashes;
+        full.parts = parts;
+        full.ask_part = ask_part;
+        full.settle = settle;
+    }
+    tamis__give_struct(service, &full, sizeof full);
+}
+
+tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
+                                       const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
+                                       tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_service_dedup(&service, session);
+    return tamis__stream_run_tuned(&service, options, tuning, stats, err);
+}
+
+tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
+                                tamis_stream_stats *stats, tamis_error *err) {
+    const tamis__stream_tuning tuned = TAMIS__STREAM_TUNING_INIT;
+    return tamis__stream_dedup_tuned(session, options, &tuned, stats, err);
+}
