@@ -22,8 +22,9 @@ typedef struct tamis_dedup tamis_dedup;
 
 typedef enum tamis_when_full {
     TAMIS_WHEN_FULL_FAIL = 0, /* a fresh key that has no place is an error (default) */
-    TAMIS_WHEN_FULL_PASS = 1  /* it is answered TAMIS_UNKNOWN and not remembered: the caller passes the
-                                 record on, since a record twice is better than one lost */
+    /* it is answered TAMIS_UNKNOWN and not remembered: the caller passes the record on, since a record twice is better than
+     * one lost */
+    TAMIS_WHEN_FULL_PASS = 1
 } tamis_when_full;
 
 typedef struct tamis_dedup_options {

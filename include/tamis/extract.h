@@ -49,7 +49,8 @@ typedef struct tamis_extractor_options {
     bool trim;         /* parts are without blanks (space, \t \n \v \f \r) at their ends */
     /* and their letters, in UTF-8, without case (Unicode's full folding); bytes that are no UTF-8 stay as they are */
     bool ignore_case;
-    /* NULL: the default. Not of it are the machine code of expressions and the stack that runs it (64 MiB reserved) */
+    /* NULL: the default. Not of it are the machine code of expressions and the stack that runs it (64 MiB reserved). A run
+     * on several threads (tamis/stream.h) calls it from all of them, several at once */
     const tamis_allocator *allocator;
 } tamis_extractor_options;
 

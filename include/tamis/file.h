@@ -85,19 +85,19 @@ TAMIS_API tamis_status tamis_filter_about_set(tamis_filter *filter, const tamis_
 typedef struct tamis_open_options {
     uint32_t struct_size;
     tamis_format format; /* AUTO: seen from the bytes */
-    bool
-        writable; /* a file: read whole and verified, into memory of the filter's own, so that keys can be added;
-                            else mapped, shared with who maps it too, and each block is verified before it is first used */
-    const void *
-        secret; /* for scheme sip: the one it was made with, else TAMIS_E_MISMATCH; without any, a keyed filter
-                            can be described, verified, united and copied, but not asked by key (TAMIS_E_MISMATCH) */
+    /* A file: read whole and verified, into memory of the filter's own, so that keys can be added; else mapped, shared with
+     * who maps it too, and each block is verified before it is first used. */
+    bool writable;
+    /* For scheme sip: the one it was made with, else TAMIS_E_MISMATCH; without any, a keyed filter can be described,
+     * verified, united and copied, but not asked by key (TAMIS_E_MISMATCH). */
+    const void *secret;
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the default */
-    bool
-        overfill; /* classic, blocked (TAMIS_E_UNSUPPORTED for others): this handle takes keys past the capacity, as
-                     tamis_filter_options says, and its copies do; no file keeps that. Without it a fresh key there
-                     is TAMIS_E_FULL, from the first on if the file is past its capacity, whatever program made it;
-                     but for a .tamis file made with overfill, and a Guava file that tells no capacity */
+    /* Classic, blocked (TAMIS_E_UNSUPPORTED for others): this handle takes keys past the capacity, as tamis_filter_options
+     * says, and its copies do; no file keeps that. Without it a fresh key there is TAMIS_E_FULL, from the first on if the
+     * file is past its capacity, whatever program made it; but for a .tamis file made with overfill, and a Guava file that
+     * tells no capacity. */
+    bool overfill;
 } tamis_open_options;
 
 /* clang-format off */

@@ -21,20 +21,18 @@ extern "C" {
 typedef enum tamis_scheme {
     TAMIS_SCHEME_AUTO = 0, /* xxh3, or sip where a secret is given */
     TAMIS_SCHEME_XXH3 = 1, /* XXH3, 128 bits, 64-bit seed (libxxhash) */
-    TAMIS_SCHEME_SIP = 2,  /* SipHash-2-4 with 128-bit result, keyed by a secret (libsodium): for keys that
-                                an adversary chooses */
+    /* SipHash-2-4 with 128-bit result, keyed by a secret (libsodium): for keys that an adversary chooses */
+    TAMIS_SCHEME_SIP = 2,
     /* What follows matches other programs bit for bit, and has no seed to choose. */
-    TAMIS_SCHEME_GUAVA64 = 3, /* murmur3_x64_128, seed 0, with the positions of Guava's
-                                    MURMUR128_MITZ_64 */
+    TAMIS_SCHEME_GUAVA64 = 3, /* murmur3_x64_128, seed 0, with the positions of Guava's MURMUR128_MITZ_64 */
     TAMIS_SCHEME_GUAVA32 = 4, /* the same digest, with the positions of MURMUR128_MITZ_32: below 2^31 */
-    TAMIS_SCHEME_BKDR31 =
-        5, /* a published PHP class over Redis bitmaps, versions 1 and 2: each probe a hash of
-                                    31 bits of its own, in PHP 8's float arithmetic. Poor hashes: the rate that a
-                                    plan computes is the one claimed, not the one got */
-    TAMIS_SCHEME_BKDR63 =
-        6, /* the same, version 3, with 63 bits of which the rounding destroys the low ones */
-    TAMIS_SCHEME_REDISBLOOM =
-        7,                     /* RedisBloom's BF.*: MurmurHash64A, and again seeded with the first result */
+    /* a published PHP class over Redis bitmaps, versions 1 and 2: each probe a hash of 31 bits of its own, in PHP 8's
+     * float arithmetic. Poor hashes: the rate that a plan computes is the one claimed, not the one got */
+    TAMIS_SCHEME_BKDR31 = 5,
+    /* the same, version 3, with 63 bits of which the rounding destroys the low ones */
+    TAMIS_SCHEME_BKDR63 = 6,
+    /* RedisBloom's BF.*: MurmurHash64A, and again seeded with the first result */
+    TAMIS_SCHEME_REDISBLOOM = 7,
     TAMIS_SCHEME_FNV_DCSO = 8, /* DCSO's bloom: FNV-1, 64 bits */
     TAMIS_SCHEME_REDISSON = 9  /* Redisson's RBloomFilter: HighwayHash, 128 bits, with its key */
 } tamis_scheme;
@@ -57,9 +55,8 @@ TAMIS_API bool tamis_scheme_is_uniform(tamis_scheme scheme);
  * (TAMIS_E_MISMATCH) by every other. Plain data: copy it, keep it, send it to another thread.
  */
 typedef struct tamis_hash {
-    uint64_t
-        word[2]; /* the digest, as two little-endian words in digest byte order; word[1] is 0 where it has 64
-                         bits */
+    /* the digest, as two little-endian words in digest byte order; word[1] is 0 where it has 64 bits */
+    uint64_t word[2];
     uint64_t origin; /* fingerprint of scheme, seed and secret: says who may read `word` */
 } tamis_hash;
 

@@ -21,22 +21,26 @@ extern "C" {
 #endif
 
 #define TAMIS_STREAM_THREADS_MAX 256
-#define TAMIS_STREAM_PARTS_MAX 64
+#define TAMIS_STREAM_PARTS_MAX   64
 #define TAMIS_MAX_RECORD_DEFAULT ((uint64_t)1 << 30) /* 1 GiB */
 
 /* Where the keys of a batch come from. */
 typedef struct tamis_stream_origin {
     uint32_t struct_size;
-    const char *input;        /* its name, good until the run ends ("standard input" for that) */
+    const char *input;        /* its name ("standard input" for that) */
     uint64_t first;           /* number of records[0] in it, from 1 */
-    const tamis_key *records; /* without terminator, as long as the batch */
+    const tamis_key *records; /* without terminator */
     const uint32_t *of;       /* key i is of records[of[i]]; NULL: of records[i] */
 } tamis_stream_origin;
 
 /*
- * What a run asks of its records: anything that answers batches of keys. Its functions are called one at a time, each
- * seeing what those before it did; with options.threads of more than one from any of the run's threads, `mark` and what is
- * asked beside it from the caller's alone.
+ * What a run asks of its records: anything that answers batches of keys. Its functions are called one at a time but for
+ * ask_part, each seeing what those before it did; with options.threads of more than one from any of the run's threads,
+ * `mark` and what is asked beside it from the caller's alone.
+ *
+ * Keys, hashes and what an origin points to are the run's, and good until the ask that they are for returns, or settle where
+ * it is in parts; where there is `mark`, until the last mark of the batch. The origin itself is good until `place` returns,
+ * and its input's name until the run ends.
  */
 typedef struct tamis_stream_service {
     uint32_t struct_size;
@@ -98,8 +102,8 @@ typedef struct tamis_stream_stats {
     uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
     uint64_t bytes_total; /* how many those will be: sizes of all inputs, 0 where one is not a regular file */
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
-    uint32_t
-        threads; /* after the run: that it could use, fewer than asked for where the system refused one */
+    /* after the run: that it could use, fewer than asked for where the system refused one */
+    uint32_t threads;
 } tamis_stream_stats;
 
 /* clang-format off */
@@ -116,7 +120,7 @@ typedef struct tamis_stream_profile {
     uint64_t hash;    /* hashing these, where the service takes hashes */
     uint64_t ask;     /* the service */
     uint64_t route;   /* counting records and copying them to their outputs */
-    uint64_t write;   /* packing these and writing them */
+    uint64_t write;   /* packing these, writing them, and syncing a durable file */
     uint64_t input;   /* waiting for input */
     uint64_t caller;  /* the caller's thread waiting for the others */
     uint64_t others;  /* these waiting for something to do */
@@ -152,19 +156,21 @@ typedef struct tamis_stream_options {
     uint8_t terminator;        /* ends a record: '\n', or 0 for `-z`; of CSV not its delimiter */
     const char *const *inputs; /* paths, "-" is standard input */
     size_t input_count;        /* 0: standard input alone */
-    const char *output; /* path of the records answered TAMIS_FRESH (or TAMIS_UNKNOWN): of dedup, the first
-                                  occurrences; "-" standard output; NULL: nowhere */
+    /* path of the records answered TAMIS_FRESH (or TAMIS_UNKNOWN): of dedup, the first occurrences; "-" standard output;
+     * NULL: nowhere */
+    const char *output;
     const char *duplicates; /* path of those answered TAMIS_SEEN; "-" standard output; NULL: nowhere */
     uint64_t max_record;    /* most bytes of a record without terminator; 0: the default */
-    int stop_fd;            /* becomes readable when the run is to stop early (a pipe that a signal
-                                    handler writes to); -1: none */
-    void (*progress)(void *context, const tamis_stream_stats *now); /* NULL: none; called about every
-                                    100 ms from the calling thread, while waiting for input too */
+    /* becomes readable when the run is to stop early (a pipe that a signal handler writes to); -1: none */
+    int stop_fd;
+    /* NULL: none; called about every 100 ms from the calling thread, while waiting for input too */
+    void (*progress)(void *context, const tamis_stream_stats *now);
     void *progress_context;
-    const tamis_allocator *allocator; /* NULL: the default */
-    bool follow;                      /* the last input has no end: see tamis_stream_run */
-    bool durable;                     /* what is written is to outlive a power loss: see there too */
-    tamis_extractor *extractor;       /* borrowed; NULL: the key is the record */
+    /* NULL: the default; called by all threads of the run, several at once */
+    const tamis_allocator *allocator;
+    bool follow;                /* the last input has no end: see tamis_stream_run */
+    bool durable;               /* what is written is to outlive a power loss: see there too */
+    tamis_extractor *extractor; /* borrowed, and its allocator too; NULL: the key is the record */
     bool header; /* the first record of each input is none, as also where the extractor wants that */
     tamis_stream_policy missing;   /* records without key */
     tamis_stream_policy malformed; /* and those that are not what the extractor takes */
@@ -231,9 +237,9 @@ typedef struct tamis_stream_options {
  * - An output that is also an input or the other output is refused before anything is read
  *   (TAMIS_E_INVALID), so are a directory and an input that cannot be read (TAMIS_E_IO).
  * - Only a FIFO's turn opens it; one without writer or reader is waited for.
- * - stop_fd readable: the batch in hand is finished and written to standard output or a device, then
- *   TAMIS_E_INTERRUPTED; aside files are removed as on any failure. A reader of the output that takes
- *   nothing for a second is not waited for.
+ * - stop_fd readable: what was read is finished, with one thread a batch and with several a few, and written to standard
+ *   output or a device, then TAMIS_E_INTERRUPTED; aside files are removed as on any failure. A reader of the output that
+ *   takes nothing for a second is not waited for.
  * - stats.settled tells who saves what was seen whether that may be saved: true after TAMIS_OK, and after
  *   TAMIS_E_INTERRUPTED where the system has taken every answered record that was to be written, and none went into a
  *   file aside. With durable, further, regular files are synced and the readers of pipes and sockets, which a stop
@@ -251,10 +257,15 @@ typedef struct tamis_stream_options {
  * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).
  * - A record longer than max_record: TAMIS_E_TOO_LONG names input, record and byte.
  * - With threads of more than one, batches are read ahead, and their keys found and hashed, while others are asked and
- *   written; outputs, answers, counts and errors are the same for any number. What is read ahead of a record that ends the
- *   run has no effect; where it is an output that fails, records behind the last one written may have been asked. Memory is
- *   bounded: a run reads no more than a few batches ahead of what its output takes. The allocator is used by all of these
- *   threads; progress, input_end, reading and writing are the caller's alone. They end before this returns.
+ *   written; outputs, answers, counts and errors are the same for any number, but for bytes_read. What was read behind a
+ *   record that ends the run is not asked, nor written, nor told of; its inputs were opened and read all the same, and what
+ *   came of a pipe is gone from it.
+ * - Where an output fails, records behind the last one that it took have been asked: those in its buffer, with one thread,
+ *   and further batches with several. A service that cannot forget them knows records that are nowhere.
+ * - Memory is bounded: a run reads no more than a few batches ahead of what its output takes, for each thread one of up to
+ *   2048 records or 256 KiB, and of records that take more, 64 MiB in all. The extractor's allocator, and that of the
+ *   options, are called by all threads; progress, input_end, reading and writing are the caller's alone. The threads end
+ *   before this returns, and take no signal of others.
  * - Sentences name records and lines by numbers from 1, and bytes by how many stand before them in their input.
  *
  * *stats (may be NULL) is filled on failure too: what was answered until then.

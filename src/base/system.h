@@ -31,24 +31,23 @@ struct tamis__system {
     int (*fstat)(int fd, struct stat *out);
     int (*stat)(const char *path, struct stat *out);
     ssize_t (*readlink)(const char *path, char *buffer, size_t size);
-    int (*sync)(int fd);                /* fsync */
-    int (*reserve)(int fd, off_t size); /* space on the disk for so many bytes; EOPNOTSUPP, ENOSYS or EINVAL
-                                           where system or file system cannot */
+    int (*sync)(int fd); /* fsync */
+    /* space on the disk for so many bytes; EOPNOTSUPP, ENOSYS or EINVAL where system or file system cannot */
+    int (*reserve)(int fd, off_t size);
     int (*lock)(int fd, int operation); /* flock */
     int (*fchmod)(int fd, mode_t mode);
     int (*fchown)(int fd, uid_t owner, gid_t group);
     int (*rename)(const char *from, const char *to);
-    int (*rename_new)(const char *from, const char *to); /* EEXIST where `to` is there; ENOSYS or EINVAL
-                                                            where system or file system cannot tell */
-    int (*exchange)(const char *one, const char *other); /* swaps two names at once; ENOSYS or EINVAL
-                                                            where system or file system cannot */
+    /* EEXIST where `to` is there; ENOSYS or EINVAL where system or file system cannot tell */
+    int (*rename_new)(const char *from, const char *to);
+    /* swaps two names at once; ENOSYS or EINVAL where system or file system cannot */
+    int (*exchange)(const char *one, const char *other);
     int (*unlink)(const char *path);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
-    int (*unread)(int fd,
-                  int *bytes); /* of a pipe or socket: what was written and its reader has not taken */
-    void *(*map)(size_t size); /* zeroed private memory; NULL on failure (errno set) */
-    void *(*map_file)(int fd,
-                      size_t size); /* the file's bytes, shared, to read; NULL on failure (errno set) */
+    int (*unread)(int fd, int *bytes); /* of a pipe or socket: written, and not taken by its reader */
+    void *(*map)(size_t size);         /* zeroed private memory; NULL on failure (errno set) */
+    /* the file's bytes, shared, to read; NULL on failure (errno set) */
+    void *(*map_file)(int fd, size_t size);
     int (*advise)(void *block, size_t size, int advice); /* madvise */
     int (*unmap)(void *block, size_t size);
     int (*look_up)(const char *host, const char *port, const struct addrinfo *hints,

@@ -9,30 +9,28 @@
 
 #include "base/system.h"
 
-#ifdef __GLIBC__
-/* What a thread does itself, such as reading past the end of a mapped file, it is told of too: the system ends a process
- * where such a signal is held back. */
-static void set_mask(pthread_attr_t *how) {
+/* All signals but those of what a thread does itself, such as reading past the end of a mapped file: the system ends a
+ * process that holds such a one back. */
+static void fill_with_sent(sigset_t *signals) {
     static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-    sigset_t held;
-    sigfillset(&held);
+    sigfillset(signals);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        sigdelset(&held, own[i]);
-    pthread_attr_setsigmask_np(how, &held);
+        sigdelset(signals, own[i]);
 }
-#endif
 
+/* A thread begins with the mask of who makes it. So that one holds them back too, for that long. */
 static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *context) {
     pthread_attr_t how;
+    sigset_t held, before;
     int failed = pthread_attr_init(&how);
     if (failed)
         return failed;
     if (detached)
         pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
-#ifdef __GLIBC__
-    set_mask(&how);
-#endif
+    fill_with_sent(&held);
+    pthread_sigmask(SIG_BLOCK, &held, &before);
     failed = tamis__sys.thread(thread, &how, run, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&how);
     return failed;
 }

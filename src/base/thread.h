@@ -8,22 +8,20 @@
 
 #include "base/failure.h"
 
-/*
- * Threads that the library makes for what cannot be stopped: detached, so that whoever waits for one may leave it at his
- * deadline. What both use is from malloc, since it may live longer than any allocator of a caller; whoever of the two comes
- * last gives it back. They take no signal of others, where that can be said: those are for the program's own threads.
- */
+/* ---- threads of the library, which take no signal of others: those are for the program's own ---- */
 
-/* 0, or an errno. */
+/*
+ * For what cannot be stopped: detached, so that whoever waits for it may leave it at his deadline. What both use is from
+ * malloc, since it may live longer than any allocator of a caller; whoever of the two comes last gives it back. 0, or an
+ * errno.
+ */
 TAMIS_PRIVATE_API int tamis__thread_start(void *(*run)(void *), void *context);
 
-/* ---- threads that whoever made them waits for ---- */
-
-/* The processors that this process may use, at least 1. */
-TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);
-
-/* 0, or an errno. It takes no signal of others either, and ends by pthread_join. */
+/* For what is waited for: it ends by pthread_join. 0, or an errno. */
 TAMIS_PRIVATE_API int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context);
+
+/* The processors that whoever calls may use, at least 1. */
+TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);
 
 /* ---- conditions ---- */
 

@@ -50,20 +50,20 @@ const char *const add_description[] = {
     "Add records to the filter in the file FILTER, and save it.",
     "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given, as "
     "in tamis-dedup(1). FILTER keeps its kind, its rate and what else was decided when it was built, its "
-    "format, and its "
-    "compression where it has one. The file "
-    "is replaced when all records were added, and only then: on an error or a signal it stays as it was.",
+    "format, and its compression where it has one. The file is replaced when all records were added, and "
+    "only then: on an error or a signal it stays as it was.",
     "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
     "reads it is not kept off, and has the old content until the new one is there, whole. What another "
-    "program "
-    "puts there without asking stays: then nothing is saved, and that is an error. A file that was deleted "
-    "meanwhile was not replaced: it is there again at the end, with the old keys and the new.",
+    "program puts there without asking stays: then nothing is saved, and that is an error. A file that was "
+    "deleted meanwhile was not replaced: it is there again at the end, with the old keys and the new.",
     "A FILTER that is a URI (tamis-redis(1)) is on a server: each record is in it when it is answered, "
     "others may add at the same time, and an error or a signal takes nothing back. Where a reply was lost "
-    "the "
-    "record is added once more, and if it is in by then, nobody knows whether it was before: such a record "
-    "is "
-    "unknown, which --print fresh prints, and --stats counts apart.",
+    "the record is added once more, and if it is in by then, nobody knows whether it was before: such a "
+    "record is unknown, which --print fresh prints, and --stats counts apart.",
+    "So where the output of --print fresh fails (a full disk, a reader that has gone), what it did not take "
+    "is in such a FILTER all the same, and no later run prints it: the new ones among some thousands of "
+    "records behind the last one printed. They are more with more threads, so that one works there unless "
+    "--threads says otherwise. Who may not lose any looks at the FILEs from behind the last one printed on.",
     NULL};
 
 const char *const add_exits[] = {
@@ -71,10 +71,9 @@ const char *const add_exits[] = {
     "All records are in the filter, and it is saved.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a malformed record, records of which none "
-    "has a key, unless --missing or --print fresh is given, a file that is no "
-    "filter, is damaged or held "
-    "by another process, a missing secret, a full filter, a summary that cannot be written. Nothing was "
-    "saved, unless only the summary failed.",
+    "has a key, unless --missing or --print fresh is given, a file that is no filter, is damaged or held by "
+    "another process, a missing secret, a full filter, a summary that cannot be written. Nothing was saved, "
+    "unless only the summary failed.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
     "141",
@@ -87,8 +86,7 @@ const cli_example add_examples[] = {
     {"tamis build -o seen.tamis --expect 1e5 a.log; tamis add --print fresh seen.tamis b.log > new.log",
      "The same, and the lines of b.log that are not in a.log, each once."},
     {"tamis build -o seen.tamis --expect 1e5 --key field:2 visits.tsv; tamis add --print fresh --compress "
-     "gzip --key csv:id "
-     "seen.tamis users.csv > new.csv.gz",
+     "gzip --key csv:id seen.tamis users.csv > new.csv.gz",
      "Keys of records of two shapes in one filter."},
     {"seq 100 | tamis build -o few.bloom --format dcso --expect 100; seq 150 | tamis add --overfill "
      "few.bloom",
@@ -154,6 +152,9 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
             err, "--compress: nothing is printed that it could compress; give --print too, or leave it out");
     if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
+    /* What a server has it keeps: where printing fails, adding is not to be far ahead. */
+    if (config->print == ADD_PRINT_FRESH && cli_server_is_uri(config->filter) && !values[ADD_THREADS].given)
+        config->stream.threads = 1;
     config->trace = values[ADD_TRACE].given;
     if (config->trace) {
         config->stream.progress = false;

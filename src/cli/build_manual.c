@@ -19,9 +19,8 @@ const char *const build_exits[] = {
     "The filter is made and saved.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a malformed record, records of which none "
-    "has a key, unless --missing is given, a filter that another "
-    "process holds, a full "
-    "one, a summary that cannot be written. No filter was saved, unless only the summary failed.",
+    "has a key, unless --missing is given, a filter that another process holds, a full one, a summary that "
+    "cannot be written. No filter was saved, unless only the summary failed.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
     "141",

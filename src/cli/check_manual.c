@@ -23,8 +23,7 @@ const char *const check_exits[] = {
     "None was.",
     "2",
     "Error: a bad option, a malformed record, a file that cannot be read, that is no filter or that is "
-    "damaged, a secret that "
-    "is missing or another one, an output that cannot be written.",
+    "damaged, a secret that is missing or another one, an output that cannot be written.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",
     "141",
@@ -45,8 +44,7 @@ const cli_example check_examples[] = {
      "theirs.jsonl",
      "A list of plain lines, asked about a member of records of JSON."},
     {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis check ids.bloom --type "
-     "int64 -k "
-     "42",
+     "int64 -k 42",
      "A filter of numbers as Guava's longFunnel() has them, asked for one."},
     {NULL, NULL}};
 
@@ -70,18 +68,15 @@ const cli_entry check_json[] = {
 const char *const check_notes[] = {
     "A filter that is replaced while it is asked, as build, add and dedup do it, is asked on as it was; with "
     "--follow records that come later are asked of the new one. Where that cannot be opened a remark says "
-    "so, "
-    "and the old one stays in use; a compressed one is not looked at again. One whose file is cut short or "
-    "overwritten in place ends the run with an error.",
+    "so, and the old one stays in use; a compressed one is not looked at again. One whose file is cut short "
+    "or overwritten in place ends the run with an error.",
     "With --type or --hex the keys of the records, or of --ask, are asked for, and the records printed as "
-    "they "
-    "came. One that is no key ends the run, after those before it are answered; leave such out with grep, as "
-    "by grep -E '^[+-]?[0-9]+$' for numbers.",
+    "they came. One that is no key ends the run, after those before it are answered; leave such out with "
+    "grep, as by grep -E '^[+-]?[0-9]+$' for numbers.",
     CLI_NOTES_EXTRACT,
     CLI_NOTE_PACKED,
     CLI_NOTE_DCSO,
     CLI_NOTE_FAMILY,
     "The names before a record are those of the command line, with ? for a comma, a tab, a newline or "
-    "another "
-    "control byte in one. Before a header stands the word filters.",
+    "another control byte in one. Before a header stands the word filters.",
     NULL};

@@ -27,18 +27,15 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
             "What of a record is its key: line, field:N, bytes:FROM-TO, csv:NAME, csv:N, json:/POINTER or "  \
             "regex:PATTERN; may be given again.",                                                            \
         .more = "The key is that alone; where records are printed they are so whole. The notes say what "    \
-                "each of these "                                                                             \
-                "is, and "                                                                                   \
-                "how several make one key. Where the key is a number or has digits of bytes, --type and "    \
-                "--hex are said of it; of several parts they cannot be.",                                    \
+                "each of these is, and how several make one key. Where the key is a number or has digits "   \
+                "of bytes, --type and --hex are said of it; of several parts they cannot be.",               \
         .many = true                                                                                         \
     }
 #define CLI_ROW_DELIMITER                                                                                    \
     {                                                                                                        \
         .name = "delimiter", .type = CLI_TEXT, .value = "BYTE",                                              \
-        .help = "What stands between fields: a byte, tab, comma, semicolon, pipe, space or nul; by default " \
-                "a tab, "                                                                                    \
-                "and a comma in CSV.",                                                                       \
+        .help = "What stands between fields: a byte, tab, comma, semicolon, pipe, space or nul; by "         \
+                "default a tab, and a comma in CSV.",                                                        \
         .more = "\\t is a tab too, and \\0 is nul. Nothing quotes one within a field; in CSV quotes do."     \
     }
 #define CLI_ROW_TRIM                                                                                         \
@@ -53,45 +50,35 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
         .name = "ignore-case", .type = CLI_FLAG,                                                             \
         .help = "Letters of keys are without case: Ada and ADA are one.",                                    \
         .more = "In UTF-8, by Unicode's full folding, of any language alike; bytes that are no UTF-8 "       \
-                "stay as they are. A .tamis file keeps that build, or dedup --filter, was given "            \
-                "this: it need not be given again, and is refused where keys are added to one that "         \
-                "was made without. Files of other programs and filters on servers keep none, so give "       \
-                "it."                                                                                        \
+                "stay as they are. A .tamis file keeps that build, or dedup --filter, was given this: it "   \
+                "need not be given again, and is refused where keys are added to one that was made "         \
+                "without. Files of other programs and filters on servers keep none, so give it."             \
     }
 #define CLI_ROWS_EXTRACT CLI_ROW_KEY, CLI_ROW_DELIMITER, CLI_ROW_TRIM, CLI_ROW_IGNORE_CASE
 
 /* A note of each command that takes them. */
 #define CLI_NOTES_EXTRACT                                                                                    \
     "The parts of --key, with an example of each. line: the record, without what ends it; the default. "     \
-    "field:N, as "                                                                                           \
-    "field:2: field N, from 1, of those between delimiters. bytes:FROM-TO, as bytes:1-10 or bytes:12-: "     \
-    "those bytes, "                                                                                          \
-    "from 1, both among them; of a shorter record what there is. csv:NAME, as csv:email: the column that "   \
-    "the header "                                                                                            \
-    "names so, unquoted (RFC 4180); csv:N, as csv:3: column N, from 1. json:/POINTER, as json:/user/id or "  \
-    "json:/tags/0: the value there (RFC 6901) of a record that is one JSON text. regex:PATTERN, as "         \
-    "'regex:user=(\\d+)': the first match of a Perl-compatible expression (PCRE2) in the record or, where "  \
-    "it has "                                                                                                \
-    "groups, each of them, a part of its own. Of a record that ends with CR LF the carriage return is in "   \
-    "line, in the last field, in bytes and in what a regex matches, but in no column: --trim takes it off.", \
-        "csv:NAME takes the first record of every FILE for a header, as --header does. A column whose name " \
-        "is digits, or "                                                                                     \
-        "has a comma, a quote or blanks at its ends, is quoted as in CSV: --key 'csv:\"last, first\"'. "     \
-        "With a part of CSV "                                                                                \
-        "a record may have newlines within quotes. The key of a JSON string is its text in UTF-8, whatever " \
-        "its escapes, so "                                                                                   \
-        "that it equals a plain line; a number, true, false, an object or an array is as it is written. Of " \
-        "members of one "                                                                                    \
-        "name the last counts. ~1 in a pointer is a slash, ~0 a tilde; json: is the whole record. csv and "  \
-        "json are not "                                                                                      \
+    "field:N, as field:2: field N, from 1, of those between delimiters. bytes:FROM-TO, as bytes:1-10 or "    \
+    "bytes:12-: those bytes, from 1, both among them; of a shorter record what there is. csv:NAME, as "      \
+    "csv:email: the column that the header names so, unquoted (RFC 4180); csv:N, as csv:3: column N, "       \
+    "from 1. json:/POINTER, as json:/user/id or json:/tags/0: the value there (RFC 6901) of a record "       \
+    "that is one JSON text. regex:PATTERN, as 'regex:user=(\\d+)': the first match of a Perl-compatible "    \
+    "expression (PCRE2) in the record or, where it has groups, each of them, a part of its own. Of a "       \
+    "record that ends with CR LF the carriage return is in line, in the last field, in bytes and in what "   \
+    "a regex matches, but in no column: --trim takes it off.",                                               \
+        "csv:NAME takes the first record of every FILE for a header, as --header does. A column whose "      \
+        "name is digits, or has a comma, a quote or blanks at its ends, is quoted as in CSV: --key "         \
+        "'csv:\"last, first\"'. With a part of CSV a record may have newlines within quotes. The key of "    \
+        "a JSON string is its text in UTF-8, whatever its escapes, so that it equals a plain line; a "       \
+        "number, true, false, an object or an array is as it is written. Of members of one name the last "   \
+        "counts. ~1 in a pointer is a slash, ~0 a tilde; json: is the whole record. csv and json are not "   \
         "given together.",                                                                                   \
         "One part alone is the key as it is, so that a list of plain lines can be asked about records of "   \
-        "CSV or JSON. "                                                                                      \
-        "Several are joined, each behind its size in 8 bytes, so that no two lists of parts are one key. A " \
-        "record has no "                                                                                     \
-        "key where a part is missing (no such field, column or member, null in JSON, no match), and is "     \
-        "malformed where it "                                                                                \
-        "is no CSV or JSON: --missing and --on-error say what becomes of it."
+        "CSV or JSON. Several are joined, each behind its size in 8 bytes, so that no two lists of parts "   \
+        "are one key. A record has no key where a part is missing (no such field, column or member, null "   \
+        "in JSON, no match), and is malformed where it is no CSV or JSON: --missing and --on-error say "     \
+        "what becomes of it."
 
 /* ---- what a record is ---- */
 
@@ -154,12 +141,11 @@ enum {
             "bytes are hashed as they are. utf8 is the same for text, and refuses what is no UTF-8. "        \
             "utf16 is UTF-8 too, hashed as UTF-16LE, which is what a String of Java holds. int32 and "       \
             "int64 are numbers in decimal, hashed as 4 or 8 bytes in little-endian order; a sign and "       \
-            "leading zeros are allowed, so that 7, +7 and 007 are one key, and blanks are not. These "       \
-            "are the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "          \
-            "integerFunnel and longFunnel. A .tamis file, and a filter on a server in layout tamis, keeps "  \
-            "the type that it was made with, which then "                                                    \
-            "need not be given again, and contradicts another one; files and layouts of other programs "     \
-            "keep none, so give it."                                                                         \
+            "leading zeros are allowed, so that 7, +7 and 007 are one key, and blanks are not. These are "   \
+            "the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "              \
+            "integerFunnel and longFunnel. A .tamis file, and a filter on a server in layout tamis, "        \
+            "keeps the type that it was made with, which then need not be given again, and contradicts "     \
+            "another one; files and layouts of other programs keep none, so give it."                        \
     }
 /* Of what is given: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \
@@ -179,57 +165,51 @@ enum {
     {                                                                                                        \
         .name = "files-from", .type = CLI_FILE, .value = "LIST",                                             \
         .help = "Read the files that the file LIST names too, after the FILEs; - is standard input.",        \
-        .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find -print0 "  \
-                "has them. A "                                                                               \
-                "LIST without names is an error, and so is a compressed one."                                \
+        .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find "          \
+                "-print0 has them. A LIST without names is an error, and so is a compressed one."            \
     }
 #define CLI_ROW_THREADS                                                                                      \
     {                                                                                                        \
         .name = "threads", .type = CLI_COUNT, .value = "N", .min = 1, .max = TAMIS_STREAM_THREADS_MAX,       \
         .help = "Threads to work with, 1 to 256; by default as many as there are processors to use.",        \
-        .more = "While some read and write, others find keys and ask the filter. What comes out is the "     \
-                "same for any number. A few batches of records are in memory for each."                      \
+        .more = "Those are the ones that this process may run on (taskset -c 0-3 leaves it four). While "    \
+                "some threads read and write, others find keys and ask the filter. What comes out is the "   \
+                "same for any number. Batches that are read ahead, one for each thread and four more, take " \
+                "half a megabyte each, or of long records 64 MiB in all."                                    \
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
         .name = "compress", .type = CLI_TEXT, .value = "HOW", .choices = cli_packings,                       \
         .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as "         \
-                "zstd:19; by default "                                                                       \
-                "as the name of the file says.",                                                             \
-        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. Where it is "  \
-                "compressed, "                                                                               \
-                "a terminal is refused. The level is that of the program of the same name: of gzip and "     \
-                "bzip2 1 to 9, "                                                                             \
-                "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9; without it, its usual one."                  \
+                "zstd:19; by default as the name of the file says.",                                         \
+        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. Where it "     \
+                "is compressed, a terminal is refused. The level is that of the program of the same "        \
+                "name: of gzip and bzip2 1 to 9, of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9; without "    \
+                "it, its usual one."                                                                         \
     }
 #define CLI_NOTE_PACKED                                                                                      \
     "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \
-    "bytes tell, "                                                                                           \
-    "whatever its name, on standard input too. Of several members one behind the other all are read. One "   \
-    "that is "                                                                                               \
-    "damaged or cut short is an error, which says how many records were read until there. One that takes "   \
-    "more "                                                                                                  \
-    "than 128 MiB (zstd) or 1 GiB (xz) of memory to unpack, or a dictionary of zstd, is refused: let its "   \
-    "own "                                                                                                   \
-    "program unpack it into a pipe."
+    "bytes tell, whatever its name, on standard input too. Of several members one behind the other all "     \
+    "are read. One that is damaged or cut short is an error, which says how many records were read until "   \
+    "there. One that takes more than 128 MiB (zstd) or 1 GiB (xz) of memory to unpack, or a dictionary "     \
+    "of zstd, is refused: let its own program unpack it into a pipe."
 
 #define CLI_NOTE_DCSO                                                                                        \
     "For a filter of scheme fnv-dcso, as files of DCSO have it, a carriage return at the end of a line is "  \
     "no part of the key, as bloom of DCSO takes lines; the record keeps it. With --key, "                    \
     "--zero-terminated or --hex every byte counts."
 #define CLI_NOTE_FAMILY                                                                                      \
-    "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of its " \
-    "URI {1} stands for the first field of a record, {2} for the second, and so on; its other fields, with " \
-    "the delimiters between them, are the key, unless --key says what is. With a part of CSV among those "   \
-    "fields are columns; a part of JSON is refused. A record without such a field, or with no other, ends "  \
-    "the run when those before "                                                                             \
-    "it "                                                                                                    \
-    "are answered, and so does one that names a filter with no byte, or with more than 512. All names of a " \
-    "batch are asked in one round trip. Of layouts java and php1 to php3 each is "                           \
-    "just the filter of its name, which other programs share and other commands take; of layout tamis the "  \
-    "family has one plan, under its name with * for each field, and is what tamis redis drops and expires. " \
-    "A filter of a family that is gone reads as one without keys: keep them from eviction. Braces that "     \
-    "stand for no field are bytes of the name; one that would is written %7B."
+    "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of "     \
+    "its URI {1} stands for the first field of a record, {2} for the second, and so on; its other "          \
+    "fields, with the delimiters between them, are the key, unless --key says what is. With a part of "      \
+    "CSV among those fields are columns; a part of JSON is refused. A record without such a field, or "      \
+    "with no other, ends the run when those before it are answered, and so does one that names a filter "    \
+    "with no byte, or with more than 512. All names of a batch are asked in one round trip. Of layouts "     \
+    "java and php1 to php3 each is just the filter of its name, which other programs share and other "       \
+    "commands take; of layout tamis the family has one plan, under its name with * for each field, and "     \
+    "is what tamis redis drops and expires. A filter of a family that is gone reads as one without keys: "   \
+    "keep them from eviction. Braces that stand for no field are bytes of the name; one that would is "      \
+    "written %7B."
 
 /* ---- how a filter is written ---- */
 

@@ -288,26 +288,20 @@ static const char *const description[] = {
     "Measure how often FILTER wrongly answers \"seen\", and say whether that is what was promised.",
     "Random keys are asked that were never added. With KEYS, files of keys that were (the key of each "
     "record, by default a line; - is standard input), they look like those: a random key takes the shape of "
-    "one of "
-    "them, and each "
-    "letter, digit and byte above 127 becomes a random one. Keys of KEYS are never among them, and none is "
-    "asked twice; where a shape has too few keys for that, characters are appended. Without KEYS they are "
-    "words of 24 letters.",
+    "one of them, and each letter, digit and byte above 127 becomes a random one. Keys of KEYS are never "
+    "among them, and none is asked twice; where a shape has too few keys for that, characters are appended. "
+    "Without KEYS they are words of 24 letters.",
     "With --type a random key is of that type: text that is UTF-8, or a number of the sign and size of one "
-    "in "
-    "KEYS, or any number without these. With --hex it is random bytes, as many as one of KEYS has.",
+    "in KEYS, or any number without these. With --hex it is random bytes, as many as one of KEYS has.",
     "Every key of KEYS is asked too, and has to be there: one that is missing is a false negative, which no "
     "filter may have, or was never added.",
     "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
-    "a "
-    "chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. \"too "
-    "rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing but a "
-    "gross breach would show.",
+    "a chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. "
+    "\"too rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing "
+    "but a gross breach would show.",
     "KEYS has to be all that is in FILTER: else a random key may be one of the others, and is no wrong "
-    "answer. "
-    "Where more random keys are in it than it can be wrong about, and it clearly holds more keys than KEYS "
-    "has, "
-    "the rate is \"untold\", with a remark.",
+    "answer. Where more random keys are in it than it can be wrong about, and it clearly holds more keys "
+    "than KEYS has, the rate is \"untold\", with a remark.",
     "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
     "keys that it can have been made for; with one probe a key nothing follows, and nothing is judged. A "
     "filter of another program hashes the bytes that it was given: --type says which these are. A carriage "
@@ -350,8 +344,7 @@ static const cli_example examples[] = {
     {"tamis build -o seen.tamis a.log && tamis audit --questions 1e5 --json seen.tamis",
      "A quick look, for a program to read."},
     {"tamis build -o users.tamis --key csv:email users.csv && tamis audit --questions 1e5 --key csv:email "
-     "users.tamis "
-     "users.csv",
+     "users.tamis users.csv",
      "The keys are taken from their records as build took them."},
     {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis audit --type int64 "
      "--questions 1e5 ids.bloom ids",

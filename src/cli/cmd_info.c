@@ -51,16 +51,13 @@ static const char *const description[] = {
     "(BloomFilter.writeTo) and of DCSO's bloom, which are told by their bytes; compressed or "
     "not (gzip, zstd, lz4, xz, bzip2).",
     "The number of keys and the rate of wrong answers are estimated from what is in the filter, not from "
-    "what "
-    "was planned. \"saturated\" means that more keys came than it was made for, so that the promised rate "
-    "may "
-    "not hold.",
+    "what was planned. \"saturated\" means that more keys came than it was made for, so that the promised "
+    "rate may not hold.",
     "A keyed filter (scheme sip) is described without its secret; to ask it takes --secret-file.",
     "A Guava file says neither for how many keys it was made nor at which rate: Guava chooses the number of "
     "probes from bits and keys, so the most keys that lead to that number are shown, and the rate that the "
     "filter has with so many. Of one probe a key nothing follows. A DCSO file says both; what follows its "
-    "bits is data of its user, of which "
-    "the size is shown.",
+    "bits is data of its user, of which the size is shown.",
     "classic and blocked are read whole, to count their bits: where a block is damaged the header's figures "
     "are printed, the others left out, and the error named. Of fingerprint and exact the header tells all.",
     NULL};

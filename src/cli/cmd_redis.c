@@ -112,21 +112,18 @@ static const char *const description[] = {
     "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and zk_user=, "
     "zk_password= for ZooKeeper.",
     "drop removes filters, as many as are named, with all their keys; one that cannot be dropped is no "
-    "matter to the others. expire has all keys of a filter expire together after TIME "
-    "(500ms, 2s, 10m, 6h, 1d, and seconds where it has no unit), or keeps them (never). Of a family of "
-    "layout "
-    "tamis, by its name as ls has it, both take all members, which they find by SCAN.",
+    "matter to the others. expire has all keys of a filter expire together after TIME (500ms, 2s, 10m, 6h, "
+    "1d, and seconds where it has no unit), or keeps them (never). Of a family of layout tamis, by its name "
+    "as ls has it, both take all members, which they find by SCAN.",
     "alias makes the name of URI stand for the filter TARGET, a name on the same server, for programs too "
     "that have it open; unalias takes that back. Only layout tamis has aliases.",
     "ls prints the filters that there are by their names, as URIs have them. URI ends with a pattern of "
     "names, redis://host:port/seen* (* [a-z], and ? written as %3F), or with the server or its database, "
     "redis://host:port/2/.",
     "A line of ls has, between tabs: name, layout, state (ready, making, alias, left, damaged, family, "
-    "denied: see "
-    "--json), "
-    "keys expected, rate, bits, probes, Redis keys with bits, seconds until it expires, and the target of an "
-    "alias; - is for what nothing says. It reads the names of all Redis keys (SCAN, which a Codis does not "
-    "let). The layouts of PHP leave nothing to know a filter by.",
+    "denied: see --json), keys expected, rate, bits, probes, Redis keys with bits, seconds until it expires, "
+    "and the target of an alias; - is for what nothing says. It reads the names of all Redis keys (SCAN, "
+    "which a Codis does not let). The layouts of PHP leave nothing to know a filter by.",
     "A whole filter comes by tamis build -o URI and tamis copy -o URI, in the place of what is there, at "
     "once: with layout tamis programs that have it open follow. build --resize makes one of another size "
     "while others add to it. The other layouts, which need one Redis key for it, are replaced by RENAME, "
@@ -153,11 +150,9 @@ static const char *const notes[] = {
     "already they may be left out, and have to agree with it where they are given (layouts java and php1 to "
     "php3 need them always). layout=: tamis (the default), java, redisson, php1, php2 or php3.",
     "expect=N and fpr=RATE: keys to make room for, and the rate then, as in --expect and --fpr (a percent "
-    "sign "
-    "is %25); with layout tamis 1e-6 where fpr is not given. scheme=xxh3, sip or guava64, and seed=N: layout "
-    "tamis. probes=K: bits of a key, layouts tamis and redisson, and needed by php1 to php3, as is bits=M, "
-    "the "
-    "number of bits.",
+    "sign is %25); with layout tamis 1e-6 where fpr is not given. scheme=xxh3, sip or guava64, and seed=N: "
+    "layout tamis. probes=K: bits of a key, layouts tamis and redisson, and needed by php1 to php3, as is "
+    "bits=M, the number of bits.",
     "partition=BYTES: layout tamis, the most of a Redis key's bits, in bytes (1MiB), its footer of 64 bytes "
     "included; the field plan of docs/REDIS-LAYOUT.md has it in blocks of 64 bytes, without that.",
     "ttl=TIME: all keys expire so long after the last add, or with renew=create after the filter was made "

@@ -7,29 +7,21 @@
 const char *const dedup_description[] = {
     "Print each record the first time it is seen, in input order, in a few bytes of memory a record.",
     "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given. A "
-    "record is "
-    "its bytes without the terminator (a carriage return before the newline is part of it), of any length up "
-    "to "
-    "--max-record. A last line without a newline is a record too, and is written as it is unless another "
-    "follows it.",
+    "record is its bytes without the terminator (a carriage return before the newline is part of it), of any "
+    "length up to --max-record. A last line without a newline is a record too, and is written as it is "
+    "unless another follows it.",
     "With --key not the whole record is its key, but a field, a column of CSV, a member of JSON or what else "
-    "of it is "
-    "asked for. FILEs may be compressed.",
+    "of it is asked for. FILEs may be compressed.",
     "Nothing but fingerprints of the records is kept, so a new record may be taken for one seen before and "
-    "dropped, "
-    "with the chance that --fpr states: by default one in 1e9. A record that was seen is never printed "
-    "again, unless "
-    "--when-full pass is given and the filter is full. With --exact the chance is n/2^128.",
+    "dropped, with the chance that --fpr states: by default one in 1e9. A record that was seen is never "
+    "printed again, unless --when-full pass is given and the filter is full. With --exact the chance is "
+    "n/2^128.",
     "A record leaves as soon as it arrived: when input pauses, what was read is written, so tamis serves in "
-    "the "
-    "middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
-    "standard "
-    "output and the summary is printed; a file given to --output stays as it was, and so does that of "
-    "--filter "
-    "unless all that was answered is printed, and its reader has taken it.",
+    "the middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
+    "standard output and the summary is printed; a file given to --output stays as it was, and so does that "
+    "of --filter unless all that was answered is printed, and its reader has taken it.",
     "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
-    "Counts: k, M, G "
-    "and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
+    "Counts: k, M, G and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
     NULL};
 
 const char *const dedup_exits[] = {
@@ -37,8 +29,7 @@ const char *const dedup_exits[] = {
     "All records were read and answered.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a malformed record, a full filter, a "
-    "summary that cannot be "
-    "written. The file of --filter stays as it was.",
+    "summary that cannot be written. The file of --filter stays as it was.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP). A remark says whether the file of --filter "
     "was saved. The same signal once more ends the run at once, without a word: nothing is saved then.",

@@ -24,11 +24,9 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
         {.name = "count",
          .type = CLI_FLAG,
          .help = "Write no records, only how many would have been written, on standard output.",
-         .more =
-             "That is the unique ones and those that were passed on, by --when-full, --missing or "
-             "--on-error: "
-             "the lines that the same run without --count prints. The filter of --filter is saved all the "
-             "same."},
+         .more = "That is the unique ones and those that were passed on, by --when-full, --missing or "
+                 "--on-error: the lines that the same run without --count prints. The filter of --filter is "
+                 "saved all the same."},
     [DEDUP_MARK] =
         {.name = "mark",
          .type = CLI_TEXT,
@@ -38,8 +36,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
              "What was not asked has a - there: a record without key, a malformed one, and one that found no "
              "room (--when-full pass). A header gets the column NAME, by default fresh. Where a --key is of "
              "JSON the record gets a last member instead, \"NAME\":true, false or null; one that has a key "
-             "and is "
-             "no object counts as malformed.",
+             "and is no object counts as malformed.",
          .optional = true},
     [DEDUP_COMPRESS] = CLI_ROW_COMPRESS,
     [DEDUP_FILTER] =
@@ -94,10 +91,8 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .type = CLI_FLAG,
          .help = "Print on standard error at the end where the time went: nanoseconds a record, by stage.",
          .more = "The times of all threads are added up, with what they waited for a processor; what they "
-                 "waited for "
-                 "each other or for input, and the time on the clock, stand below. It takes a few looks at "
-                 "the clock "
-                 "for each batch of records."},
+                 "waited for each other or for input, and the time on the clock, stand below. It takes a few "
+                 "looks at the clock for each batch of records."},
     [DEDUP_STATS] = CLI_ROW_STATS,
     [DEDUP_JSON] = CLI_ROW_JSON,
     [DEDUP_PROGRESS] = CLI_ROW_PROGRESS,

@@ -2,7 +2,7 @@
 #ifndef TAMIS_FILTER_FINGERPRINT_PUT_H
 #define TAMIS_FILTER_FINGERPRINT_PUT_H
 
-/* Entries into lines: what fingerprint.c adds keys with and fingerprint_grow.c rewrites partitions with, inlined in both. */
+/* Entries into lines: what adding keys and rewriting partitions have in common, inlined into the loops of the kernels. */
 #include "filter/fingerprint_table.h"
 
 /*

@@ -54,8 +54,7 @@ typedef struct tamis__sought {
 } tamis__sought;
 
 struct tamis_extractor {
-    const tamis_extractor
-        *original; /* of a copy: whose are texts, pointers and columns, and which has the header */
+    const tamis_extractor *original; /* of a copy: has texts, pointers, columns and the header */
     tamis_allocator memory;
     unsigned char field_delimiter, csv_delimiter;
     bool trim, ignore_case;

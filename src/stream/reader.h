@@ -61,9 +61,9 @@ typedef struct tamis__batch {
 
 typedef enum tamis__reader_event {
     TAMIS__READER_RECORDS, /* the batch has at least one */
-    TAMIS__READER_IDLE, /* no whole record is left and the input would block, or is followed and at its end:
-                              flush, then wait */
-    TAMIS__READER_END   /* all inputs are at their end */
+    /* No whole record is left and the input would block, or is followed and at its end: flush, then wait. */
+    TAMIS__READER_IDLE,
+    TAMIS__READER_END /* all inputs are at their end */
 } tamis__reader_event;
 
 typedef struct tamis__reader {
@@ -95,16 +95,16 @@ typedef struct tamis__reader {
     uint8_t csv_place;     /* of CSV: what is known at `scan`, see tamis__split_csv */
 } tamis__reader;
 
-/* Takes memory, opens nothing. `watch` is borrowed. After a failure release is fine and has nothing to do. */
+/* Takes memory, opens nothing. `watch` is borrowed. Release follows in any case, after a failure too. */
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
                                 const tamis_allocator *memory, tamis_error *err);
 void tamis__reader_release(tamis__reader *reader);
 
 /*
  * What comes next; *batch is filled with RECORDS, and its keys are put into `keys`, which has room for batch_size. At most
- * setup.batches are out at once. TAMIS_E_INTERRUPTED between two reads when the run is
- * to stop; TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM, TAMIS_E_DAMAGED and TAMIS_E_UNSUPPORTED (of packed ones) name
- * the input and the place in it. All whole records before the place of an error were handed out, and no part of one.
+ * setup.batches are out at once. TAMIS_E_INTERRUPTED between two reads when the run is to stop; TAMIS_E_TOO_LONG,
+ * TAMIS_E_IO, TAMIS_E_NOMEM, TAMIS_E_DAMAGED and TAMIS_E_UNSUPPORTED (of packed ones) name the input and the place in it.
+ * All whole records before the place of an error were handed out, and no part of one.
  */
 tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
                                 tamis__reader_event *event, tamis_error *err);

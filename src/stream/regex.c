@@ -23,13 +23,12 @@ enum {
 struct tamis__regex {
     tamis__lent memory;
     pcre2_general_context *general;
-    pcre2_compile_context *rules;
+    pcre2_compile_context *rules; /* NULL: the code is another's */
     pcre2_code *code;
     pcre2_match_context *limits;
     pcre2_match_data *match;
     pcre2_jit_stack *stack; /* NULL: no machine code */
     size_t groups;
-    bool borrowed; /* the code is another's */
 };
 
 /* ---- making ---- */
@@ -65,18 +64,23 @@ static tamis_status compile(tamis__regex *r, const char *pattern, uint32_t optio
     return TAMIS_E_INVALID;
 }
 
-static bool has_contexts(tamis__regex *r) {
+static bool has_limits(tamis__regex *r) {
     r->general = pcre2_general_context_create(take, give, &r->memory);
     if (!r->general)
         return false;
-    r->rules = pcre2_compile_context_create(r->general);
     r->limits = pcre2_match_context_create(r->general);
-    if (!r->rules || !r->limits)
+    if (!r->limits)
         return false;
-    pcre2_set_newline(r->rules, PCRE2_NEWLINE_LF); /* whatever this PCRE2 was built for */
     pcre2_set_match_limit(r->limits, STEPS);
     pcre2_set_heap_limit(r->limits, HEAP_MOST_KIB);
     return true;
+}
+
+static bool has_rules(tamis__regex *r) {
+    r->rules = pcre2_compile_context_create(r->general);
+    if (r->rules)
+        pcre2_set_newline(r->rules, PCRE2_NEWLINE_LF); /* whatever this PCRE2 was built for */
+    return r->rules;
 }
 
 static bool has_stack(tamis__regex *r) {
@@ -88,7 +92,7 @@ static bool has_stack(tamis__regex *r) {
 
 static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__REGEX_WHY], size_t *at) {
     uint32_t options = 0, groups = 0;
-    if (!has_contexts(r))
+    if (!has_limits(r) || !has_rules(r))
         return TAMIS_E_NOMEM;
     tamis_status status = compile(r, pattern, 0, text, at);
     if (status != TAMIS_OK)
@@ -133,9 +137,8 @@ tamis_status tamis__regex_copy(tamis__regex **copy, const tamis__regex *original
         return TAMIS_E_NOMEM;
     made->memory.from = original->memory.from;
     made->code = original->code;
-    made->borrowed = true;
     made->groups = original->groups;
-    if (has_contexts(made))
+    if (has_limits(made))
         made->match = pcre2_match_data_create_from_pattern(made->code, made->general);
     if (made->match && (!original->stack || has_stack(made))) {
         *copy = made;
@@ -151,7 +154,7 @@ void tamis__regex_free(tamis__regex *regex) {
     const tamis_allocator memory = regex->memory.from;
     pcre2_jit_stack_free(regex->stack);
     pcre2_match_data_free(regex->match);
-    if (!regex->borrowed)
+    if (regex->rules)
         pcre2_code_free(regex->code);
     pcre2_match_context_free(regex->limits);
     pcre2_compile_context_free(regex->rules);

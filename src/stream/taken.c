@@ -56,6 +56,9 @@ tamis_status tamis__stream_take_options(tamis_stream_options *taken, const tamis
     tamis_status status = tamis__take_struct(taken, sizeof *taken, given, "TAMIS_STREAM_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
+    if (taken->profile && taken->profile->struct_size == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: profile without struct_size; start from TAMIS_STREAM_PROFILE_INIT");
     if (taken->input_count > 0 && !taken->inputs)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: input_count is %zu and inputs is NULL; give their names",

@@ -19,9 +19,8 @@ typedef struct tamis__watch {
     void (*progress)(void *context, const tamis_stream_stats *now);
     void *progress_context;
     const tamis_stream_stats *stats; /* live */
-    const uint64_t
-        *records;         /* that were read, for sentences: what was read is answered before they are told */
-    uint64_t next_report; /* tamis__now_ns at which progress is due */
+    const uint64_t *records; /* that were read, for sentences, which are told when these are answered */
+    uint64_t next_report;    /* tamis__now_ns at which progress is due */
 } tamis__watch;
 
 enum {

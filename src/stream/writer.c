@@ -179,6 +179,16 @@ static tamis_status empty_buffer(tamis__writer *writer, tamis_error *err) {
     return used ? hand_on(writer, writer->buffer, used, err) : TAMIS_OK;
 }
 
+/* By tamis__pack_flush or tamis__pack_finish. */
+static tamis_status end_pack(tamis__writer *writer, tamis_status (*end)(tamis__pack *, tamis_error *),
+                             tamis_error *err) {
+    const uint64_t begun = tamis__clock_begin(writer->time);
+    const tamis_status status = end(writer->pack, err);
+    writer->failed = status != TAMIS_OK;
+    tamis__clock_end(writer->time, begun);
+    return status;
+}
+
 tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err) {
     if (!is_open(writer) || writer->failed || writer->ended)
         return TAMIS_OK;
@@ -186,9 +196,7 @@ tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err) {
     tamis_status status = empty_buffer(writer, err);
     if (status != TAMIS_OK || !writer->pack)
         return status;
-    status = tamis__pack_flush(writer->pack, err);
-    writer->failed = status != TAMIS_OK;
-    return status;
+    return end_pack(writer, tamis__pack_flush, err);
 }
 
 tamis_status tamis__writer_flush_due(tamis__writer *writer, tamis_error *err) {
@@ -203,9 +211,7 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err) {
     tamis_status status = empty_buffer(writer, err);
     if (status != TAMIS_OK || !writer->pack)
         return status;
-    status = tamis__pack_finish(writer->pack, err);
-    writer->failed = status != TAMIS_OK;
-    return status;
+    return end_pack(writer, tamis__pack_finish, err);
 }
 
 static tamis_status put_bytes(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
@@ -236,7 +242,10 @@ static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
     bool on_disk = is_aside(writer) || S_ISREG(writer->place->about.st_mode);
     if (!writer->durable || !on_disk)
         return TAMIS_OK;
-    return tamis__sync(writer->fd) == 0 ? TAMIS_OK : tamis__fail_file(err, writer->place->name, errno);
+    const uint64_t begun = tamis__clock_begin(writer->time);
+    const int sys_errno = tamis__sync(writer->fd) == 0 ? 0 : errno;
+    tamis__clock_end(writer->time, begun);
+    return sys_errno == 0 ? TAMIS_OK : tamis__fail_file(err, writer->place->name, sys_errno);
 }
 
 /* Whether the reader of a pipe or socket has taken everything and is there: who stops a pipeline stops its reader too,

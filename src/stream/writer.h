@@ -26,7 +26,7 @@ typedef struct tamis__writer {
     size_t used;
     uint64_t written;    /* bytes the system has taken, packed ones */
     uint64_t flushed_at; /* tamis__now_ns */
-    uint64_t *time;      /* of packing and writing, see clock.h */
+    uint64_t *time;      /* of packing, writing and syncing, see clock.h */
     unsigned char terminator;
     bool durable;         /* a regular file is to outlive a power loss */
     bool owes_terminator; /* the last record has none: it gets one if another follows */
@@ -43,8 +43,8 @@ enum { TAMIS__STOP_GRACE_MS = 1000 }; /* how long a stopped run waits for its re
 tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int level, const char *name,
                                        tamis_error *err);
 
-/* Opens the place (creates the file aside) of a writer that is zeroed but for its memory, time, terminator, durable and packing,
- * with a buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
+/* Opens the place (creates the file aside) of a writer that is zeroed but for its memory, time, terminator, durable and
+ * packing, with a buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
  * fine and has nothing to do. */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
                                 tamis__watch *watch, tamis_error *err);

@@ -127,6 +127,25 @@ static void enough_ends_the_run_well(void **state) {
     assert_int_equal(stats.records, 2);
 }
 
+/* What was read ahead of the record that is enough is not asked, whatever is wrong with it. */
+static void enough_ends_the_run_before_what_is_read_ahead(void **state) {
+    (void)state;
+    enum { RECORDS = 400 };
+    for (size_t at = 0; at < RECORDS; at = 2 * at + 1) {
+        tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        char input[2 * RECORDS + 1] = "";
+        for (size_t i = 0; i < RECORDS; i++)
+            memcpy(input + 2 * i, i < at ? "a\n" : i == at ? "e\n" : "!\n", 3);
+        assert_int_equal(run(input, false, 1, &stats, &err), TAMIS_OK);
+        assert_int_equal(stats.records, at + 1);
+        assert_int_equal(stats.bytes_in, 2 * (at + 1));
+        assert_string_equal(err.text, "");
+        input[2 * (at + 1)] = '\0';
+        assert_true(file_is(scratch("fresh"), input));
+    }
+}
+
 static void an_answer_that_is_none_ends_the_run(void **state) {
     (void)state;
     static const char *const inputs[] = {"a\ns\n0x3\nb\n", "a\ns\n0xff\nb\n"};
@@ -428,6 +447,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(answers_route_records, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_mark_stands_before_its_record, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(enough_ends_the_run_well, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(enough_ends_the_run_before_what_is_read_ahead, make_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(a_service_is_told_where_its_records_stand, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, make_folder,

@@ -15,6 +15,9 @@
 
 #include <cmocka.h>
 
+#include "base/system.h"
+#include "base/thread.h"
+#include "stream/pipeline.h"
 #include "stream/runner.h"
 #include "support/fault.h"
 #include "support/scratch.h"
@@ -309,6 +312,38 @@ static void threads_are_refused(void **state) {
     outcome_clear(&want);
 }
 
+/* The same of each write that fails: what is ahead of it by then is told by nobody. bytes_read may differ. */
+static void an_output_fails(void **state) {
+    (void)state;
+    static const uint32_t threads[] = {1, 2, 4, 7};
+    static const scenario lines = {.name = "lines", .write_record = a_line};
+    static const tamis__stream_tuning tuning = {1000, 300, 16};
+    write_lines(1500);
+    for (uint64_t nth = 1; nth < 200; nth += nth) {
+        outcome want = {.status = TAMIS_OK};
+        for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+            outcome got;
+            fault_install();
+            fault_arm(FAULT_WRITE, nth, ENOSPC, true);
+            run(&lines, &tuning, threads[i], &got);
+            const bool failed = fault_fired() > 0;
+            fault_disarm();
+            fault_remove();
+            assert_int_equal(got.status, failed ? TAMIS_E_IO : TAMIS_OK);
+            assert_true(failed || nth > 16);
+            assert_int_equal(got.unique.size, failed ? 0 : got.stats.unique ? got.unique.size : 1);
+            if (i == 0) {
+                want = got;
+                continue;
+            }
+            got.stats.bytes_read = want.stats.bytes_read;
+            assert_true(is_same(&got, &want));
+            outcome_clear(&got);
+        }
+        outcome_clear(&want);
+    }
+}
+
 /* Where memory does not reach for several lots, one does; where it does not for one, that is the error. */
 static void memory_is_refused(void **state) {
     (void)state;
@@ -369,12 +404,104 @@ static void long_records_are_not_read_ahead(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
+/* ---- a large header ---- */
+
+enum { WIDE = 17 << 20 };
+
+static struct tamis__system real;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t at_end;
+static size_t ends_read;
+
+/* No read goes past the header. */
+static ssize_t read_and_note(int fd, void *buffer, size_t size) {
+    const off_t at = lseek(fd, 0, SEEK_CUR);
+    if (at < WIDE && size > (size_t)(WIDE - at))
+        size = (size_t)(WIDE - at);
+    const ssize_t got = real.read(fd, buffer, size);
+    if (got == 0) {
+        pthread_mutex_lock(&lock);
+        ends_read++;
+        pthread_cond_signal(&at_end);
+        pthread_mutex_unlock(&lock);
+    }
+    return got;
+}
+
+/* Answers when the second input is at its end. */
+static tamis_status ask_late(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    const uint64_t deadline = tamis__now_ns() + UINT64_C(20000000000);
+    (void)context;
+    (void)keys;
+    (void)err;
+    pthread_mutex_lock(&lock);
+    while (ends_read < 2 && tamis__cond_wait(&at_end, &lock, deadline))
+        ;
+    pthread_mutex_unlock(&lock);
+    memset(answers, TAMIS_FRESH, count);
+    *done = count;
+    return TAMIS_OK;
+}
+
+static void write_wide(const char *path, const char *record, size_t records) {
+    test_bytes input = {0};
+    char *header = malloc(WIDE);
+    assert_non_null(header);
+    memset(header, 'h', WIDE);
+    header[WIDE - 1] = '\n';
+    bytes_add(&input, header, WIDE);
+    for (size_t i = 0; i < records; i++)
+        add_text(&input, record);
+    file_write(path, input.data, input.size);
+    bytes_clear(&input);
+    free(header);
+}
+
+/* The header of the second input is read into a large buffer, of which no batch is a view any more when it is taken. Each
+ * of those in hand is one of another buffer, and what follows goes into one more. */
+static void a_large_header_while_all_batches_are_out(void **state) {
+    (void)state;
+    enum { READ = 64 };
+    static const char record[] = "sixty bytes: 012345678901234567890123456789012345678901234\n";
+    const size_t first = tamis__pipeline_lots(2) - 1;
+    const char *const inputs[] = {scratch("one"), scratch("two")};
+    const tamis__stream_tuning tuning = {READ, READ, 1};
+    fault_memory memory = {0};
+    const tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    write_wide(inputs[0], record, first);
+    write_wide(inputs[1], "the last one", 1);
+    service.ask = ask_late;
+    options.inputs = inputs;
+    options.input_count = 2;
+    options.header = true;
+    options.output = scratch("fresh");
+    options.allocator = &allocator;
+    options.threads = 2;
+    ends_read = 0;
+    tamis__cond_init(&at_end);
+    real = tamis__sys;
+    tamis__sys.read = read_and_note;
+    const tamis_status status = tamis__stream_run_tuned(&service, &options, &tuning, &stats, NULL);
+    tamis__sys = real;
+    assert_int_equal(status, TAMIS_OK);
+    assert_int_equal(stats.unique, first + 1);
+    assert_int_equal(stats.bytes_out, WIDE + first * (sizeof record - 1) + strlen("the last one"));
+    assert_true(ends_read >= 2);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_kind_of_record, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(threads_are_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(an_output_fails, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(memory_is_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(long_records_are_not_read_ahead, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_large_header_while_all_batches_are_out, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,9 @@ struct tamis__json_kernels {
     /* Sets the words of a record, whose text is set and which is skimmed later; NULL: there is no use in that. */
     void (*look)(const tamis__json *json, tamis__json_ahead *ahead);
     /*
-     * Whether a record, which begins with a bracket and ends with one that closes, is well for sure. Then `found` of each node that
-     * has a value is that, or of size 0 where it begins, and `begun` is set. Nothing is noted before; on false anything may
-     * be. `ahead` is what was seen of the record, or NULL.
+     * Whether a record, which begins with a bracket and ends with one that closes, is well for sure. Then `found` of each node
+     * that has a value is that, or of size 0 where it begins, and `begun` is set. Nothing is noted before; on false anything
+     * may be. `ahead` is what was seen of the record, or NULL.
      */
     bool (*skim)(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead);
 };

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What printing to a full disk loses is in a filter on a server all the same: where that can be, one thread works unless
+# more are asked for.
+. "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+redis_start
+threads() { tamis add --json --print fresh "$@" 2>&1 > out | grep -o '"threads": [0-9]*'; }
+seq 5000 > many
+threads "$redis_uri/a?expect=1e5&fpr=1e-6" many
+threads --threads 3 "$redis_uri/a" many
+tamis build -o file --expect 1e5 many
+threads --threads 3 file many
+tamis add --print fresh "$redis_uri/b?expect=1e5&fpr=1e-6" many > /dev/full
+echo "status $?"
+[ "$(tamis check --count "$redis_uri/b" many)" -gt 0 ] && echo 'some are in'
