@@ -159,6 +159,8 @@ static tamis_status first_partitions(tamis_filter *filter, table *t, tamis_error
         t->unit = unit_of(t, count);
         if (!tamis__fingerprint_make(t, filter, &t->partitions[i], count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+        if (!t->grows)
+            tamis__advise_large(t->partitions[i].lines, (size_t)count * LINE_BYTES);
     }
     return TAMIS_OK;
 }
