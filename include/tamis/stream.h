@@ -257,9 +257,9 @@ typedef struct tamis_stream_options {
  * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).
  * - A record longer than max_record: TAMIS_E_TOO_LONG names input, record and byte.
  * - With threads of more than one, batches are read ahead, and their keys found and hashed, while others are asked and
- *   written; outputs, answers, counts and errors are the same for any number, but for bytes_read. What was read behind a
- *   record that ends the run is not asked, nor written, nor told of; its inputs were opened and read all the same, and what
- *   came of a pipe is gone from it.
+ *   written; outputs, answers, counts and errors are the same for any number, of regular files bytes_read too. What was
+ *   read behind a record that ends the run is not asked, nor written, nor told of; its inputs were opened and read all the
+ *   same, and what came of a pipe is gone from it.
  * - Where an output fails, records behind the last one that it took have been asked: those in its buffer, with one thread,
  *   and further batches with several. A service that cannot forget them knows records that are nowhere.
  * - Memory is bounded: a run reads no more than a few batches ahead of what its output takes, for each thread one of up to

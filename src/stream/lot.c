@@ -110,13 +110,16 @@ static tamis_status check_answers(const tamis_answer *answers, size_t *count, ta
                        answers[well]);
 }
 
+static void tell_place(const tamis__lot *lot, const tamis_stream_service *service) {
+    const tamis_stream_origin origin = {sizeof origin, lot->batch.input, lot->batch.first, lot->batch.keys,
+                                        lot->question.of};
+    if (service->place)
+        service->place(service->context, &origin);
+}
+
 static tamis_status ask(tamis__lot *lot, const tamis_stream_service *service) {
     const tamis__question *q = &lot->question;
-    if (service->place) {
-        const tamis_stream_origin origin = {sizeof origin, lot->batch.input, lot->batch.first,
-                                            lot->batch.keys, q->of};
-        service->place(service->context, &origin);
-    }
+    tell_place(lot, service);
     if (q->count == 0)
         return TAMIS_OK;
     if (lot->hashes)
@@ -129,6 +132,8 @@ size_t tamis__lot_divide(tamis__lot *lot, const tamis_stream_service *service) {
     lot->parts = 1;
     if (lot->most_parts > 1 && lot->status == TAMIS_OK && lot->question.count >= WORTH_DIVIDING)
         lot->parts = service->parts(service->context, lot->question.count, lot->most_parts);
+    if (lot->parts > 1)
+        tell_place(lot, service);
     return lot->parts;
 }
 

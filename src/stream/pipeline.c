@@ -88,9 +88,10 @@ size_t tamis__pipeline_threads(const tamis__pipeline *pipeline) {
 
 /* ---- the ring, with the lock held ---- */
 
+/* What is divided is asked to its end, whatever comes meanwhile. */
 static bool may_ask(const tamis__pipeline *p) {
     if (p->asking)
-        return !p->cut && p->part < p->parts;
+        return p->part < p->parts;
     return !p->cut && p->asked < p->taken && p->keyed[p->asked % p->lots];
 }
 
@@ -256,11 +257,13 @@ static void run_many(tamis__pipeline *p) {
         await_others(p);
     }
     p->cut = true; /* what was read and is not written is dropped */
-    while (p->busy > 0)
-        await_others(p);
+    while (p->busy > 0 || may_ask(p)) {
+        if (may_ask(p))
+            do_ask(p);
+        else
+            await_others(p);
+    }
     p->read = p->taken = p->asked = p->written = 0;
-    p->asking = false; /* of parts, some may have been left */
-    p->parts = 0;
     for (size_t i = 0; i < p->lots; i++)
         p->keyed[i] = false;
     p->cut = false;

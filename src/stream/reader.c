@@ -2,14 +2,15 @@
 /*
  * The read buffer:
  *
- *     0            start          scan            end             capacity
+ *     0            start          scan            end             room
  *     | handed out | begin of a record            | free          |
  *                  |  no terminator | not looked  |
  *
  * R1  A record never spans two inputs: at the end of one, what is left is its last record.
- * R2  Before a read, what is left moves to the front. It is less than a record, so every byte moves at
- *     most twice a record; and where it fills the buffer, the buffer doubles. Where batches are out that are
- *     views into the buffer, it is filled up first, and then what is left moves to the front of another one.
+ * R2  Where the room is used up, what is left moves to the front, or where batches are out that are views into the buffer,
+ *     to the front of another one. It is less than a record, so every byte moves at most twice a record; and where it
+ *     fills the room, that doubles. What is read at once, and so where batches end, is the same whichever buffers are
+ *     free: a buffer may have more than the room.
  * R3  `scan` keeps what was looked at: finding the end of a record is linear in it, however many reads
  *     it takes.
  * R4  An input that may block is read only after poll said so. That is also what makes an inherited
@@ -65,8 +66,9 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     if (!reader->buffers)
         return tamis__fail_nomem(err, "read buffers", size);
     reader->into = reader->buffers;
-    if (!set_buffer(reader, reader->into, setup->read_size))
-        return tamis__fail_nomem(err, "read buffer", setup->read_size);
+    reader->room = setup->read_size;
+    if (!set_buffer(reader, reader->into, reader->room))
+        return tamis__fail_nomem(err, "read buffer", reader->room);
     return TAMIS_OK;
 }
 
@@ -229,66 +231,64 @@ static tamis_status fail_memory(const tamis__reader *reader, size_t refused, tam
 
 static tamis_status grow(tamis__reader *reader, tamis_error *err) {
     tamis__read_buffer *into = reader->into;
-    size_t capacity = into->capacity > SIZE_MAX / 2 ? SIZE_MAX : into->capacity * 2;
+    size_t room = reader->room > SIZE_MAX / 2 ? SIZE_MAX : reader->room * 2;
     /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
     uint64_t most =
         reader->setup.max_record < TAMIS__UNPACK_HEAD ? TAMIS__UNPACK_HEAD : reader->setup.max_record;
-    if (most < SIZE_MAX && capacity > most + 1)
-        capacity = (size_t)most + 1;
-    unsigned char *bytes = tamis__alloc(&reader->memory, capacity, TAMIS__LINE);
-    if (!bytes)
-        return fail_memory(reader, capacity, err);
-    memcpy(bytes, into->bytes, reader->end);
-    tamis__free(&reader->memory, into->bytes, into->capacity);
-    *into = (tamis__read_buffer){bytes, capacity, 0};
+    if (most < SIZE_MAX && room > most + 1)
+        room = (size_t)most + 1;
+    if (room > into->capacity) {
+        unsigned char *bytes = tamis__alloc(&reader->memory, room, TAMIS__LINE);
+        if (!bytes)
+            return fail_memory(reader, room, err);
+        memcpy(bytes, into->bytes, reader->end);
+        tamis__free(&reader->memory, into->bytes, into->capacity);
+        *into = (tamis__read_buffer){bytes, room, 0};
+    }
+    reader->room = room;
     return TAMIS_OK;
 }
 
-/* Goes on in another buffer, of which there is one that no batch is a view into. What is left is less than the one that it
- * is in. */
-static tamis_status change_buffer(tamis__reader *reader, tamis_error *err) {
-    tamis__read_buffer *from = reader->into, *to = reader->buffers;
-    const size_t left = reader->end - reader->start;
-    const size_t capacity = left < reader->setup.read_size ? reader->setup.read_size : from->capacity;
-    while (to == from || to->batches > 0)
+/* Another buffer to read into, of `room` bytes at least: there is one that no batch is a view into. NULL: no memory. */
+static tamis__read_buffer *other_buffer(tamis__reader *reader, size_t room) {
+    tamis__read_buffer *to = reader->buffers;
+    while (to == reader->into || to->batches > 0)
         to++;
-    if (to->capacity < capacity && !set_buffer(reader, to, capacity))
-        return fail_memory(reader, capacity, err);
-    memcpy(to->bytes, from->bytes + reader->start, left);
+    return to->capacity >= room || set_buffer(reader, to, room) ? to : NULL;
+}
+
+/* Whether the buffer is to be left though no batch is a view into it. */
+static bool is_outsized(const tamis__reader *reader, size_t left) {
+    return reader->into->capacity > KEPT_MOST && reader->setup.batches > 1 && left < reader->setup.read_size;
+}
+
+/* Moves what is left to the front, of another buffer if batches are views into this one. */
+static tamis_status move_left(tamis__reader *reader, tamis_error *err) {
+    tamis__read_buffer *from = reader->into, *to = from;
+    const size_t left = reader->end - reader->start;
+    const size_t room = left < reader->setup.read_size ? reader->setup.read_size : reader->room;
+    if (from->batches > 0 || is_outsized(reader, left))
+        to = other_buffer(reader, room);
+    if (!to)
+        return fail_memory(reader, room, err);
+    memmove(to->bytes, from->bytes + reader->start, left);
     reader->into = to;
+    reader->room = room;
     reader->scan -= reader->start;
     reader->start = 0;
     reader->end = left;
-    if (from->batches == 0 && from->capacity > KEPT_MOST)
+    if (to != from && from->batches == 0 && from->capacity > KEPT_MOST)
         set_buffer(reader, from, 0);
     return TAMIS_OK;
 }
 
-/* Of a buffer that batches are views into: whether it is not worth to read what fits there. */
-static bool is_used_up(const tamis__reader *reader) {
-    const size_t capacity = reader->into->capacity;
-    return capacity - reader->end <= capacity / 4;
-}
-
-static bool is_outsized(const tamis__reader *reader) {
-    return reader->into->capacity > KEPT_MOST && reader->setup.batches > 1 &&
-           reader->end - reader->start < reader->setup.read_size;
-}
-
-/* Makes room behind what is left (R2). */
+/* Makes room behind what is left, where there is too little that it were worth a read (R2). */
 static tamis_status make_room(tamis__reader *reader, tamis_error *err) {
-    tamis__read_buffer *into = reader->into;
-    if (into->batches > 0)
-        return is_used_up(reader) ? change_buffer(reader, err) : TAMIS_OK;
-    if (is_outsized(reader))
-        return change_buffer(reader, err);
-    if (reader->start > 0) {
-        memmove(into->bytes, into->bytes + reader->start, reader->end - reader->start);
-        reader->end -= reader->start;
-        reader->scan -= reader->start;
-        reader->start = 0;
-    }
-    return reader->end < into->capacity ? TAMIS_OK : grow(reader, err);
+    if (reader->room - reader->end > reader->room / 4)
+        return TAMIS_OK;
+    if (reader->start > 0)
+        return move_left(reader, err);
+    return reader->end < reader->room ? TAMIS_OK : grow(reader, err);
 }
 
 typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
@@ -326,7 +326,7 @@ static tamis_status read_packed(tamis__reader *reader, bool ready, read_result *
     tamis__unpack_event event;
     size_t size;
     tamis_status status = tamis__unpack_next(reader->unpack, ready, reader->into->bytes + reader->end,
-                                             reader->into->capacity - reader->end, &size, &event, err);
+                                             reader->room - reader->end, &size, &event, err);
     count_read(reader, tamis__unpack_taken(reader->unpack) - taken);
     if (status != TAMIS_OK)
         return status;
@@ -337,7 +337,7 @@ static tamis_status read_packed(tamis__reader *reader, bool ready, read_result *
 }
 
 static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis_error *err) {
-    size_t room = reader->into->capacity - reader->end;
+    size_t room = reader->room - reader->end;
     *result = READ_NOT_NOW;
     if (reader->undecided &&
         room > TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD) /* what is packed has to fit there */

@@ -71,7 +71,8 @@ typedef struct tamis__reader {
     tamis__watch *watch;
     tamis_allocator memory;
     tamis__read_buffer *buffers; /* one more than batches that are handed out at once */
-    tamis__read_buffer *into;    /* the one that is read into; what is next of it: */
+    tamis__read_buffer *into;    /* the one that is read into, */
+    size_t room;                 /* bytes of it, of those there are; what is next of it: */
     size_t start;                /* the first record not handed out, */
     size_t scan;                 /* what no terminator stands before, */
     size_t end;                  /* and the end of what was read */

@@ -180,7 +180,8 @@ static tamis__pipeline *make(work *w, uint32_t threads) {
     return make_timed(w, threads, NULL);
 }
 
-/* A run of `lots` more from an empty ring. When it is over nobody is at work; what was dropped is looked at no more. */
+/* A run of `lots` more from an empty ring. When it is over nobody is at work, and no lot is divided and not asked; what was
+ * dropped is looked at no more. */
 static void run(work *w, tamis__pipeline *pipeline, uint64_t lots) {
     w->read = w->divided = w->asked = w->written = 0;
     w->to_read = lots;
@@ -191,6 +192,7 @@ static void run(work *w, tamis__pipeline *pipeline, uint64_t lots) {
     assert_int_equal(w->keying, 0);
     assert_int_equal(w->parting, 0);
     assert_int_equal(w->asking, 0);
+    assert_int_equal(w->divided, w->asked);
 }
 
 static void check_all_through(const work *w) {

@@ -225,6 +225,88 @@ static void a_service_is_told_where_its_records_stand(void **state) {
     }
 }
 
+/* What a batch is asked by, and whether its place was told before. */
+typedef struct halves {
+    size_t places, batches, divided, wrong;
+} halves;
+
+static void count_place(void *context, const tamis_stream_origin *origin) {
+    halves *h = context;
+    h->wrong += h->places++ != h->batches || origin->first == 0;
+}
+
+static uint32_t halve(void *context, size_t count, uint32_t most) {
+    (void)context;
+    return count > 1 && most > 1 ? 2 : 1;
+}
+
+static tamis_status ask_half(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                             uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)context;
+    (void)hashes;
+    (void)err;
+    for (size_t i = part; i < count; i += parts)
+        answers[i] = TAMIS_FRESH;
+    *done = count;
+    return TAMIS_OK;
+}
+
+static void settle_halves(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                          tamis_error *err) {
+    halves *h = context;
+    (void)answers;
+    (void)err;
+    h->wrong += h->places != ++h->batches || done == 0 || status != TAMIS_OK;
+    h->divided++;
+}
+
+static tamis_status ask_whole(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers, size_t *done, tamis_error *err) {
+    halves *h = context;
+    (void)keys;
+    h->wrong += h->places != ++h->batches;
+    return ask_half(context, hashes, count, 0, 1, answers, done, err);
+}
+
+static tamis_status ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    return ask_whole(context, keys, NULL, count, answers, done, err);
+}
+
+static void places_are_told_of_parts_too(void **state) {
+    (void)state;
+    enum { RECORDS = 20000 };
+    halves context = {0};
+    tamis_hasher *hasher = NULL;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    const char *path = scratch("in");
+    test_bytes input = {0};
+    for (size_t i = 0; i < RECORDS; i++)
+        bytes_add(&input, "x\n", 2);
+    file_write(path, input.data, input.size);
+    bytes_clear(&input);
+    assert_int_equal(tamis_hasher_create(&hasher, NULL, NULL), TAMIS_OK);
+    service.context = &context;
+    service.ask = ask_keys;
+    service.hasher = hasher;
+    service.ask_hashes = ask_whole;
+    service.place = count_place;
+    service.parts = halve;
+    service.ask_part = ask_half;
+    service.settle = settle_halves;
+    options.inputs = &path;
+    options.input_count = 1;
+    options.threads = test_threads;
+    assert_int_equal(tamis_stream_run(&service, &options, &stats, NULL), TAMIS_OK);
+    tamis_hasher_free(hasher);
+    assert_int_equal(stats.unique, RECORDS);
+    assert_int_equal(context.wrong, 0);
+    assert_int_equal(context.places, context.batches);
+    assert_int_equal(context.divided > 0, test_threads > 1);
+}
+
 static void an_error_of_the_service_is_that_of_the_run(void **state) {
     (void)state;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
@@ -451,6 +533,7 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_service_is_told_where_its_records_stand, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(places_are_told_of_parts_too, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(an_answer_that_is_none_ends_the_run, make_folder, remove_folder),
