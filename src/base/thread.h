@@ -25,6 +25,12 @@ TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);
 /* 0, or an errno. It takes no signal either, and ends by pthread_join. */
 TAMIS_PRIVATE_API int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context);
 
+/* ---- locks ---- */
+
+/* One in which who waits to have it alone comes before those who come later to share it; with the C library's own order he
+ * might wait for ever. Not to be shared twice by one thread. 0, or an errno. */
+TAMIS_PRIVATE_API int tamis__rwlock_init(pthread_rwlock_t *lock);
+
 /* ---- conditions ---- */
 
 /* A condition for tamis__cond_wait. */

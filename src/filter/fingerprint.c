@@ -186,4 +186,5 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .part = tamis__fingerprint_part,
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
+    .concurrent = &tamis__fingerprint_concurrent,
 };

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_FILTER_CONCURRENT_H
+#define TAMIS_FILTER_CONCURRENT_H
+
+/*
+ * Filters that many threads add to and ask at once (tamis_filter_options.concurrent).
+ *
+ * The hashes are cut into parts, each with a lock. Equal keys are in one part, so that one of them alone is fresh. A batch
+ * is sorted by parts and takes them one after the other, those that nobody else holds first. All of them share
+ *
+ *   turn   held together by batches of keys, and alone by whoever looks at the filter as a whole or changes it so: he
+ *          sees no key half added.
+ *   room   fresh keys that may come before a limit of the whole filter (capacity, rate, memory) could be reached. A batch
+ *          takes as many as it has keys, and gives back those that were seen. One that finds too few left is added as to
+ *          any other filter, the turn held alone; and so are keys that find no place in their part. What a filter that is
+ *          full answers, and which key was the last, is therefore exact.
+ *   sums   what adds to a part have counted, under its lock. The filter's own figures take them in when the turn is held
+ *          alone, and stand still otherwise.
+ */
+#include "filter/filter_int.h"
+
+enum { TAMIS__CONCURRENT_PARTS = 64 }; /* at most: a bit each in a word */
+
+typedef struct tamis__sums {
+    uint64_t added;              /* keys answered fresh */
+    double covered, false_fresh; /* tables: of the whole table, see fingerprint_table.h */
+} tamis__sums;
+
+/* How a filter is cut. */
+typedef struct tamis__cut {
+    uint32_t parts;
+    bool
+        touching; /* an add may come to the parts beside its own, the last being beside the first; a question to the next */
+} tamis__cut;
+
+/* What a kind does for it. Between cut and the end of the filter the parts stay what they are. */
+struct tamis__concurrent_ops {
+    tamis__cut (*cut)(const tamis_filter *filter);
+    void (*locate)(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts);
+    /* Fresh keys, no matter which, that pass no limit of the filter as a whole; UINT64_MAX where it has none. */
+    uint64_t (*room)(const tamis_filter *filter);
+    /* Adds keys of one part, for which there is room; answers those that found a place, and leaves the answers of others
+     * alone. Whether all did. The part is held. */
+    bool (*add)(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
+                tamis_answer *answers);
+    /* Takes the sums of a part into the filter's figures. */
+    void (*settle)(tamis_filter *filter, const tamis__sums *sums);
+    bool asks_freely; /* contains() may run while others add, and needs no part held */
+};
+
+/* Makes an empty filter, or one that nobody else has yet, concurrent. TAMIS_E_UNSUPPORTED of a scheme without digest. */
+tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err);
+/* NULL is fine. */
+void tamis__concurrent_free(tamis_filter *filter);
+
+/* As tamis_filter_add_many and tamis_filter_contains_many. */
+tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                                   size_t *done, tamis_error *err);
+tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__asked *asked,
+                                        tamis_answer *answers, size_t *done, tamis_error *err);
+
+#endif
