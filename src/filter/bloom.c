@@ -13,7 +13,6 @@
 
 #include "base/system.h"
 #include "filter/bloom_int.h"
-#include "filter/concurrent.h"
 #include "filter/guard.h"
 #include "hash/positions.h"
 #include "plan/plan_int.h"
@@ -197,75 +196,37 @@ static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *
     return status;
 }
 
-/* ---- concurrent ---- */
+/* ---- parts of blocked: stretches of blocks ---- */
 
-static void settle(tamis_filter *filter, const tamis__sums *sums) {
-    tamis__bloom_count_fresh(filter, sums->added);
+static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
+    const tamis__blocks blocks = blocks_of(filter->body);
+    while (most > blocks.blocks)
+        most /= 2;
+    return most;
 }
 
-/* A lock for so many keys, each of which may change any word. */
-static tamis__cut classic_cut(const tamis_filter *filter) {
-    (void)filter;
-    return (tamis__cut){TAMIS__CONCURRENT_PARTS, false};
+static bool parts_fit(const tamis_filter *filter, size_t count) {
+    return tamis__bloom_room(filter) >= count;
 }
 
-static void classic_locate(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                           uint8_t *parts) {
-    (void)filter;
-    _Static_assert(TAMIS__CONCURRENT_PARTS == 64, "6 bits");
-    for (size_t i = 0; i < count; i++) /* some digests have one word, or few bits of it */
-        parts[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> 58);
+/* The least word[1] of block b is 2^64 b / blocks, rounded up: of the first block that is not left of the share. */
+static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t parts) {
+    const tamis__blocks blocks = blocks_of(filter->body);
+    const tamis__u128 first = ((tamis__u128)part * blocks.blocks + parts - 1) / parts;
+    return (uint64_t)(((first << 64) + blocks.blocks - 1) / blocks.blocks);
 }
 
-/* Parts are stretches of 2^shift blocks. */
-static uint32_t stretch_shift(const tamis__blocks *in) {
-    uint32_t shift = 0;
-    while ((in->blocks - 1) >> shift >= TAMIS__CONCURRENT_PARTS)
-        shift++;
-    return shift;
-}
-
-static tamis__cut blocked_cut(const tamis_filter *filter) {
+static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                             tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)err;
     tamis__blocks blocks = blocks_of(filter->body);
-    return (tamis__cut){(uint32_t)((blocks.blocks - 1) >> stretch_shift(&blocks)) + 1, false};
+    uint64_t room = UINT64_MAX;
+    *done = filter->kernels->blocked_add(&blocks, hashes, count, &room, answers);
+    return TAMIS_OK;
 }
 
-static void blocked_locate(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                           uint8_t *parts) {
-    tamis__blocks blocks = blocks_of(filter->body);
-    uint32_t shift = stretch_shift(&blocks);
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t *line = tamis__block_of(&blocks, &hashes[i]);
-        tamis__prefetch(line);
-        parts[i] = (uint8_t)((uint64_t)(line - blocks.words) / BLOCK_WORDS >> shift);
-    }
-}
-
-static bool blocked_add_part(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers) {
-    tamis__blocks blocks = blocks_of(filter->body);
-    uint64_t left = UINT64_MAX;
-    size_t done = filter->kernels->blocked_add(&blocks, hashes, count, &left, answers);
-    sums->added += UINT64_MAX - left;
-    return done == count;
-}
-
-static const struct tamis__concurrent_ops classic_concurrent = {
-    .cut = classic_cut,
-    .locate = classic_locate,
-    .room = tamis__bloom_room,
-    .add = tamis__classic_add_shared,
-    .settle = settle,
-    .asks_freely = true,
-};
-
-static const struct tamis__concurrent_ops blocked_concurrent = {
-    .cut = blocked_cut,
-    .locate = blocked_locate,
-    .room = tamis__bloom_room,
-    .add = blocked_add_part,
-    .settle = settle,
-};
+static const tamis__parts_ops parts_ops = {parts_most, parts_fit, part_from, part_add,
+                                           tamis__bloom_count_fresh};
 
 const struct tamis__filter_ops tamis__classic_ops = {
     .create = create,
@@ -282,7 +243,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .part = part,
     .restore = restore,
     .unite = tamis__bloom_unite,
-    .concurrent = &classic_concurrent,
+    .concurrent = &tamis__classic_concurrent,
 };
 
 const struct tamis__filter_ops tamis__blocked_ops = {
@@ -298,5 +259,5 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .part = part,
     .restore = restore,
     .unite = tamis__bloom_unite,
-    .concurrent = &blocked_concurrent,
+    .parts = &parts_ops,
 };

@@ -17,6 +17,7 @@
  * that is missing was the first to add it, if nobody adds an equal key meanwhile, and of this the locks of parts take care.
  */
 #include "filter/bloom_int.h"
+#include "filter/concurrent.h"
 #include "filter/guard.h"
 
 enum {
@@ -114,14 +115,6 @@ static tamis_status add_asked(tamis_filter *filter, asked what, size_t count, ta
     return *done < count ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
-bool tamis__classic_add_shared(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes,
-                               size_t count, tamis_answer *answers) {
-    uint64_t left = UINT64_MAX;
-    size_t done = add_each(filter, (asked){hashes, NULL}, count, true, answers, &left);
-    sums->added += UINT64_MAX - left;
-    return done == count;
-}
-
 tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
     return add_asked(filter, (asked){hashes, NULL}, count, answers, done, err);
@@ -177,6 +170,42 @@ void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *k
                                   tamis_answer *answers) {
     contains_asked(filter, (asked){NULL, keys}, count, answers);
 }
+
+/* ---- from many threads ---- */
+
+/* Any key may change any word: what is cut are the keys. */
+static tamis__cut cut(const tamis_filter *filter) {
+    (void)filter;
+    return (tamis__cut){TAMIS__PARTS_MOST, false};
+}
+
+static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts) {
+    (void)filter;
+    _Static_assert(TAMIS__PARTS_MOST == 1 << 6, "the first 6 bits");
+    for (size_t i = 0; i < count; i++) /* some digests are of one word, or of few bits of it */
+        parts[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> (64 - 6));
+}
+
+static bool add_part(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
+                     tamis_answer *answers) {
+    uint64_t left = UINT64_MAX;
+    size_t done = add_each(filter, (asked){hashes, NULL}, count, true, answers, &left);
+    sums->added += UINT64_MAX - left;
+    return done == count;
+}
+
+static void settle(tamis_filter *filter, const tamis__sums *sums) {
+    tamis__bloom_count_fresh(filter, sums->added);
+}
+
+const struct tamis__concurrent_ops tamis__classic_concurrent = {
+    .cut = cut,
+    .part_of = part_of,
+    .room = tamis__bloom_room,
+    .add = add_part,
+    .settle = settle,
+    .asks_freely = true,
+};
 
 /* ---- filters in an image ---- */
 

@@ -3,7 +3,6 @@
 #define TAMIS_FILTER_BLOOM_INT_H
 
 /* What bloom.c, bloom_classic.c and bloom_estimate.c share: the body of a classic or blocked filter. */
-#include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "hash/positions.h"
 
@@ -31,9 +30,8 @@ uint64_t tamis__bloom_room(const tamis_filter *filter);
 /* Takes note of `fresh` answers more. */
 void tamis__bloom_count_fresh(tamis_filter *filter, uint64_t fresh);
 
-/* Operations of classic. add_shared: as concurrent_ops.add, of equal keys by one thread at a time alone. */
-bool tamis__classic_add_shared(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes,
-                               size_t count, tamis_answer *answers);
+/* Operations of classic. */
+extern const struct tamis__concurrent_ops tamis__classic_concurrent;
 tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err);
 tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys, size_t count,

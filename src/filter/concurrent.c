@@ -6,8 +6,9 @@
 
 #include "base/thread.h"
 
-/* Keys that are sorted together: of 64 parts some 8 each. 27 KiB of stack, with their hashes. */
-enum { AT_ONCE = 512, PARTS = TAMIS__CONCURRENT_PARTS };
+/* Keys that are sorted together, of 64 parts some 8 each: 27 KiB of stack, with their hashes. */
+enum { AT_ONCE = 512, PARTS = TAMIS__PARTS_MOST };
+_Static_assert(PARTS <= 64, "a bit each in a word");
 
 typedef struct part_lock {
     _Alignas(TAMIS__LINE) pthread_mutex_t mutex;
@@ -16,15 +17,74 @@ typedef struct part_lock {
 
 struct tamis__concurrent {
     pthread_rwlock_t turn;
+    const struct tamis__concurrent_ops *ops;
     tamis__cut cut;
+    uint64_t from[PARTS];                       /* by_parts: the least word[1] of each */
     _Alignas(TAMIS__LINE) _Atomic int64_t room; /* below 0 for moments */
     part_lock parts[PARTS];
 };
 
+/* ---- the parts of parts.h ---- */
+
+static tamis__cut cut_by_parts(const tamis_filter *filter) {
+    return (tamis__cut){filter->ops->parts->most(filter, PARTS), false};
+}
+
+/* Parts are about equal: the one that a hash would be in if they were, or a neighbour. */
+static void part_of_by_parts(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                             uint8_t *parts) {
+    const struct tamis__concurrent *c = filter->concurrent;
+    const uint32_t last = c->cut.parts - 1;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = hashes[i].word[1], part = tamis__mulhi(word, c->cut.parts);
+        while (word < c->from[part])
+            part--;
+        while (part < last && word >= c->from[part + 1])
+            part++;
+        parts[i] = (uint8_t)part;
+    }
+}
+
+/* The most of the powers of two that fit. */
+static uint64_t room_by_parts(const tamis_filter *filter) {
+    uint64_t keys = UINT64_C(1) << 48;
+    while (keys && !filter->ops->parts->fit(filter, keys))
+        keys /= 2;
+    return keys;
+}
+
+static bool add_by_parts(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
+                         tamis_answer *answers) {
+    size_t done = 0;
+    bool all = filter->ops->parts->add(filter, hashes, count, answers, &done, NULL) == TAMIS_OK;
+    for (size_t i = 0; i < done; i++)
+        sums->added += answers[i] == TAMIS_FRESH;
+    return all;
+}
+
+static void settle_by_parts(tamis_filter *filter, const tamis__sums *sums) {
+    filter->ops->parts->added(filter, sums->added);
+}
+
+static const struct tamis__concurrent_ops by_parts = {
+    .cut = cut_by_parts,
+    .part_of = part_of_by_parts,
+    .room = room_by_parts,
+    .add = add_by_parts,
+    .settle = settle_by_parts,
+};
+
+/* Both, where a kind has both: growing tables go by the parts of parts.h, of which others have one. */
+static const struct tamis__concurrent_ops *ops_of(const tamis_filter *filter) {
+    const struct tamis__filter_ops *ops = filter->ops;
+    return ops->concurrent && (!ops->parts || ops->parts->most(filter, PARTS) == 1) ? ops->concurrent
+                                                                                    : &by_parts;
+}
+
 /* ---- the turn ---- */
 
 static void measure_room(const tamis_filter *filter) {
-    uint64_t room = filter->ops->concurrent->room(filter);
+    uint64_t room = filter->concurrent->ops->room(filter);
     int64_t most = INT64_MAX / 2; /* no number of threads takes or gives back so many at once */
     atomic_store_explicit(&filter->concurrent->room, room < (uint64_t)most ? (int64_t)room : most,
                           memory_order_relaxed);
@@ -36,7 +96,7 @@ void tamis__concurrent_stop(const tamis_filter *filter) {
         (tamis_filter *)(uintptr_t)filter; /* its figures change, and what they say does not */
     pthread_rwlock_wrlock(&c->turn);
     for (uint32_t i = 0; i < c->cut.parts; i++) {
-        filter->ops->concurrent->settle(own, &c->parts[i].sums);
+        c->ops->settle(own, &c->parts[i].sums);
         c->parts[i].sums = (tamis__sums){0};
     }
 }
@@ -83,7 +143,10 @@ tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err) {
     }
     for (uint32_t i = 0; i < PARTS; i++)
         pthread_mutex_init(&c->parts[i].mutex, NULL);
-    c->cut = filter->ops->concurrent->cut(filter);
+    c->ops = ops_of(filter);
+    c->cut = c->ops->cut(filter);
+    for (uint32_t i = 1; c->ops == &by_parts && i < c->cut.parts; i++)
+        c->from[i] = filter->ops->parts->from(filter, i, c->cut.parts);
     filter->concurrent = c;
     measure_room(filter);
     return TAMIS_OK;
@@ -114,7 +177,9 @@ typedef struct sorted {
 static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t count, sorted *s) {
     uint8_t parts[AT_ONCE];
     uint16_t next[PARTS + 1] = {0};
-    filter->ops->concurrent->locate(filter, hashes, count, parts);
+    filter->concurrent->ops->part_of(filter, hashes, count, parts);
+    if (filter->ops->fetch)
+        filter->ops->fetch(filter, hashes, count);
     for (size_t i = 0; i < count; i++)
         next[parts[i] + 1]++;
     s->parts = 0;
@@ -184,7 +249,8 @@ typedef bool visit(const tamis_filter *filter, uint32_t part, const tamis_hash *
 static bool visit_add(const tamis_filter *filter, uint32_t part, const tamis_hash *hashes, size_t count,
                       tamis_answer *answers) {
     tamis_filter *own = (tamis_filter *)(uintptr_t)filter; /* add_batch has it so */
-    return filter->ops->concurrent->add(own, &filter->concurrent->parts[part].sums, hashes, count, answers);
+    struct tamis__concurrent *c = filter->concurrent;
+    return c->ops->add(own, &c->parts[part].sums, hashes, count, answers);
 }
 
 static bool visit_ask(const tamis_filter *filter, uint32_t part, const tamis_hash *hashes, size_t count,
@@ -281,7 +347,7 @@ static void ask_batch(const tamis_filter *filter, const tamis_hash *hashes, size
                       tamis_answer *answers) {
     pthread_rwlock_t *turn = &filter->concurrent->turn;
     pthread_rwlock_rdlock(turn);
-    if (filter->ops->concurrent->asks_freely) {
+    if (filter->concurrent->ops->asks_freely) {
         filter->ops->contains(filter, hashes, count, answers);
     } else {
         sorted s;

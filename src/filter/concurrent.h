@@ -5,7 +5,7 @@
 /*
  * Filters that many threads add to and ask at once (tamis_filter_options.concurrent).
  *
- * The hashes are cut into parts, each with a lock. Equal keys are in one part, so that one of them alone is fresh. A batch
+ * The hashes are cut into parts, each with a lock: those of parts.h where the kind has such, its own else. Equal keys are in one part, so that one of them alone is fresh. A batch
  * is sorted by parts and takes them one after the other, those that nobody else holds first. All of them share
  *
  *   turn   held together by batches of keys, and alone by whoever looks at the filter as a whole or changes it so: he
@@ -18,25 +18,24 @@
  *          alone, and stand still otherwise.
  */
 #include "filter/filter_int.h"
-
-enum { TAMIS__CONCURRENT_PARTS = 64 }; /* at most: a bit each in a word */
+#include "filter/parts.h"
 
 typedef struct tamis__sums {
     uint64_t added;              /* keys answered fresh */
-    double covered, false_fresh; /* tables: of the whole table, see fingerprint_table.h */
+    double covered, false_fresh; /* fixed tables: of the whole table, see fingerprint_table.h */
 } tamis__sums;
 
 /* How a filter is cut. */
 typedef struct tamis__cut {
-    uint32_t parts;
+    uint32_t parts; /* at most TAMIS__PARTS_MOST */
     bool
-        touching; /* an add may come to the parts beside its own, the last being beside the first; a question to the next */
+        touching; /* an add may come to the parts on both sides, the last being beside the first; a question to the next */
 } tamis__cut;
 
-/* What a kind does for it. Between cut and the end of the filter the parts stay what they are. */
+/* What a kind does for it. The parts stay what they are from the first call of cut to the end of the filter. */
 struct tamis__concurrent_ops {
     tamis__cut (*cut)(const tamis_filter *filter);
-    void (*locate)(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts);
+    void (*part_of)(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts);
     /* Fresh keys, no matter which, that pass no limit of the filter as a whole; UINT64_MAX where it has none. */
     uint64_t (*room)(const tamis_filter *filter);
     /* Adds keys of one part, for which there is room; answers those that found a place, and leaves the answers of others

@@ -10,6 +10,7 @@
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/guard.h"
+#include "filter/parts.h"
 #include "plan/plan_int.h"
 
 static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
@@ -29,24 +30,25 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
 
 void *tamis__filter_alloc(tamis_filter *filter, size_t size) {
     void *block = tamis__alloc(&filter->allocator, size, TAMIS__LINE);
-    if (block) {
-        filter->tally.memory += size;
-        if (filter->tally.memory > filter->tally.memory_peak)
-            filter->tally.memory_peak = filter->tally.memory;
-    }
+    if (!block)
+        return NULL;
+    tamis__tally *tally = &filter->tally;
+    uint64_t memory = __atomic_add_fetch(&tally->memory, size, __ATOMIC_RELAXED);
+    uint64_t peak = __atomic_load_n(&tally->memory_peak, __ATOMIC_RELAXED);
+    while (memory > peak && !__atomic_compare_exchange_n(&tally->memory_peak, &peak, memory, true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
     return block;
 }
 
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size) {
     tamis__free(&filter->allocator, block, size);
-    filter->tally.memory -= size;
+    __atomic_sub_fetch(&filter->tally.memory, size, __ATOMIC_RELAXED);
 }
 
-tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err) {
+tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
-    filter->saturated = true;
-    filter->full = why;
-    switch (why) {
+    switch (__atomic_load_n(&filter->full, __ATOMIC_RELAXED)) {
     case TAMIS_FULL_MEMORY:
         return tamis__fail(err, TAMIS_E_FULL, 0,
                            "filter: full, after %" PRIu64 " keys it would grow past the %" PRIu64
@@ -76,6 +78,12 @@ tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_erro
                        "filter: full, it holds the %" PRIu64
                        " keys it was made for; expect more keys, or leave the number out to let it grow",
                        plan->capacity);
+}
+
+tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err) {
+    __atomic_store_n(&filter->saturated, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&filter->full, why, __ATOMIC_RELAXED);
+    return tamis__filter_tell_full(filter, err);
 }
 
 tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planned,

@@ -88,6 +88,21 @@ typedef struct tamis__about {
     size_t block_size;
 } tamis__about;
 
+/* Of a kind that can be added to in parts: filter/parts.h. A part's hashes are those whose word[1] is not below its `from`,
+ * and below that of the next part. */
+typedef struct tamis__parts_ops {
+    /* How many there may be, a power of two up to `most`, which is one. */
+    uint32_t (*most)(const tamis_filter *filter, uint32_t most);
+    /* Whether any `count` keys find room, as far as what all parts have in common can tell. */
+    bool (*fit)(const tamis_filter *filter, size_t count);
+    uint64_t (*from)(const tamis_filter *filter, uint32_t part, uint32_t parts);
+    /* As add() of the filter, of hashes of one part that fit(); filter->added is left alone. */
+    tamis_status (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                        size_t *done, tamis_error *err);
+    /* When all parts have returned: takes note of the keys that were fresh. */
+    void (*added)(tamis_filter *filter, uint64_t fresh);
+} tamis__parts_ops;
+
 /* The operations of a kind. `hashes` are of this filter's hasher: filter_ask.c has checked. */
 struct tamis__filter_ops {
     /* Makes filter->body from filter->plan; nothing is left behind on failure. */
@@ -124,7 +139,8 @@ struct tamis__filter_ops {
                                tamis_error *err);
     /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
-    const struct tamis__concurrent_ops *concurrent; /* adding and asking from many threads: concurrent.h */
+    const tamis__parts_ops *parts; /* NULL: there is one */
+    const struct tamis__concurrent_ops *concurrent; /* from many threads otherwise: filter/concurrent.h */
 };
 
 /* A batch, of keys or of hashes of this filter's hasher: one of the two. */
@@ -254,11 +270,11 @@ double tamis__bloom_false_fresh(const tamis_filter *filter);
 double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
 
 /* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are
- * aligned to 64 bytes. NULL when there is none. */
+ * aligned to 64 bytes. NULL when there is none. From any part. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 
-/* Marks the filter saturated and full, and says what to do. */
+/* Marks the filter saturated and full, and says what to do. From any part. */
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err);
 
 #endif

@@ -11,49 +11,74 @@
 #include "base/system.h"
 #include "filter/fingerprint_put.h"
 
-/* Has the table taken what its plan allows? */
-static bool spent(const table *t, const tamis_filter *filter) {
-    if (t->grows)
-        return t->covered > filter->plan.fpr;
-    return filter->added >= filter->plan.capacity;
+/* The rate of a lookup, the share of all hashes that entries cover. */
+static double rate_of(const table *t) {
+    double sum = 0;
+    for (uint32_t i = 0; i < partition_count(t); i++)
+        sum += t->partitions[i].covered;
+    return sum * t->partition_share + t->covered;
 }
 
-/* Adds a key that is not there and finds no room in the table as it is. */
+/*
+ * Keys for which the rate of a table that grows will do. An entry covers at most what it covers now or, if that is more, what
+ * a guest put now would: wherever it is moved and however the table grows, it never knows less than such a guest. So keys
+ * are counted that would keep the rate if they and all entries were guests; there is little use in more, for that is where
+ * rate and keys of a table made by a plan end (2^40). Beyond, keys go one by one.
+ */
+static uint64_t keys_within_rate(const table *t, double most) {
+    const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
+    double sum = 0, widest = 0, rate = rate_of(t);
+    for (uint32_t i = 0; i < partition_count(t); i++) {
+        double guest = share(t, &t->partitions[i], known);
+        sum += guest * (double)t->partitions[i].used;
+        widest = guest > widest ? guest : widest;
+    }
+    double keys = (most - rate - sum * t->partition_share) / (widest * t->partition_share);
+    if (keys >= 1)
+        return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
+    return rate <= most;
+}
+
+/* Fresh keys that no limit of the plan refuses, or at least the first of them. Looks at the table only where it has to:
+ * `sure` was found earlier, and holds as long as filter->added counts every key. */
+static uint64_t room_of(table *t, const tamis_filter *filter) {
+    const uint64_t most = t->grows ? t->sure : filter->plan.capacity;
+    return filter->added < most ? most - filter->added : 0;
+}
+
+static uint64_t room_anew(table *t, const tamis_filter *filter) {
+    if (t->grows)
+        t->sure = filter->added + keys_within_rate(t, filter->plan.fpr);
+    return room_of(t, filter);
+}
+
+/* Adds a key that is not there and finds no place in its partition as it is. */
 static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
-    if (spent(t, filter))
-        return tamis__filter_full(filter, t->grows ? TAMIS_FULL_RATE : TAMIS_FULL_CAPACITY, err);
-    double rate = t->covered;
-    for (;;) {
-        place at = place_of(t, hash);
-        double before = at.in->covered;
-        bool done =
-            at.in->used < at.in->most && tamis__fingerprint_put(t, at.in, at.line, (entry){at.rest, 128});
-        tamis_status status = TAMIS_OK;
-        if (!done)
-            status = t->grows ? tamis__fingerprint_grow(t, filter, at.in, err)
-                              : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
-        t->covered += (at.in->covered - before) * t->partition_share;
+    place at = place_of(t, hash);
+    double rate = at.in->covered;
+    while (at.in->used >= at.in->most ||
+           !tamis__fingerprint_put(t, at.in, at.line, (entry){at.rest, HASH_BITS})) {
+        tamis_status status = t->grows ? tamis__fingerprint_grow(t, filter, at.in, err)
+                                       : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         if (status != TAMIS_OK)
             return status;
-        if (done) {
-            t->false_fresh += rate;
-            return TAMIS_OK;
-        }
+        at = place_of(t, hash);
     }
+    at.in->false_fresh += rate;
+    return TAMIS_OK;
 }
 
 static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err) {
     table *t = filter->body;
-    const tamis_plan *plan = &filter->plan;
     for (*done = 0;; ++*done) {
-        uint64_t most = t->grows ? UINT64_MAX : plan->capacity;
-        uint64_t keys = filter->added < most ? most - filter->added : 0;
-        tamis__table_room room = {keys, t->grows ? plan->fpr : 1};
-        *done += filter->kernels->tables->add(t, hashes + *done, count - *done, answers + *done, &room);
-        filter->added += keys - room.keys;
+        uint64_t room = room_of(t, filter), left = room;
+        *done += filter->kernels->tables->add(t, hashes + *done, count - *done, &left, answers + *done);
+        filter->added += room - left;
         if (*done == count)
             return TAMIS_OK;
+        if (left == 0 && room_anew(t, filter) == 0)
+            return tamis__filter_full(filter, t->grows ? TAMIS_FULL_RATE : TAMIS_FULL_CAPACITY, err);
         tamis_status status = add_fresh(t, filter, &hashes[*done], err);
         if (status != TAMIS_OK)
             return status;
@@ -62,6 +87,51 @@ static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t c
     }
 }
 
+/* ---- parts: rows of partitions ---- */
+
+static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
+    const table *t = filter->body;
+    return most < partition_count(t) ? most : partition_count(t);
+}
+
+/* Memory: a partition grows as long as half of its load is in use, and then at most doubles, so that it ends with at most
+ * four times the lines that its entries need; while it grows there are the old lines as well. */
+static bool parts_fit(const tamis_filter *filter, size_t count) {
+    table *t = filter->body;
+    const double limit = (double)filter->plan.memory_limit, line = LINE_BYTES / (t->load * t->geometry.slots);
+    if (limit > 0 && 10 * (double)filter->tally.memory + 8 * line * (double)count > limit)
+        return false;
+    return room_of(t, filter) >= count || room_anew(t, filter) >= count;
+}
+
+static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t parts) {
+    (void)filter;
+    return (UINT64_MAX / parts + 1) * part;
+}
+
+static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                             tamis_answer *answers, size_t *done, tamis_error *err) {
+    table *t = filter->body;
+    uint64_t room = UINT64_MAX;
+    for (*done = 0;; ++*done) {
+        *done += filter->kernels->tables->add(t, hashes + *done, count - *done, &room, answers + *done);
+        if (*done == count)
+            return TAMIS_OK;
+        tamis_status status = add_fresh(t, filter, &hashes[*done], err);
+        if (status != TAMIS_OK) {
+            __atomic_store_n(&t->sure, 0, __ATOMIC_RELAXED); /* other parts go on: keys may be left out of added */
+            return status;
+        }
+        answers[*done] = TAMIS_FRESH;
+    }
+}
+
+static void parts_added(tamis_filter *filter, uint64_t fresh) {
+    filter->added += fresh;
+}
+
+static const tamis__parts_ops parts_ops = {parts_most, parts_fit, part_from, part_add, parts_added};
+
 static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                      tamis_answer *answers) {
     filter->kernels->tables->contains(filter->body, hashes, count, answers);
@@ -69,9 +139,11 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
 
 static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const table *t = filter->body;
-    info->fpr_live = t->covered;
+    info->fpr_live = rate_of(t);
     info->false_fresh = t->false_fresh;
-    info->cardinality = (double)filter->added + t->false_fresh;
+    for (uint32_t i = 0; i < partition_count(t); i++)
+        info->false_fresh += t->partitions[i].false_fresh;
+    info->cardinality = (double)filter->added + info->false_fresh;
 }
 
 static void release_partitions(tamis_filter *filter, table *t) {
@@ -83,6 +155,7 @@ static void release_partitions(tamis_filter *filter, table *t) {
 static tamis_status first_partitions(tamis_filter *filter, table *t, tamis_error *err) {
     for (uint32_t i = 0; i < partition_count(t); i++) {
         uint64_t count = t->grows ? tamis__fingerprint_first_lines(i) : filter->plan.lines;
+        t->unit = t->grows ? 1 : 1.0 / (double)count;
         if (!tamis__fingerprint_make(t, filter, &t->partitions[i], count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
     }
@@ -147,7 +220,9 @@ static void clear(tamis_filter *filter) {
         memset(in->lines, 0, (size_t)in->count * LINE_BYTES);
         in->used = 0;
         in->covered = 0;
+        in->false_fresh = 0;
     }
+    t->sure = 0;
     t->covered = 0;
     t->false_fresh = 0;
 }
@@ -170,6 +245,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
         in->lines = lines;
     }
     mine->growths = other->growths;
+    mine->unit = other->unit;
     mine->covered = other->covered;
     mine->false_fresh = other->false_fresh;
     return TAMIS_OK;
@@ -186,5 +262,6 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .part = tamis__fingerprint_part,
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
+    .parts = &parts_ops,
     .concurrent = &tamis__fingerprint_concurrent,
 };

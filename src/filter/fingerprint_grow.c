@@ -122,16 +122,17 @@ tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *
         count += count < SMALL_LINES ? count : count / 4;
         if (count > t->line_limit)
             return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
-        if (limit && filter->tally.memory + count * LINE_BYTES > limit)
+        if (limit && __atomic_load_n(&filter->tally.memory, __ATOMIC_RELAXED) + count * LINE_BYTES > limit)
             return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
         partition larger;
         if (!tamis__fingerprint_make(t, filter, &larger, count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
         tamis__advise_written(larger.lines, (size_t)count * LINE_BYTES);
         if (filter->kernels->tables->rewrite(t, in, &larger)) {
+            larger.false_fresh = in->false_fresh;
             tamis__fingerprint_release(filter, in);
             *in = larger;
-            t->growths++;
+            __atomic_fetch_add(&t->growths, 1, __ATOMIC_RELAXED); /* of another part too */
             return TAMIS_OK;
         }
         tamis__fingerprint_release(filter, &larger);

@@ -86,8 +86,10 @@ static tamis_status restore_parts(table *t, const tamis__image *image, tamis_err
     }
     if (at != image->body_size)
         return fail_part(image, "body_size", image->body_size, at, at, err);
-    t->covered =
-        image->covered >= 0 && image->covered <= 1 ? image->covered : covered / (double)image->part_count;
+    if (!t->grows)
+        t->unit = 1.0 / (double)t->partitions[0].count;
+    if (image->covered >= 0 && image->covered <= 1)
+        t->covered = image->covered - covered * t->partition_share;
     return TAMIS_OK;
 }
 

@@ -33,7 +33,7 @@
 
 /* Share of the partition's y that an entry covers that knows so many bits of rest. */
 static INLINED double share(const table *t, const partition *in, uint32_t known) {
-    return in->unit * t->weight[known < in->known_most ? known : in->known_most];
+    return t->unit * t->weight[in->line_bits + (known < in->known_most ? known : in->known_most)];
 }
 
 static INLINED void put_home(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Kinds fingerprint and exact from many threads (concurrent.h).
+ * Kinds fingerprint and exact of a given number of keys, from many threads (concurrent.h). One that grows has parts.
  *
  * A table of a given number of keys is one array of lines, cut into stretches of 2^shift lines, of which the last has what
  * is over:
@@ -31,10 +31,10 @@ static stretches stretches_of(const table *t) {
     const partition *in = &t->partitions[0];
     uint64_t reach = (uint64_t)in->reach * (t->room_depth + 2);
     uint32_t shift = 0;
-    while (UINT64_C(1) << shift < reach || in->count >> shift > TAMIS__CONCURRENT_PARTS)
+    while (UINT64_C(1) << shift < reach || in->count >> shift > TAMIS__PARTS_MOST)
         shift++;
     uint32_t count = (uint32_t)(in->count >> shift);
-    return !t->grows && count >= STRETCHES_LEAST ? (stretches){count, shift} : (stretches){1, 0};
+    return count < STRETCHES_LEAST ? (stretches){1, 63} : (stretches){count, shift};
 }
 
 static tamis__cut cut(const tamis_filter *filter) {
@@ -42,60 +42,49 @@ static tamis__cut cut(const tamis_filter *filter) {
     return (tamis__cut){count, count > 1};
 }
 
-static void locate(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts) {
+static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts) {
     const table *t = filter->body;
-    stretches s = stretches_of(t);
-    if (s.count == 1) {
-        memset(parts, 0, count);
-        return;
-    }
+    const stretches s = stretches_of(t);
     for (size_t i = 0; i < count; i++) {
-        place at = place_of(t, &hashes[i]);
-        uint64_t part = at.line >> s.shift;
-        tamis__prefetch(line_at(at.in, at.line));
+        uint64_t part = place_of(t, &hashes[i]).line >> s.shift;
         parts[i] = (uint8_t)(part < s.count ? part : s.count - 1);
     }
 }
 
 static uint64_t room(const tamis_filter *filter) {
-    const table *t = filter->body;
     uint64_t most = filter->plan.capacity;
-    return t->grows || filter->added > most ? 0 : most - filter->added;
+    return filter->added < most ? most - filter->added : 0;
 }
 
-static bool add(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
-                tamis_answer *answers) {
+static bool add_stretch(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
+                        tamis_answer *answers) {
     table head = *(const table *)filter->body;
     partition in = head.partitions[0];
-    tamis__table_room left = {UINT64_MAX, 1};
-    /* The sums of a stretch stand for those of all: keys are even. */
-    head.covered += sums->covered * stretches_of(&head).count;
-    head.false_fresh = 0;
+    uint64_t left = UINT64_MAX;
     head.partitions = &in;
-    in.covered = 0;
-    size_t done = filter->kernels->tables->add(&head, hashes, count, answers, &left);
-    sums->added += UINT64_MAX - left.keys;
-    sums->covered += in.covered;
-    sums->false_fresh += head.false_fresh;
+    in.covered += sums->covered * stretches_of(&head).count; /* keys are even: the others have as many */
+    in.false_fresh = 0;
+    double before = in.covered;
+    size_t done = filter->kernels->tables->add(&head, hashes, count, &left, answers);
+    sums->added += UINT64_MAX - left;
+    sums->covered += in.covered - before;
+    sums->false_fresh += in.false_fresh;
     return done == count;
 }
 
 static void settle(tamis_filter *filter, const tamis__sums *sums) {
-    table *t = filter->body;
+    const table *t = filter->body;
     partition *in = &t->partitions[0];
-    if (t->grows)
-        return;
     filter->added += sums->added;
     in->used += sums->added;
     in->covered += sums->covered;
-    t->covered += sums->covered;
-    t->false_fresh += sums->false_fresh;
+    in->false_fresh += sums->false_fresh;
 }
 
 const struct tamis__concurrent_ops tamis__fingerprint_concurrent = {
     .cut = cut,
-    .locate = locate,
+    .part_of = part_of,
     .room = room,
-    .add = add,
+    .add = add_stretch,
     .settle = settle,
 };

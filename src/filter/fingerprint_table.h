@@ -45,12 +45,13 @@ typedef struct partition {
     uint64_t count;     /* lines */
     uint64_t inverse;   /* floor((2^64 - 1) / count), to divide by count */
     uint64_t used;      /* entries */
-    double covered;     /* share of this partition's y that entries cover */
-    double unit;        /* share that an entry covers that knows 0 bits of rest */
-    uint32_t log2;      /* floor(log2(count)) */
-    uint16_t reach;     /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
-    uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
     uint64_t most;      /* entries at which it grows */
+    double covered;     /* share of this partition's y that entries cover: the rate of a lookup in it */
+    double false_fresh; /* the sum of these rates, over the keys that were fresh */
+    uint16_t reach;     /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
+    uint8_t log2;       /* floor(log2(count)) */
+    uint8_t line_bits;  /* bits of y that a line names: log2 of a table that grows, else 0 (and see table.unit) */
+    uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
 } partition;
 
 _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
@@ -65,10 +66,12 @@ typedef struct table {
     uint64_t growths;       /* partitions rewritten so far: places found before are then stale */
     double load;            /* share of its slots at which a partition grows */
     uint32_t room_depth;    /* moves that may follow the first to make room; below PATH_MOST */
+    uint64_t sure;          /* while filter->added is below, the rate will do: see tamis__fingerprint_room */
     double partition_share; /* of all hashes */
-    double covered;         /* share of all hashes that entries cover: the rate of a lookup */
-    double false_fresh;
-    double weight[129]; /* 2^-b */
+    double covered;         /* of the file it was read from: what is beyond the mean of the partitions, */
+    double false_fresh;     /* and what comes before their sum */
+    double unit;            /* share of y that a line has: 1 / lines, or 1 where the line has a number of bits */
+    double weight[129];     /* 2^-b */
     partition *partitions;
 } table;
 
@@ -96,10 +99,10 @@ static inline uint32_t partition_count(const table *t) {
 /* An empty partition of these lines. */
 static inline partition partition_of(const table *t, uint8_t *lines, uint64_t count) {
     uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
-    partition in = {.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = log2};
+    partition in = {.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = (uint8_t)log2};
     in.reach = count <= GUEST_REACH ? (uint16_t)(count - 1) : GUEST_REACH;
     in.known_most = (uint8_t)(HASH_BITS - t->partition_bits - log2);
-    in.unit = t->grows ? t->weight[log2] : 1.0 / (double)count;
+    in.line_bits = t->grows ? in.log2 : 0;
     in.most = t->grows ? (uint64_t)ceil(t->load * (double)(count * t->geometry.slots)) : UINT64_MAX;
     return in;
 }

@@ -12,19 +12,14 @@
 struct table;
 struct partition;
 
-/* How much a table may take. */
-typedef struct tamis__table_room {
-    uint64_t keys; /* so many fresh ones; lowered by one for each */
-    double rate;   /* while its rate is not above this */
-} tamis__table_room;
-
 /* The loops over the lines of fingerprint tables, once for each instruction set: fingerprint_loops.h. All sets give the
  * same answers and lines as scalar. */
 struct tamis__table_kernels {
-    /* Adds keys in order and stops before a fresh one that there is no room for as the table is. Returns how many keys
-     * it answered. */
-    size_t (*add)(struct table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                  tamis__table_room *room);
+    /* Adds keys in order and lowers *room by one for each fresh one; stops before a fresh key when *room is 0, or when
+     * its partition has no place for it as it is. Returns how many keys it answered. What it changes is the
+     * partitions of these keys: see filter/parts.h. */
+    size_t (*add)(const struct table *t, const tamis_hash *hashes, size_t count, uint64_t *room,
+                  tamis_answer *answers);
     void (*contains)(const struct table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers);
     /* Puts all entries of a partition into an empty one with more lines; false where one finds no room. */
     bool (*rewrite)(const struct table *t, const struct partition *from, struct partition *to);

@@ -121,7 +121,7 @@ static __attribute__((noinline)) bool put_away(const table *t, partition *in, ui
 typedef enum outcome { IS_SEEN, IS_FRESH, NO_ROOM } outcome;
 
 /* Finds a key or adds it. */
-static INLINED outcome add_one(table *t, const line_geometry *g, const place *at, double rate_most) {
+static INLINED outcome add_one(const table *t, const line_geometry *g, const place *at, bool room) {
     partition *in = at->in;
     uint8_t *line = line_at(in, at->line);
     uint64_t ends = line_ends(g, line);
@@ -131,7 +131,7 @@ static INLINED outcome add_one(table *t, const line_geometry *g, const place *at
     tamis__u128 value = slot_value(g, wanted, g->home_bits);
     if (set_has(g, line, range, value))
         return IS_SEEN;
-    bool may = in->used < in->most && t->covered <= rate_most, crowded = false;
+    bool may = room && in->used < in->most, crowded = false;
     if (ends_full(g, ends)) {
         line = line_at(in, guest_line(g, in, at->line, at->rest));
         ends = line_ends(g, line);
@@ -143,7 +143,7 @@ static INLINED outcome add_one(table *t, const line_geometry *g, const place *at
             return IS_SEEN;
         crowded = ends_full(g, ends);
     }
-    double before = in->covered;
+    double rate = in->covered;
     if (!may || (crowded && !put_away(t, in, at->line, wanted)))
         return NO_ROOM;
     if (!crowded) {
@@ -151,13 +151,12 @@ static INLINED outcome add_one(table *t, const line_geometry *g, const place *at
         in->covered += share(t, in, known_after(g, WHOLE_HASH, skip));
         in->used++;
     }
-    t->false_fresh += t->covered;
-    t->covered += (in->covered - before) * t->partition_share;
+    in->false_fresh += rate;
     return IS_FRESH;
 }
 
-static INLINED size_t add_each(table *t, const line_geometry *g, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, tamis__table_room *room) {
+static INLINED size_t add_each(const table *t, const line_geometry *g, const tamis_hash *hashes, size_t count,
+                               uint64_t *room, tamis_answer *answers) {
     place places[PLACES];
     for (size_t i = 0; i < AHEAD && i < count; i++)
         locate(t, &hashes[i], &places[i]);
@@ -170,20 +169,19 @@ static INLINED size_t add_each(table *t, const line_geometry *g, const tamis_has
             prefetch_guest(g, &places[(i + GUESTS_AHEAD) % PLACES]);
         if (i + OTHERS_AHEAD < count)
             prefetch_others(g, &places[(i + OTHERS_AHEAD) % PLACES]);
-        /* Without room for keys no rate is low enough: one test for both. */
-        outcome is = add_one(t, g, &places[i % PLACES], room->keys ? room->rate : -1);
+        outcome is = add_one(t, g, &places[i % PLACES], *room != 0);
         if (is == NO_ROOM)
             return i;
-        room->keys -= is == IS_FRESH;
+        *room -= is == IS_FRESH;
         answers[i] = is == IS_FRESH ? TAMIS_FRESH : TAMIS_SEEN;
     }
     return count;
 }
 
-static size_t add(table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers,
-                  tamis__table_room *room) {
+static size_t add(const table *t, const tamis_hash *hashes, size_t count, uint64_t *room,
+                  tamis_answer *answers) {
     size_t done;
-    WITH_GEOMETRY(t, done = add_each(t, g, hashes, count, answers, room));
+    WITH_GEOMETRY(t, done = add_each(t, g, hashes, count, room, answers));
     return done;
 }
 
@@ -241,7 +239,7 @@ static INLINED bool settle(const table *t, const line_geometry *g, partition *to
     uint32_t stay = count < room ? count : room;
     for (uint32_t i = 0; i < guest_count; i++)
         guests[i] = line_slot(g, bytes, i);
-    to->covered += to->unit * set_encode(t, g, to, bytes, values, stay);
+    to->covered += t->weight[to->log2] * set_encode(t, g, to, bytes, values, stay);
     to->used += stay;
     for (uint32_t i = 0; i < guest_count; i++) {
         uint64_t ends = line_ends(g, bytes);

@@ -11,6 +11,8 @@
 
 #include "base/memory.h"
 #include "base/versioned.h"
+#include "filter/parts.h"
+#include "service/dedup/dedup_parts.h"
 
 struct tamis_dedup {
     tamis_filter *filter; /* borrowed */
@@ -74,8 +76,8 @@ void tamis_dedup_close(tamis_dedup *session) {
     tamis__free(&memory, session, sizeof *session);
 }
 
-/* The seam: `count` answers are final and about to be handed out. */
-static void settle(tamis_dedup *session, const tamis_answer *answers, size_t count) {
+/* The seam: `count` answers are final and about to be handed out. Returns how many are fresh. */
+static uint64_t settle(tamis_dedup *session, const tamis_answer *answers, size_t count) {
     uint64_t seen = 0;
     uint64_t unknown = 0;
     for (size_t i = 0; i < count; i++) {
@@ -85,6 +87,7 @@ static void settle(tamis_dedup *session, const tamis_answer *answers, size_t cou
     session->counts.seen += seen;
     session->counts.unknown += unknown;
     session->counts.fresh += count - seen - unknown;
+    return count - seen - unknown;
 }
 
 /* What is asked: hashes, or NULL and the keys. */
@@ -151,6 +154,35 @@ tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t
 tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                     tamis_answer *answers, size_t *done, tamis_error *err) {
     return ask(session, &(asked){NULL, hashes, count}, answers, done, err);
+}
+
+/* ---- in parts ---- */
+
+uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t most) {
+    return tamis__filter_parts(session->filter, count, most);
+}
+
+tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashes, size_t count,
+                                   uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
+                                   tamis_error *err) {
+    tamis_error trouble = TAMIS_ERROR_INIT;
+    const bool passes = session->when_full == TAMIS_WHEN_FULL_PASS;
+    tamis_status status = TAMIS_OK;
+    for (*done = 0; *done < count && status == TAMIS_OK;) {
+        size_t answered = 0;
+        status = tamis__filter_add_part(session->filter, hashes + *done, count - *done, part, parts,
+                                        answers + *done, &answered, &trouble);
+        *done += answered;
+        if (status == TAMIS_E_FULL && passes) {
+            answers[(*done)++] = TAMIS_UNKNOWN;
+            status = TAMIS_OK;
+        }
+    }
+    return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, trouble.sys_errno, "%s", trouble.text);
+}
+
+void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done) {
+    tamis__filter_added_parts(session->filter, settle(session, answers, done));
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {
