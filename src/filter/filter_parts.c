@@ -13,12 +13,11 @@ static const tamis__parts_ops *parts_of(const tamis_filter *filter) {
 
 uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t most) {
     const tamis__parts_ops *ops = parts_of(filter);
-    if (!ops || most < 2 || !ops->fit(filter, count))
-        return 1;
-    uint32_t some = 2;
-    while (some <= most / 2 && some < TAMIS__PARTS_MOST)
-        some *= 2;
-    return ops->most(filter, some);
+    uint32_t parts = 1;
+    while (parts <= most / 2 && parts < TAMIS__PARTS_MOST)
+        parts *= 2;
+    parts = ops ? ops->most(filter, parts) : 1;
+    return parts > 1 && ops->fit(filter, count) ? parts : 1;
 }
 
 /* Hashes by word[1]. */

@@ -21,9 +21,9 @@ static double rate_of(const table *t) {
 
 /*
  * Keys for which the rate of a table that grows will do. An entry covers at most what it covers now or, if that is more, what
- * a guest put now would: wherever it is moved and however the table grows, it never knows less than such a guest. So keys
- * are counted that would keep the rate if they and all entries were guests; there is little use in more, for that is where
- * rate and keys of a table made by a plan end (2^40). Beyond, keys go one by one.
+ * a guest put now would: wherever it is moved and however the table grows, it never knows less than such a guest. So as many
+ * do as would keep the rate if they and all entries were guests. Beyond that keys go one by one: a table made by a plan
+ * is not there before 2^38 keys.
  */
 static uint64_t keys_within_rate(const table *t, double most) {
     const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
@@ -39,13 +39,13 @@ static uint64_t keys_within_rate(const table *t, double most) {
     return rate <= most;
 }
 
-/* Fresh keys that no limit of the plan refuses, or at least the first of them. Looks at the table only where it has to:
- * `sure` was found earlier, and holds as long as filter->added counts every key. */
-static uint64_t room_of(table *t, const tamis_filter *filter) {
+/* Fresh keys that no limit of the plan refuses, as far as is known: `sure` holds as long as filter->added counts all. */
+static uint64_t room_of(const table *t, const tamis_filter *filter) {
     const uint64_t most = t->grows ? t->sure : filter->plan.capacity;
     return filter->added < most ? most - filter->added : 0;
 }
 
+/* The same, for certain. */
 static uint64_t room_anew(table *t, const tamis_filter *filter) {
     if (t->grows)
         t->sure = filter->added + keys_within_rate(t, filter->plan.fpr);
@@ -119,7 +119,8 @@ static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, siz
             return TAMIS_OK;
         tamis_status status = add_fresh(t, filter, &hashes[*done], err);
         if (status != TAMIS_OK) {
-            __atomic_store_n(&t->sure, 0, __ATOMIC_RELAXED); /* other parts go on: keys may be left out of added */
+            /* Other parts go on, to keys that filter->added may never count. */
+            __atomic_store_n(&t->sure, 0, __ATOMIC_RELAXED);
             return status;
         }
         answers[*done] = TAMIS_FRESH;
@@ -155,7 +156,7 @@ static void release_partitions(tamis_filter *filter, table *t) {
 static tamis_status first_partitions(tamis_filter *filter, table *t, tamis_error *err) {
     for (uint32_t i = 0; i < partition_count(t); i++) {
         uint64_t count = t->grows ? tamis__fingerprint_first_lines(i) : filter->plan.lines;
-        t->unit = t->grows ? 1 : 1.0 / (double)count;
+        t->unit = unit_of(t, count);
         if (!tamis__fingerprint_make(t, filter, &t->partitions[i], count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
     }

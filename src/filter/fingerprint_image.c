@@ -86,8 +86,7 @@ static tamis_status restore_parts(table *t, const tamis__image *image, tamis_err
     }
     if (at != image->body_size)
         return fail_part(image, "body_size", image->body_size, at, at, err);
-    if (!t->grows)
-        t->unit = 1.0 / (double)t->partitions[0].count;
+    t->unit = unit_of(t, t->partitions[0].count);
     if (image->covered >= 0 && image->covered <= 1)
         t->covered = image->covered - covered * t->partition_share;
     return TAMIS_OK;

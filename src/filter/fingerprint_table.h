@@ -50,7 +50,7 @@ typedef struct partition {
     double false_fresh; /* the sum of these rates, over the keys that were fresh */
     uint16_t reach;     /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
     uint8_t log2;       /* floor(log2(count)) */
-    uint8_t line_bits;  /* bits of y that a line names: log2 of a table that grows, else 0 (and see table.unit) */
+    uint8_t line_bits;  /* bits of y that a line takes: log2 of a table that grows, else 0 */
     uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
 } partition;
 
@@ -66,11 +66,11 @@ typedef struct table {
     uint64_t growths;       /* partitions rewritten so far: places found before are then stale */
     double load;            /* share of its slots at which a partition grows */
     uint32_t room_depth;    /* moves that may follow the first to make room; below PATH_MOST */
-    uint64_t sure;          /* while filter->added is below, the rate will do: see tamis__fingerprint_room */
+    uint64_t sure;          /* while filter->added is below this, the rate is known to do for one more */
     double partition_share; /* of all hashes */
     double covered;         /* of the file it was read from: what is beyond the mean of the partitions, */
     double false_fresh;     /* and what comes before their sum */
-    double unit;            /* share of y that a line has: 1 / lines, or 1 where the line has a number of bits */
+    double unit;            /* what a line takes where line_bits does not say: 1 / lines, else 1 */
     double weight[129];     /* 2^-b */
     partition *partitions;
 } table;
@@ -94,6 +94,10 @@ static inline uint8_t *line_at(const partition *in, uint64_t line) {
 
 static inline uint32_t partition_count(const table *t) {
     return 1u << t->partition_bits;
+}
+
+static inline double unit_of(const table *t, uint64_t lines) {
+    return t->grows ? 1 : 1.0 / (double)lines;
 }
 
 /* An empty partition of these lines. */

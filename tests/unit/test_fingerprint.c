@@ -185,7 +185,8 @@ static void a_rate_that_runs_out_is_full(void **state) {
     tamis_filter_free(filter);
 }
 
-/* false_fresh is the sum of the rates that the fresh keys met. */
+/* false_fresh is the sum of the rates that the fresh keys met in their partitions: those of a growing table are all in one of
+ * 256. */
 static void false_fresh_is_the_sum_of_rates(void **state) {
     (void)state;
     uint64_t random = model_seed(36);
@@ -197,7 +198,7 @@ static void false_fresh_is_the_sum_of_rates(void **state) {
             double rate = filter_info(filter).fpr_live;
             tamis_answer answer = 9;
             assert_int_equal(tamis_filter_add_hashes(filter, &hashes[j], 1, &answer, NULL, NULL), TAMIS_OK);
-            sum += answer == TAMIS_FRESH ? rate : 0;
+            sum += answer == TAMIS_FRESH ? rate * (i % 2 ? 256 : 1) : 0;
         }
         tamis_filter_info info = filter_info(filter);
         assert_true(sum > 0 && fabs(info.false_fresh - sum) <= 1e-9 * sum);

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A batch added in parts is the batch added in order: the same answers, the same bytes, the same figures, the same point at
+ * which it is full; with the parts in any order, and each in a thread of its own.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Which kernels a filter has is set from inside. */
+#include "filter/filter_int.h"
+#include "filter/parts.h"
+#include "format/format.h"
+#include "property/filter_model.h"
+#include "service/dedup/dedup_parts.h"
+#include "support/fault.h"
+#include "support/isa.h"
+
+enum { BATCH = 6000, UNTOUCHED = 0x77 };
+
+static tamis_error err;
+
+/* ---- batches ---- */
+
+static tamis_hash hashes[BATCH];
+static tamis_answer want[BATCH], got[BATCH];
+
+/* Random hashes, of which a third came before, in this batch or, being of few values, in an earlier one. */
+static void make_batch(size_t count, uint64_t origin, int fixed, uint64_t *random) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t chosen = test_below(random, 6), seed = test_below(random, 20000);
+        if (chosen == 0)
+            random_hashes(&hashes[i], 1, origin, fixed, &seed);
+        else if (chosen == 1 && i)
+            hashes[i] = hashes[test_below(random, i)];
+        else
+            random_hashes(&hashes[i], 1, origin, fixed, random);
+    }
+    memset(want, UNTOUCHED, sizeof want);
+    memset(got, UNTOUCHED, sizeof got);
+}
+
+/* ---- adding in parts ---- */
+
+typedef enum way { IN_ORDER, SHUFFLED, BY_THREADS } way;
+
+typedef struct part_work {
+    tamis_filter *filter;
+    tamis_dedup *session; /* or this is asked */
+    size_t count, done;
+    uint32_t part, parts;
+    tamis_status status;
+    tamis_error err;
+} part_work;
+
+static void *add_part(void *context) {
+    part_work *w = context;
+    w->err = (tamis_error)TAMIS_ERROR_INIT;
+    w->done = SIZE_MAX;
+    w->status =
+        w->session
+            ? tamis__dedup_ask_part(w->session, hashes, w->count, w->part, w->parts, got, &w->done, &w->err)
+            : tamis__filter_add_part(w->filter, hashes, w->count, w->part, w->parts, got, &w->done, &w->err);
+    return NULL;
+}
+
+/* Returns what became of the part that got least far. */
+static part_work add_parts(const part_work *all, way how, uint64_t *random) {
+    part_work work[TAMIS__PARTS_MOST] = {*all};
+    pthread_t threads[TAMIS__PARTS_MOST];
+    uint32_t order[TAMIS__PARTS_MOST] = {0}, parts = all->parts;
+    for (uint32_t i = 0; i < parts; i++) {
+        uint32_t at = how == SHUFFLED ? (uint32_t)test_below(random, i + 1) : i;
+        order[i] = order[at];
+        order[at] = i;
+    }
+    for (uint32_t i = 0; i < parts; i++) {
+        part_work *w = &work[order[i]];
+        *w = *all;
+        w->part = order[i];
+        if (how == BY_THREADS)
+            assert_int_equal(pthread_create(&threads[order[i]], NULL, add_part, w), 0);
+        else
+            add_part(w);
+    }
+    for (uint32_t i = 0; i < parts && how == BY_THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    part_work least = work[0];
+    for (uint32_t i = 0; i < parts; i++) {
+        assert_int_equal(work[i].done == all->count, work[i].status == TAMIS_OK);
+        least = work[i].done < least.done ? work[i] : least;
+    }
+    return least;
+}
+
+static void note_fresh(tamis_filter *filter, size_t done) {
+    uint64_t fresh = 0;
+    for (size_t i = 0; i < done; i++)
+        fresh += got[i] == TAMIS_FRESH;
+    tamis__filter_added_parts(filter, fresh);
+}
+
+/* Adds the batch to one filter in order, and to the other in up to `most` parts. Returns in how many. */
+static uint32_t add_both(tamis_filter *ordinary, tamis_filter *divided, size_t count, uint32_t most, way how,
+                         tamis_status *status, uint64_t *random) {
+    size_t done = SIZE_MAX;
+    *status = tamis_filter_add_hashes(ordinary, hashes, count, want, &done, &err);
+    part_work all = {.filter = divided, .count = count, .parts = tamis__filter_parts(divided, count, most)};
+    assert_true(all.parts >= 1 && all.parts <= most && (all.parts & (all.parts - 1)) == 0);
+    part_work least = add_parts(&all, how, random);
+    if (all.parts > 1)
+        note_fresh(divided, least.done);
+    assert_int_equal(least.done, done);
+    assert_int_equal(least.status, *status);
+    assert_memory_equal(got, want, all.parts > 1 && *status != TAMIS_OK ? done : count);
+    if (*status != TAMIS_OK && all.parts > 1)
+        tamis__filter_tell_full(divided, &least.err);
+    if (*status != TAMIS_OK)
+        assert_string_equal(least.err.text, err.text);
+    return all.parts;
+}
+
+static uint8_t *encode(const tamis_filter *filter, uint64_t *size) {
+    assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, size, &err), TAMIS_OK);
+    uint8_t *bytes = malloc(*size);
+    assert_non_null(bytes);
+    assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, *size, &err), TAMIS_OK);
+    return bytes;
+}
+
+static void same_bytes(const tamis_filter *one, const tamis_filter *other) {
+    uint64_t size, other_size;
+    uint8_t *bytes = encode(one, &size), *others = encode(other, &other_size);
+    assert_int_equal(size, other_size);
+    assert_memory_equal(bytes, others, size);
+    free(bytes);
+    free(others);
+}
+
+static void same_filter(const tamis_filter *one, const tamis_filter *other) {
+    tamis_filter_info a = filter_info(one), b = filter_info(other);
+    assert_int_equal(a.added, b.added);
+    assert_int_equal(a.memory, b.memory);
+    assert_int_equal(a.ones, b.ones);
+    assert_int_equal(a.saturated, b.saturated);
+    assert_int_equal(a.full, b.full);
+    assert_memory_equal(&a.cardinality, &b.cardinality, sizeof a.cardinality);
+    assert_memory_equal(&a.fpr_live, &b.fpr_live, sizeof a.fpr_live);
+    assert_memory_equal(&a.false_fresh, &b.false_fresh, sizeof a.false_fresh);
+    same_bytes(one, other);
+}
+
+/* ---- kinds ---- */
+
+static const filter_case kinds[] = {
+    {"growing, 32 bits", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-6},
+    {"growing, 38 bits", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9},
+    {"growing, 48 bits", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, true, 1e-11},
+    {"exact, growing", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, true, 0},
+    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 1e-3},
+    {"blocked, more probes", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 1e-6},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static tamis__isa isa;
+
+static tamis_filter *make(const filter_case *c, uint64_t n) {
+    tamis_filter *filter = case_filter(c, n);
+    filter->kernels = tamis__filter_kernels_of(isa);
+    return filter;
+}
+
+static void fill_both(const filter_case *c, uint32_t most, way how) {
+    uint64_t random = model_seed(901 + most), keys = model_scale(150000, 30000), divided_in = 0;
+    tamis_filter *ordinary = make(c, 2 * keys), *divided = make(c, 2 * keys);
+    tamis_status status = TAMIS_OK;
+    for (uint64_t at = 0, count; at < keys && status == TAMIS_OK; at += count) {
+        count = test_below(&random, at % 3 ? BATCH : 100) + 1;
+        make_batch(count, filter_origin(ordinary), 0, &random);
+        uint32_t parts = add_both(ordinary, divided, count, most, how, &status, &random);
+        assert_int_equal(parts, most);
+        divided_in++;
+        if (divided_in % 16 == 1)
+            same_filter(ordinary, divided);
+    }
+    assert_int_equal(status, TAMIS_OK);
+    same_filter(ordinary, divided);
+    tamis_filter_free(ordinary);
+    tamis_filter_free(divided);
+}
+
+static void every_kind(tamis__isa which) {
+    isa = which;
+    for (int i = 0; i < KINDS; i++) {
+        fill_both(&kinds[i], 2, SHUFFLED);
+        fill_both(&kinds[i], 64, SHUFFLED);
+        fill_both(&kinds[i], 4, BY_THREADS);
+        fill_both(&kinds[i], 8, BY_THREADS);
+    }
+}
+
+static void parts_are_the_batch(void **state) {
+    (void)state;
+    isa_each(every_kind);
+}
+
+/* ---- parts ---- */
+
+static const filter_case undivided[] = {
+    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 1e-3},
+    {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-6},
+    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, false, 0},
+};
+
+/* One part is all of it; and a filter in a file is only read. */
+static void some_have_one_part(void **state) {
+    (void)state;
+    uint64_t random = model_seed(907), size;
+    for (size_t i = 0; i < sizeof undivided / sizeof *undivided; i++) {
+        tamis_filter *ordinary = case_filter(&undivided[i], BATCH),
+                     *divided = case_filter(&undivided[i], BATCH);
+        tamis_status status;
+        make_batch(BATCH, filter_origin(ordinary), 0, &random);
+        assert_int_equal(add_both(ordinary, divided, BATCH, 64, SHUFFLED, &status, &random), 1);
+        same_filter(ordinary, divided);
+        tamis_filter_free(ordinary);
+        tamis_filter_free(divided);
+    }
+    tamis_filter *filter = case_filter(&kinds[1], 0), *opened = NULL;
+    assert_int_equal(tamis__filter_parts(filter, BATCH, 0), 1);
+    assert_int_equal(tamis__filter_parts(filter, BATCH, 1), 1);
+    assert_int_equal(tamis__filter_parts(filter, BATCH, 3), 2);
+    assert_int_equal(tamis__filter_parts(filter, BATCH, 1000), TAMIS__PARTS_MOST);
+    uint8_t *bytes = encode(filter, &size);
+    const tamis__source file = {bytes, size, "seen.tamis", true, NULL};
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    assert_int_equal(tamis__format_decode(&opened, &file, &options, &err), TAMIS_OK);
+    assert_int_equal(tamis__filter_parts(opened, BATCH, 64), 1);
+    tamis_filter_free(opened);
+    free(bytes);
+    tamis_filter_free(filter);
+}
+
+/* Every hash is in one part, and every block too, of any number of blocks. */
+static void a_hash_is_in_one_part(void **state) {
+    (void)state;
+    uint64_t random = model_seed(908);
+    for (uint64_t blocks = 1; blocks < 300; blocks += 1 + blocks / 5) {
+        uint32_t owner[300];
+        tamis_plan plan = case_plan(&kinds[4], 100000, 0);
+        plan.bits = 512 * blocks;
+        tamis_filter *filter = plan_filter(&plan, NULL);
+        filter->overfill = true;
+        uint32_t parts = tamis__filter_parts(filter, 1, 64);
+        assert_true(parts == 64 || (parts <= blocks && 2 * parts > blocks));
+        memset(owner, 0xff, sizeof owner);
+        for (size_t i = 0; i < 2000; i++) {
+            tamis_hash *one = &hashes[0];
+            random_hashes(one, 1, filter_origin(filter), 0, &random);
+            if (i < 600) /* about where a block begins */
+                one->word[1] = (uint64_t)(((tamis__u128)(i / 2) % blocks << 64) / blocks) + i % 2;
+            uint32_t mine = UINT32_MAX;
+            for (uint32_t part = 0; part < parts && parts > 1; part++) {
+                size_t done = 9;
+                got[0] = UNTOUCHED;
+                assert_int_equal(tamis__filter_add_part(filter, one, 1, part, parts, got, &done, &err),
+                                 TAMIS_OK);
+                assert_int_equal(done, 1);
+                if (got[0] == UNTOUCHED)
+                    continue;
+                assert_int_equal(mine, UINT32_MAX);
+                mine = part;
+            }
+            uint64_t block = tamis__mulhi(one->word[1], blocks); /* tamis__block_of */
+            assert_true(parts == 1 || mine != UINT32_MAX);
+            assert_true(owner[block] == UINT32_MAX || owner[block] == mine);
+            owner[block] = mine;
+        }
+        tamis_filter_free(filter);
+    }
+}
+
+/* ---- limits ---- */
+
+/* Adds batches until the filter is full, or `keys` are added. */
+static void until_full(tamis_filter *ordinary, tamis_filter *divided, uint64_t keys, int fixed,
+                       tamis_full full) {
+    uint64_t random = model_seed(911), in_parts = 0, whole = 0, at = 0;
+    tamis_status status = TAMIS_OK;
+    for (size_t count; at < keys && status == TAMIS_OK; at += count) {
+        count = test_below(&random, 2000) + 1;
+        make_batch(count, filter_origin(ordinary), fixed, &random);
+        uint32_t parts = add_both(ordinary, divided, count, 8, SHUFFLED, &status, &random);
+        in_parts += parts > 1;
+        whole += parts == 1;
+        assert_true(status == TAMIS_OK || parts == 1);
+    }
+    same_filter(ordinary, divided);
+    assert_int_equal(filter_info(divided).full, full);
+    assert_true(in_parts > 0 && (whole > 0 || full == TAMIS_FULL_NOT));
+    assert_int_equal(status, full == TAMIS_FULL_NOT ? TAMIS_OK : TAMIS_E_FULL);
+    tamis_filter_free(ordinary);
+    tamis_filter_free(divided);
+}
+
+static void a_capacity_is_kept(void **state) {
+    (void)state;
+    until_full(case_filter(&kinds[4], 30000), case_filter(&kinds[4], 30000), UINT64_MAX, 0,
+               TAMIS_FULL_CAPACITY);
+    tamis_filter *filters[2];
+    for (int i = 0; i < 2; i++) {
+        filters[i] = case_filter(&kinds[4], 30000);
+        filters[i]->overfill = true;
+    }
+    until_full(filters[0], filters[1], 60000, 0, TAMIS_FULL_NOT);
+}
+
+static void a_memory_limit_is_kept(void **state) {
+    (void)state;
+    tamis_plan plan = case_plan(&kinds[3], 0, 13 << 20);
+    assert_int_equal(plan.memory_limit, 13 << 20);
+    until_full(plan_filter(&plan, NULL), plan_filter(&plan, NULL), UINT64_MAX, 0, TAMIS_FULL_MEMORY);
+    until_full(plan_filter(&plan, NULL), plan_filter(&plan, NULL), UINT64_MAX, 8, TAMIS_FULL_MEMORY);
+}
+
+static void a_rate_is_kept(void **state) {
+    (void)state;
+    tamis_plan plan = case_plan(&kinds[0], 0, 0);
+    for (int fixed = 0; fixed <= 4; fixed += 4) {
+        plan.fpr = ldexp(2e-10, -fixed * 5 / 8);
+        until_full(plan_filter(&plan, NULL), plan_filter(&plan, NULL), UINT64_MAX, fixed, TAMIS_FULL_RATE);
+    }
+}
+
+/* ---- parts that fail ---- */
+
+/* Growth that finds no memory: what is answered is in, and the rest may be added then. */
+static void memory_that_runs_out_is_told(void **state) {
+    (void)state;
+    uint64_t random = model_seed(913);
+    fault_memory memory = {0};
+    tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_plan plan = case_plan(&kinds[1], 0, 0);
+    tamis_filter *filter = plan_filter(&plan, &allocator);
+    uint32_t failed = 0;
+    for (int round = 0; round < 40; round++) {
+        make_batch(BATCH, filter_origin(filter), 4, &random);
+        assert_int_equal(tamis__filter_parts(filter, BATCH, 64), 64);
+        memory.onwards = true;
+        memory.fail_at = memory.requests + 1 + test_below(&random, 8);
+        for (uint32_t part = 0; part < 64; part++) {
+            size_t done = SIZE_MAX, then = SIZE_MAX;
+            tamis_status status = tamis__filter_add_part(filter, hashes, BATCH, part, 64, got, &done, &err);
+            if (status == TAMIS_OK) {
+                assert_int_equal(done, BATCH);
+                continue;
+            }
+            failed++;
+            assert_int_equal(status, TAMIS_E_NOMEM);
+            assert_true(done < BATCH && got[done] == UNTOUCHED);
+            memory.onwards = false;
+            assert_int_equal(tamis__filter_add_part(filter, hashes + done, BATCH - done, part, 64, got + done,
+                                                    &then, &err),
+                             TAMIS_OK);
+            assert_int_equal(then, BATCH - done);
+        }
+        memory.fail_at = 0;
+        note_fresh(filter, BATCH);
+        tamis_filter_contains_hashes(filter, hashes, BATCH, got, NULL, NULL);
+        for (int i = 0; i < BATCH; i++)
+            assert_int_equal(got[i], TAMIS_SEEN);
+    }
+    assert_true(failed > 0);
+    tamis_filter_free(filter);
+    assert_int_equal(memory.live_blocks, 0);
+}
+
+/* ---- sessions ---- */
+
+/* Some share so many first bits that no table has room for them all. */
+static void crowd_some(size_t count, uint64_t prefix, uint64_t *random) {
+    for (size_t i = 0; i < count; i++)
+        if (test_below(random, 150) == 0)
+            hashes[i].word[1] = prefix ^ test_random(random) >> 40;
+}
+
+static tamis_dedup *session_of(tamis_filter *filter, tamis_when_full when_full) {
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_dedup *session = NULL;
+    options.when_full = when_full;
+    assert_int_equal(tamis_dedup_open(&session, filter, &options, &err), TAMIS_OK);
+    return session;
+}
+
+static void same_counts(const tamis_dedup *one, const tamis_dedup *other) {
+    tamis_dedup_counts a = TAMIS_DEDUP_COUNTS_INIT, b = TAMIS_DEDUP_COUNTS_INIT;
+    tamis_dedup_count(one, &a);
+    tamis_dedup_count(other, &b);
+    assert_memory_equal(&a, &b, sizeof a);
+}
+
+static void ask_both(const filter_case *c, tamis_when_full when_full, way how) {
+    uint64_t random = model_seed(917), prefix = test_random(&random), unknown = 0;
+    tamis_filter *one = make(c, 100000), *other = make(c, 100000);
+    tamis_dedup *ordinary = session_of(one, when_full), *divided = session_of(other, when_full);
+    tamis_status status = TAMIS_OK;
+    for (int round = 0; round < 6 && status == TAMIS_OK; round++) {
+        size_t count = test_below(&random, BATCH) + 1, done = SIZE_MAX;
+        make_batch(count, filter_origin(one), 0, &random);
+        crowd_some(count, prefix, &random);
+        status = tamis_dedup_ask_hashes(ordinary, hashes, count, want, &done, &err);
+        part_work all = {.session = divided, .count = count, .parts = tamis__dedup_parts(divided, count, 8)};
+        assert_int_equal(all.parts, 8);
+        part_work least = add_parts(&all, how, &random);
+        tamis__dedup_settle(divided, got, least.done);
+        assert_int_equal(least.status, status);
+        assert_int_equal(least.done, done);
+        assert_memory_equal(got, want, done);
+        same_counts(ordinary, divided);
+        for (size_t i = 0; i < done; i++)
+            unknown += got[i] == TAMIS_UNKNOWN;
+        if (status == TAMIS_OK)
+            same_filter(one, other);
+        else
+            assert_int_equal(tamis__filter_tell_full(other, &least.err), status);
+        if (status != TAMIS_OK)
+            assert_string_equal(least.err.text, err.text);
+    }
+    assert_int_equal(status, when_full == TAMIS_WHEN_FULL_PASS ? TAMIS_OK : TAMIS_E_FULL);
+    assert_true(unknown > 0 || when_full == TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup_close(ordinary);
+    tamis_dedup_close(divided);
+    tamis_filter_free(one);
+    tamis_filter_free(other);
+}
+
+static void a_session_is_asked_in_parts(void **state) {
+    (void)state;
+    isa = TAMIS__ISA_SCALAR;
+    for (int i = 1; i < 4; i += 2)
+        for (int how = SHUFFLED; how <= BY_THREADS; how++) {
+            ask_both(&kinds[i], TAMIS_WHEN_FULL_PASS, (way)how);
+            ask_both(&kinds[i], TAMIS_WHEN_FULL_FAIL, (way)how);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_the_batch),          cmocka_unit_test(some_have_one_part),
+        cmocka_unit_test(a_hash_is_in_one_part),        cmocka_unit_test(a_capacity_is_kept),
+        cmocka_unit_test(a_memory_limit_is_kept),       cmocka_unit_test(a_rate_is_kept),
+        cmocka_unit_test(memory_that_runs_out_is_told), cmocka_unit_test(a_session_is_asked_in_parts),
+    };
+    err = (tamis_error)TAMIS_ERROR_INIT;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
