@@ -13,8 +13,8 @@
  * does as well for keys that are in, and takes half as long again for those that are not, each of which is a branch.
  *
  * Of a concurrent filter words change while others read them, so reading one is atomic everywhere, which costs nothing, and
- * setting bits in one is where it has to be. Bits stay set: who finds all of a key's has the key. Who sets the last one
- * that is missing was the first to add it, if nobody adds an equal key meanwhile, and of this the locks of parts take care.
+ * setting bits in one is where it has to be. A key that has not all its bits set was never added; and since its part is held
+ * nobody else adds it at the same time, so that it is fresh for one alone.
  */
 #include "filter/bloom_int.h"
 #include "filter/concurrent.h"
@@ -70,17 +70,12 @@ static bool set_all(uint64_t *words, const uint64_t *positions, uint32_t count) 
     return all & 1;
 }
 
-/* The same where other threads do so too. A word that has the bit is not written, so that its line stays shared. */
+/* The same where other threads add other keys. A key that is there changes nothing, and its lines stay shared. */
 static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t count) {
-    uint64_t all = 1;
-    for (uint32_t k = 0; k < count; k++) {
-        uint64_t *word = &words[positions[k] >> 6], bit = UINT64_C(1) << (positions[k] & 63);
-        uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
-        if (!(old & bit))
-            old = __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
-        all &= old >> (positions[k] & 63);
-    }
-    return all & 1;
+    bool seen = are_set(words, positions, count);
+    for (uint32_t k = 0; k < count && !seen; k++)
+        __atomic_fetch_or(&words[positions[k] >> 6], UINT64_C(1) << (positions[k] & 63), __ATOMIC_RELAXED);
+    return seen;
 }
 
 /* ---- adding ---- */
@@ -186,11 +181,12 @@ static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t
         parts[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> (64 - 6));
 }
 
-static bool add_part(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
-                     tamis_answer *answers) {
+static bool add_part(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine,
+                     const tamis_hash *hashes, size_t count, tamis_answer *answers) {
+    (void)others;
     uint64_t left = UINT64_MAX;
     size_t done = add_each(filter, (asked){hashes, NULL}, count, true, answers, &left);
-    sums->added += UINT64_MAX - left;
+    mine->added += UINT64_MAX - left;
     return done == count;
 }
 

@@ -6,13 +6,16 @@
 
 #include "base/thread.h"
 
-/* Keys that are sorted together, of 64 parts some 8 each: 27 KiB of stack, with their hashes. */
-enum { AT_ONCE = 512, PARTS = TAMIS__PARTS_MOST };
+enum {
+    AT_ONCE = 512, /* keys that are sorted together: 27 KiB of stack, with their hashes */
+    VISITED =
+        64, /* keys that a kind is given at the least, where their parts are free: fewer are waited for one by one */
+    PARTS = TAMIS__PARTS_MOST
+};
 _Static_assert(PARTS <= 64, "a bit each in a word");
 
 typedef struct part_lock {
     _Alignas(TAMIS__LINE) pthread_mutex_t mutex;
-    tamis__sums sums;
 } part_lock;
 
 struct tamis__concurrent {
@@ -21,6 +24,7 @@ struct tamis__concurrent {
     tamis__cut cut;
     uint64_t from[PARTS];                       /* by_parts: the least word[1] of each */
     _Alignas(TAMIS__LINE) _Atomic int64_t room; /* below 0 for moments */
+    tamis__sums sums;                           /* by atomic operations */
     part_lock parts[PARTS];
 };
 
@@ -53,12 +57,13 @@ static uint64_t room_by_parts(const tamis_filter *filter) {
     return keys;
 }
 
-static bool add_by_parts(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
-                         tamis_answer *answers) {
+static bool add_by_parts(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine,
+                         const tamis_hash *hashes, size_t count, tamis_answer *answers) {
+    (void)others;
     size_t done = 0;
     bool all = filter->ops->parts->add(filter, hashes, count, answers, &done, NULL) == TAMIS_OK;
     for (size_t i = 0; i < done; i++)
-        sums->added += answers[i] == TAMIS_FRESH;
+        mine->added += answers[i] == TAMIS_FRESH;
     return all;
 }
 
@@ -95,10 +100,8 @@ void tamis__concurrent_stop(const tamis_filter *filter) {
     tamis_filter *own =
         (tamis_filter *)(uintptr_t)filter; /* its figures change, and what they say does not */
     pthread_rwlock_wrlock(&c->turn);
-    for (uint32_t i = 0; i < c->cut.parts; i++) {
-        c->ops->settle(own, &c->parts[i].sums);
-        c->parts[i].sums = (tamis__sums){0};
-    }
+    c->ops->settle(own, &c->sums);
+    c->sums = (tamis__sums){0};
 }
 
 void tamis__concurrent_go_on(const tamis_filter *filter) {
@@ -107,21 +110,37 @@ void tamis__concurrent_go_on(const tamis_filter *filter) {
 }
 
 /* Shares the turn, with room for so many keys, or holds it alone: false. */
-static bool enter(const tamis_filter *filter, size_t count) {
+static bool enter(const tamis_filter *filter, size_t count, tamis__sums *others) {
     struct tamis__concurrent *c = filter->concurrent;
     int64_t keys = (int64_t)count;
     pthread_rwlock_rdlock(&c->turn);
-    if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys)
+    if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys) {
+        __atomic_load(&c->sums.covered, &others->covered, __ATOMIC_RELAXED);
         return true;
+    }
     atomic_fetch_add_explicit(&c->room, keys, memory_order_relaxed);
     pthread_rwlock_unlock(&c->turn);
     tamis__concurrent_stop(filter);
     return false;
 }
 
-static void leave(const tamis_filter *filter, size_t not_added) {
+static void add_to(double *sum, double more) {
+    double old, new;
+    __atomic_load(sum, &old, __ATOMIC_RELAXED);
+    do
+        new = old + more;
+    while (!__atomic_compare_exchange(sum, &old, &new, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+static void leave(const tamis_filter *filter, size_t count, const tamis__sums *mine) {
     struct tamis__concurrent *c = filter->concurrent;
-    atomic_fetch_add_explicit(&c->room, (int64_t)not_added, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->room, (int64_t)(count - mine->added), memory_order_relaxed);
+    if (mine->added)
+        __atomic_fetch_add(&c->sums.added, mine->added, __ATOMIC_RELAXED);
+    if (mine->covered != 0) {
+        add_to(&c->sums.covered, mine->covered);
+        add_to(&c->sums.false_fresh, mine->false_fresh);
+    }
     pthread_rwlock_unlock(&c->turn);
 }
 
@@ -178,8 +197,6 @@ static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t co
     uint8_t parts[AT_ONCE];
     uint16_t next[PARTS + 1] = {0};
     filter->concurrent->ops->part_of(filter, hashes, count, parts);
-    if (filter->ops->fetch)
-        filter->ops->fetch(filter, hashes, count);
     for (size_t i = 0; i < count; i++)
         next[parts[i] + 1]++;
     s->parts = 0;
@@ -196,14 +213,10 @@ static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t co
     }
 }
 
-/* Gives the batch its answers; how many are TAMIS_FRESH. */
-static size_t give_back(const sorted *s, size_t count, tamis_answer *answers) {
-    size_t fresh = 0;
-    for (size_t i = 0; i < count; i++) {
+/* Gives the batch its answers. */
+static void give_back(const sorted *s, size_t count, tamis_answer *answers) {
+    for (size_t i = 0; i < count; i++)
         answers[s->at[i]] = s->answers[i];
-        fresh += s->answers[i] == TAMIS_FRESH;
-    }
-    return fresh;
 }
 
 /* Parts that are held together: `count` from `first` on, going round. */
@@ -217,66 +230,91 @@ static held around(const tamis__cut *cut, uint32_t part, bool adds) {
     return adds ? (held){(part + cut->parts - 1) % cut->parts, 3} : (held){part, 2};
 }
 
-/* The nth of them from below, which is how everybody takes them. */
 static pthread_mutex_t *nth(struct tamis__concurrent *c, const held *which, uint32_t n) {
-    uint32_t end = which->first + which->count, round = end > c->cut.parts ? end - c->cut.parts : 0;
-    return &c->parts[n < round ? n : which->first + n - round].mutex;
+    return &c->parts[(which->first + n) % c->cut.parts].mutex;
 }
 
-static void let_go(struct tamis__concurrent *c, const held *which, uint32_t count) {
-    while (count-- > 0)
-        pthread_mutex_unlock(nth(c, which, count));
+static void let_go(struct tamis__concurrent *c, const held *which) {
+    for (uint32_t n = 0; n < which->count; n++)
+        pthread_mutex_unlock(nth(c, which, n));
 }
 
-/* False: another thread has one of them, and it was not to be waited for. */
-static bool hold(struct tamis__concurrent *c, const held *which, bool wait) {
-    for (uint32_t n = 0; n < which->count; n++) {
-        pthread_mutex_t *mutex = nth(c, which, n);
-        if (wait)
-            pthread_mutex_lock(mutex);
-        else if (pthread_mutex_trylock(mutex) != 0) {
-            let_go(c, which, n);
-            return false;
-        }
-    }
+/* One more behind those that are held; false where there is none, or another thread has it. */
+static bool try_next(struct tamis__concurrent *c, held *which) {
+    if (which->count == c->cut.parts || pthread_mutex_trylock(nth(c, which, which->count)) != 0)
+        return false;
+    which->count++;
     return true;
 }
 
-/* With a part held. */
-typedef bool visit(const tamis_filter *filter, uint32_t part, const tamis_hash *hashes, size_t count,
-                   tamis_answer *answers);
-
-static bool visit_add(const tamis_filter *filter, uint32_t part, const tamis_hash *hashes, size_t count,
-                      tamis_answer *answers) {
-    tamis_filter *own = (tamis_filter *)(uintptr_t)filter; /* add_batch has it so */
-    struct tamis__concurrent *c = filter->concurrent;
-    return c->ops->add(own, &c->parts[part].sums, hashes, count, answers);
+static bool try_all(struct tamis__concurrent *c, const held *wanted) {
+    held got = {wanted->first, 0};
+    while (got.count < wanted->count && try_next(c, &got))
+        ;
+    if (got.count < wanted->count)
+        let_go(c, &got);
+    return got.count == wanted->count;
 }
 
-static bool visit_ask(const tamis_filter *filter, uint32_t part, const tamis_hash *hashes, size_t count,
-                      tamis_answer *answers) {
-    (void)part;
+/* Whoever waits holds none but lower ones. */
+static void wait_for_all(struct tamis__concurrent *c, const held *wanted) {
+    uint32_t end = wanted->first + wanted->count, round = end > c->cut.parts ? end - c->cut.parts : 0;
+    for (uint32_t n = 0; n < round; n++)
+        pthread_mutex_lock(&c->parts[n].mutex);
+    for (uint32_t n = 0; n < wanted->count - round; n++)
+        pthread_mutex_lock(nth(c, wanted, n));
+}
+
+/* What is done with keys whose parts are held. */
+typedef struct visit {
+    tamis_filter *filter;
+    bool adds;
+    tamis__sums others, mine; /* of adds */
+} visit;
+
+static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_answer *answers) {
+    tamis_filter *filter = v->filter;
+    if (v->adds)
+        return filter->concurrent->ops->add(filter, &v->others, &v->mine, hashes, count, answers);
+    if (filter->ops->fetch)
+        filter->ops->fetch(filter, hashes, count);
     filter->ops->contains(filter, hashes, count, answers);
     return true;
 }
 
+/* Goes on from a part that is held to those behind it that are free, but for parts with keys that are not `left`. Returns
+ * the one that it came to. */
+static uint32_t go_on(struct tamis__concurrent *c, held *which, const sorted *s, uint32_t part,
+                      uint64_t left) {
+    const uint32_t first = part;
+    const uint64_t may = left | ~s->parts;
+    while (part + 1 < c->cut.parts && s->first[part + 1] - s->first[first] < VISITED && (left >> part) > 1 &&
+           may >> (part + 1) & 1 && try_next(c, which))
+        part++;
+    return part;
+}
+
 /* Visits the parts that have keys. Those that another thread holds come later; waits where that is all there is. Whether
  * all visits were well. */
-static bool each_part(const tamis_filter *filter, sorted *s, visit *call) {
-    struct tamis__concurrent *c = filter->concurrent;
+static bool each_part(visit *v, sorted *s) {
+    struct tamis__concurrent *c = v->filter->concurrent;
     bool well = true, wait = false;
     for (uint64_t left = s->parts; left;) {
         uint64_t before = left;
-        for (uint64_t rest = left; rest; rest &= rest - 1) {
-            uint32_t part = (uint32_t)__builtin_ctzll(rest);
-            held which = around(&c->cut, part, call == visit_add);
-            if (!hold(c, &which, wait))
-                continue;
-            size_t from = s->first[part], count = s->first[part + 1] - from;
-            well = call(filter, part, s->hashes + from, count, s->answers + from) && well;
-            let_go(c, &which, which.count);
-            left &= ~(UINT64_C(1) << part);
-            wait = false;
+        for (uint64_t rest = left; rest;) {
+            uint32_t part = (uint32_t)__builtin_ctzll(rest), last = part;
+            held which = around(&c->cut, part, v->adds);
+            if (wait)
+                wait_for_all(c, &which);
+            if (wait || try_all(c, &which)) {
+                last = go_on(c, &which, s, part, left);
+                size_t from = s->first[part], count = s->first[last + 1] - from;
+                well = visit_keys(v, s->hashes + from, count, s->answers + from) && well;
+                let_go(c, &which);
+                left &= ~(UINT64_MAX >> (63 - last + part) << part);
+                wait = false;
+            }
+            rest &= ~(UINT64_MAX >> (63 - last));
         }
         wait = left == before;
     }
@@ -304,7 +342,8 @@ static tamis_status add_left(tamis_filter *filter, const tamis_hash *hashes, siz
 /* At most AT_ONCE, whose answers are TAMIS_UNKNOWN. */
 static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                               tamis_answer *answers, size_t *done, tamis_error *err) {
-    if (!enter(filter, count)) {
+    visit v = {.filter = filter, .adds = true};
+    if (!enter(filter, count, &v.others)) {
         tamis_status status = filter->ops->add(filter, hashes, count, answers, done, err);
         tamis__concurrent_go_on(filter);
         return status;
@@ -312,8 +351,9 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, si
     sorted s;
     sort(filter, hashes, count, &s);
     memset(s.answers, TAMIS_UNKNOWN, count * sizeof *s.answers);
-    bool all = each_part(filter, &s, visit_add);
-    leave(filter, count - give_back(&s, count, answers));
+    bool all = each_part(&v, &s);
+    give_back(&s, count, answers);
+    leave(filter, count, &v.mine);
     *done = count;
     return all ? TAMIS_OK : add_left(filter, hashes, count, answers, done, err);
 }
@@ -350,9 +390,10 @@ static void ask_batch(const tamis_filter *filter, const tamis_hash *hashes, size
     if (filter->concurrent->ops->asks_freely) {
         filter->ops->contains(filter, hashes, count, answers);
     } else {
+        visit v = {.filter = (tamis_filter *)(uintptr_t)filter}; /* not changed */
         sorted s;
         sort(filter, hashes, count, &s);
-        each_part(filter, &s, visit_ask);
+        each_part(&v, &s);
         give_back(&s, count, answers);
     }
     pthread_rwlock_unlock(turn);

@@ -5,8 +5,9 @@
 /*
  * Filters that many threads add to and ask at once (tamis_filter_options.concurrent).
  *
- * The hashes are cut into parts, each with a lock: those of parts.h where the kind has such, its own else. Equal keys are in one part, so that one of them alone is fresh. A batch
- * is sorted by parts and takes them one after the other, those that nobody else holds first. All of them share
+ * The hashes are cut into parts, each with a lock: those of parts.h where the kind has such, its own else. Equal keys are in
+ * one part, so that one of them alone is fresh. A batch is sorted by parts and takes them in turn, several at once where
+ * they are free and those that another thread has later. All parts share
  *
  *   turn   held together by batches of keys, and alone by whoever looks at the filter as a whole or changes it so: he
  *          sees no key half added.
@@ -14,12 +15,13 @@
  *          takes as many as it has keys, and gives back those that were seen. One that finds too few left is added as to
  *          any other filter, the turn held alone; and so are keys that find no place in their part. What a filter that is
  *          full answers, and which key was the last, is therefore exact.
- *   sums   what adds to a part have counted, under its lock. The filter's own figures take them in when the turn is held
- *          alone, and stand still otherwise.
+ *   sums   what batches have counted. The filter's own figures take it in when the turn is held alone, and stand still
+ *          otherwise.
  */
 #include "filter/filter_int.h"
 #include "filter/parts.h"
 
+/* What adds have counted since the turn was last held alone. */
 typedef struct tamis__sums {
     uint64_t added;              /* keys answered fresh */
     double covered, false_fresh; /* fixed tables: of the whole table, see fingerprint_table.h */
@@ -38,11 +40,12 @@ struct tamis__concurrent_ops {
     void (*part_of)(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts);
     /* Fresh keys, no matter which, that pass no limit of the filter as a whole; UINT64_MAX where it has none. */
     uint64_t (*room)(const tamis_filter *filter);
-    /* Adds keys of one part, for which there is room; answers those that found a place, and leaves the answers of others
-     * alone. Whether all did. The part is held. */
-    bool (*add)(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
-                tamis_answer *answers);
-    /* Takes the sums of a part into the filter's figures. */
+    /* Adds keys of parts that are held, for which there is room; answers those that found a place, and leaves the answers of
+     * others alone. Whether all did. `others` is what other threads have counted, as far as is known; this one adds what it
+     * counts to *mine. */
+    bool (*add)(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine, const tamis_hash *hashes,
+                size_t count, tamis_answer *answers);
+    /* Takes sums into the filter's figures. */
     void (*settle)(tamis_filter *filter, const tamis__sums *sums);
     bool asks_freely; /* contains() may run while others add, and needs no part held */
 };

@@ -14,7 +14,7 @@
  * is shorter, so that an add stays in its own and the two beside it; a question goes at most one r on.
  *
  * What a table counts beside its lines an add counts on a copy of the table's head, from which the difference goes into the
- * sums of the stretch.
+ * sums of the batch.
  */
 #include "filter/concurrent.h"
 #include "filter/fingerprint_table.h"
@@ -56,19 +56,19 @@ static uint64_t room(const tamis_filter *filter) {
     return filter->added < most ? most - filter->added : 0;
 }
 
-static bool add_stretch(tamis_filter *filter, tamis__sums *sums, const tamis_hash *hashes, size_t count,
-                        tamis_answer *answers) {
+static bool add_stretches(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine,
+                          const tamis_hash *hashes, size_t count, tamis_answer *answers) {
     table head = *(const table *)filter->body;
     partition in = head.partitions[0];
     uint64_t left = UINT64_MAX;
     head.partitions = &in;
-    in.covered += sums->covered * stretches_of(&head).count; /* keys are even: the others have as many */
+    in.covered += others->covered + mine->covered;
     in.false_fresh = 0;
     double before = in.covered;
     size_t done = filter->kernels->tables->add(&head, hashes, count, &left, answers);
-    sums->added += UINT64_MAX - left;
-    sums->covered += in.covered - before;
-    sums->false_fresh += in.false_fresh;
+    mine->added += UINT64_MAX - left;
+    mine->covered += in.covered - before;
+    mine->false_fresh += in.false_fresh;
     return done == count;
 }
 
@@ -85,6 +85,6 @@ const struct tamis__concurrent_ops tamis__fingerprint_concurrent = {
     .cut = cut,
     .part_of = part_of,
     .room = room,
-    .add = add_stretch,
+    .add = add_stretches,
     .settle = settle,
 };
