@@ -169,7 +169,7 @@ static void assert_as_ordinary(const filter_case *c, const shared *s, uint64_t f
 
 static void each_key_is_fresh_once(void **state) {
     (void)state;
-    size_t count = test_scale(60000, 20000, 20000);
+    size_t count = test_scale(60000, 5000, 20000);
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
         for (int n = 0; n < THREAD_COUNTS && case_has_digest(c); n++) {
@@ -289,6 +289,87 @@ static void full_is_exact(void **state) {
             tamis_filter_free(alone);
             shared_release(&s);
         }
+    }
+}
+
+/* Of a table that grows, by memory and by rate. Keys are in an eighth of its partitions, which grow the sooner. */
+static void full_of_a_growing_table(void **state) {
+    (void)state;
+    enum { BY_MEMORY, BY_RATE, WAYS };
+    filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
+    for (int way = 0; way < WAYS; way++) {
+        tamis_plan plan = case_plan(&c, 0, 0);
+        tamis_filter *empty = concurrent_filter(&plan, false);
+        if (way == BY_MEMORY)
+            plan.memory_limit = filter_info(empty).memory + 200000;
+        else
+            plan.fpr = 3e-12; /* less than its slots are for */
+        tamis_filter_free(empty);
+        for (int n = 0; n < THREAD_COUNTS; n++) {
+            shared s;
+            uint64_t seed = 1;
+            shared_make(&s, concurrent_filter(&plan, false), 60000);
+            random_hashes(s.hashes, s.count, filter_origin(s.filter), 3, &seed);
+            run_together(&s, (uint32_t)thread_counts[n], add_own);
+            tamis_filter_info is = filter_info(s.filter);
+            assert_int_equal(is.added, count_fresh(&s));
+            assert_in_range(is.added, 20000, s.count - 1);
+            assert_int_equal(is.full, way == BY_MEMORY ? TAMIS_FULL_MEMORY : TAMIS_FULL_RATE);
+            assert_true(is.saturated);
+            assert_true(way == BY_RATE || is.memory_peak <= plan.memory_limit);
+            assert_true(way == BY_MEMORY || within_sigmas(is.fpr_live, plan.fpr, plan.fpr / 100, 1));
+            shared_release(&s);
+        }
+    }
+}
+
+/* ---- no memory ---- */
+
+/* The nth block that a table wants to grow by, and all after it, until there is some again. */
+static _Atomic int64_t blocks_left;
+
+static void *alloc_some(void *context, size_t size, size_t align) {
+    (void)context;
+    if (atomic_fetch_sub(&blocks_left, 1) <= 0)
+        return NULL;
+    void *block = aligned_alloc(align, (size + align - 1) / align * align);
+    return block ? memset(block, 0, size) : NULL;
+}
+
+static void free_some(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+static void no_memory_loses_nothing(void **state) {
+    (void)state;
+    static const int64_t rooms[] = {0, 1, 5, 20, 50};
+    filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
+    tamis_plan plan = case_plan(&c, 0, 0);
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        const tamis_allocator some = {alloc_some, free_some, NULL};
+        tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+        options.allocator = &some;
+        options.concurrent = true;
+        tamis_filter *filter = NULL;
+        blocks_left = INT64_MAX / 2;
+        assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
+        blocks_left = rooms[i];
+        shared s;
+        uint64_t seed = 1;
+        shared_make(&s, filter, 60000);
+        random_hashes(s.hashes, s.count, filter_origin(filter), 3, &seed);
+        run_together(&s, 4, add_own);
+        assert_int_equal(filter_info(s.filter).added, count_fresh(&s));
+        assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
+        uint64_t before = count_fresh(&s);
+        assert_true(before < s.count);
+        blocks_left = INT64_MAX / 2;
+        run_together(&s, 4, add_everything);
+        assert_int_equal(count_fresh(&s), s.count); /* those that were in were not fresh again */
+        assert_all_there(&s);
+        shared_release(&s);
     }
 }
 
@@ -449,6 +530,8 @@ int main(void) {
         cmocka_unit_test(each_key_is_fresh_once),
         cmocka_unit_test(stretches_meet),
         cmocka_unit_test(full_is_exact),
+        cmocka_unit_test(full_of_a_growing_table),
+        cmocka_unit_test(no_memory_loses_nothing),
         cmocka_unit_test(overfilled_by_all),
         cmocka_unit_test(whole_filter_is_seen_whole),
     };
