@@ -10,6 +10,7 @@ enum {
     AT_ONCE = 512, /* keys that are sorted together: 27 KiB of stack, with their hashes */
     VISITED =
         64, /* keys that a kind is given at the least, where their parts are free: fewer are waited for one by one */
+    HELD = 16, /* parts that one thread has at once at the most: what is left is for others */
     PARTS = TAMIS__PARTS_MOST
 };
 _Static_assert(PARTS <= 64, "a bit each in a word");
@@ -241,7 +242,8 @@ static void let_go(struct tamis__concurrent *c, const held *which) {
 
 /* One more behind those that are held; false where there is none, or another thread has it. */
 static bool try_next(struct tamis__concurrent *c, held *which) {
-    if (which->count == c->cut.parts || pthread_mutex_trylock(nth(c, which, which->count)) != 0)
+    if (which->count == HELD || which->count == c->cut.parts ||
+        pthread_mutex_trylock(nth(c, which, which->count)) != 0)
         return false;
     which->count++;
     return true;
