@@ -190,12 +190,13 @@ static void each_key_is_fresh_once(void **state) {
 
 /* ---- tables whose lines are full where two stretches meet ---- */
 
-/* Keys at home around one of 8 places, spread evenly over the table: the first and last line, and where stretches of any
- * even number meet. Lines are full there, and entries move from one to the other. */
-static void crowd(shared *s, uint64_t width, uint64_t seed) {
+/* Keys at home in 600 lines around line 0, which is beside the last, and every 16384th: where stretches meet. Lines are
+ * full there, and entries move from one to the other. */
+static void crowd(shared *s, uint64_t lines, uint64_t seed) {
+    uint64_t line = UINT64_MAX / lines, places = lines / 16384;
     random_hashes(s->hashes, s->count, filter_origin(s->filter), 0, &seed);
     for (size_t i = 0; i < s->count; i++)
-        s->hashes[i].word[1] = ((uint64_t)(i % 8) << 61) + test_below(&seed, width) - width / 2;
+        s->hashes[i].word[1] = line * 16384 * (i % places) + test_below(&seed, 600 * line) - 300 * line;
 }
 
 static void stretches_meet(void **state) {
@@ -215,7 +216,8 @@ static void stretches_meet(void **state) {
         tamis_plan plan = case_plan(&c, cases[i].capacity, 0);
         shared s;
         shared_make(&s, concurrent_filter(&plan, false), cases[i].keys);
-        crowd(&s, UINT64_MAX / plan.lines * 600, i);
+        assert_true(plan.lines >= 4 * 16384);
+        crowd(&s, plan.lines, i);
         size_t room = 0; /* for one thread; the order of keys makes some difference */
         tamis_filter *alone = plan_filter(&plan, NULL);
         assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, &room, NULL), TAMIS_E_FULL);
