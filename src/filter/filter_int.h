@@ -223,8 +223,8 @@ static inline void tamis__filter_leave(const tamis_filter *filter) {
 }
 
 /* Of a concurrent filter: waits for the batches under way, and keeps those that come waiting. Not to be nested. */
-void tamis__concurrent_stop(const tamis_filter *filter);
-void tamis__concurrent_go_on(const tamis_filter *filter);
+TAMIS_PRIVATE_API void tamis__concurrent_stop(const tamis_filter *filter);
+TAMIS_PRIVATE_API void tamis__concurrent_go_on(const tamis_filter *filter);
 
 /* Around all else that looks at what is swapped, or, of a concurrent filter, at what batches change. */
 static inline void tamis__filter_keep(const tamis_filter *filter) {
