@@ -6,13 +6,9 @@
 
 #include "base/thread.h"
 
-enum {
-    AT_ONCE = 512, /* keys that are sorted together: 27 KiB of stack, with their hashes */
-    VISITED =
-        64, /* keys that a kind is given at the least, where their parts are free: fewer are waited for one by one */
-    HELD = 16, /* parts that one thread has at once at the most: what is left is for others */
-    PARTS = TAMIS__PARTS_MOST
-};
+/* Keys that are sorted together, 27 KiB of stack with their hashes; keys that a kind is given at the least where their parts
+ * are free, since it waits for the lines of the first ones; and parts that one thread holds at the most, for there are others. */
+enum { AT_ONCE = 512, VISITED = 64, HELD = 16, PARTS = TAMIS__PARTS_MOST };
 _Static_assert(PARTS <= 64, "a bit each in a word");
 
 typedef struct part_lock {
