@@ -42,12 +42,13 @@ typedef struct gathered {
 
 /* Looks at up to as many hashes as there is room; returns how many. Without a branch, which would be guessed wrong. */
 static size_t gather(gathered *g, stretch of, const tamis_hash *hashes, size_t count) {
-    size_t looked = 0, some = g->count;
+    size_t looked = 0, some = 0;
     for (; looked < count && some < GATHERED; looked++) {
-        g->hashes[some] = hashes[looked];
         g->from[some] = looked;
         some += hashes[looked].word[1] - of.least <= of.width;
     }
+    for (size_t i = 0; i < some; i++)
+        g->hashes[i] = hashes[g->from[i]];
     g->count = some;
     return looked;
 }
@@ -62,7 +63,6 @@ tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hash
     for (*done = 0; *done < count;) {
         const size_t at = *done;
         size_t in = 0;
-        g.count = 0;
         size_t looked = gather(&g, of, hashes + at, count - at);
         tamis_status status = filter->ops->parts->add(filter, g.hashes, g.count, g.answers, &in, err);
         for (size_t i = 0; i < in; i++)
