@@ -19,7 +19,10 @@ extern "C" {
 /*
  * A set of keys in few bits a key: may say "present" wrongly, at its rate; never "absent" wrongly.
  * One handle for every kind. Calls that take a const handle may run from many threads at once while
- * no thread is in one that takes a plain handle; those need the handle to themselves.
+ * no thread is in one that takes a plain handle; those need the handle to themselves. Of a filter made with
+ * options.concurrent all calls may run at once, but for tamis_filter_free and tamis_filter_about_set, which need it to
+ * themselves still: batches of keys run side by side; other calls wait for those under way and see each key added or not,
+ * none in between. A key added when a question begins is found by it, whichever threads they are of.
  */
 typedef struct tamis_filter tamis_filter;
 
@@ -33,10 +36,15 @@ typedef struct tamis_filter_options {
         overfill; /* classic, blocked: take keys past the capacity too, while the rate rises and info.saturated
                       says so, instead of TAMIS_E_FULL. No key is forgotten either way. A .tamis file keeps this;
                       tamis_open_options has one for files made without it */
+    bool
+        concurrent; /* many threads may add and ask at once, see above: of equal keys that they add one alone is
+                        TAMIS_FRESH. A single thread is somewhat slower. Copies are so too; opened files are not. The
+                        allocator is called by any of the threads, of several at once. TAMIS_E_UNSUPPORTED under bkdr31
+                        and bkdr63, which have no digest of a key */
 } tamis_filter_options;
 
 /* clang-format off */
-#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL, false}
+#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL, false, false}
 /* clang-format on */
 
 /*
@@ -57,6 +65,9 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * TAMIS_E_FULL:  key *done is fresh and there is no place for it at the promised rate (keys already
  *                present are still answered); TAMIS_E_NOMEM: growth found no memory, or would pass
  *                plan.memory_limit (then TAMIS_E_FULL). Nothing is lost: the call may be repeated.
+ * A concurrent filter answers on failure TAMIS_UNKNOWN for keys that are not in, from *done on. Keys behind that one may be
+ * in, where the reason was no capacity, rate or memory_limit: other threads may have been told so, and their answers stand
+ * in answers[i]. Who repeats the call does so for the unknown ones alone.
  */
 TAMIS_API tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                              tamis_answer *answers, size_t *done, tamis_error *err);

@@ -55,6 +55,19 @@ uint32_t tamis__thread_processors(void) {
     return online > 0 && online <= INT32_MAX ? (uint32_t)online : 1;
 }
 
+int tamis__rwlock_init(pthread_rwlock_t *lock) {
+    pthread_rwlockattr_t kind;
+    int failed = pthread_rwlockattr_init(&kind);
+    if (failed)
+        return failed;
+#ifdef __GLIBC__
+    pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+#endif
+    failed = pthread_rwlock_init(lock, &kind);
+    pthread_rwlockattr_destroy(&kind);
+    return failed;
+}
+
 void tamis__cond_init(pthread_cond_t *cond) {
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

@@ -23,6 +23,12 @@ TAMIS_PRIVATE_API int tamis__thread_make(pthread_t *thread, void *(*run)(void *)
 /* The processors that whoever calls may use, at least 1. */
 TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);
 
+/* ---- locks ---- */
+
+/* One in which who waits to have it alone comes before those who come later to share it; with the C library's own order he
+ * might wait for ever. Not to be shared twice by one thread. 0, or an errno. */
+TAMIS_PRIVATE_API int tamis__rwlock_init(pthread_rwlock_t *lock);
+
 /* ---- conditions ---- */
 
 /* A condition for tamis__cond_wait. */

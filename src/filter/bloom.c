@@ -243,6 +243,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .part = part,
     .restore = restore,
     .unite = tamis__bloom_unite,
+    .concurrent = &tamis__classic_concurrent,
 };
 
 const struct tamis__filter_ops tamis__blocked_ops = {

@@ -11,8 +11,13 @@
  * keys, and the next four nearly all: most of their lines are never fetched. A batch is sieved, by two probes, by four,
  * by the rest; of keys that are left the positions are made again. A row as above, each key as many stages behind,
  * does as well for keys that are in, and takes half as long again for those that are not, each of which is a branch.
+ *
+ * Of a concurrent filter words change while others read them, so reading one is atomic everywhere, which costs nothing, and
+ * setting bits in one is where it has to be. A key that has not all its bits set was never added; and since its part is held
+ * nobody else adds it at the same time, so that it is fresh for one alone.
  */
 #include "filter/bloom_int.h"
+#include "filter/concurrent.h"
 #include "filter/guard.h"
 
 enum {
@@ -50,7 +55,7 @@ static void locate(const tamis_filter *filter, asked what, size_t i, uint32_t se
 static bool are_set(const uint64_t *words, const uint64_t *positions, uint32_t count) {
     uint64_t all = 1;
     for (uint32_t k = 0; k < count; k++)
-        all &= words[positions[k] >> 6] >> (positions[k] & 63);
+        all &= __atomic_load_n(&words[positions[k] >> 6], __ATOMIC_RELAXED) >> (positions[k] & 63);
     return all & 1;
 }
 
@@ -65,13 +70,22 @@ static bool set_all(uint64_t *words, const uint64_t *positions, uint32_t count) 
     return all & 1;
 }
 
+/* The same where other threads add other keys. A key that is there changes nothing, and its lines stay shared. */
+static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t count) {
+    bool seen = are_set(words, positions, count);
+    for (uint32_t k = 0; k < count && !seen; k++)
+        __atomic_fetch_or(&words[positions[k] >> 6], UINT64_C(1) << (positions[k] & 63), __ATOMIC_RELAXED);
+    return seen;
+}
+
 /* ---- adding ---- */
 
-static tamis_status add_asked(tamis_filter *filter, asked what, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
+/* Stops before a fresh key when *room is 0, and lowers it by one for each. Returns how many keys it answered. */
+static inline size_t add_each(tamis_filter *filter, asked what, size_t count, bool shared,
+                              tamis_answer *answers, uint64_t *room) {
     const bloom *b = filter->body;
     const size_t rows = keys_at_once(b, AHEAD + 1), ahead = rows - 1;
-    uint64_t positions[POSITIONS], room = tamis__bloom_room(filter), left = room;
+    uint64_t positions[POSITIONS];
     size_t i = 0, row = 0;
     for (size_t j = 0; j < ahead && j < count; j++)
         locate(filter, what, j, 0, b->probes, positions + j * b->probes);
@@ -79,15 +93,21 @@ static tamis_status add_asked(tamis_filter *filter, asked what, size_t count, ta
         if (i + ahead < count) /* its row is the one before */
             locate(filter, what, i + ahead, 0, b->probes, positions + (row ? row - 1 : ahead) * b->probes);
         const uint64_t *mine = positions + row * b->probes;
-        if (left == 0 && !are_set(b->words, mine, b->probes))
+        if (*room == 0 && !are_set(b->words, mine, b->probes))
             break;
-        bool seen = set_all(b->words, mine, b->probes);
+        bool seen = shared ? set_all_shared(b->words, mine, b->probes) : set_all(b->words, mine, b->probes);
         answers[i] = seen ? TAMIS_SEEN : TAMIS_FRESH;
-        left -= !seen;
+        *room -= !seen;
     }
+    return i;
+}
+
+static tamis_status add_asked(tamis_filter *filter, asked what, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    uint64_t room = tamis__bloom_room(filter), left = room;
+    *done = add_each(filter, what, count, false, answers, &left);
     tamis__bloom_count_fresh(filter, room - left);
-    *done = i;
-    return i < count ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
+    return *done < count ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
 tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
@@ -145,6 +165,43 @@ void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *k
                                   tamis_answer *answers) {
     contains_asked(filter, (asked){NULL, keys}, count, answers);
 }
+
+/* ---- from many threads ---- */
+
+/* Any key may change any word: what is cut are the keys. */
+static tamis__cut cut(const tamis_filter *filter) {
+    (void)filter;
+    return (tamis__cut){TAMIS__PARTS_MOST, false};
+}
+
+static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts) {
+    (void)filter;
+    _Static_assert(TAMIS__PARTS_MOST == 1 << 6, "the first 6 bits");
+    for (size_t i = 0; i < count; i++) /* some digests are of one word, or of few bits of it */
+        parts[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> (64 - 6));
+}
+
+static bool add_part(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine,
+                     const tamis_hash *hashes, size_t count, tamis_answer *answers) {
+    (void)others;
+    uint64_t left = UINT64_MAX;
+    size_t done = add_each(filter, (asked){hashes, NULL}, count, true, answers, &left);
+    mine->added += UINT64_MAX - left;
+    return done == count;
+}
+
+static void settle(tamis_filter *filter, const tamis__sums *sums) {
+    tamis__bloom_count_fresh(filter, sums->added);
+}
+
+const struct tamis__concurrent_ops tamis__classic_concurrent = {
+    .cut = cut,
+    .part_of = part_of,
+    .room = tamis__bloom_room,
+    .add = add_part,
+    .settle = settle,
+    .asks_freely = true,
+};
 
 /* ---- filters in an image ---- */
 

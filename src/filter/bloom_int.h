@@ -31,6 +31,7 @@ uint64_t tamis__bloom_room(const tamis_filter *filter);
 void tamis__bloom_count_fresh(tamis_filter *filter, uint64_t fresh);
 
 /* Operations of classic. */
+extern const struct tamis__concurrent_ops tamis__classic_concurrent;
 tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err);
 tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys, size_t count,

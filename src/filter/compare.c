@@ -8,6 +8,20 @@
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 
+/* Concurrent filters are each held alone: whoever wants two takes the lower first, and once where both are one. */
+static void keep_both(const tamis_filter *one, const tamis_filter *other) {
+    bool in_order = (uintptr_t)one < (uintptr_t)other;
+    tamis__filter_keep(in_order ? one : other);
+    if (one != other)
+        tamis__filter_keep(in_order ? other : one);
+}
+
+static void let_both_go(const tamis_filter *one, const tamis_filter *other) {
+    tamis__filter_let_go(one);
+    if (one != other)
+        tamis__filter_let_go(other);
+}
+
 static bool same_hash(const tamis_hasher *one, const tamis_hasher *other) {
     return one->scheme == other->scheme && one->seed == other->seed && one->origin == other->origin;
 }
@@ -60,8 +74,7 @@ tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *o
     if (status != TAMIS_OK)
         return status;
     made = (tamis_difference)TAMIS_DIFFERENCE_INIT;
-    tamis__filter_keep(one);
-    tamis__filter_keep(other);
+    keep_both(one, other);
     status = tamis__filter_check_local(one, "compare", err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_local(other, "compare", err);
@@ -71,8 +84,7 @@ tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *o
         status = tamis_filter_verify(other, err);
     if (status == TAMIS_OK)
         compare(one, other, &made);
-    tamis__filter_let_go(other);
-    tamis__filter_let_go(one);
+    let_both_go(one, other);
     if (status == TAMIS_OK)
         tamis__give_struct(difference, &made, sizeof made);
     return status;
@@ -117,8 +129,7 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
 }
 
 tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
-    tamis__filter_keep(into);
-    tamis__filter_keep(from);
+    keep_both(into, from);
     tamis_status status = check_union(into, from, err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(into, "union", err);
@@ -126,17 +137,14 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
         status = tamis_filter_verify(from, err);
     if (status == TAMIS_OK)
         into->ops->unite(into, from);
-    tamis__filter_let_go(from);
-    tamis__filter_let_go(into);
+    let_both_go(into, from);
     return status;
 }
 
 bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other) {
-    tamis__filter_keep(one);
-    tamis__filter_keep(other);
+    keep_both(one, other);
     bool compatible = check_union(one, other, NULL) == TAMIS_OK;
-    tamis__filter_let_go(other);
-    tamis__filter_let_go(one);
+    let_both_go(one, other);
     return compatible;
 }
 
@@ -147,10 +155,8 @@ static bool same_words(const tamis_filter *one, const tamis_filter *other) {
 }
 
 bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
-    tamis__filter_keep(one);
-    tamis__filter_keep(other);
+    keep_both(one, other);
     bool equal = check_union(one, other, NULL) == TAMIS_OK && same_words(one, other);
-    tamis__filter_let_go(other);
-    tamis__filter_let_go(one);
+    let_both_go(one, other);
     return equal;
 }

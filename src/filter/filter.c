@@ -7,6 +7,7 @@
 #include "base/isa.h"
 #include "base/versioned.h"
 #include "filter/about.h"
+#include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/guard.h"
 #include "filter/parts.h"
@@ -122,6 +123,8 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
         status = tamis__plan_check_scheme(plan.kind, tamis_hasher_scheme(made->hasher), err);
     if (status == TAMIS_OK)
         status = ops->create(made, err);
+    if (status == TAMIS_OK && options.concurrent)
+        status = tamis__concurrent_make(made, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
@@ -230,6 +233,7 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     made->guard = NULL;
     made->backing = (tamis__backing){0};
     made->origin = NULL;
+    made->concurrent = NULL;
     made->opened = NULL;
     made->about = (tamis__about){0};
     made->tally = (tamis__tally){0, 0};
@@ -242,6 +246,8 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
         status = made->ops->create(made, err);
     if (status == TAMIS_OK)
         status = made->ops->copy(made, filter, err);
+    if (status == TAMIS_OK && filter->concurrent)
+        status = tamis__concurrent_make(made, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
@@ -266,6 +272,7 @@ void tamis_filter_free(tamis_filter *filter) {
         filter->remote->destroy(filter);
     else
         filter->ops->destroy(filter);
+    tamis__concurrent_free(filter);
     tamis__guard_free(filter->guard);
     tamis__free(&filter->allocator, filter->block, filter->block_size);
     tamis__about_clear(filter);
@@ -304,10 +311,12 @@ const tamis_plan *tamis_filter_plan(const tamis_filter *filter) {
 }
 
 void tamis_filter_expect(tamis_filter *filter, uint64_t more) {
+    tamis__filter_keep(filter);
     filter->foreseen = more < UINT64_MAX - filter->added ? filter->added + more : UINT64_MAX;
+    tamis__filter_let_go(filter);
 }
 
-tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
+static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_check_writable(filter, "clear", err);
     if (status == TAMIS_OK && filter->remote)
         status = filter->remote->clear(filter, err);
@@ -319,6 +328,13 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     filter->saturated = false;
     filter->full = TAMIS_FULL_NOT;
     return TAMIS_OK;
+}
+
+tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
+    tamis__filter_keep(filter);
+    tamis_status status = clear(filter, err);
+    tamis__filter_let_go(filter);
+    return status;
 }
 
 static bool can(const tamis_filter *filter, tamis_ability ability) {

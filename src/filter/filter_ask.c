@@ -4,6 +4,7 @@
  * and still there, becomes an answer. A kind sees hashes of its own scheme only. */
 #include <string.h>
 
+#include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/guard.h"
 
@@ -52,7 +53,7 @@ static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
 
 tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_check_local(filter, "verify", err);
-    if (status != TAMIS_OK)
+    if (status != TAMIS_OK || filter->concurrent) /* which is in memory, and may be kept already */
         return status;
     tamis__filter_keep(filter);
     status = verify(filter, err);
@@ -97,15 +98,26 @@ static tamis_status add_some(tamis_filter *filter, const tamis_key *keys, size_t
     return status;
 }
 
-/* ---- filters elsewhere, which take a batch whole ---- */
+/* ---- filters that take a batch whole: elsewhere, or concurrent ---- */
 
-static tamis_status add_remote(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
+static bool takes_whole(const tamis_filter *filter) {
+    return filter->remote || filter->concurrent;
+}
+
+static tamis_status add_whole(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
     size_t in = 0;
-    tamis_status status = filter->remote->add(filter, asked, answers, &in, err);
+    tamis_status status = filter->remote ? filter->remote->add(filter, asked, answers, &in, err)
+                                         : tamis__concurrent_add(filter, asked, answers, &in, err);
     if (done)
         *done = in;
     return status;
+}
+
+static tamis_status contains_whole(const tamis_filter *filter, const tamis__asked *asked,
+                                   tamis_answer *answers, size_t *done, tamis_error *err) {
+    return filter->remote ? filter->remote->contains(filter, asked, answers, done, err)
+                          : tamis__concurrent_contains(filter, asked, answers, done, err);
 }
 
 tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err) {
@@ -119,8 +131,8 @@ tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *w
 
 tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
-    if (filter->remote)
-        return add_remote(filter, &(tamis__asked){keys, NULL, count}, answers, done, err);
+    if (takes_whole(filter))
+        return add_whole(filter, &(tamis__asked){keys, NULL, count}, answers, done, err);
     tamis_status status = tamis__filter_check_writable(filter, "add", err);
     size_t from = 0;
     while (from < count && status == TAMIS_OK) {
@@ -230,9 +242,8 @@ tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_
     size_t answered = 0;
     tamis_status status;
     tamis__filter_enter(filter);
-    if (filter->remote)
-        status =
-            filter->remote->contains(filter, &(tamis__asked){keys, NULL, count}, answers, &answered, err);
+    if (takes_whole(filter))
+        status = contains_whole(filter, &(tamis__asked){keys, NULL, count}, answers, &answered, err);
     else
         status = contains_asked(filter, (asked){NULL, keys, count}, answers, &answered, err);
     tamis__filter_leave(filter);
@@ -245,8 +256,8 @@ tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *has
                                      tamis_answer *answers, size_t *done, tamis_error *err) {
     size_t in = 0;
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
-    if (status == TAMIS_OK && filter->remote)
-        return add_remote(filter, &(tamis__asked){NULL, hashes, count}, answers, done, err);
+    if (status == TAMIS_OK && takes_whole(filter))
+        return add_whole(filter, &(tamis__asked){NULL, hashes, count}, answers, done, err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(filter, "add", err);
     if (status == TAMIS_OK)
@@ -261,9 +272,8 @@ tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tami
     size_t answered = 0;
     tamis__filter_enter(filter);
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
-    if (status == TAMIS_OK && filter->remote)
-        status =
-            filter->remote->contains(filter, &(tamis__asked){NULL, hashes, count}, answers, &answered, err);
+    if (status == TAMIS_OK && takes_whole(filter))
+        status = contains_whole(filter, &(tamis__asked){NULL, hashes, count}, answers, &answered, err);
     else if (status == TAMIS_OK)
         status = contains_asked(filter, (asked){hashes, NULL, count}, answers, &answered, err);
     tamis__filter_leave(filter);

@@ -140,6 +140,7 @@ struct tamis__filter_ops {
     /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
     const tamis__parts_ops *parts; /* NULL: there is one */
+    const struct tamis__concurrent_ops *concurrent; /* from many threads otherwise: filter/concurrent.h */
 };
 
 /* A batch, of keys or of hashes of this filter's hasher: one of the two. */
@@ -185,8 +186,9 @@ struct tamis_filter {
     void *block; /* the image that it stands in, where that is the filter's and may be changed, */
     size_t block_size;
     tamis__backing backing;
-    tamis__origin *origin; /* NULL: was not read from a file */
-    tamis__opened *opened; /* NULL: never taken anew. Last: what stands before it is swapped */
+    tamis__origin *origin;                /* NULL: was not read from a file */
+    struct tamis__concurrent *concurrent; /* NULL: one thread at a time adds */
+    tamis__opened *opened;                /* NULL: never taken anew. Last: what stands before it is swapped */
 };
 
 /* A filter that stands in an image, which has to outlive it. The hasher becomes the filter's, also on failure.
@@ -221,13 +223,21 @@ static inline void tamis__filter_leave(const tamis_filter *filter) {
         pthread_rwlock_unlock(&filter->opened->turn);
 }
 
-/* Around all else that looks at what is swapped. */
+/* Of a concurrent filter: waits for the batches under way, and keeps those that come waiting. Not to be nested. */
+TAMIS_PRIVATE_API void tamis__concurrent_stop(const tamis_filter *filter);
+TAMIS_PRIVATE_API void tamis__concurrent_go_on(const tamis_filter *filter);
+
+/* Around all else that looks at what is swapped, or, of a concurrent filter, at what batches change. */
 static inline void tamis__filter_keep(const tamis_filter *filter) {
     if (filter->opened)
         pthread_rwlock_rdlock(&filter->opened->kept);
+    if (filter->concurrent)
+        tamis__concurrent_stop(filter);
 }
 
 static inline void tamis__filter_let_go(const tamis_filter *filter) {
+    if (filter->concurrent)
+        tamis__concurrent_go_on(filter);
     if (filter->opened)
         pthread_rwlock_unlock(&filter->opened->kept);
 }

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "base/system.h"
+#include "base/thread.h"
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 #include "format/format.h"
@@ -202,17 +203,8 @@ static void release(tamis__opened *opened) {
     tamis__free(&memory, file, size);
 }
 
-/* With the C library's own order, readers who always ask would never let a swap come in. */
 static int make_locks(tamis__opened *opened) {
-    pthread_rwlockattr_t kind;
-    int failed = pthread_rwlockattr_init(&kind);
-    if (failed)
-        return failed;
-#ifdef __GLIBC__
-    pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-#endif
-    failed = pthread_rwlock_init(&opened->turn, &kind);
-    pthread_rwlockattr_destroy(&kind);
+    int failed = tamis__rwlock_init(&opened->turn);
     if (failed)
         return failed;
     failed = pthread_rwlock_init(&opened->kept, NULL);

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "filter/concurrent.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/thread.h"
+
+/* Keys that are sorted together, 27 KiB of stack with their hashes; keys that a kind is given at the least where their parts
+ * are free, since it waits for the lines of the first ones; and parts that one thread holds at the most, for there are others. */
+enum { AT_ONCE = 512, VISITED = 64, HELD = 16, PARTS = TAMIS__PARTS_MOST };
+_Static_assert(PARTS <= 64, "a bit each in a word");
+
+typedef struct part_lock {
+    _Alignas(TAMIS__LINE) pthread_mutex_t mutex;
+} part_lock;
+
+struct tamis__concurrent {
+    pthread_rwlock_t turn;
+    const struct tamis__concurrent_ops *ops;
+    tamis__cut cut;
+    uint64_t from[PARTS];                       /* by_parts: the least word[1] of each */
+    _Alignas(TAMIS__LINE) _Atomic int64_t room; /* below 0 for moments */
+    tamis__sums sums;                           /* by atomic operations */
+    part_lock parts[PARTS];
+};
+
+/* ---- the parts of parts.h ---- */
+
+static tamis__cut cut_by_parts(const tamis_filter *filter) {
+    return (tamis__cut){filter->ops->parts->most(filter, PARTS), false};
+}
+
+/* Parts are about equal: the one that a hash would be in if they were, or a neighbour. */
+static void part_of_by_parts(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                             uint8_t *parts) {
+    const struct tamis__concurrent *c = filter->concurrent;
+    const uint32_t last = c->cut.parts - 1;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = hashes[i].word[1], part = tamis__mulhi(word, c->cut.parts);
+        while (word < c->from[part])
+            part--;
+        while (part < last && word >= c->from[part + 1])
+            part++;
+        parts[i] = (uint8_t)part;
+    }
+}
+
+/* The most of the powers of two that fit. */
+static uint64_t room_by_parts(const tamis_filter *filter) {
+    uint64_t keys = UINT64_C(1) << 48;
+    while (keys && !filter->ops->parts->fit(filter, keys))
+        keys /= 2;
+    return keys;
+}
+
+static bool add_by_parts(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine,
+                         const tamis_hash *hashes, size_t count, tamis_answer *answers) {
+    (void)others;
+    size_t done = 0;
+    bool all = filter->ops->parts->add(filter, hashes, count, answers, &done, NULL) == TAMIS_OK;
+    for (size_t i = 0; i < done; i++)
+        mine->added += answers[i] == TAMIS_FRESH;
+    return all;
+}
+
+static void settle_by_parts(tamis_filter *filter, const tamis__sums *sums) {
+    filter->ops->parts->added(filter, sums->added);
+}
+
+static const struct tamis__concurrent_ops by_parts = {
+    .cut = cut_by_parts,
+    .part_of = part_of_by_parts,
+    .room = room_by_parts,
+    .add = add_by_parts,
+    .settle = settle_by_parts,
+};
+
+/* Both, where a kind has both: growing tables go by the parts of parts.h, of which others have one. */
+static const struct tamis__concurrent_ops *ops_of(const tamis_filter *filter) {
+    const struct tamis__filter_ops *ops = filter->ops;
+    return ops->concurrent && (!ops->parts || ops->parts->most(filter, PARTS) == 1) ? ops->concurrent
+                                                                                    : &by_parts;
+}
+
+/* ---- the turn ---- */
+
+static void measure_room(const tamis_filter *filter) {
+    uint64_t room = filter->concurrent->ops->room(filter);
+    int64_t most = INT64_MAX / 2; /* no number of threads takes or gives back so many at once */
+    atomic_store_explicit(&filter->concurrent->room, room < (uint64_t)most ? (int64_t)room : most,
+                          memory_order_relaxed);
+}
+
+void tamis__concurrent_stop(const tamis_filter *filter) {
+    struct tamis__concurrent *c = filter->concurrent;
+    tamis_filter *own =
+        (tamis_filter *)(uintptr_t)filter; /* its figures change, and what they say does not */
+    pthread_rwlock_wrlock(&c->turn);
+    c->ops->settle(own, &c->sums);
+    c->sums = (tamis__sums){0};
+}
+
+void tamis__concurrent_go_on(const tamis_filter *filter) {
+    measure_room(filter);
+    pthread_rwlock_unlock(&filter->concurrent->turn);
+}
+
+/* Shares the turn, with room for so many keys, or holds it alone: false. */
+static bool enter(const tamis_filter *filter, size_t count, tamis__sums *others) {
+    struct tamis__concurrent *c = filter->concurrent;
+    int64_t keys = (int64_t)count;
+    pthread_rwlock_rdlock(&c->turn);
+    if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys) {
+        __atomic_load(&c->sums.covered, &others->covered, __ATOMIC_RELAXED);
+        return true;
+    }
+    atomic_fetch_add_explicit(&c->room, keys, memory_order_relaxed);
+    pthread_rwlock_unlock(&c->turn);
+    tamis__concurrent_stop(filter);
+    return false;
+}
+
+static void add_to(double *sum, double more) {
+    double old, new;
+    __atomic_load(sum, &old, __ATOMIC_RELAXED);
+    do
+        new = old + more;
+    while (!__atomic_compare_exchange(sum, &old, &new, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+static void leave(const tamis_filter *filter, size_t count, const tamis__sums *mine) {
+    struct tamis__concurrent *c = filter->concurrent;
+    atomic_fetch_add_explicit(&c->room, (int64_t)(count - mine->added), memory_order_relaxed);
+    if (mine->added)
+        __atomic_fetch_add(&c->sums.added, mine->added, __ATOMIC_RELAXED);
+    if (mine->covered != 0) {
+        add_to(&c->sums.covered, mine->covered);
+        add_to(&c->sums.false_fresh, mine->false_fresh);
+    }
+    pthread_rwlock_unlock(&c->turn);
+}
+
+/* ---- making ---- */
+
+tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err) {
+    if (tamis_scheme_digest_bits(filter->hasher->scheme) == 0)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "concurrent: scheme %s makes no digest of a key to tell which thread may add it; use "
+            "another scheme, or one thread",
+            tamis_scheme_name(filter->hasher->scheme));
+    struct tamis__concurrent *c = tamis__filter_alloc(filter, sizeof *c);
+    if (!c)
+        return tamis__fail_nomem(err, "filter", sizeof *c);
+    if (tamis__rwlock_init(&c->turn) != 0) {
+        tamis__filter_release(filter, c, sizeof *c);
+        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "filter: the system has no lock left; free memory");
+    }
+    for (uint32_t i = 0; i < PARTS; i++)
+        pthread_mutex_init(&c->parts[i].mutex, NULL);
+    c->ops = ops_of(filter);
+    c->cut = c->ops->cut(filter);
+    for (uint32_t i = 1; c->ops == &by_parts && i < c->cut.parts; i++)
+        c->from[i] = filter->ops->parts->from(filter, i, c->cut.parts);
+    filter->concurrent = c;
+    measure_room(filter);
+    return TAMIS_OK;
+}
+
+void tamis__concurrent_free(tamis_filter *filter) {
+    struct tamis__concurrent *c = filter->concurrent;
+    if (!c)
+        return;
+    pthread_rwlock_destroy(&c->turn);
+    for (uint32_t i = 0; i < PARTS; i++)
+        pthread_mutex_destroy(&c->parts[i].mutex);
+    tamis__filter_release(filter, c, sizeof *c);
+    filter->concurrent = NULL;
+}
+
+/* ---- parts ---- */
+
+/* The keys of a batch by their parts; those of a part in the order of the batch. */
+typedef struct sorted {
+    tamis_hash hashes[AT_ONCE];
+    tamis_answer answers[AT_ONCE];
+    uint16_t at[AT_ONCE];      /* where each is in the batch */
+    uint16_t first[PARTS + 1]; /* of the keys of each part */
+    uint64_t parts;            /* those with keys, a bit each */
+} sorted;
+
+static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t count, sorted *s) {
+    uint8_t parts[AT_ONCE];
+    uint16_t next[PARTS + 1] = {0};
+    filter->concurrent->ops->part_of(filter, hashes, count, parts);
+    for (size_t i = 0; i < count; i++)
+        next[parts[i] + 1]++;
+    s->parts = 0;
+    for (uint32_t part = 0; part < PARTS; part++) {
+        s->parts |= (uint64_t)(next[part + 1] > 0) << part;
+        s->first[part] = next[part];
+        next[part + 1] = (uint16_t)(next[part + 1] + next[part]);
+    }
+    s->first[PARTS] = (uint16_t)count;
+    for (size_t i = 0; i < count; i++) {
+        uint16_t to = next[parts[i]]++;
+        s->hashes[to] = hashes[i];
+        s->at[to] = (uint16_t)i;
+    }
+}
+
+/* Gives the batch its answers. */
+static void give_back(const sorted *s, size_t count, tamis_answer *answers) {
+    for (size_t i = 0; i < count; i++)
+        answers[s->at[i]] = s->answers[i];
+}
+
+/* Parts that are held together: `count` from `first` on, going round. */
+typedef struct held {
+    uint32_t first, count;
+} held;
+
+static held around(const tamis__cut *cut, uint32_t part, bool adds) {
+    if (!cut->touching)
+        return (held){part, 1};
+    return adds ? (held){(part + cut->parts - 1) % cut->parts, 3} : (held){part, 2};
+}
+
+static pthread_mutex_t *nth(struct tamis__concurrent *c, const held *which, uint32_t n) {
+    return &c->parts[(which->first + n) % c->cut.parts].mutex;
+}
+
+static void let_go(struct tamis__concurrent *c, const held *which) {
+    for (uint32_t n = 0; n < which->count; n++)
+        pthread_mutex_unlock(nth(c, which, n));
+}
+
+/* One more behind those that are held; false where there is none, or another thread has it. */
+static bool try_next(struct tamis__concurrent *c, held *which) {
+    if (which->count == HELD || which->count == c->cut.parts ||
+        pthread_mutex_trylock(nth(c, which, which->count)) != 0)
+        return false;
+    which->count++;
+    return true;
+}
+
+static bool try_all(struct tamis__concurrent *c, const held *wanted) {
+    held got = {wanted->first, 0};
+    while (got.count < wanted->count && try_next(c, &got))
+        ;
+    if (got.count < wanted->count)
+        let_go(c, &got);
+    return got.count == wanted->count;
+}
+
+/* Whoever waits holds none but lower ones. */
+static void wait_for_all(struct tamis__concurrent *c, const held *wanted) {
+    uint32_t end = wanted->first + wanted->count, round = end > c->cut.parts ? end - c->cut.parts : 0;
+    for (uint32_t n = 0; n < round; n++)
+        pthread_mutex_lock(&c->parts[n].mutex);
+    for (uint32_t n = 0; n < wanted->count - round; n++)
+        pthread_mutex_lock(nth(c, wanted, n));
+}
+
+/* What is done with keys whose parts are held. */
+typedef struct visit {
+    tamis_filter *filter;
+    bool adds;
+    tamis__sums others, mine; /* of adds */
+} visit;
+
+static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_answer *answers) {
+    tamis_filter *filter = v->filter;
+    if (v->adds)
+        return filter->concurrent->ops->add(filter, &v->others, &v->mine, hashes, count, answers);
+    if (filter->ops->fetch)
+        filter->ops->fetch(filter, hashes, count);
+    filter->ops->contains(filter, hashes, count, answers);
+    return true;
+}
+
+/* Goes on from a part that is held to those behind it that are free, but for parts with keys that are not `left`. Returns
+ * the one that it came to. */
+static uint32_t go_on(struct tamis__concurrent *c, held *which, const sorted *s, uint32_t part,
+                      uint64_t left) {
+    const uint32_t first = part;
+    const uint64_t may = left | ~s->parts;
+    while (part + 1 < c->cut.parts && s->first[part + 1] - s->first[first] < VISITED && (left >> part) > 1 &&
+           may >> (part + 1) & 1 && try_next(c, which))
+        part++;
+    return part;
+}
+
+/* Visits the parts that have keys. Those that another thread holds come later; waits where that is all there is. Whether
+ * all visits were well. */
+static bool each_part(visit *v, sorted *s) {
+    struct tamis__concurrent *c = v->filter->concurrent;
+    bool well = true, wait = false;
+    for (uint64_t left = s->parts; left;) {
+        uint64_t before = left;
+        for (uint64_t rest = left; rest;) {
+            uint32_t part = (uint32_t)__builtin_ctzll(rest), last = part;
+            held which = around(&c->cut, part, v->adds);
+            if (wait)
+                wait_for_all(c, &which);
+            if (wait || try_all(c, &which)) {
+                last = go_on(c, &which, s, part, left);
+                size_t from = s->first[part], count = s->first[last + 1] - from;
+                well = visit_keys(v, s->hashes + from, count, s->answers + from) && well;
+                let_go(c, &which);
+                left &= ~(UINT64_MAX >> (63 - last + part) << part);
+                wait = false;
+            }
+            rest &= ~(UINT64_MAX >> (63 - last));
+        }
+        wait = left == before;
+    }
+    return well;
+}
+
+/* ---- adding ---- */
+
+/* The keys of a batch that found no place in their part, in order: what becomes of them is for the whole filter to say. */
+static tamis_status add_left(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                             tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    tamis__concurrent_stop(filter);
+    for (*done = 0; *done < count; ++*done) {
+        size_t in;
+        if (answers[*done] == TAMIS_UNKNOWN)
+            status = filter->ops->add(filter, hashes + *done, 1, answers + *done, &in, err);
+        if (status != TAMIS_OK)
+            break;
+    }
+    tamis__concurrent_go_on(filter);
+    return status;
+}
+
+/* At most AT_ONCE, whose answers are TAMIS_UNKNOWN. */
+static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                              tamis_answer *answers, size_t *done, tamis_error *err) {
+    visit v = {.filter = filter, .adds = true};
+    if (!enter(filter, count, &v.others)) {
+        tamis_status status = filter->ops->add(filter, hashes, count, answers, done, err);
+        tamis__concurrent_go_on(filter);
+        return status;
+    }
+    sorted s;
+    sort(filter, hashes, count, &s);
+    memset(s.answers, TAMIS_UNKNOWN, count * sizeof *s.answers);
+    bool all = each_part(&v, &s);
+    give_back(&s, count, answers);
+    leave(filter, count, &v.mine);
+    *done = count;
+    return all ? TAMIS_OK : add_left(filter, hashes, count, answers, done, err);
+}
+
+tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+                                   size_t *done, tamis_error *err) {
+    tamis_hash made[AT_ONCE];
+    tamis_answer unwanted[AT_ONCE];
+    tamis_status status = TAMIS_OK;
+    size_t from = 0;
+    if (answers)
+        memset(answers, TAMIS_UNKNOWN, asked->count * sizeof *answers);
+    while (from < asked->count && status == TAMIS_OK) {
+        size_t some = asked->count - from < AT_ONCE ? asked->count - from : AT_ONCE, in = 0;
+        const tamis_hash *hashes = asked->hashes ? asked->hashes + from : made;
+        tamis_answer *to = answers ? answers + from : memset(unwanted, TAMIS_UNKNOWN, sizeof unwanted);
+        if (!asked->hashes)
+            status = tamis_hash_many(filter->hasher, asked->keys + from, some, made, err);
+        if (status == TAMIS_OK)
+            status = add_batch(filter, hashes, some, to, &in, err);
+        from += in;
+    }
+    *done = from;
+    return status;
+}
+
+/* ---- asking ---- */
+
+/* At most AT_ONCE. */
+static void ask_batch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                      tamis_answer *answers) {
+    pthread_rwlock_t *turn = &filter->concurrent->turn;
+    pthread_rwlock_rdlock(turn);
+    if (filter->concurrent->ops->asks_freely) {
+        filter->ops->contains(filter, hashes, count, answers);
+    } else {
+        visit v = {.filter = (tamis_filter *)(uintptr_t)filter}; /* not changed */
+        sorted s;
+        sort(filter, hashes, count, &s);
+        each_part(&v, &s);
+        give_back(&s, count, answers);
+    }
+    pthread_rwlock_unlock(turn);
+}
+
+tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__asked *asked,
+                                        tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_hash made[AT_ONCE];
+    tamis_status status = TAMIS_OK;
+    size_t from = 0;
+    while (from < asked->count && status == TAMIS_OK) {
+        size_t some = asked->count - from < AT_ONCE ? asked->count - from : AT_ONCE;
+        const tamis_hash *hashes = asked->hashes ? asked->hashes + from : made;
+        if (!asked->hashes)
+            status = tamis_hash_many(filter->hasher, asked->keys + from, some, made, err);
+        if (status != TAMIS_OK)
+            break;
+        ask_batch(filter, hashes, some, answers + from);
+        from += some;
+    }
+    *done = from;
+    return status;
+}

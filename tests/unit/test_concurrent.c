@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Filters made with options.concurrent: many threads add and ask at once. For TSan, and for the answers. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "property/filter_model.h"
+
+enum { THREADS_MOST = 8, BATCH_MOST = 700 };
+
+static const int thread_counts[] = {1, 2, 4, 8};
+enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
+
+static tamis_filter *concurrent_filter(const tamis_plan *plan, bool overfill) {
+    static const char secret[] = "a secret for tests only, 32 bytes";
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    if (plan->scheme == TAMIS_SCHEME_SIP) {
+        options.secret = secret;
+        options.secret_size = sizeof secret - 1;
+    }
+    options.overfill = overfill;
+    options.concurrent = true;
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    if (tamis_filter_create(&filter, plan, &options, &err) != TAMIS_OK)
+        fail_msg("%s: %s", tamis_kind_name(plan->kind), err.text);
+    return filter;
+}
+
+/* ---- threads ---- */
+
+/* What all threads of a test work on. cmocka's asserts are the main thread's: a worker says what is wrong. */
+typedef struct shared {
+    tamis_filter *filter, *other;
+    tamis_hash *hashes;
+    size_t count;
+    _Atomic uint8_t *fresh; /* of each hash, how often it was answered so */
+    _Atomic uint32_t started, ended;
+    uint32_t threads;
+    pthread_barrier_t together;
+} shared;
+
+static void shared_make(shared *s, tamis_filter *filter, size_t count) {
+    *s = (shared){.filter = filter, .count = count};
+    s->hashes = calloc(count, sizeof *s->hashes);
+    s->fresh = calloc(count, sizeof *s->fresh);
+    assert_true(s->hashes && s->fresh);
+}
+
+/* Hashes of the numbers from `from` on. */
+static void hash_numbers(shared *s, uint64_t from) {
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t number = from + i;
+        tamis_key key = {&number, sizeof number};
+        assert_int_equal(tamis_hash_many(tamis_filter_hasher(s->filter), &key, 1, &s->hashes[i], NULL),
+                         TAMIS_OK);
+    }
+}
+
+static void shared_release(shared *s) {
+    free(s->hashes);
+    free(s->fresh);
+    tamis_filter_free(s->filter);
+}
+
+static void run_together(shared *s, uint32_t threads, void *(*work)(void *)) {
+    pthread_t ids[THREADS_MOST];
+    s->threads = threads;
+    s->started = s->ended = 0;
+    assert_int_equal(pthread_barrier_init(&s->together, NULL, threads), 0);
+    for (uint32_t i = 0; i < threads; i++)
+        assert_int_equal(pthread_create(&ids[i], NULL, work, s), 0);
+    const char *wrong = NULL;
+    for (uint32_t i = 0; i < threads; i++) {
+        void *failure = NULL;
+        assert_int_equal(pthread_join(ids[i], &failure), 0);
+        wrong = failure ? failure : wrong;
+    }
+    pthread_barrier_destroy(&s->together);
+    if (wrong)
+        fail_msg("%u threads: %s", (unsigned)threads, wrong);
+}
+
+/* The number of the calling thread, once all are there. */
+static uint32_t begin(shared *s) {
+    uint32_t mine = atomic_fetch_add(&s->started, 1);
+    pthread_barrier_wait(&s->together);
+    return mine;
+}
+
+static size_t batch_size(uint64_t *state, size_t left) {
+    size_t size = 1 + (size_t)test_below(state, BATCH_MOST);
+    return size < left ? size : left;
+}
+
+/* ---- each key is fresh once ---- */
+
+/* All threads add all keys: the even ones in one order, so that they race for each key; the odd ones from elsewhere on.
+ * What is added is there from then on. */
+static void *add_everything(void *context) {
+    shared *s = context;
+    uint32_t mine = begin(s);
+    uint64_t state = mine;
+    tamis_answer answers[BATCH_MOST];
+    size_t offset = mine % 2 ? s->count / s->threads * mine : 0;
+    for (size_t from = 0, some; from < s->count; from += some) {
+        size_t at = (from + offset) % s->count, done = 0;
+        some = batch_size(&state, s->count - from);
+        some = some < s->count - at ? some : s->count - at;
+        if (tamis_filter_add_hashes(s->filter, s->hashes + at, some, answers, &done, NULL) != TAMIS_OK)
+            return "add";
+        if (done != some)
+            return "done";
+        for (size_t i = 0; i < some; i++)
+            if (answers[i] == TAMIS_FRESH)
+                atomic_fetch_add_explicit(&s->fresh[at + i], 1, memory_order_relaxed);
+            else if (answers[i] != TAMIS_SEEN)
+                return "neither fresh nor seen";
+        if (tamis_filter_contains_hashes(s->filter, s->hashes + at, some, answers, &done, NULL) != TAMIS_OK)
+            return "contains";
+        for (size_t i = 0; i < some; i++)
+            if (answers[i] != TAMIS_SEEN)
+                return "a key just added is not there";
+    }
+    return NULL;
+}
+
+static uint64_t count_fresh(const shared *s) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        assert_true(s->fresh[i] <= 1);
+        sum += s->fresh[i];
+    }
+    return sum;
+}
+
+static void assert_all_there(const shared *s) {
+    tamis_answer answers[BATCH_MOST];
+    for (size_t from = 0, some; from < s->count; from += some) {
+        some = s->count - from < BATCH_MOST ? s->count - from : BATCH_MOST;
+        assert_int_equal(tamis_filter_contains_hashes(s->filter, s->hashes + from, some, answers, NULL, NULL),
+                         TAMIS_OK);
+        for (size_t i = 0; i < some; i++)
+            assert_int_equal(answers[i], TAMIS_SEEN);
+    }
+}
+
+/* Beside one that was filled by a thread alone. */
+static void assert_as_ordinary(const filter_case *c, const shared *s, uint64_t fresh) {
+    tamis_filter *alone = case_filter(c, s->count);
+    assert_int_equal(tamis_filter_add_hashes(alone, s->hashes, s->count, NULL, NULL, NULL), TAMIS_OK);
+    tamis_filter_info is = filter_info(s->filter), was = filter_info(alone);
+    assert_int_equal(is.added, fresh);
+    assert_int_equal(is.ones, was.ones);
+    assert_false(is.saturated);
+    assert_true(within_sigmas(is.fpr_live, was.fpr_live, was.fpr_live / 10, 1));
+    assert_true(within_sigmas(is.cardinality, (double)s->count, (double)s->count / 50, 1));
+    if (case_is_bloom(c))
+        assert_true(tamis_filter_is_equal(s->filter, alone));
+    tamis_filter_free(alone);
+}
+
+static void each_key_is_fresh_once(void **state) {
+    (void)state;
+    size_t count = test_scale(60000, 5000, 20000);
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        for (int n = 0; n < THREAD_COUNTS && case_has_digest(c); n++) {
+            shared s;
+            tamis_plan plan = case_plan(c, count, 0);
+            shared_make(&s, concurrent_filter(&plan, false), count);
+            hash_numbers(&s, 0);
+            run_together(&s, (uint32_t)thread_counts[n], add_everything);
+            assert_all_there(&s);
+            uint64_t fresh = count_fresh(&s);
+            /* The others were taken for seen. */
+            assert_true((double)(count - fresh) <= most_events(2 * c->fpr * (double)count));
+            assert_as_ordinary(c, &s, fresh);
+            shared_release(&s);
+        }
+    }
+}
+
+/* ---- tables whose lines are full where two stretches meet ---- */
+
+/* Keys at home in 600 lines around line 0, which is beside the last, and every 16384th: where stretches meet. Lines are
+ * full there, and entries move from one to the other. */
+static void crowd(shared *s, uint64_t lines, uint64_t seed) {
+    uint64_t line = UINT64_MAX / lines, places = lines / 16384;
+    random_hashes(s->hashes, s->count, filter_origin(s->filter), 0, &seed);
+    for (size_t i = 0; i < s->count; i++)
+        s->hashes[i].word[1] = line * 16384 * (i % places) + test_below(&seed, 600 * line) - 300 * line;
+}
+
+static void stretches_meet(void **state) {
+    (void)state;
+    static const struct {
+        tamis_kind kind;
+        double fpr;
+        uint64_t capacity; /* for at least 4 stretches */
+        uint64_t keys;
+    } cases[] = {
+        {TAMIS_KIND_FINGERPRINT, 1e-4, 2000000, 400000},
+        {TAMIS_KIND_FINGERPRINT, 1e-9, 2000000, 400000},
+        {TAMIS_KIND_EXACT, 0, 600000, 200000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        filter_case c = {"", cases[i].kind, TAMIS_SCHEME_XXH3, false, cases[i].fpr};
+        tamis_plan plan = case_plan(&c, cases[i].capacity, 0);
+        shared s;
+        shared_make(&s, concurrent_filter(&plan, false), cases[i].keys);
+        assert_true(plan.lines >= 4 * 16384);
+        crowd(&s, plan.lines, i);
+        size_t room = 0; /* for one thread; the order of keys makes some difference */
+        tamis_filter *alone = plan_filter(&plan, NULL);
+        assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, &room, NULL), TAMIS_E_FULL);
+        assert_int_equal(filter_info(alone).full, TAMIS_FULL_CROWDED);
+        tamis_filter_free(alone);
+        s.count = room / 20 * 19;
+        run_together(&s, 4, add_everything);
+        assert_all_there(&s);
+        uint64_t fresh = count_fresh(&s);
+        assert_int_equal(filter_info(s.filter).added, fresh);
+        assert_true((double)(s.count - fresh) <= most_events(50 * c.fpr * (double)s.count));
+        shared_release(&s);
+    }
+}
+
+/* ---- limits ---- */
+
+/* Each thread adds keys of its own until it is refused; what was answered fresh or seen is there. */
+static void *add_own(void *context) {
+    shared *s = context;
+    uint32_t mine = begin(s);
+    uint64_t state = mine;
+    tamis_answer answers[BATCH_MOST];
+    size_t own = s->count / s->threads, end = own * (mine + 1);
+    for (size_t from = own * mine, some; from < end; from += some) {
+        size_t done = 0;
+        some = batch_size(&state, end - from);
+        tamis_status status =
+            tamis_filter_add_hashes(s->filter, s->hashes + from, some, answers, &done, NULL);
+        if (status != TAMIS_OK && status != TAMIS_E_FULL && status != TAMIS_E_NOMEM)
+            return "add";
+        if ((status == TAMIS_OK) != (done == some))
+            return "done";
+        for (size_t i = 0; i < some; i++) {
+            if (i < done && answers[i] == TAMIS_UNKNOWN)
+                return "unknown before done";
+            if (i == done && answers[i] != TAMIS_UNKNOWN)
+                return "answered where it stopped";
+            tamis_answer there = TAMIS_UNKNOWN;
+            if (tamis_filter_contains_hashes(s->filter, s->hashes + from + i, 1, &there, NULL, NULL) !=
+                TAMIS_OK)
+                return "contains";
+            if (answers[i] != TAMIS_UNKNOWN && there != TAMIS_SEEN)
+                return "a key is lost";
+            s->fresh[from + i] = answers[i] == TAMIS_FRESH;
+        }
+    }
+    return NULL;
+}
+
+static void full_is_exact(void **state) {
+    (void)state;
+    enum { CAPACITY = 5000 };
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        for (int n = 0; n < THREAD_COUNTS && case_has_digest(c) && !c->grows; n++) {
+            tamis_plan plan = case_plan(c, CAPACITY, 0);
+            shared s;
+            shared_make(&s, concurrent_filter(&plan, false), 4 * CAPACITY);
+            hash_numbers(&s, 0);
+            run_together(&s, (uint32_t)thread_counts[n], add_own);
+            tamis_filter *alone = plan_filter(&plan, NULL);
+            tamis_error err = TAMIS_ERROR_INIT;
+            assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, NULL, &err),
+                             TAMIS_E_FULL);
+            tamis_filter_info is = filter_info(s.filter), was = filter_info(alone);
+            assert_int_equal(is.added, count_fresh(&s));
+            assert_int_equal(is.added, was.added);
+            assert_int_equal(is.full, TAMIS_FULL_CAPACITY);
+            assert_true(is.saturated);
+            tamis_filter_free(alone);
+            shared_release(&s);
+        }
+    }
+}
+
+/* Of a table that grows, by memory and by rate. Keys are in an eighth of its partitions, which grow the sooner. */
+static void full_of_a_growing_table(void **state) {
+    (void)state;
+    enum { BY_MEMORY, BY_RATE, WAYS };
+    filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
+    for (int way = 0; way < WAYS; way++) {
+        tamis_plan plan = case_plan(&c, 0, 0);
+        tamis_filter *empty = concurrent_filter(&plan, false);
+        if (way == BY_MEMORY)
+            plan.memory_limit = filter_info(empty).memory + 200000;
+        else
+            plan.fpr = 3e-12; /* less than its slots are for */
+        tamis_filter_free(empty);
+        for (int n = 0; n < THREAD_COUNTS; n++) {
+            shared s;
+            uint64_t seed = 1;
+            shared_make(&s, concurrent_filter(&plan, false), 60000);
+            random_hashes(s.hashes, s.count, filter_origin(s.filter), 3, &seed);
+            run_together(&s, (uint32_t)thread_counts[n], add_own);
+            tamis_filter_info is = filter_info(s.filter);
+            assert_int_equal(is.added, count_fresh(&s));
+            assert_in_range(is.added, 20000, s.count - 1);
+            assert_int_equal(is.full, way == BY_MEMORY ? TAMIS_FULL_MEMORY : TAMIS_FULL_RATE);
+            assert_true(is.saturated);
+            assert_true(way == BY_RATE || is.memory_peak <= plan.memory_limit);
+            assert_true(way == BY_MEMORY || within_sigmas(is.fpr_live, plan.fpr, plan.fpr / 100, 1));
+            shared_release(&s);
+        }
+    }
+}
+
+/* ---- no memory ---- */
+
+/* The nth block that a table wants to grow by, and all after it, until there is some again. */
+static _Atomic int64_t blocks_left;
+
+static void *alloc_some(void *context, size_t size, size_t align) {
+    (void)context;
+    if (atomic_fetch_sub(&blocks_left, 1) <= 0)
+        return NULL;
+    void *block = aligned_alloc(align, (size + align - 1) / align * align);
+    return block ? memset(block, 0, size) : NULL;
+}
+
+static void free_some(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+static void no_memory_loses_nothing(void **state) {
+    (void)state;
+    static const int64_t rooms[] = {0, 1, 5, 20, 50};
+    filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
+    tamis_plan plan = case_plan(&c, 0, 0);
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+        const tamis_allocator some = {alloc_some, free_some, NULL};
+        tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+        options.allocator = &some;
+        options.concurrent = true;
+        tamis_filter *filter = NULL;
+        blocks_left = INT64_MAX / 2;
+        assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
+        blocks_left = rooms[i];
+        shared s;
+        uint64_t seed = 1;
+        shared_make(&s, filter, 60000);
+        random_hashes(s.hashes, s.count, filter_origin(filter), 3, &seed);
+        run_together(&s, 4, add_own);
+        assert_int_equal(filter_info(s.filter).added, count_fresh(&s));
+        assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
+        uint64_t before = count_fresh(&s);
+        assert_true(before < s.count);
+        blocks_left = INT64_MAX / 2;
+        run_together(&s, 4, add_everything);
+        assert_int_equal(count_fresh(&s), s.count); /* those that were in were not fresh again */
+        assert_all_there(&s);
+        shared_release(&s);
+    }
+}
+
+static void overfilled_by_all(void **state) {
+    (void)state;
+    filter_case c = {"", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0.01};
+    for (c.kind = TAMIS_KIND_CLASSIC; c.kind <= TAMIS_KIND_BLOCKED; c.kind++) {
+        tamis_plan plan = case_plan(&c, 1000, 0);
+        shared s;
+        shared_make(&s, concurrent_filter(&plan, true), 8000);
+        hash_numbers(&s, 0);
+        run_together(&s, 4, add_everything);
+        assert_all_there(&s);
+        assert_int_equal(filter_info(s.filter).added, count_fresh(&s));
+        assert_true(filter_info(s.filter).saturated);
+        shared_release(&s);
+    }
+}
+
+/* ---- calls about the whole filter, while keys are added ---- */
+
+static const char *ask_about(shared *s, uint64_t *least) {
+    tamis_filter *filter = s->filter;
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_filter *copy = NULL;
+    tamis_difference difference = TAMIS_DIFFERENCE_INIT;
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || info.added < *least)
+        return "info";
+    *least = info.added;
+    if (tamis_filter_copy(&copy, filter, NULL) != TAMIS_OK)
+        return "copy";
+    const char *wrong = NULL;
+    /* Each of two threads has them the other way round. */
+    if (tamis_filter_compare(*least % 2 ? filter : s->other, *least % 2 ? s->other : filter, &difference,
+                             NULL) != TAMIS_OK)
+        wrong = "compare";
+    if (tamis_filter_compare(filter, filter, &difference, NULL) != TAMIS_OK || !difference.same_body)
+        wrong = "compare with itself";
+    if (tamis_filter_verify(filter, NULL) != TAMIS_OK)
+        wrong = "verify";
+    uint64_t size = 0;
+    if (tamis_filter_encoded_size(copy, TAMIS_FORMAT_TAMIS, &size, NULL) != TAMIS_OK)
+        wrong = "size";
+    void *bytes = malloc(size ? size : 1);
+    tamis_filter *decoded = NULL;
+    if (!wrong &&
+        (tamis_filter_encode(copy, TAMIS_FORMAT_TAMIS, bytes, size, NULL) != TAMIS_OK ||
+         tamis_filter_decode(&decoded, bytes, size, NULL, NULL) != TAMIS_OK ||
+         tamis_filter_compare(copy, decoded, &difference, NULL) != TAMIS_OK || !difference.same_body))
+        wrong = "encode";
+    if (tamis_filter_can(filter, TAMIS_CAN_UNION) && tamis_filter_union(s->other, filter, NULL) != TAMIS_OK)
+        wrong = "union";
+    if (filter_info(copy).added < *least)
+        wrong = "a copy has less";
+    free(bytes);
+    tamis_filter_free(decoded);
+    tamis_filter_free(copy);
+    return wrong;
+}
+
+static void *add_or_look(void *context) {
+    shared *s = context;
+    uint64_t least = 0;
+    if (begin(s) < 2) {
+        const char *wrong = NULL;
+        do
+            wrong = ask_about(s, &least);
+        while (!wrong && atomic_load(&s->ended) < s->threads - 2);
+        return (void *)(uintptr_t)wrong;
+    }
+    tamis_answer answers[100];
+    for (size_t from = 0; from < s->count; from += 100)
+        if (tamis_filter_add_hashes(s->filter, s->hashes + from, 100, answers, NULL, NULL) != TAMIS_OK ||
+            tamis_filter_add_hashes(s->other, s->hashes + from, 100, NULL, NULL, NULL) != TAMIS_OK)
+            return "add";
+    atomic_fetch_add(&s->ended, 1);
+    return NULL;
+}
+
+static void whole_filter_is_seen_whole(void **state) {
+    (void)state;
+    enum { COUNT = 20000 };
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!case_has_digest(c) || c->scheme == TAMIS_SCHEME_SIP)
+            continue;
+        tamis_plan plan = case_plan(c, COUNT, 0);
+        shared s;
+        shared_make(&s, concurrent_filter(&plan, false), COUNT);
+        s.other = concurrent_filter(&plan, case_is_bloom(c));
+        hash_numbers(&s, 0);
+        run_together(&s, 4, add_or_look);
+        assert_all_there(&s);
+        tamis_filter_free(s.other);
+        shared_release(&s);
+    }
+}
+
+/* ---- one thread: what a concurrent filter answers ---- */
+
+static void keys_in_a_batch_come_in_order(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!case_has_digest(c))
+            continue;
+        tamis_plan plan = case_plan(c, 1000, 0);
+        tamis_filter *filter = concurrent_filter(&plan, false);
+        tamis_key keys[] = {{"a", 1}, {"b", 1}, {"a", 1}, {"", 0}, {"b", 1}, {"", 0}};
+        const tamis_answer want[] = {TAMIS_FRESH, TAMIS_FRESH, TAMIS_SEEN,
+                                     TAMIS_FRESH, TAMIS_SEEN,  TAMIS_SEEN};
+        tamis_answer got[6] = {0};
+        size_t done = 0;
+        assert_int_equal(tamis_filter_contains_many(filter, keys, 6, got, &done, NULL), TAMIS_OK);
+        for (int k = 0; k < 6; k++)
+            assert_int_equal(got[k], TAMIS_FRESH);
+        assert_int_equal(tamis_filter_add_many(filter, keys, 6, got, &done, NULL), TAMIS_OK);
+        assert_int_equal(done, 6);
+        assert_memory_equal(got, want, sizeof want);
+        assert_int_equal(tamis_filter_contains_many(filter, keys, 6, got, &done, NULL), TAMIS_OK);
+        for (int k = 0; k < 6; k++)
+            assert_int_equal(got[k], TAMIS_SEEN);
+        assert_int_equal(filter_info(filter).added, 3);
+        assert_int_equal(tamis_filter_clear(filter, NULL), TAMIS_OK);
+        assert_int_equal(filter_info(filter).added, 0);
+        tamis_answer answer = TAMIS_UNKNOWN;
+        assert_int_equal(tamis_filter_add(filter, "a", 1, &answer, NULL), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_FRESH);
+        tamis_filter_free(filter);
+    }
+}
+
+static void schemes_without_digest_are_refused(void **state) {
+    (void)state;
+    static const char *const said[] = {
+        "concurrent: scheme bkdr31 makes no digest of a key to tell which thread may add it; use another "
+        "scheme, or one thread",
+        "concurrent: scheme bkdr63 makes no digest of a key to tell which thread may add it; use another "
+        "scheme, or one thread",
+    };
+    for (int i = 0; i < 2; i++) {
+        filter_case c = {"", TAMIS_KIND_CLASSIC, i ? TAMIS_SCHEME_BKDR63 : TAMIS_SCHEME_BKDR31, false, 0.01};
+        tamis_plan plan = case_plan(&c, 1000, 0);
+        tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+        options.concurrent = true;
+        tamis_filter *filter = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        assert_int_equal(tamis_filter_create(&filter, &plan, &options, &err), TAMIS_E_UNSUPPORTED);
+        assert_string_equal(err.text, said[i]);
+        assert_null(filter);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_in_a_batch_come_in_order),
+        cmocka_unit_test(schemes_without_digest_are_refused),
+        cmocka_unit_test(each_key_is_fresh_once),
+        cmocka_unit_test(stretches_meet),
+        cmocka_unit_test(full_is_exact),
+        cmocka_unit_test(full_of_a_growing_table),
+        cmocka_unit_test(no_memory_loses_nothing),
+        cmocka_unit_test(overfilled_by_all),
+        cmocka_unit_test(whole_filter_is_seen_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
