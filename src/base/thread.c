@@ -9,6 +9,7 @@
 
 #include "base/system.h"
 
+#ifdef __GLIBC__
 /* All signals but those of what a thread does itself, such as reading past the end of a mapped file: the system ends a
  * process that holds such a one back. */
 static void fill_with_sent(sigset_t *signals) {
@@ -17,20 +18,21 @@ static void fill_with_sent(sigset_t *signals) {
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         sigdelset(signals, own[i]);
 }
+#endif
 
-/* A thread begins with the mask of who makes it. So that one holds them back too, for that long. */
 static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *context) {
     pthread_attr_t how;
-    sigset_t held, before;
     int failed = pthread_attr_init(&how);
     if (failed)
         return failed;
     if (detached)
         pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
+#ifdef __GLIBC__
+    sigset_t held;
     fill_with_sent(&held);
-    pthread_sigmask(SIG_BLOCK, &held, &before);
+    pthread_attr_setsigmask_np(&how, &held);
+#endif
     failed = tamis__sys.thread(thread, &how, run, context);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&how);
     return failed;
 }

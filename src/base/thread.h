@@ -8,7 +8,7 @@
 
 #include "base/failure.h"
 
-/* ---- threads of the library, which take no signal of others: those are for the program's own ---- */
+/* ---- threads of the library, which with glibc take no signal of others: those are for the program's own ---- */
 
 /*
  * For what cannot be stopped: detached, so that whoever waits for it may leave it at his deadline. What both use is from
