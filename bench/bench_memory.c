@@ -5,13 +5,15 @@
  * of 8 bytes are added to a filter just made, asked again (all present), 10 million others are asked (all absent),
  * and once the filter is cleared the first are added again, to memory that the system has given before. Keys are
  * made outside the timed parts, and given in one batch. At a rate there is a floor: as many random cache lines of
- * a memory as large as the blocked filter, changed or read, and nothing else.
+ * a memory as large as the blocked filter, changed or read, and nothing else. At 0.01 there are concurrent filters too,
+ * of 1 and 2 threads with an equal share of the keys each.
  *
  * Prints, with tabs between: name, rate, ns a key of add, again, hit and miss, bits a key, and the false-positive
  * rate that was measured; nan where there is none. bench/memory.py runs it, and makes medians and the table.
  */
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,15 @@
 #include <bloom.h>
 #endif
 
-enum { KEYS = 10000000, BATCH = 1024, LINE = 64, WORDS = LINE / 8, AHEAD = 24, HUGE_PAGE = 2 << 20 };
+enum {
+    KEYS = 10000000,
+    BATCH = 1024,
+    LINE = 64,
+    WORDS = LINE / 8,
+    AHEAD = 24,
+    HUGE_PAGE = 2 << 20,
+    THREADS_MOST = 2
+};
 enum { ADD, AGAIN, HIT, MISS, PARTS };
 
 static void need(bool good, const char *what) {
@@ -86,6 +96,76 @@ static uint64_t ask_all(const tamis_filter *filter, const tamis_key *keys, doubl
     }
     *ns = ns_a_key(start);
     return seen;
+}
+
+/* What one of several threads does. */
+typedef struct share {
+    tamis_filter *filter;
+    const tamis_key *keys;
+    size_t count;
+    bool asks; /* or adds */
+    uint64_t seen;
+} share;
+
+static void *do_share(void *context) {
+    share *s = context;
+    tamis_answer answers[BATCH];
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (size_t i = 0; i < s->count; i += BATCH) {
+        size_t some = s->count - i < BATCH ? s->count - i : BATCH;
+        succeed(s->asks ? tamis_filter_contains_many(s->filter, s->keys + i, some, answers, NULL, &err)
+                        : tamis_filter_add_many(s->filter, s->keys + i, some, answers, NULL, &err),
+                &err);
+        for (size_t j = 0; j < some; j++)
+            s->seen += answers[j] == TAMIS_SEEN;
+    }
+    return NULL;
+}
+
+static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool asks, size_t threads,
+                          double *ns) {
+    share shares[THREADS_MOST];
+    pthread_t ids[THREADS_MOST];
+    uint64_t seen = 0;
+    double start = now();
+    for (size_t i = 0; i < threads; i++) {
+        shares[i] = (share){filter, keys + KEYS / threads * i, KEYS / threads, asks, 0};
+        need(pthread_create(&ids[i], NULL, do_share, &shares[i]) == 0, "no thread");
+    }
+    for (size_t i = 0; i < threads; i++) {
+        pthread_join(ids[i], NULL);
+        seen += shares[i].seen;
+    }
+    *ns = ns_a_key(start);
+    return seen;
+}
+
+static void measure_concurrent(tamis_kind kind, double p, bool grows, size_t threads, const tamis_key *in,
+                               const tamis_key *out) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    want.kind = kind;
+    want.fpr = p;
+    want.expect = grows ? 0 : KEYS;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    options.concurrent = true;
+    tamis_filter *filter;
+    succeed(tamis_plan_make(&plan, &want, &err), &err);
+    succeed(tamis_filter_create(&filter, &plan, &options, &err), &err);
+    double ns[PARTS];
+    do_shares(filter, in, false, threads, &ns[ADD]);
+    need(do_shares(filter, in, true, threads, &ns[HIT]) == KEYS, "a key that was added is not found");
+    uint64_t wrong = do_shares(filter, out, true, threads, &ns[MISS]);
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_filter_info_get(filter, &info, NULL);
+    succeed(tamis_filter_clear(filter, &err), &err);
+    do_shares(filter, in, false, threads, &ns[AGAIN]);
+    tamis_filter_free(filter);
+    char name[64];
+    snprintf(name, sizeof name, "%s%s, %zu threads", tamis_kind_name(kind), grows ? ", growing" : "",
+             threads);
+    print_row(name, p, ns, 8.0 * (double)info.memory_peak / KEYS, (double)wrong / KEYS);
 }
 
 /* Returns the bytes that the filter took. */
@@ -210,6 +290,12 @@ int main(int count, char **args) {
         measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, p, false, in, out);
         measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, p, true, in, out);
         measure_floor(p, bytes, in, out);
+        for (size_t threads = 1; threads <= THREADS_MOST && p == 0.01; threads++) {
+            measure_concurrent(TAMIS_KIND_CLASSIC, p, false, threads, in, out);
+            measure_concurrent(TAMIS_KIND_BLOCKED, p, false, threads, in, out);
+            measure_concurrent(TAMIS_KIND_FINGERPRINT, p, false, threads, in, out);
+            measure_concurrent(TAMIS_KIND_FINGERPRINT, p, true, threads, in, out);
+        }
 #ifdef TAMIS_HAVE_LIBBLOOM
         measure_libbloom(p, in, out);
 #endif

@@ -46,7 +46,7 @@ def rows_of(argv):
 def print_row(key, values):
     cells = [f"{value:>9.1f}" if not math.isnan(value) else f"{'-':>9}" for value in values[:-1]]
     measured = f"{values[-1]:>12.2e}" if not math.isnan(values[-1]) else f"{'-':>12}"
-    print(f"{key[0]:<24}{key[1]:>7.0e}{''.join(cells)}{measured}")
+    print(f"{key[0]:<34}{key[1]:>7.0e}{''.join(cells)}{measured}")
 
 
 def main():
@@ -68,8 +68,8 @@ def main():
     kernel = next(line.split()[1] for line in version.splitlines() if line.startswith("kernel"))
     print(f"{KEYS} integers of 8 bytes, in one batch; kernels {kernel}; ns a key, median of {runs}. add: to fresh "
           "memory, again: to\nthat of a filter that was cleared; floor: as many random lines of memory as large as the "
-          "blocked filter's,\nchanged (again) or read (hit, miss)\n\n"
-          f"{'kind':<24}{'rate':>7}{'add':>9}{'again':>9}{'hit':>9}{'miss':>9}{'bits/key':>9}{'measured':>12}")
+          "blocked filter's,\nchanged (again) or read (hit, miss); threads: of a concurrent filter\n\n"
+          f"{'kind':<34}{'rate':>7}{'add':>9}{'again':>9}{'hit':>9}{'miss':>9}{'bits/key':>9}{'measured':>12}")
     for key, values in medians.items():
         print_row(key, values)
     print_bars([(f"{name}, p = 0.01: ns a key, {part}", -bar, medians[name, 0.01][column])

@@ -39,7 +39,7 @@ typedef struct tamis_dedup_options {
 
 /* A session over `filter`, which it borrows: it must outlive the session and be used by nobody else
  * meanwhile. options NULL: defaults. TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or one of too few bits for
- * the rate that the filter promises. */
+ * the rate that the filter promises; or the filter is concurrent. */
 TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter,
                                         const tamis_dedup_options *options, tamis_error *err);
 TAMIS_API void tamis_dedup_close(tamis_dedup *session);

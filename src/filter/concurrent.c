@@ -190,10 +190,23 @@ typedef struct sorted {
     uint64_t parts;            /* those with keys, a bit each */
 } sorted;
 
+/* What a batch of one need not be searched for. */
+static void sort_one(const tamis_hash *hash, uint32_t part, sorted *s) {
+    s->hashes[0] = *hash;
+    s->at[0] = 0;
+    s->first[part] = 0;
+    s->first[part + 1] = 1;
+    s->parts = UINT64_C(1) << part;
+}
+
 static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t count, sorted *s) {
     uint8_t parts[AT_ONCE];
     uint16_t next[PARTS + 1] = {0};
     filter->concurrent->ops->part_of(filter, hashes, count, parts);
+    if (count == 1) {
+        sort_one(hashes, parts[0], s);
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         next[parts[i] + 1]++;
     s->parts = 0;
@@ -228,7 +241,8 @@ static held around(const tamis__cut *cut, uint32_t part, bool adds) {
 }
 
 static pthread_mutex_t *nth(struct tamis__concurrent *c, const held *which, uint32_t n) {
-    return &c->parts[(which->first + n) % c->cut.parts].mutex;
+    uint32_t part = which->first + n;
+    return &c->parts[part < c->cut.parts ? part : part - c->cut.parts].mutex;
 }
 
 static void let_go(struct tamis__concurrent *c, const held *which) {

@@ -8,7 +8,8 @@
 enum { GATHERED = 512 };
 
 static const tamis__parts_ops *parts_of(const tamis_filter *filter) {
-    return filter->remote || filter->guard || filter->opened ? NULL : filter->ops->parts;
+    return filter->remote || filter->guard || filter->opened || filter->concurrent ? NULL
+                                                                                   : filter->ops->parts;
 }
 
 uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t most) {

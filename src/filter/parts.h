@@ -25,8 +25,8 @@
 enum { TAMIS__PARTS_MOST = 64 };
 
 /* How many parts a batch of `count` hashes may be added in at once: a power of two up to `most` and TAMIS__PARTS_MOST. 1
- * where the kind has no parts, and where so many keys might reach a limit that all parts have in common: the capacity of
- * blocked, the memory or the rate of a growing table. */
+ * where the kind has no parts, where the filter is concurrent and sees to it itself, and where so many keys might reach a
+ * limit that all parts have in common: the capacity of blocked, the memory or the rate of a growing table. */
 TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t most);
 
 /*

@@ -24,7 +24,7 @@ static void check_nomem(tamis_status status, const tamis_error *err) {
 
 /* ---- creation ---- */
 
-static tamis_status try_create(tamis_filter **filter, const tamis_plan *plan,
+static tamis_status try_create(tamis_filter **filter, const tamis_plan *plan, bool concurrent,
                                const tamis_allocator *allocator, tamis_error *err) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     if (plan->scheme == TAMIS_SCHEME_SIP) {
@@ -32,20 +32,23 @@ static tamis_status try_create(tamis_filter **filter, const tamis_plan *plan,
         options.secret_size = sizeof secret - 1;
     }
     options.allocator = allocator;
+    options.concurrent = concurrent;
     return tamis_filter_create(filter, plan, &options, err);
 }
 
 static void creation_without_memory(void **state) {
     (void)state;
-    for (int i = 0; i < FILTER_CASES; i++) {
-        tamis_plan plan = case_plan(&filter_cases[i], 1000, 0);
+    for (int i = 0; i < 2 * FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i % FILTER_CASES];
+        bool concurrent = i >= FILTER_CASES && case_has_digest(c);
+        tamis_plan plan = case_plan(c, 1000, 0);
         bool reached = true;
         for (uint64_t n = 1; reached; n++) {
             fault_memory memory = {.fail_at = n};
             tamis_allocator allocator = fault_memory_allocator(&memory);
             tamis_filter *filter = NULL;
             tamis_error err = TAMIS_ERROR_INIT;
-            tamis_status status = try_create(&filter, &plan, &allocator, &err);
+            tamis_status status = try_create(&filter, &plan, concurrent, &allocator, &err);
             reached = memory.refused > 0;
             if (reached) {
                 check_nomem(status, &err);
@@ -254,7 +257,9 @@ static void a_copy_without_memory(void **state) {
         tamis_plan plan = case_plan(&filter_cases[i], 1000, 0);
         fault_memory memory = {0};
         tamis_allocator allocator = fault_memory_allocator(&memory);
-        tamis_filter *filter = plan_filter(&plan, &allocator), *copy = NULL;
+        bool concurrent = i % 2 && case_has_digest(&filter_cases[i]);
+        tamis_filter *filter = NULL, *copy = NULL;
+        assert_int_equal(try_create(&filter, &plan, concurrent, &allocator, NULL), TAMIS_OK);
         if (filter_cases[i].grows) /* past the first size of some partitions */
             model_add_range(filter, 0, 300000, 1, NULL);
         else
@@ -290,10 +295,11 @@ static void creation_when_map_fails(void **state) {
         tamis_filter *filter = NULL;
         tamis_error err = TAMIS_ERROR_INIT;
         fault_arm(FAULT_MAP, 1, ENOMEM, false);
-        check_nomem(try_create(&filter, &plan, NULL, &err), &err);
+        check_nomem(try_create(&filter, &plan, false, NULL, &err), &err);
         assert_null(filter);
         assert_int_equal(fault_calls(FAULT_UNMAP), 0);
-        assert_int_equal(try_create(&filter, &plan, NULL, NULL), TAMIS_OK); /* the second is not failed */
+        assert_int_equal(try_create(&filter, &plan, false, NULL, NULL),
+                         TAMIS_OK); /* the second is not failed */
         tamis_filter_free(filter);
         assert_int_equal(fault_calls(FAULT_UNMAP), 1);
     }

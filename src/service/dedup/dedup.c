@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/versioned.h"
+#include "filter/filter_int.h"
 #include "filter/parts.h"
 #include "service/dedup/dedup_parts.h"
 
@@ -60,6 +61,10 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: no filter, or no place for the session; give both");
+    if (filter->concurrent) /* which may have keys behind one that it refuses */
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "dedup session: its filter is concurrent, and a session is one thread's; make it "
+                           "without that option, or ask the filter itself");
     status = check_scheme(filter, err);
     if (status != TAMIS_OK)
         return status;
