@@ -63,7 +63,7 @@ typedef struct table {
     uint32_t partition_bits;
     uint32_t position_bits; /* growing tables */
     uint64_t line_limit;    /* most lines of a partition */
-    uint64_t growths;       /* partitions rewritten so far: places found before are then stale */
+    uint64_t growths;       /* partitions rewritten so far, for tests to count */
     double load;            /* share of its slots at which a partition grows */
     uint32_t room_depth;    /* moves that may follow the first to make room; below PATH_MOST */
     uint64_t sure;          /* while filter->added is below this, the rate is known to do for one more */

@@ -26,11 +26,7 @@ static void check_nomem(tamis_status status, const tamis_error *err) {
 
 static tamis_status try_create(tamis_filter **filter, const tamis_plan *plan, bool concurrent,
                                const tamis_allocator *allocator, tamis_error *err) {
-    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    if (plan->scheme == TAMIS_SCHEME_SIP) {
-        options.secret = secret;
-        options.secret_size = sizeof secret - 1;
-    }
+    tamis_filter_options options = plan_options(plan);
     options.allocator = allocator;
     options.concurrent = concurrent;
     return tamis_filter_create(filter, plan, &options, err);

@@ -104,19 +104,29 @@ static inline tamis_plan case_plan(const filter_case *c, uint64_t n, uint64_t me
     return plan;
 }
 
-static inline tamis_filter *plan_filter(const tamis_plan *plan, const tamis_allocator *allocator) {
+/* With a secret where the scheme takes one. */
+static inline tamis_filter_options plan_options(const tamis_plan *plan) {
     static const char secret[] = "a secret for tests only, 32 bytes";
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     if (plan->scheme == TAMIS_SCHEME_SIP) {
         options.secret = secret;
         options.secret_size = sizeof secret - 1;
     }
-    options.allocator = allocator;
+    return options;
+}
+
+static inline tamis_filter *create_filter(const tamis_plan *plan, const tamis_filter_options *options) {
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_filter_create(&filter, plan, &options, &err) != TAMIS_OK)
+    if (tamis_filter_create(&filter, plan, options, &err) != TAMIS_OK)
         fail_msg("%s: %s", tamis_kind_name(plan->kind), err.text);
     return filter;
+}
+
+static inline tamis_filter *plan_filter(const tamis_plan *plan, const tamis_allocator *allocator) {
+    tamis_filter_options options = plan_options(plan);
+    options.allocator = allocator;
+    return create_filter(plan, &options);
 }
 
 static inline tamis_filter *case_filter(const filter_case *c, uint64_t n) {

@@ -19,19 +19,10 @@ static const int thread_counts[] = {1, 2, 4, 8};
 enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 
 static tamis_filter *concurrent_filter(const tamis_plan *plan, bool overfill) {
-    static const char secret[] = "a secret for tests only, 32 bytes";
-    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    if (plan->scheme == TAMIS_SCHEME_SIP) {
-        options.secret = secret;
-        options.secret_size = sizeof secret - 1;
-    }
+    tamis_filter_options options = plan_options(plan);
     options.overfill = overfill;
     options.concurrent = true;
-    tamis_filter *filter = NULL;
-    tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_filter_create(&filter, plan, &options, &err) != TAMIS_OK)
-        fail_msg("%s: %s", tamis_kind_name(plan->kind), err.text);
-    return filter;
+    return create_filter(plan, &options);
 }
 
 /* ---- threads ---- */
