@@ -198,7 +198,7 @@ static void a_server_that_goes_says_what_was_done(void **state) {
     proxy *between = proxy_start(server.socket);
     char uri[100];
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d", proxy_port(between));
-    tamis_redis_bitmap *harmed = open_uri(uri, "gone?retry_interval=1ms&patience=30ms&read_timeout=20ms");
+    tamis_redis_bitmap *harmed = open_uri(uri, "gone?retry_interval=1ms&patience=1s&read_timeout=200ms");
     proxy_arm(between, PROXY_REPLIES, PROXY_CUT,
               300000); /* between the first pipeline's last reply and the end */
     proxy_stop(between);

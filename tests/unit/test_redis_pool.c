@@ -129,7 +129,7 @@ static tamis__node *only_node(tamis_redis *there) {
 static void who_waits_too_long_is_told(void **state) {
     (void)state;
     begin();
-    tamis_redis *there = open_server(server.port, "connections=1&patience=50ms");
+    tamis_redis *there = open_server(server.port, "connections=1&patience=1s");
     tamis_filter *filter = open_there(there);
     assert_true(tamis__redis_enter(there, only_node(there), 0));
     assert_false(tamis__redis_enter(there, only_node(there), 0));

@@ -184,7 +184,7 @@ static void every_command_is_taken_once_in_its_order(void **state) {
 static void the_last_may_be_no_command(void **state) {
     (void)state;
     start(answers_all);
-    tamis_redis *redis = open_it("patience=5s");
+    tamis_redis *redis = open_it("patience=60s");
     bool redone = true;
     all.skips = true;
     for (size_t count = 1; count < 3000; count = count * 3 + 1) {

@@ -80,7 +80,7 @@ static void a_server_that_stays_away_is_told(void **state) {
     (void)state;
     begin();
     proxy *between = proxy_start(server.socket);
-    tamis_redis *there = open_through(proxy_port(between), "patience=50ms");
+    tamis_redis *there = open_through(proxy_port(between), "patience=1s");
     proxy_stop(between);
     assert_int_not_equal(tamis_redis_list(there, NULL, take_name, NULL, &err), TAMIS_OK);
     if (!strstr(err.text, "127.0.0.1"))

@@ -368,7 +368,7 @@ static void says_which_server_is_away(void **state) {
     char away[40];
     size_t done;
     (void)state;
-    begin("?patience=200ms&retry_interval=5ms");
+    begin("?patience=3s&retry_interval=5ms");
     tamis_redis *redis = open_servers();
     tamis_filter *filter = open_on(redis, "away?expect=100000&fpr=0.001&partition=8192");
     redis_server_kill(&servers[1]);
