@@ -218,21 +218,30 @@ static tamis_status contains_some(const tamis_filter *filter, pipeline *p, const
     return status;
 }
 
-/* *done is 0. */
+/* *done is 0. What fails is asked again key by key, so that all before the first that cannot be answered are, wherever the
+ * call and its lots begin. */
 static tamis_status contains_asked(const tamis_filter *filter, asked what, tamis_answer *answers,
                                    size_t *done, tamis_error *err) {
     const tamis_key *keys = has_digest(filter) ? NULL : what.keys;
+    size_t most = ASKED_AT_ONCE;
     tamis_status status = TAMIS_OK;
     pipeline p; /* the ring is not to be cleared */
     p.what = what;
     p.lot = filter->ops->fetch ? LOT : RING;
     p.ahead = filter->ops->fetch ? AHEAD : 0;
     p.taken = p.answered = 0;
-    while (*done < what.count && status == TAMIS_OK) {
-        size_t from = *done, some = what.count - from < ASKED_AT_ONCE ? what.count - from : ASKED_AT_ONCE;
+    while (*done < what.count) {
+        size_t from = *done, some = what.count - from < most ? what.count - from : most;
         status = contains_some(filter, &p, keys ? keys + from : NULL, some, answers + from, err);
-        if (status == TAMIS_OK)
+        if (status == TAMIS_OK) {
             *done += some;
+        } else if (some > 1) {
+            most = p.lot = 1;
+            p.ahead = 0;
+            p.taken = p.answered = from;
+        } else {
+            break;
+        }
     }
     return status;
 }
