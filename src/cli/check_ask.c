@@ -343,6 +343,32 @@ tamis_status check_ask_hashes(void *context, const tamis_key *keys, const tamis_
     return status;
 }
 
+/* A filter that is only asked has room for any number of threads: a part is a row of keys. */
+uint32_t check_ask_parts(void *context, size_t count, uint32_t most) {
+    (void)context;
+    (void)count;
+    return most;
+}
+
+tamis_status check_ask_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                            uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
+    const check_ask *ask = context;
+    const size_t first = count * part / parts, end = count * (part + 1) / parts;
+    size_t in = 0;
+    tamis_status status = tamis_filter_contains_hashes(ask->members[0].filter, hashes + first, end - first,
+                                                       answers + first, &in, err);
+
+    *done = status == TAMIS_OK ? count : first + in;
+    return status;
+}
+
+void check_ask_joined(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                      tamis_error *err) {
+    (void)status;
+    (void)err;
+    note_found(context, answers, done);
+}
+
 void check_ask_place(void *context, const tamis_stream_origin *origin) {
     const check_ask *ask = context;
 

@@ -26,6 +26,11 @@ tamis_status check_ask_keys(void *ask, const tamis_key *keys, size_t count, tami
 const tamis_hasher *check_ask_hasher(const check_ask *ask);
 tamis_status check_ask_hashes(void *ask, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                               tamis_answer *answers, size_t *done, tamis_error *err);
+uint32_t check_ask_parts(void *ask, size_t count, uint32_t most);
+tamis_status check_ask_part(void *ask, const tamis_hash *hashes, size_t count, uint32_t part, uint32_t parts,
+                            tamis_answer *answers, size_t *done, tamis_error *err);
+void check_ask_joined(void *ask, const tamis_answer *answers, size_t done, tamis_status status,
+                      tamis_error *err);
 void check_ask_place(void *ask, const tamis_stream_origin *origin);
 tamis_key check_ask_mark(void *ask, size_t i);
 /* Whether a record was met that is to be printed. */

@@ -24,7 +24,12 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     service.ask = check_ask_keys;
     service.place = check_ask_place;
     service.hasher = check_ask_hasher(ask);
-    service.ask_hashes = service.hasher != NULL ? check_ask_hashes : NULL;
+    if (service.hasher != NULL) {
+        service.ask_hashes = check_ask_hashes;
+        service.parts = check_ask_parts;
+        service.ask_part = check_ask_part;
+        service.settle = check_ask_joined;
+    }
     if (config->is_family)
         cli_family_take_records(&records);
     service.mark = config->marks ? check_ask_mark : NULL;
