@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* A master that a sentinel names, and its replica, which takes its place.
- * ctest: timeout=120 */
+ * ctest: timeout=240
+ * ctest: serial: servers that are late for half a second are taken for dead */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
