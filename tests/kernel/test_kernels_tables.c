@@ -88,11 +88,15 @@ static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grow
     tamis_filter_free(oracle);
 }
 
-static void add_and_ask(tamis__isa isa) {
+static void each_shape(tamis__isa isa, void (*test)(tamis__isa isa, uint32_t slot_bits, bool grows)) {
     for (size_t i = 0; i < sizeof fixed_bits; i++)
-        adding_is_as_by_scalar(isa, fixed_bits[i], false);
+        test(isa, fixed_bits[i], false);
     for (size_t i = 0; i < sizeof growing_bits; i++)
-        adding_is_as_by_scalar(isa, growing_bits[i], true);
+        test(isa, growing_bits[i], true);
+}
+
+static void add_and_ask(tamis__isa isa) {
+    each_shape(isa, adding_is_as_by_scalar);
 }
 
 static void adding_is_the_same_in_every_set(void **state) {
@@ -197,10 +201,7 @@ static void adding_beside_noise(tamis__isa isa, uint32_t slot_bits, bool grows) 
 }
 
 static void add_beside_noise(tamis__isa isa) {
-    for (size_t i = 0; i < sizeof fixed_bits; i++)
-        adding_beside_noise(isa, fixed_bits[i], false);
-    for (size_t i = 0; i < sizeof growing_bits; i++)
-        adding_beside_noise(isa, growing_bits[i], true);
+    each_shape(isa, adding_beside_noise);
 }
 
 static void free_slots_may_hold_anything(void **state) {
