@@ -14,6 +14,7 @@
 
 /* The structure of a table is nobody else's business, so it is seen from inside. */
 #include "filter/fingerprint_put.h"
+#include "filter/kernels/fingerprint_values.h"
 #include "support/isa.h"
 #include "support/scratch.h"
 
@@ -165,6 +166,18 @@ static void forged_lines_are_rewritten_alike(void **state) {
     isa_each(rewrite_forged);
 }
 
+/* A mark that growth shifted out, as only a forged entry's is: all that is known is zeros. */
+static void a_value_without_mark_is_an_entry(void **state) {
+    (void)state;
+    const line_values none = {{0}};
+    for (uint32_t slot_bits = 32; slot_bits <= 120; slot_bits += 88) {
+        const line_geometry g = line_geometry_of(slot_bits, 0);
+        const entry e = values_entry(&g, &none, 0);
+        assert_true(e.rest == 0);
+        assert_int_equal(e.known, is_narrow(&g) ? 63 : 127);
+    }
+}
+
 /* Whatever stands in free slots, as a file of another writer may have it. */
 static void fill_free_slots(table *t, uint64_t seed) {
     for (uint32_t i = 0; i < partition_count(t); i++)
@@ -213,6 +226,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adding_is_the_same_in_every_set),
         cmocka_unit_test(forged_lines_are_rewritten_alike),
+        cmocka_unit_test(a_value_without_mark_is_an_entry),
         cmocka_unit_test(free_slots_may_hold_anything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,13 +37,14 @@ static INLINED bool is_narrow(const line_geometry *g) {
     return g->slot_bits <= NARROW_MAX;
 }
 
-/* Entry i, to be put by itself. */
+/* Entry i, to be put by itself. Without a mark are only those of a file that somebody forged: it is taken to be the lowest
+ * bit. */
 static INLINED entry values_entry(const line_geometry *g, const line_values *from, uint32_t i) {
     if (is_narrow(g)) {
-        uint64_t value = from->narrow[i];
+        uint64_t value = from->narrow[i] ? from->narrow[i] : 1;
         return (entry){(tamis__u128)(value & (value - 1)) << 64, 63 - low_zeros(value)};
     }
-    tamis__u128 value = from->wide[i];
+    tamis__u128 value = from->wide[i] ? from->wide[i] : 1;
     return (entry){value & (value - 1), 127 - low_zeros(value)};
 }
 
