@@ -31,7 +31,7 @@ extern const struct tamis__json_kernels tamis__json_kernels_scalar;
 #ifdef TAMIS__HAVE_AVX512
 extern const struct tamis__json_kernels tamis__json_kernels_avx512;
 /* Each of these bytes 64 times. */
-#define TAMIS__JSON_KEPT "\"\\ {}:,0\xe0\x5f\xd0\x09"
+#define TAMIS__JSON_KEPT "\"\\ {}:,0\x5f\x09"
 __attribute__((
     visibility("hidden"))) extern const unsigned char tamis__json_kept[sizeof TAMIS__JSON_KEPT - 1][64];
 #endif
