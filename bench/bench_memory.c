@@ -77,32 +77,11 @@ static void print_row(const char *name, double p, const double ns[PARTS], double
 
 /* ---- tamis ---- */
 
-static double add_all(tamis_filter *filter, const tamis_key *keys) {
-    tamis_error err = TAMIS_ERROR_INIT;
-    double start = now();
-    succeed(tamis_filter_add_many(filter, keys, KEYS, NULL, NULL, &err), &err);
-    return ns_a_key(start);
-}
-
-static uint64_t ask_all(const tamis_filter *filter, const tamis_key *keys, double *ns) {
-    tamis_answer answers[BATCH];
-    uint64_t seen = 0;
-    double start = now();
-    for (size_t i = 0; i < KEYS; i += BATCH) {
-        size_t some = KEYS - i < BATCH ? KEYS - i : BATCH;
-        tamis_filter_contains_many(filter, keys + i, some, answers, NULL, NULL);
-        for (size_t j = 0; j < some; j++)
-            seen += answers[j] == TAMIS_SEEN;
-    }
-    *ns = ns_a_key(start);
-    return seen;
-}
-
-/* What one of several threads does. */
+/* What one of several threads does, or the caller's. */
 typedef struct share {
     tamis_filter *filter;
     const tamis_key *keys;
-    size_t count;
+    size_t count, batch;
     bool asks; /* or adds */
     uint64_t seen;
 } share;
@@ -111,66 +90,42 @@ static void *do_share(void *context) {
     share *s = context;
     tamis_answer answers[BATCH];
     tamis_error err = TAMIS_ERROR_INIT;
-    for (size_t i = 0; i < s->count; i += BATCH) {
-        size_t some = s->count - i < BATCH ? s->count - i : BATCH;
-        succeed(s->asks ? tamis_filter_contains_many(s->filter, s->keys + i, some, answers, NULL, &err)
-                        : tamis_filter_add_many(s->filter, s->keys + i, some, answers, NULL, &err),
-                &err);
+    for (size_t i = 0; i < s->count; i += s->batch) {
+        size_t some = s->count - i < s->batch ? s->count - i : s->batch;
+        if (!s->asks) {
+            succeed(tamis_filter_add_many(s->filter, s->keys + i, some, NULL, NULL, &err), &err);
+            continue;
+        }
+        succeed(tamis_filter_contains_many(s->filter, s->keys + i, some, answers, NULL, &err), &err);
         for (size_t j = 0; j < some; j++)
             s->seen += answers[j] == TAMIS_SEEN;
     }
     return NULL;
 }
 
+/* Threads 0: the caller's, which adds all keys as one batch. Returns how many were seen before, where it asks. */
 static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool asks, size_t threads,
                           double *ns) {
-    share shares[THREADS_MOST];
+    share shares[THREADS_MOST], all = {filter, keys, KEYS, asks ? BATCH : KEYS, asks, 0};
     pthread_t ids[THREADS_MOST];
-    uint64_t seen = 0;
     double start = now();
+    if (threads == 0)
+        do_share(&all);
     for (size_t i = 0; i < threads; i++) {
-        shares[i] = (share){filter, keys + KEYS / threads * i, KEYS / threads, asks, 0};
+        shares[i] = (share){filter, keys + KEYS / threads * i, KEYS / threads, BATCH, asks, 0};
         need(pthread_create(&ids[i], NULL, do_share, &shares[i]) == 0, "no thread");
     }
     for (size_t i = 0; i < threads; i++) {
         pthread_join(ids[i], NULL);
-        seen += shares[i].seen;
+        all.seen += shares[i].seen;
     }
     *ns = ns_a_key(start);
-    return seen;
+    return all.seen;
 }
 
-static void measure_concurrent(tamis_kind kind, double p, bool grows, size_t threads, const tamis_key *in,
-                               const tamis_key *out) {
-    tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = kind;
-    want.fpr = p;
-    want.expect = grows ? 0 : KEYS;
-    tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    options.concurrent = true;
-    tamis_filter *filter;
-    succeed(tamis_plan_make(&plan, &want, &err), &err);
-    succeed(tamis_filter_create(&filter, &plan, &options, &err), &err);
-    double ns[PARTS];
-    do_shares(filter, in, false, threads, &ns[ADD]);
-    need(do_shares(filter, in, true, threads, &ns[HIT]) == KEYS, "a key that was added is not found");
-    uint64_t wrong = do_shares(filter, out, true, threads, &ns[MISS]);
-    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    tamis_filter_info_get(filter, &info, NULL);
-    succeed(tamis_filter_clear(filter, &err), &err);
-    do_shares(filter, in, false, threads, &ns[AGAIN]);
-    tamis_filter_free(filter);
-    char name[64];
-    snprintf(name, sizeof name, "%s%s, %zu threads", tamis_kind_name(kind), grows ? ", growing" : "",
-             threads);
-    print_row(name, p, ns, 8.0 * (double)info.memory_peak / KEYS, (double)wrong / KEYS);
-}
-
-/* Returns the bytes that the filter took. */
-static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, const tamis_key *in,
-                        const tamis_key *out) {
+/* Threads 0: an ordinary filter, else a concurrent one. Returns the bytes that it took. */
+static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, size_t threads,
+                        const tamis_key *in, const tamis_key *out) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_want want = TAMIS_WANT_INIT;
     want.kind = kind;
@@ -178,21 +133,26 @@ static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool gro
     want.fpr = p;
     want.expect = grows ? 0 : KEYS;
     tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    options.concurrent = threads > 0;
     tamis_filter *filter;
     succeed(tamis_plan_make(&plan, &want, &err), &err);
-    succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
+    succeed(tamis_filter_create(&filter, &plan, &options, &err), &err);
     double ns[PARTS];
-    ns[ADD] = add_all(filter, in);
-    need(ask_all(filter, in, &ns[HIT]) == KEYS, "a key that was added is not found: a false negative");
-    uint64_t wrong = ask_all(filter, out, &ns[MISS]);
+    do_shares(filter, in, false, threads, &ns[ADD]);
+    need(do_shares(filter, in, true, threads, &ns[HIT]) == KEYS,
+         "a key that was added is not found: a false negative");
+    uint64_t wrong = do_shares(filter, out, true, threads, &ns[MISS]);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_filter_info_get(filter, &info, NULL);
     succeed(tamis_filter_clear(filter, &err), &err);
-    ns[AGAIN] = add_all(filter, in);
+    do_shares(filter, in, false, threads, &ns[AGAIN]);
     tamis_filter_free(filter);
-    char name[64];
-    snprintf(name, sizeof name, "%s%s%s", tamis_kind_name(kind),
-             scheme == TAMIS_SCHEME_GUAVA64 ? ", guava64" : "", grows ? ", growing" : "");
+    char name[64], many[16] = "";
+    if (threads)
+        snprintf(many, sizeof many, ", %zu threads", threads);
+    snprintf(name, sizeof name, "%s%s%s%s", tamis_kind_name(kind),
+             scheme == TAMIS_SCHEME_GUAVA64 ? ", guava64" : "", grows ? ", growing" : "", many);
     print_row(name, p, ns, 8.0 * (double)info.memory_peak / KEYS, (double)wrong / KEYS);
     return info.memory_peak;
 }
@@ -283,25 +243,26 @@ int main(int count, char **args) {
     double p = count == 2 ? strtod(args[1], &end) : 0;
     need(end && end != args[1] && *end == '\0' && p >= 0 && p < 1, "give a rate");
     tamis_key *in = make_keys(numbers_in, 0), *out = make_keys(numbers_out, KEYS);
+    const tamis_scheme xxh3 = TAMIS_SCHEME_XXH3;
     if (p > 0) {
-        measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, p, false, in, out);
-        measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, p, false, in, out);
-        uint64_t bytes = measure(TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, p, false, in, out);
-        measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, p, false, in, out);
-        measure(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, p, true, in, out);
+        measure(TAMIS_KIND_CLASSIC, xxh3, p, false, 0, in, out);
+        measure(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, p, false, 0, in, out);
+        uint64_t bytes = measure(TAMIS_KIND_BLOCKED, xxh3, p, false, 0, in, out);
+        measure(TAMIS_KIND_FINGERPRINT, xxh3, p, false, 0, in, out);
+        measure(TAMIS_KIND_FINGERPRINT, xxh3, p, true, 0, in, out);
         measure_floor(p, bytes, in, out);
         for (size_t threads = 1; threads <= THREADS_MOST && p == 0.01; threads++) {
-            measure_concurrent(TAMIS_KIND_CLASSIC, p, false, threads, in, out);
-            measure_concurrent(TAMIS_KIND_BLOCKED, p, false, threads, in, out);
-            measure_concurrent(TAMIS_KIND_FINGERPRINT, p, false, threads, in, out);
-            measure_concurrent(TAMIS_KIND_FINGERPRINT, p, true, threads, in, out);
+            measure(TAMIS_KIND_CLASSIC, xxh3, p, false, threads, in, out);
+            measure(TAMIS_KIND_BLOCKED, xxh3, p, false, threads, in, out);
+            measure(TAMIS_KIND_FINGERPRINT, xxh3, p, false, threads, in, out);
+            measure(TAMIS_KIND_FINGERPRINT, xxh3, p, true, threads, in, out);
         }
 #ifdef TAMIS_HAVE_LIBBLOOM
         measure_libbloom(p, in, out);
 #endif
     } else {
-        measure(TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, false, in, out);
-        measure(TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, true, in, out);
+        measure(TAMIS_KIND_EXACT, xxh3, 0, false, 0, in, out);
+        measure(TAMIS_KIND_EXACT, xxh3, 0, true, 0, in, out);
     }
     free(in);
     free(out);
