@@ -83,6 +83,12 @@ tamis_library(tamis
   LINKS PkgConfig::TAMIS_XXHASH PkgConfig::TAMIS_SODIUM Threads::Threads)
 
 if(TAMIS_CORE_ONLY)
+  # The kernels of libtamis-stream need none of its libraries: for their tests.
+  tamis_layer_sources(kernel_sources stream/kernels)
+  tamis_kernel_options(${kernel_sources})
+  add_library(tamis_stream_kernels STATIC ${kernel_sources})
+  target_include_directories(tamis_stream_kernels PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(tamis_stream_kernels PRIVATE tamis_compile)
   return()
 endif()
 

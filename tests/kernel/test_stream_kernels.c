@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <tamis/version.h>
+
 #include "stream/kernels/stream_kernels.h"
 #include "support/isa.h"
 #include "support/scratch.h"
@@ -146,11 +148,34 @@ static void marks_of_csv_are_found(void **state) {
     isa_each(check_csv);
 }
 
+/* ---- the set of a process ---- */
+
+/* Where the newlines of some bytes are; nothing by another set than the one that is forced. */
+static size_t find_by_process(uint8_t *to, size_t room) {
+    const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
+    uint64_t random = test_seed(73);
+    unsigned char *bytes = random_bytes(&random, MOST, '\n');
+    const unsigned char *at = bytes;
+    uint32_t offsets[MOST + TAMIS__FIND_OVER];
+    const size_t size = kernels->find(&at, bytes + MOST, '\n', MOST, offsets) * sizeof *offsets;
+    free(bytes);
+    if (strcmp(kernels->name, tamis_kernel_name()) != 0 || size > room)
+        return 0;
+    memcpy(to, offsets, size);
+    return size;
+}
+
+static void a_process_uses_the_forced_set(void **state) {
+    (void)state;
+    isa_each_forced(find_by_process, MOST * sizeof(uint32_t));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_has_its_table),
         cmocka_unit_test(bytes_are_found_and_counted),
         cmocka_unit_test(marks_of_csv_are_found),
+        cmocka_unit_test(a_process_uses_the_forced_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Kernels on arm64: each test goes through the sets that are there, and says so of scalar and of NEON. Those that force a
+# set see it in use.
+# ctest: timeout=1800
+. "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
+build_cross
+for test in "$cross"/tests/kernel/test_*; do
+    said=$("$qemu" "$test" 2>&1) || { echo "$said"; exit 1; }
+    for set in scalar neon; do
+        grep -q "^kernels $set\>" <<<"$said" || { echo "${test##*/}: $set did not run"; exit 1; }
+    done
+done
