@@ -165,6 +165,9 @@ typedef enum tamis_full {
  * (3) It follows from `added`, which for a Guava file follows from the bits: what other programs put in is counted as if
  *     it had been added here. Far past the capacity nearly every key is taken for seen and `added` hardly rises: then it
  *     is the least there were, and can be a small part of them.
+ * And one of tables that grow:
+ * (4) With the default allocator and from about 32 MiB on, 2 MiB of it are the rest of a huge page that is held to grow
+ *     into. They are given up before plan.memory_limit would be passed.
  */
 typedef struct tamis_filter_info {
     uint32_t struct_size;
@@ -176,7 +179,7 @@ typedef struct tamis_filter_info {
         fpr_live; /* rate of a lookup now, from what is in the filter: about plan.fpr_predicted when full; (1) */
     double
         false_fresh; /* adds expected to have been answered TAMIS_SEEN though fresh, since it was made; (1), (2), (3) */
-    uint64_t memory;      /* bytes held now */
+    uint64_t memory;      /* bytes held now; (4) */
     uint64_t memory_peak; /* the most held at any moment, growth included */
     uint64_t capacity;    /* as planned; 0: grows */
     bool

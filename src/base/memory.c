@@ -35,6 +35,10 @@ tamis_allocator tamis__allocator_resolve(const tamis_allocator *given) {
     return (tamis_allocator){default_alloc, default_free, NULL};
 }
 
+bool tamis__allocator_is_default(const tamis_allocator *allocator) {
+    return allocator->alloc == default_alloc;
+}
+
 void *tamis__alloc(const tamis_allocator *from, size_t size, size_t align) {
     if (size > (size_t)PTRDIFF_MAX)
         return NULL;

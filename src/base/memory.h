@@ -2,6 +2,7 @@
 #ifndef TAMIS_BASE_MEMORY_H
 #define TAMIS_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <tamis/alloc.h>
@@ -18,6 +19,7 @@ enum { TAMIS__LINE = 64 }; /* bytes of a cache line: the unit every kind is laid
  */
 #define TAMIS__MAP_FROM ((size_t)32 << 10)
 TAMIS_PRIVATE_API tamis_allocator tamis__allocator_resolve(const tamis_allocator *given);
+bool tamis__allocator_is_default(const tamis_allocator *allocator);
 
 /* Zeroed memory or NULL; NULL too for sizes past PTRDIFF_MAX. */
 TAMIS_PRIVATE_API void *tamis__alloc(const tamis_allocator *from, size_t size, size_t align);

@@ -28,22 +28,29 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
     return NULL;
 }
 
-void *tamis__filter_alloc(tamis_filter *filter, size_t size) {
-    void *block = tamis__alloc(&filter->allocator, size, TAMIS__LINE);
-    if (!block)
-        return NULL;
+void tamis__filter_took(tamis_filter *filter, size_t size) {
     tamis__tally *tally = &filter->tally;
     uint64_t memory = __atomic_add_fetch(&tally->memory, size, __ATOMIC_RELAXED);
     uint64_t peak = __atomic_load_n(&tally->memory_peak, __ATOMIC_RELAXED);
     while (memory > peak && !__atomic_compare_exchange_n(&tally->memory_peak, &peak, memory, true,
                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
+}
+
+void tamis__filter_gave(tamis_filter *filter, size_t size) {
+    __atomic_sub_fetch(&filter->tally.memory, size, __ATOMIC_RELAXED);
+}
+
+void *tamis__filter_alloc(tamis_filter *filter, size_t size) {
+    void *block = tamis__alloc(&filter->allocator, size, TAMIS__LINE);
+    if (block)
+        tamis__filter_took(filter, size);
     return block;
 }
 
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size) {
     tamis__free(&filter->allocator, block, size);
-    __atomic_sub_fetch(&filter->tally.memory, size, __ATOMIC_RELAXED);
+    tamis__filter_gave(filter, size);
 }
 
 tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *err) {

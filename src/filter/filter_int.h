@@ -274,6 +274,9 @@ double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
  * aligned to 64 bytes. NULL when there is none. From any part. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
+/* Counts memory that was got, or given back, in another way. From any part. */
+void tamis__filter_took(tamis_filter *filter, size_t size);
+void tamis__filter_gave(tamis_filter *filter, size_t size);
 
 /* Marks the filter saturated and full, and says what to do. From any part. */
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err);

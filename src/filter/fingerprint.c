@@ -173,6 +173,10 @@ static void destroy(tamis_filter *filter) {
         release_partitions(filter, t);
         tamis__filter_release(filter, t->partitions, partition_count(t) * sizeof(partition));
     }
+    if (t->pages) {
+        tamis__pages_release(t->pages);
+        tamis__free(&filter->allocator, t->pages, sizeof *t->pages);
+    }
     tamis__free(&filter->allocator, t, sizeof *t);
     filter->body = NULL;
 }
@@ -206,9 +210,22 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_
                          : tamis__fail_nomem(err, "filter", partition_count(t) * sizeof(partition));
 }
 
+/* The caller's allocator gives no part of a block back. */
+static tamis_status share_pages(tamis_filter *filter, table *t, tamis_error *err) {
+    if (!t->grows || !tamis__allocator_is_default(&filter->allocator))
+        return TAMIS_OK;
+    t->pages = tamis__alloc(&filter->allocator, sizeof *t->pages, _Alignof(tamis__pages));
+    if (!t->pages)
+        return tamis__fail_nomem(err, "filter", sizeof *t->pages);
+    tamis__pages_init(t->pages);
+    return TAMIS_OK;
+}
+
 static tamis_status create(tamis_filter *filter, tamis_error *err) {
     table *t = NULL;
     tamis_status status = tamis__fingerprint_table(filter, &t, err);
+    if (status == TAMIS_OK)
+        status = share_pages(filter, t, err);
     if (status == TAMIS_OK)
         status = first_partitions(filter, t, err);
     if (status != TAMIS_OK)

@@ -14,6 +14,9 @@
  * an entry that knows b bits of y covers 2^-b. An entry goes on covering what it covered; those that a doubling
  * adds are twice as many as the doubling before added, and each covers half as much, so every doubling adds the
  * same to the rate. The plan leaves the bits for that, and a table that would pass its rate says it is full.
+ *
+ * Partitions are smaller than large pages for long, and a tenth of an add and a quarter of a question was waiting for
+ * where their pages are: they share large ones (pages.h), in which they come and go in turn.
  */
 #include "base/system.h"
 #include "filter/fingerprint_put.h"
@@ -95,10 +98,36 @@ bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry 
 
 /* ---- partitions ---- */
 
+/* Whether so many bytes more are within the limit. Near it nothing may be held beside the partitions. */
+static bool is_allowed(tamis_filter *filter, uint64_t size) {
+    const uint64_t limit = filter->plan.memory_limit, *memory = &filter->tally.memory;
+    const table *t = filter->body;
+    if (limit && t->pages && __atomic_load_n(memory, __ATOMIC_RELAXED) + size + TAMIS__PAGE > limit)
+        tamis__filter_gave(filter, tamis__pages_close(t->pages));
+    return !limit || __atomic_load_n(memory, __ATOMIC_RELAXED) + size <= limit;
+}
+
+static bool shares_pages(const tamis_filter *filter, size_t size) {
+    const table *t = filter->body;
+    return t->pages && size >= TAMIS__PAGES_LEAST;
+}
+
+static uint8_t *alloc_lines(tamis_filter *filter, size_t size) {
+    const table *t = filter->body;
+    size_t held;
+    uint8_t *lines = NULL;
+    if (is_allowed(filter, size) && shares_pages(filter, size))
+        lines = tamis__pages_cut(t->pages, size, &held);
+    if (!lines)
+        return tamis__filter_alloc(filter, size);
+    tamis__filter_took(filter, size + held);
+    return lines;
+}
+
 bool tamis__fingerprint_make(const table *t, tamis_filter *filter, partition *out, uint64_t count) {
     if (count > SIZE_MAX / LINE_BYTES)
         return false;
-    uint8_t *lines = tamis__filter_alloc(filter, (size_t)count * LINE_BYTES);
+    uint8_t *lines = alloc_lines(filter, (size_t)count * LINE_BYTES);
     if (!lines)
         return false;
     *out = partition_of(t, lines, count);
@@ -106,8 +135,13 @@ bool tamis__fingerprint_make(const table *t, tamis_filter *filter, partition *ou
 }
 
 void tamis__fingerprint_release(tamis_filter *filter, partition *in) {
-    if (in->lines)
-        tamis__filter_release(filter, in->lines, (size_t)in->count * LINE_BYTES);
+    const size_t size = (size_t)in->count * LINE_BYTES;
+    if (in->lines && shares_pages(filter, size)) {
+        tamis__pages_give(in->lines, size);
+        tamis__filter_gave(filter, size);
+    } else if (in->lines) {
+        tamis__filter_release(filter, in->lines, size);
+    }
     *in = (partition){0};
 }
 
@@ -145,14 +179,14 @@ static uint64_t larger_count(const table *t, const tamis_filter *filter, uint64_
 }
 
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
-    uint64_t count = in->count, limit = filter->plan.memory_limit;
+    uint64_t count = in->count;
     for (;;) {
         if (is_crowded(t, in, count)) /* the lines there are, or those tried last, and found wanting */
             return tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         count = larger_count(t, filter, count);
         if (count > t->line_limit)
             return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
-        if (limit && __atomic_load_n(&filter->tally.memory, __ATOMIC_RELAXED) + count * LINE_BYTES > limit)
+        if (!is_allowed(filter, count * LINE_BYTES))
             return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
         partition larger;
         if (!tamis__fingerprint_make(t, filter, &larger, count))

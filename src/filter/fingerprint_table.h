@@ -27,6 +27,7 @@
  */
 #include <math.h>
 
+#include "base/pages.h"
 #include "filter/filter_int.h"
 #include "filter/fingerprint_line.h"
 #include "plan/plan_int.h"
@@ -72,6 +73,7 @@ typedef struct table {
     double false_fresh;     /* and what comes before their sum */
     double unit;            /* what a line takes where line_bits does not say: 1 / lines, else 1 */
     double weight[129];     /* 2^-b */
+    tamis__pages *pages;    /* that partitions share; NULL: none */
     partition *partitions;
 } table;
 

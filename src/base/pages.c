@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/pages.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/system.h"
+
+#define STRETCH (16 * TAMIS__PAGE)
+
+static size_t round_up(size_t size, size_t unit) {
+    return (size + unit - 1) / unit * unit;
+}
+
+void tamis__pages_init(tamis__pages *pages) {
+    *pages = (tamis__pages){0};
+    pthread_mutex_init(&pages->mutex, NULL);
+}
+
+/* Linux keeps a large page whole in memory as long as some of it is mapped, or until memory is short; but where a part is
+ * declared free it parts the page at once. */
+void tamis__pages_give(void *block, size_t size) {
+#ifdef MADV_FREE
+    (void)tamis__sys.advise(block, size, MADV_FREE);
+#endif
+    tamis__sys.unmap(block, size);
+}
+
+static void drop_rest(tamis__pages *pages) {
+    if (pages->at < pages->end)
+        tamis__pages_give(pages->at, (size_t)(pages->end - pages->at));
+    pages->at = pages->end = NULL;
+}
+
+void tamis__pages_release(tamis__pages *pages) {
+    drop_rest(pages);
+    pthread_mutex_destroy(&pages->mutex);
+}
+
+/* A new stretch, that begins with a page. */
+static bool map_stretch(tamis__pages *pages, size_t least) {
+    const size_t size = least > STRETCH ? round_up(least, TAMIS__PAGE) : STRETCH;
+    uint8_t *mapped = tamis__sys.map(size + TAMIS__PAGE);
+    if (!mapped)
+        return false;
+    const size_t before = -(uintptr_t)mapped & (TAMIS__PAGE - 1);
+    if (before > 0)
+        tamis__sys.unmap(mapped, before);
+    tamis__sys.unmap(mapped + before + size, TAMIS__PAGE - before);
+    drop_rest(pages);
+    pages->at = mapped + before;
+    pages->end = pages->at + size;
+    tamis__advise_large(pages->at, size);
+    return true;
+}
+
+void *tamis__pages_cut(tamis__pages *pages, size_t size, size_t *held) {
+    const size_t whole = round_up(size, (size_t)sysconf(_SC_PAGESIZE));
+    void *block = NULL;
+    *held = 0;
+    pthread_mutex_lock(&pages->mutex);
+    if (!pages->closed && ((size_t)(pages->end - pages->at) >= whole || map_stretch(pages, whole))) {
+        block = pages->at;
+        pages->at += whole;
+        *held = TAMIS__PAGE - pages->held;
+        pages->held = TAMIS__PAGE;
+    }
+    pthread_mutex_unlock(&pages->mutex);
+    return block;
+}
+
+size_t tamis__pages_close(tamis__pages *pages) {
+    pthread_mutex_lock(&pages->mutex);
+    const size_t held = pages->held;
+    drop_rest(pages);
+    pages->held = 0;
+    pages->closed = true;
+    pthread_mutex_unlock(&pages->mutex);
+    return held;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocks that share large pages, and partitions as such blocks: the account, and that nothing else depends on it. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/pages.h"
+#include "filter/fingerprint_table.h"
+#include "property/filter_model.h"
+#include "support/fault.h"
+
+/* ---- blocks ---- */
+
+enum { BLOCKS = 60, LIVE = 7 };
+
+static size_t size_of(size_t i) {
+    return TAMIS__PAGES_LEAST + i * 4160;
+}
+
+static void expect_zero(const uint8_t *block, size_t size) {
+    assert_int_equal(block[0], 0);
+    assert_memory_equal(block, block + 1, size - 1);
+}
+
+/* Cuts blocks that come and go in turn, and finds each as it left it. */
+static void *come_and_go(void *context) {
+    uint8_t *blocks[BLOCKS];
+    size_t held;
+    for (size_t i = 0; i < BLOCKS + LIVE; i++) {
+        if (i < BLOCKS) {
+            blocks[i] = tamis__pages_cut(context, size_of(i), &held);
+            assert_non_null(blocks[i]);
+            expect_zero(blocks[i], size_of(i));
+            memset(blocks[i], (int)i + 1, size_of(i));
+        }
+        if (i < LIVE)
+            continue;
+        uint8_t *oldest = blocks[i - LIVE];
+        assert_int_equal(oldest[0], i - LIVE + 1);
+        assert_memory_equal(oldest, oldest + 1, size_of(i - LIVE) - 1);
+        tamis__pages_give(oldest, size_of(i - LIVE));
+    }
+    return NULL;
+}
+
+static void blocks_come_and_go(void **state) {
+    (void)state;
+    pthread_t threads[3];
+    tamis__pages pages;
+    tamis__pages_init(&pages);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, &pages), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    tamis__pages_release(&pages);
+}
+
+static void blocks_follow_each_other(void **state) {
+    (void)state;
+    const size_t least = TAMIS__PAGES_LEAST, large = 100 * TAMIS__PAGE;
+    tamis__pages pages;
+    size_t held;
+    fault_install();
+    tamis__pages_init(&pages);
+    fault_arm(FAULT_MAP, 1, ENOMEM, false);
+    assert_null(tamis__pages_cut(&pages, least, &held)); /* the system has none, and may have some later */
+    fault_arm(FAULT_MAP, 0, 0, false);
+    uint8_t *one = tamis__pages_cut(&pages, least - 64, &held);
+    assert_int_equal(held, TAMIS__PAGE);
+    assert_int_equal((uintptr_t)one % TAMIS__PAGE, 0);
+    uint8_t *two = tamis__pages_cut(&pages, least, &held);
+    assert_int_equal(held, 0);
+    assert_ptr_equal(two, one + least);
+    assert_int_equal(fault_calls(FAULT_MAP), 1);
+    assert_int_equal(fault_calls(FAULT_ADVISE), 1);
+    uint8_t *three = tamis__pages_cut(&pages, large, &held); /* not in what is mapped, which goes back */
+    assert_int_equal(held, 0);
+    assert_int_equal((uintptr_t)three % TAMIS__PAGE, 0);
+    assert_int_equal(fault_calls(FAULT_MAP), 2);
+    expect_zero(three + large - TAMIS__PAGE, TAMIS__PAGE);
+
+    assert_int_equal(tamis__pages_close(&pages), TAMIS__PAGE);
+    assert_int_equal(tamis__pages_close(&pages), 0);
+    assert_null(tamis__pages_cut(&pages, least, &held));
+    assert_int_equal(held, 0);
+    memset(one, 1, least);
+    memset(two, 2, least);
+    tamis__pages_give(one, least);
+    tamis__pages_give(two, least);
+    tamis__pages_give(three, large);
+    tamis__pages_release(&pages);
+    fault_remove();
+}
+
+/* ---- partitions ---- */
+
+static const filter_case exact = {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, true, 0};
+
+enum { BATCH = 500, FIXED = 6 }; /* bits: hashes are of four partitions, which are large soon */
+
+/* Adds a batch to two filters, to the same effect; true until they are full. */
+static bool add_to_both(tamis_filter *one, tamis_filter *other, uint64_t *random) {
+    tamis_hash hashes[BATCH];
+    size_t done, others;
+    tamis_error err = TAMIS_ERROR_INIT, its = TAMIS_ERROR_INIT;
+    random_hashes(hashes, BATCH, filter_origin(one), FIXED, random);
+    tamis_status status = tamis_filter_add_hashes(one, hashes, BATCH, NULL, &done, &err);
+    assert_int_equal(tamis_filter_add_hashes(other, hashes, BATCH, NULL, &others, &its), status);
+    assert_int_equal(done, others);
+    assert_string_equal(err.text, its.text);
+    return status == TAMIS_OK;
+}
+
+static void same_lines(const tamis_filter *one, const tamis_filter *other) {
+    const table *t = one->body, *u = other->body;
+    for (uint32_t i = 0; i < partition_count(t); i++) {
+        assert_int_equal(t->partitions[i].count, u->partitions[i].count);
+        assert_memory_equal(t->partitions[i].lines, u->partitions[i].lines,
+                            t->partitions[i].count * LINE_BYTES);
+    }
+}
+
+/* The caller's allocator knows nothing of pages: what is held beside is the difference. Near a limit that is nothing, so
+ * that both are full with the same key, and neither passes it at any time. */
+static void pages_count_against_a_limit(void **state) {
+    (void)state;
+    for (int limited = 0; limited < 2; limited++) {
+        fault_memory counted = {0};
+        const tamis_allocator own = fault_memory_allocator(&counted);
+        const tamis_plan plan = case_plan(&exact, 0, limited ? 9 << 20 : 0);
+        tamis_filter *ordinary = plan_filter(&plan, NULL), *plain = plan_filter(&plan, &own);
+        uint64_t random = model_seed(77), beside = 0;
+        while (filter_info(plain).memory < (12 << 20) && add_to_both(ordinary, plain, &random)) {
+            const uint64_t is = filter_info(ordinary).memory - filter_info(plain).memory;
+            assert_true(is == 0 || is == TAMIS__PAGE);
+            beside |= is;
+        }
+        const tamis_filter_info is = filter_info(ordinary), plains = filter_info(plain);
+        assert_int_equal(beside, TAMIS__PAGE);
+        assert_int_equal(is.memory, plains.memory + (limited ? 0 : TAMIS__PAGE));
+        assert_true(limited ? is.memory_peak <= plan.memory_limit : is.memory_peak >= is.memory);
+        assert_int_equal(is.full, limited ? TAMIS_FULL_MEMORY : TAMIS_FULL_NOT);
+        same_lines(ordinary, plain);
+
+        tamis_filter *copy = NULL;
+        assert_int_equal(tamis_filter_copy(&copy, ordinary, NULL), TAMIS_OK);
+        assert_true(!limited || filter_info(copy).memory_peak <= plan.memory_limit);
+        const uint64_t more = filter_info(copy).memory - is.memory;
+        assert_true(more == 0 || (limited && more == TAMIS__PAGE));
+        same_lines(ordinary, copy);
+        tamis_filter_free(copy);
+        tamis_filter_free(ordinary);
+        tamis_filter_free(plain);
+        assert_int_equal(counted.live_blocks, 0);
+    }
+}
+
+/* Where the system does not map so much ahead a partition is mapped alone. */
+static void no_pages_are_no_failure(void **state) {
+    (void)state;
+    tamis_filter *ordinary = case_filter(&exact, 0), *without = case_filter(&exact, 0);
+    uint64_t random = model_seed(78);
+    tamis__pages_close(((table *)without->body)->pages);
+    while (filter_info(without).memory < (4 << 20))
+        assert_true(add_to_both(ordinary, without, &random));
+    assert_int_equal(filter_info(ordinary).memory, filter_info(without).memory + TAMIS__PAGE);
+    same_lines(ordinary, without);
+    tamis_filter_free(ordinary);
+    tamis_filter_free(without);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_come_and_go),
+        cmocka_unit_test(blocks_follow_each_other),
+        cmocka_unit_test(pages_count_against_a_limit),
+        cmocka_unit_test(no_pages_are_no_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
