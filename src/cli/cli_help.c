@@ -9,6 +9,7 @@
 #include <tamis/version.h>
 
 #include "cli/cli_option.h"
+#include "cli/cli_pages.h"
 #include "cli/cli_text.h"
 
 enum { WIDTH = 80, OPTION_COLUMN = 27, SCHEME_COLUMN = 14 };
@@ -138,8 +139,11 @@ static void print_redis(FILE *out) {
 }
 
 void cli_help_version(FILE *out) {
+    char policy[CLI_TEXT_NUMBER];
+
     fprintf(out, "tamis %s\n", tamis_version());
     fprintf(out, "kernel   %s\n", tamis_kernel_name());
+    fprintf(out, "hugepage %s\n", cli_pages_policy(policy, sizeof policy));
     print_xxhash(out);
     print_version(out, "sodium", "sodium_version_string");
     print_version(out, "zlib", "zlibVersion");

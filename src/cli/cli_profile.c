@@ -2,6 +2,8 @@
 #include "cli/cli_profile.h"
 
 #include "cli/cli_json.h"
+#include "cli/cli_pages.h"
+#include "cli/cli_text.h"
 
 enum { STAGES = 7, ROWS = STAGES + 4 };
 
@@ -27,6 +29,16 @@ static void list(row rows[ROWS], const tamis_stream_profile *p) {
         rows[i] = all[i];
 }
 
+static void print_pages(FILE *out) {
+    char huge[CLI_TEXT_NUMBER], all[CLI_TEXT_NUMBER];
+    cli_pages pages;
+
+    if (cli_pages_read(&pages))
+        fprintf(out, "%-22s %15s  of %s resident\n", "in huge pages",
+                cli_text_bytes(huge, sizeof huge, pages.huge),
+                cli_text_bytes(all, sizeof all, pages.resident));
+}
+
 void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t records) {
     double count = records > 0 ? (double)records : 1;
     uint64_t busy = 0;
@@ -42,14 +54,20 @@ void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t 
             fprintf(out, " %7.2f %%", 100.0 * (double)rows[i].time / (double)busy);
         fputc('\n', out);
     }
+    print_pages(out);
 }
 
 void cli_profile_put(json_t *object, const tamis_stream_profile *profile) {
     json_t *times = json_object();
     row rows[ROWS];
+    cli_pages pages;
 
     list(rows, profile);
     for (int i = 0; i < ROWS; i++)
         cli_json_count(times, rows[i].name, rows[i].time);
+    if (cli_pages_read(&pages)) {
+        cli_json_count(times, "resident", pages.resident);
+        cli_json_count(times, "huge_pages", pages.huge);
+    }
     json_object_set_new(object, "profile", times);
 }

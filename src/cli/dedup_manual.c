@@ -94,7 +94,9 @@ const cli_entry dedup_json[] = {
     CLI_JSON_FILES("unique", "duplicates, unknown"),
     {"profile", "With --profile, in nanoseconds: read, split, extract, hash, ask, route and write, which are "
                 "the stages; "
-                "wait_input, wait_caller and wait_others; and wall, the time on the clock."},
+                "wait_input, wait_caller and wait_others; and wall, the time on the clock. In bytes, where "
+                "the system tells: resident, what the process holds of memory at the end, and huge_pages, "
+                "what of it is in huge pages."},
     {"interrupted", "true: a signal ended the run; all numbers are of what was answered until then."},
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};

@@ -227,7 +227,8 @@ void docs_manual_main(FILE *out, const cli_command *none) {
         put_text(out, cli_commands[i]->summary);
     }
     fputs(".El\n.Pp\nThe options are as follows:\n.Bl -tag -width Ds\n", out);
-    fputs(".It Fl V , Fl \\-version\nPrint the version, the vector kernels in use and the libraries.\n"
+    fputs(".It Fl V , Fl \\-version\nPrint the version, the vector kernels in use, "
+          "what the system does with huge pages, and the libraries.\n"
           ".It Fl h , Fl \\-help\nPrint the list of commands.\n.El\n"
           ".Sh ENVIRONMENT\n.Bl -tag -width TAMIS_KERNEL\n"
           ".It Ev TAMIS_KERNEL\nForces a set of vector kernels, by the name that\n.Fl \\-version\nprints: "
