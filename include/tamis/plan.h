@@ -62,7 +62,8 @@ typedef struct tamis_plan {
     uint32_t probes;      /* classic, blocked: k */
     uint32_t slot_bits;   /* fingerprint, exact: bits of a slot, its end marker included */
     uint32_t home_bits;   /* fingerprint, exact: log2 of the buckets of a line */
-    uint64_t lines;       /* fingerprint, exact: 64-byte lines, where capacity is given */
+    uint32_t partitions;  /* fingerprint, exact: parts by the first bits of the hash; 256 where it grows */
+    uint64_t lines;       /* fingerprint, exact: 64-byte lines in all, where capacity is given */
     uint64_t memory;      /* peak bytes at capacity; a growing kind: bytes it starts with. Without the
                                 handle's own few hundred bytes, as everywhere memory is spoken of */
     uint64_t memory_limit; /* most bytes growth may reach; 0: no limit */
@@ -73,7 +74,7 @@ typedef struct tamis_plan {
 
 /* clang-format off */
 #define TAMIS_PLAN_INIT \
-    {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+    {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
 /* clang-format on */
 
 /*

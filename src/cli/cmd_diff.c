@@ -10,7 +10,7 @@
 #include "cli/cli_text.h"
 
 enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
-enum { PARAMETERS = 11 };
+enum { PARAMETERS = 12 };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_QUIET] = {.name = "quiet",
@@ -49,11 +49,12 @@ typedef struct parameter {
 static void write_parameters(const side *of, parameter *list, bool first) {
     const tamis_plan *plan = tamis_filter_plan(of->filter);
     const tamis_hasher *hasher = tamis_filter_hasher(of->filter);
-    const uint64_t numbers[] = {tamis_hasher_seed(hasher), plan->bits,  plan->probes,   plan->slot_bits,
-                                plan->home_bits,           plan->lines, plan->capacity, plan->memory_limit};
-    static const char *const names[PARAMETERS] = {"kind",     "scheme",       "seed",      "bits",
-                                                  "probes",   "slot_bits",    "home_bits", "lines",
-                                                  "capacity", "memory_limit", "fpr"};
+    const uint64_t numbers[] = {tamis_hasher_seed(hasher), plan->bits,      plan->probes,
+                                plan->slot_bits,           plan->home_bits, plan->lines,
+                                plan->partitions,          plan->capacity,  plan->memory_limit};
+    static const char *const names[PARAMETERS] = {"kind",       "scheme",    "seed",         "bits",
+                                                  "probes",     "slot_bits", "home_bits",    "lines",
+                                                  "partitions", "capacity",  "memory_limit", "fpr"};
     for (int i = 0; i < PARAMETERS; i++) {
         char *text = first ? list[i].a : list[i].b;
         const size_t size = sizeof list[i].a;

@@ -31,6 +31,7 @@ static bool same_shape(const tamis_plan *one, const tamis_plan *other) {
     bool grows = one->capacity == 0;
     return one->kind == other->kind && one->bits == other->bits && one->probes == other->probes &&
            one->slot_bits == other->slot_bits && one->home_bits == other->home_bits &&
+           one->partitions == other->partitions &&
            (one->bits || (grows == (other->capacity == 0) && (grows || one->lines == other->lines)));
 }
 

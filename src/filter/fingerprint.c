@@ -96,10 +96,14 @@ static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
 
 /* Memory: a partition grows as long as half of its load is in use, and then to four times its lines at most, so that it ends
  * with at most eight times the lines that its entries need; while it grows there are the old lines as well. */
+static bool growth_fits(const table *t, const tamis_filter *filter, size_t count) {
+    const double limit = (double)filter->plan.memory_limit, line = LINE_BYTES / (t->load * t->geometry.slots);
+    return limit <= 0 || 10 * ((double)filter->tally.memory + line * (double)count) <= limit;
+}
+
 static bool parts_fit(const tamis_filter *filter, size_t count) {
     table *t = filter->body;
-    const double limit = (double)filter->plan.memory_limit, line = LINE_BYTES / (t->load * t->geometry.slots);
-    if (limit > 0 && 10 * ((double)filter->tally.memory + line * (double)count) > limit)
+    if (t->grows && !growth_fits(t, filter, count))
         return false;
     return room_of(t, filter) >= count || room_anew(t, filter) >= count;
 }
@@ -147,21 +151,44 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     info->cardinality = (double)filter->added + info->false_fresh;
 }
 
+/* The lines of a table made for its keys are one block: an array of which each partition has its share. */
+static partition whole_of(const table *t) {
+    partition whole = t->partitions[0];
+    whole.count *= partition_count(t);
+    return whole;
+}
+
 static void release_partitions(tamis_filter *filter, table *t) {
-    for (uint32_t i = 0; i < partition_count(t) && !t->borrowed; i++)
+    if (!t->grows) {
+        partition whole = whole_of(t);
+        tamis__fingerprint_release(filter, &whole);
+        return;
+    }
+    for (uint32_t i = 0; i < partition_count(t); i++)
         tamis__fingerprint_release(filter, &t->partitions[i]);
 }
 
-/* Fills the empty row of partitions with their first lines. */
-static tamis_status first_partitions(tamis_filter *filter, table *t, tamis_error *err) {
+/* Fill the empty row of partitions with their first lines. */
+
+static tamis_status growing_partitions(tamis_filter *filter, table *t, tamis_error *err) {
+    t->unit = 1;
     for (uint32_t i = 0; i < partition_count(t); i++) {
-        uint64_t count = t->grows ? tamis__fingerprint_first_lines(i) : filter->plan.lines;
-        t->unit = unit_of(t, count);
+        uint64_t count = tamis__fingerprint_first_lines(i);
         if (!tamis__fingerprint_make(t, filter, &t->partitions[i], count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
-        if (!t->grows)
-            tamis__advise_large(t->partitions[i].lines, (size_t)count * LINE_BYTES);
     }
+    return TAMIS_OK;
+}
+
+static tamis_status fixed_partitions(tamis_filter *filter, table *t, tamis_error *err) {
+    const uint64_t count = filter->plan.lines / partition_count(t), lines = count * partition_count(t);
+    partition whole;
+    if (!tamis__fingerprint_make(t, filter, &whole, lines))
+        return tamis__fail_nomem(err, "filter", lines * LINE_BYTES);
+    tamis__advise_large(whole.lines, (size_t)lines * LINE_BYTES);
+    t->unit = unit_of(t, count);
+    for (uint32_t i = 0; i < partition_count(t); i++)
+        t->partitions[i] = partition_of(t, line_at(&whole, i * count), count);
     return TAMIS_OK;
 }
 
@@ -170,7 +197,8 @@ static void destroy(tamis_filter *filter) {
     if (!t)
         return;
     if (t->partitions) {
-        release_partitions(filter, t);
+        if (!t->borrowed)
+            release_partitions(filter, t);
         tamis__filter_release(filter, t->partitions, partition_count(t) * sizeof(partition));
     }
     if (t->pages) {
@@ -179,6 +207,11 @@ static void destroy(tamis_filter *filter) {
     }
     tamis__free(&filter->allocator, t, sizeof *t);
     filter->body = NULL;
+}
+
+/* 0 where a plan says none: it is one. */
+static uint32_t log2_of(uint32_t partitions) {
+    return 31 - (uint32_t)__builtin_clz(partitions | 1);
 }
 
 tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_error *err) {
@@ -190,7 +223,8 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_
     t->geometry = line_geometry_of(plan->slot_bits, plan->home_bits);
     t->grows = plan->capacity == 0;
     t->load = tamis__line_shape_of(plan->slot_bits, t->grows)->load;
-    t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : 0;
+    t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : log2_of(plan->partitions);
+    filter->plan.partitions = partition_count(t);
     t->partition_share = 1.0 / partition_count(t);
     /* Invariant 4: a guest in the smallest first partition knows log2(lines) + slot_bits - 1 bits. */
     uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + plan->slot_bits - 1;
@@ -227,7 +261,7 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     if (status == TAMIS_OK)
         status = share_pages(filter, t, err);
     if (status == TAMIS_OK)
-        status = first_partitions(filter, t, err);
+        status = t->grows ? growing_partitions(filter, t, err) : fixed_partitions(filter, t, err);
     if (status != TAMIS_OK)
         destroy(filter);
     return status;
@@ -259,7 +293,8 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
                 return tamis__fail_nomem(err, "filter", theirs->count * LINE_BYTES);
         }
         uint8_t *lines = in->lines;
-        tamis__advise_large(lines, (size_t)theirs->count * LINE_BYTES);
+        if (mine->grows)
+            tamis__advise_large(lines, (size_t)theirs->count * LINE_BYTES);
         memcpy(lines, theirs->lines, (size_t)theirs->count * LINE_BYTES);
         *in = *theirs;
         in->lines = lines;

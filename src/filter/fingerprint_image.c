@@ -51,20 +51,31 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
                            "%s: slot_bits %" PRIu32 " with home_bits %" PRIu32
                            " are none of kind %s; restore the file from a copy, or build it anew",
                            image->name, plan->slot_bits, plan->home_bits, tamis_kind_name(plan->kind));
-    uint64_t parts = grows ? UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS : 1;
+    const uint64_t parts = plan->partitions, most = UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS;
+    const uint64_t least = grows ? most : 1;
+    if (parts < least || parts > most)
+        return fail_part(image, "number of partitions", parts, least, most, err);
     if (image->part_count != parts)
         return fail_part(image, "number of partitions", image->part_count, parts, parts, err);
+    if (parts & (parts - 1))
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: number of partitions is %" PRIu64
+                           ", not a power of two; restore the file from a copy, or build it anew",
+                           image->name, parts);
     return TAMIS_OK;
 }
 
 static tamis_status restore_parts(table *t, const tamis__image *image, tamis_error *err) {
-    uint64_t at = 0, most = t->grows ? t->line_limit : image->body_size / LINE_BYTES;
+    uint64_t at = 0, least = TAMIS__FINGERPRINT_LEAST_LINES;
+    uint64_t most = t->grows ? t->line_limit : image->body_size / LINE_BYTES;
     double covered = 0;
     for (size_t i = 0; i < image->part_count; i++) {
         const tamis__part *part = &image->parts[i];
         uint64_t lines = part->size / LINE_BYTES;
-        if (lines < TAMIS__FINGERPRINT_LEAST_LINES || lines > most)
-            return fail_part(image, "lines of a partition", lines, TAMIS__FINGERPRINT_LEAST_LINES, most, err);
+        if (lines < least || lines > most)
+            return fail_part(image, "lines of a partition", lines, least, most, err);
+        if (!t->grows) /* all as many as the first */
+            least = most = lines;
         if (part->size > image->body_size - at)
             return fail_part(image, "body_size", image->body_size, at + part->size, UINT64_MAX, err);
         if (part->entries > lines * t->geometry.slots)

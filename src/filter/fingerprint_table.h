@@ -5,8 +5,8 @@
 /*
  * Where the entries of a fingerprint table lie.
  *
- * The table is cut into partitions by the first bits of the hash (one partition where the number of
- * keys is given, 256 where it is not), each an array of lines (fingerprint_line.h). What is left of
+ * The table is cut into partitions by the first bits of the hash (1 to 64 of one size where the number of
+ * keys is given, in one block; 256 where it is not), each an array of lines (fingerprint_line.h). What is left of
  * the hash, read as a fraction y in [0, 1), names the place: the home line is floor(y * lines), and the
  * `rest` of y, the bits below, is the entry: home_bits of it name the bucket in the line, the next
  * slot_bits - 1 are kept. Lines, buckets and thus the whole table stay in the order of y.
@@ -160,9 +160,10 @@ static INLINED place place_of(const table *t, const tamis_hash *hash) {
         const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS;
         at.in = &t->partitions[hash->word[1] >> (64 - bits)];
         place_growing(t, at.in, y << bits, &at);
-    } else {
-        at.in = &t->partitions[0];
-        place_fixed(at.in, y, &at);
+    } else { /* perhaps of 0 bits */
+        const uint32_t bits = t->partition_bits;
+        at.in = &t->partitions[hash->word[1] >> 1 >> (63 - bits)];
+        place_fixed(at.in, y << bits, &at);
     }
     return at;
 }

@@ -334,6 +334,7 @@ static tamis_plan plan_of(const header *h) {
     plan.probes = (uint32_t)h->field[NATIVE_probes];
     plan.slot_bits = (uint32_t)h->field[NATIVE_slot_bits];
     plan.home_bits = (uint32_t)h->field[NATIVE_home_bits];
+    plan.partitions = (uint32_t)h->field[NATIVE_partitions];
     plan.memory_limit = h->field[NATIVE_memory_limit];
     plan.memory = h->field[NATIVE_body_size];
     bool table = !tamis_kind_is_bloom(plan.kind);

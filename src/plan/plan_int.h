@@ -10,6 +10,8 @@
 enum {
     TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* a growing table has 256 partitions */
     TAMIS__FINGERPRINT_FIRST_LOG2 = 6,     /* floor(log2(lines)) of a new one */
+    TAMIS__FINGERPRINT_FIXED_MOST = 64,    /* a table made for its keys has so many at the most, */
+    TAMIS__FINGERPRINT_FIXED_LINES = 4096, /* and no more than leave each so many lines */
     TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* least lines of a table made for its keys */
     TAMIS__EXACT_LEAST_LINES =
         512,                     /* the same with 120-bit slots: 9 bits of line and 119 of a guest are 128 */

@@ -280,6 +280,20 @@ static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
     plan->memory =
         lines * TAMIS__LINE + ((uint64_t)TAMIS__FINGERPRINT_ROW << TAMIS__FINGERPRINT_PARTITION_BITS);
     plan->bits_per_key = growing_bits(shape);
+    plan->partitions = 1u << TAMIS__FINGERPRINT_PARTITION_BITS;
+}
+
+static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double keys, double least) {
+    double lines = ceil(keys / (shape->load * shape->slots));
+    /* The share of guests, and with it the rate, varies most in small tables. Partitions have more keys or fewer by chance;
+     * some 20 times what is likely would have to come to one for it to be crowded. */
+    lines = fmax(ceil(lines * (1 + 2 / sqrt(keys))), least);
+    plan->partitions = TAMIS__FINGERPRINT_FIXED_MOST;
+    while (plan->partitions > 1 && lines / plan->partitions < TAMIS__FINGERPRINT_FIXED_LINES)
+        plan->partitions /= 2;
+    plan->lines = (uint64_t)ceil(lines / plan->partitions) * plan->partitions;
+    plan->memory = plan->lines * TAMIS__LINE + (uint64_t)plan->partitions * TAMIS__FINGERPRINT_ROW;
+    plan->bits_per_key = 8 * (double)plan->memory / keys;
 }
 
 static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
@@ -297,13 +311,7 @@ static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
         plan_growing(plan, shape);
         return;
     }
-    double lines = ceil(keys / (shape->load * shape->slots));
-    /* The share of guests, and with it the rate, varies most in small tables. */
-    lines = ceil(lines * (1 + 2 / sqrt(keys)));
-    plan->lines =
-        (uint64_t)fmax(lines, whole_hash ? TAMIS__EXACT_LEAST_LINES : TAMIS__FINGERPRINT_LEAST_LINES);
-    plan->memory = plan->lines * TAMIS__LINE + TAMIS__FINGERPRINT_ROW;
-    plan->bits_per_key = 8 * (double)plan->memory / keys;
+    plan_fixed(plan, shape, keys, whole_hash ? TAMIS__EXACT_LEAST_LINES : TAMIS__FINGERPRINT_LEAST_LINES);
 }
 
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {

@@ -72,6 +72,9 @@ static const struct {
     {"exact-sip", TAMIS_KIND_EXACT, TAMIS_SCHEME_SIP, 0, 20000, 20000},
     {"exact-growing-xxh3", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, 0, 100000},
     {"exact-growing-guava32", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA32, 0, 0, 3000},
+    {"fingerprint-parts", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.001, 6900, 6900},
+    {"fingerprint-large", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1e-6, 300000, 300000},
+    {"exact-parts", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 5000, 5000},
 };
 
 static uint64_t random_state, absent_asked, absent_seen;
@@ -166,6 +169,10 @@ static tamis_filter *make(size_t i) {
     want.fpr = filters[i].fpr;
     want.expect = filters[i].expect;
     must(filters[i].name, tamis_plan_make(&plan, &want, &err));
+    if (strstr(filters[i].name, "-parts")) { /* as if it were large */
+        plan.partitions = 4;
+        plan.lines = (plan.lines + 3) / 4 * 4;
+    }
     options.seed = want.scheme == TAMIS_SCHEME_XXH3 ? random_number() : 0;
     if (want.scheme == TAMIS_SCHEME_SIP) {
         options.secret = secret;
@@ -179,7 +186,7 @@ static void say(tamis_filter *filter, const char *name) {
     const tamis_label label = {"name", name};
     tamis_about about = TAMIS_ABOUT_INIT;
     about.version = random_number();
-    about.created = 1; /* not the time: the same files are made again */
+    about.created = 1735689600; /* not the time: the same files are made again */
     about.labels = &label;
     about.label_count = 1;
     if (tamis_filter_plan(filter)->scheme == TAMIS_SCHEME_FNV_DCSO) {

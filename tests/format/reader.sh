@@ -57,5 +57,7 @@ planted "$golden/good/blocked-xxh3.tamis" 's/v ^ v >> 32/v/'
 planted "$golden/good/fingerprint-xxh3.tamis" 's/1023, n - 1/1023, n + 9/'
 planted "$golden/good/fingerprint-xxh3.tamis" 's/(line_number + g) % n/line_number/'
 planted "$work/fingerprint-growing-redisbloom.tamis" 's/value >> above == wanted >> above/value == wanted/'
-planted "$work/exact-growing-xxh3.tamis" 's/>> 120$/>> 119 \& 255/'
+planted "$work/exact-growing-xxh3.tamis" 's/p = Y >> 128 - c/p = Y >> 127 - c \& 255/'
+planted "$golden/good/fingerprint-parts.tamis" 's/Z = Y << c \&/Z = Y \&/'
+planted "$golden/good/fingerprint-parts.tamis" 's/(line_number + g) % n/(line_number + g)/'
 exit 0

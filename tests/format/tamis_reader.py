@@ -117,7 +117,7 @@ def check_plan(h):
         shapes = GROWING if h["capacity"] == 0 else FIXED
         insist((h["slot_bits"], h["home_bits"]) in shapes, f"slot_bits {h['slot_bits']}, home_bits {h['home_bits']}")
         insist(h["kind"] == 3 or h["slot_bits"] == 120, f"slot_bits {h['slot_bits']} of exact")
-        insist(h["partitions"] == (1 if h["capacity"] else 256), f"partitions {h['partitions']}")
+        insist(h["partitions"] in ([1 << c for c in range(9)] if h["capacity"] else [256]), f"partitions {h['partitions']}")
     else:
         insist(h["bits"] and h["probes"], "bits or probes 0")
         insist(h["kind"] == 1 or h["bits"] % 512 == 0, f"bits {h['bits']}")
@@ -172,6 +172,7 @@ def check_table(h):
         insist(64 <= lines <= most, f"a partition of {lines} lines")
         insist(entries <= lines * slot_count(h["slot_bits"], h["home_bits"]), f"{entries} entries in {lines} lines")
         insist(0 <= covered <= 1, f"covered {covered} of a partition")
+    insist(not h["capacity"] or len({lines for lines, _, _ in h["table"]}) == 1, "partitions of different lines")
     insist(sum(lines for lines, _, _ in h["table"]) * 64 == h["body_size"], "lines and body_size differ")
 
 
@@ -284,18 +285,19 @@ class Line:
 
 def home(h, Y):
     """First line of the partition, its lines, home line in it, rest."""
-    if h["partitions"] == 1:
-        n = h["table"][0][0]
-        return 0, n, Y * n >> 128, Y * n & 2**128 - 1
-    p = Y >> 120
+    c = h["partitions"].bit_length() - 1
+    p = Y >> 128 - c
     n = h["table"][p][0]
-    Z = Y << 8 & 2**128 - 1
+    start = sum(lines for lines, _, _ in h["table"][:p])
+    Z = Y << c & 2**128 - 1
+    if h["capacity"]:
+        return start, n, Z * n >> 128, Z * n & 2**128 - 1
     B = position_bits(h)
     X = Z >> 128 - B
     f = X * n & (1 << B) - 1
     D = B - (n.bit_length() - 1)
     R = (f // n << 128 - D) | (Z << B & 2**128 - 1) >> D
-    return sum(lines for lines, _, _ in h["table"][:p]), n, X * n >> B, R
+    return start, n, X * n >> B, R
 
 
 def table_has(h, body, x, y):

@@ -23,7 +23,7 @@ enum { KEYS = 12000, LINES = 700 };
 static const uint8_t fixed_bits[] = {16, 20, 24, 32, 40, 48, 64, 120};
 static const uint8_t growing_bits[] = {32, 38, 48, 64, 120};
 
-static tamis_filter *make(tamis__isa isa, uint32_t slot_bits, bool grows) {
+static tamis_filter *make(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -33,6 +33,7 @@ static tamis_filter *make(tamis__isa isa, uint32_t slot_bits, bool grows) {
     plan.slot_bits = slot_bits;
     plan.home_bits = tamis__line_shape_of(slot_bits, grows)->home_bits;
     plan.lines = LINES;
+    plan.partitions = partitions;           /* where it does not grow */
     plan.capacity = grows ? 0 : UINT64_MAX; /* as many as find room */
     if (tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
@@ -64,10 +65,11 @@ static void make_hashes(tamis_hash *hashes, uint64_t origin, bool grows, uint64_
     }
 }
 
-static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grows) {
+static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions) {
     static tamis_hash hashes[KEYS];
     static tamis_answer got[KEYS], want[KEYS];
-    tamis_filter *one = make(isa, slot_bits, grows), *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows);
+    tamis_filter *one = make(isa, slot_bits, grows, partitions);
+    tamis_filter *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows, partitions);
     make_hashes(hashes, one->hasher->origin, grows, 81 + slot_bits);
     for (size_t at = 0, some = 1; at < KEYS; at += some, some = some % 300 + 7) {
         size_t count = KEYS - at < some ? KEYS - at : some, done = 0, expected = 0;
@@ -89,11 +91,14 @@ static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grow
     tamis_filter_free(oracle);
 }
 
-static void each_shape(tamis__isa isa, void (*test)(tamis__isa isa, uint32_t slot_bits, bool grows)) {
+typedef void shape_test(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions);
+
+static void each_shape(tamis__isa isa, shape_test *test) {
     for (size_t i = 0; i < sizeof fixed_bits; i++)
-        test(isa, fixed_bits[i], false);
+        for (uint32_t partitions = 1; partitions <= 4; partitions *= 4)
+            test(isa, fixed_bits[i], false, partitions);
     for (size_t i = 0; i < sizeof growing_bits; i++)
-        test(isa, growing_bits[i], true);
+        test(isa, growing_bits[i], true, 0);
 }
 
 static void add_and_ask(tamis__isa isa) {
@@ -133,7 +138,7 @@ static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
 }
 
 static void rewriting_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, uint64_t count) {
-    tamis_filter *filter = make(isa, slot_bits, true);
+    tamis_filter *filter = make(isa, slot_bits, true, 0);
     table *t = filter->body;
     uint8_t *lines = aligned_alloc(LINE_BYTES, 10 * count * LINE_BYTES);
     assert_non_null(lines);
@@ -191,10 +196,11 @@ static void fill_free_slots(table *t, uint64_t seed) {
         }
 }
 
-static void adding_beside_noise(tamis__isa isa, uint32_t slot_bits, bool grows) {
+static void adding_beside_noise(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions) {
     static tamis_hash hashes[KEYS];
     static tamis_answer got[KEYS], want[KEYS];
-    tamis_filter *one = make(isa, slot_bits, grows), *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows);
+    tamis_filter *one = make(isa, slot_bits, grows, partitions),
+                 *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows, partitions);
     make_hashes(hashes, one->hasher->origin, grows, 83 + slot_bits);
     const size_t some = 600;
     size_t at = 0, done = some, expected;

@@ -104,6 +104,13 @@ static inline tamis_plan case_plan(const filter_case *c, uint64_t n, uint64_t me
     return plan;
 }
 
+/* That of a table with its lines in so many partitions. */
+static inline tamis_plan plan_in_partitions(tamis_plan plan, uint32_t partitions) {
+    plan.lines = (plan.lines + partitions - 1) / partitions * partitions;
+    plan.partitions = partitions;
+    return plan;
+}
+
 /* With a secret where the scheme takes one. */
 static inline tamis_filter_options plan_options(const tamis_plan *plan) {
     static const char secret[] = "a secret for tests only, 32 bytes";

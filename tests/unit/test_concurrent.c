@@ -143,9 +143,19 @@ static void assert_all_there(const shared *s) {
     }
 }
 
+/* Tables in so many partitions, with lines for what chance gives to one of them. */
+static tamis_plan divided_plan(const filter_case *c, uint64_t n, int partitions) {
+    tamis_plan plan = case_plan(c, n, 0);
+    if (case_is_bloom(c) || c->grows)
+        return plan;
+    plan.lines += plan.lines / 4;
+    return plan_in_partitions(plan, (uint32_t)partitions);
+}
+
 /* Beside one that was filled by a thread alone. */
-static void assert_as_ordinary(const filter_case *c, const shared *s, uint64_t fresh) {
-    tamis_filter *alone = case_filter(c, s->count);
+static void assert_as_ordinary(const filter_case *c, const tamis_plan *plan, const shared *s,
+                               uint64_t fresh) {
+    tamis_filter *alone = plan_filter(plan, NULL);
     assert_int_equal(tamis_filter_add_hashes(alone, s->hashes, s->count, NULL, NULL, NULL), TAMIS_OK);
     tamis_filter_info is = filter_info(s->filter), was = filter_info(alone);
     assert_int_equal(is.added, fresh);
@@ -165,7 +175,7 @@ static void each_key_is_fresh_once(void **state) {
         const filter_case *c = &filter_cases[i];
         for (int n = 0; n < THREAD_COUNTS && case_has_digest(c); n++) {
             shared s;
-            tamis_plan plan = case_plan(c, count, 0);
+            tamis_plan plan = divided_plan(c, count, thread_counts[n]);
             shared_make(&s, concurrent_filter(&plan, false), count);
             hash_numbers(&s, 0);
             run_together(&s, (uint32_t)thread_counts[n], add_everything);
@@ -173,7 +183,7 @@ static void each_key_is_fresh_once(void **state) {
             uint64_t fresh = count_fresh(&s);
             /* The others were taken for seen. */
             assert_true((double)(count - fresh) <= most_events(2 * c->fpr * (double)count));
-            assert_as_ordinary(c, &s, fresh);
+            assert_as_ordinary(c, &plan, &s, fresh);
             shared_release(&s);
         }
     }
@@ -204,7 +214,7 @@ static void stretches_meet(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         filter_case c = {"", cases[i].kind, TAMIS_SCHEME_XXH3, false, cases[i].fpr};
-        tamis_plan plan = case_plan(&c, cases[i].capacity, 0);
+        tamis_plan plan = plan_in_partitions(case_plan(&c, cases[i].capacity, 0), 1);
         shared s;
         shared_make(&s, concurrent_filter(&plan, false), cases[i].keys);
         assert_true(plan.lines >= 4 * 16384);
@@ -265,7 +275,7 @@ static void full_is_exact(void **state) {
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
         for (int n = 0; n < THREAD_COUNTS && case_has_digest(c) && !c->grows; n++) {
-            tamis_plan plan = case_plan(c, CAPACITY, 0);
+            tamis_plan plan = divided_plan(c, CAPACITY, thread_counts[n]);
             shared s;
             shared_make(&s, concurrent_filter(&plan, false), 4 * CAPACITY);
             hash_numbers(&s, 0);

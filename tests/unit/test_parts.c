@@ -165,13 +165,23 @@ static const filter_case kinds[] = {
     {"exact, growing", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, true, 0},
     {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 1e-3},
     {"blocked, more probes", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 1e-6},
+    {"fingerprint, 24 bits", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, false, 1e-6},
+    {"fingerprint, 32 bits", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-9},
+    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, false, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static tamis__isa isa;
 
+/* As many keys would be given 64 partitions only where there are very many. */
+static tamis_plan divided_plan(const filter_case *c, uint64_t n) {
+    tamis_plan plan = case_plan(c, n, 0);
+    return c->grows || case_is_bloom(c) ? plan : plan_in_partitions(plan, 64);
+}
+
 static tamis_filter *make(const filter_case *c, uint64_t n) {
-    tamis_filter *filter = case_filter(c, n);
+    tamis_plan plan = divided_plan(c, n);
+    tamis_filter *filter = plan_filter(&plan, NULL);
     filter->kernels = tamis__filter_kernels_of(isa);
     return filter;
 }
@@ -218,7 +228,7 @@ static const filter_case undivided[] = {
     {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, false, 0},
 };
 
-/* One part is all of it; and a filter in a file is only read. */
+/* One part is all of it, as of a table of few keys; and a filter in a file is only read. */
 static void some_have_one_part(void **state) {
     (void)state;
     uint64_t random = model_seed(907), size;
@@ -245,6 +255,45 @@ static void some_have_one_part(void **state) {
     tamis_filter_free(opened);
     free(bytes);
     tamis_filter_free(filter);
+}
+
+/* Many keys have partitions. A file has those that it was made with, one too, and is added to as they are. */
+static void a_table_keeps_its_partitions(void **state) {
+    (void)state;
+    for (int i = 6; i < KINDS; i++)
+        for (uint32_t partitions = 1; partitions <= 128; partitions = partitions == 1 ? 2 : 8 * partitions) {
+            uint64_t random = model_seed(909), size;
+            tamis_status status;
+            tamis_plan plan = case_plan(&kinds[i], 200000, 0);
+            assert_true(plan.partitions > 1 && plan.lines % plan.partitions == 0);
+            plan = plan_in_partitions(plan, partitions);
+            tamis_filter *filter = plan_filter(&plan, NULL), *read = NULL;
+            make_batch(BATCH, filter_origin(filter), 0, &random);
+            assert_int_equal(tamis_filter_add_hashes(filter, hashes, BATCH, want, NULL, &err), TAMIS_OK);
+            uint8_t *bytes = encode(filter, &size);
+            tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+            tamis_filter_options made = plan_options(&plan);
+            options.secret = made.secret;
+            options.secret_size = made.secret_size;
+            assert_int_equal(tamis_filter_decode(&read, bytes, size, &options, &err), TAMIS_OK);
+            free(bytes);
+            assert_int_equal(tamis_filter_plan(read)->partitions, partitions);
+            assert_int_equal(tamis__filter_parts(read, BATCH, 64), partitions < 64 ? partitions : 64);
+            same_bytes(filter, read);
+            make_batch(BATCH, filter_origin(filter), 0, &random);
+            add_both(filter, read, BATCH, 64, SHUFFLED, &status, &random);
+            assert_int_equal(status, TAMIS_OK);
+            plan = plan_in_partitions(plan, partitions == 1 ? 2 : 1);
+            tamis_filter *other = plan_filter(&plan, NULL);
+            tamis_difference difference = TAMIS_DIFFERENCE_INIT;
+            assert_int_equal(tamis_filter_compare(filter, other, &difference, &err), TAMIS_OK);
+            assert_false(difference.same_shape);
+            assert_int_equal(tamis_filter_compare(filter, read, &difference, &err), TAMIS_OK);
+            assert_true(difference.same_shape && difference.same_body);
+            tamis_filter_free(filter);
+            tamis_filter_free(read);
+            tamis_filter_free(other);
+        }
 }
 
 /* Every hash is in one part, and every block too, of any number of blocks. */
@@ -319,6 +368,11 @@ static void a_capacity_is_kept(void **state) {
         filters[i]->overfill = true;
     }
     until_full(filters[0], filters[1], 60000, 0, TAMIS_FULL_NOT);
+    for (int i = 6; i < KINDS; i++) {
+        tamis_plan plan = plan_in_partitions(case_plan(&kinds[i], 36000, 0), 8); /* lines for more */
+        plan.capacity = 30000;
+        until_full(plan_filter(&plan, NULL), plan_filter(&plan, NULL), UINT64_MAX, 0, TAMIS_FULL_CAPACITY);
+    }
 }
 
 static void a_memory_limit_is_kept(void **state) {
@@ -384,10 +438,10 @@ static void memory_that_runs_out_is_told(void **state) {
 /* ---- sessions ---- */
 
 /* Some share so many first bits that no table has room for them all. */
-static void crowd_some(size_t count, uint64_t prefix, uint64_t *random) {
+static void crowd_some(size_t count, uint64_t prefix, int bits, uint64_t *random) {
     for (size_t i = 0; i < count; i++)
         if (test_below(random, 150) == 0)
-            hashes[i].word[1] = prefix ^ test_random(random) >> 40;
+            hashes[i].word[1] = prefix ^ test_random(random) >> bits;
 }
 
 static tamis_dedup *session_of(tamis_filter *filter, tamis_when_full when_full) {
@@ -413,7 +467,8 @@ static void ask_both(const filter_case *c, tamis_when_full when_full, way how) {
     for (int round = 0; round < 6 && status == TAMIS_OK; round++) {
         size_t count = test_below(&random, BATCH) + 1, done = SIZE_MAX;
         make_batch(count, filter_origin(one), 0, &random);
-        crowd_some(count, prefix, &random);
+        crowd_some(count, prefix, c->grows ? 40 : 30,
+                   &random); /* home and guest line, and not all of a slot */
         status = tamis_dedup_ask_hashes(ordinary, hashes, count, want, &done, &err);
         part_work all = {.session = divided, .count = count, .parts = tamis__dedup_parts(divided, count, 8)};
         assert_int_equal(all.parts, 8);
@@ -443,8 +498,8 @@ static void ask_both(const filter_case *c, tamis_when_full when_full, way how) {
 static void a_session_is_asked_in_parts(void **state) {
     (void)state;
     isa = TAMIS__ISA_SCALAR;
-    for (int i = 1; i < 4; i += 2)
-        for (int how = SHUFFLED; how <= BY_THREADS; how++) {
+    for (int i = 1; i < KINDS; i++)
+        for (int how = SHUFFLED; how <= BY_THREADS && !case_is_bloom(&kinds[i]); how++) {
             ask_both(&kinds[i], TAMIS_WHEN_FULL_PASS, (way)how);
             ask_both(&kinds[i], TAMIS_WHEN_FULL_FAIL, (way)how);
         }
@@ -452,10 +507,15 @@ static void a_session_is_asked_in_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_the_batch),          cmocka_unit_test(some_have_one_part),
-        cmocka_unit_test(a_hash_is_in_one_part),        cmocka_unit_test(a_capacity_is_kept),
-        cmocka_unit_test(a_memory_limit_is_kept),       cmocka_unit_test(a_rate_is_kept),
-        cmocka_unit_test(memory_that_runs_out_is_told), cmocka_unit_test(a_session_is_asked_in_parts),
+        cmocka_unit_test(parts_are_the_batch),
+        cmocka_unit_test(some_have_one_part),
+        cmocka_unit_test(a_table_keeps_its_partitions),
+        cmocka_unit_test(a_hash_is_in_one_part),
+        cmocka_unit_test(a_capacity_is_kept),
+        cmocka_unit_test(a_memory_limit_is_kept),
+        cmocka_unit_test(a_rate_is_kept),
+        cmocka_unit_test(memory_that_runs_out_is_told),
+        cmocka_unit_test(a_session_is_asked_in_parts),
     };
     err = (tamis_error)TAMIS_ERROR_INIT;
     return cmocka_run_group_tests(tests, NULL, NULL);

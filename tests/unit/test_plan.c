@@ -170,6 +170,7 @@ static void check_plan(const tamis_plan *plan, uint64_t n, double p) {
                     1e-9 * plan->bits_per_key);
     if (bloom) {
         assert_int_equal(plan->memory, plan->bits / 8);
+        assert_int_equal(plan->partitions, 0);
         assert_int_equal(plan->bits % (plan->kind == TAMIS_KIND_CLASSIC ? 64 : 512), 0);
         assert_true(plan->probes >= 1 && plan->probes <= 255);
         assert_true((double)plan->bits >= 0.999 * tamis_bloom_bits((double)n, p) - 64);
@@ -177,6 +178,15 @@ static void check_plan(const tamis_plan *plan, uint64_t n, double p) {
         assert_true(plan->slot_bits >= 16 && plan->home_bits >= 1);
         assert_int_equal(plan->memory >= 64 * plan->lines, true);
         assert_true((plan->lines == 0) == (n == 0));
+        assert_int_equal(plan->partitions & (plan->partitions - 1), 0);
+        if (n == 0)
+            assert_int_equal(plan->partitions, 256);
+        else
+            assert_true(plan->partitions >= 1 && plan->partitions <= 64);
+        assert_int_equal(plan->lines % plan->partitions, 0);
+        /* As many as leave each so many lines. */
+        assert_true(n == 0 || plan->partitions == 1 || plan->lines / plan->partitions >= 4096);
+        assert_true(n == 0 || plan->partitions == 64 || plan->lines / plan->partitions <= 2 * 4096);
     }
     if (plan->kind != TAMIS_KIND_EXACT) {
         assert_true(plan->fpr == p);

@@ -57,6 +57,9 @@ def flip(data, place):
 
 CLASSIC, XXH3, BLOCKED = good("classic-guava64"), good("classic-xxh3"), good("blocked-guava64")
 TABLE, EXACT, GROWING = good("fingerprint-few"), good("exact-few"), good("fingerprint-growing-few")
+PARTS = good("fingerprint-parts")
+PARTS_AT = PARTS.index(struct.pack("<II", reader.PARTITIONS, 4 * 24))
+PARTS_ROWS = list(struct.iter_unpack("<QQd", PARTS[PARTS_AT + 8 : PARTS_AT + 8 + 4 * 24]))
 PARTITIONS = TABLE.index(struct.pack("<II", reader.PARTITIONS, 24)) + 8
 END = reader.read_header(CLASSIC)["body_offset"] + reader.read_header(CLASSIC)["body_size"]
 
@@ -67,6 +70,13 @@ def put_partition(**values):
     data = bytearray(TABLE)
     struct.pack_into("<QQd", data, PARTITIONS, *row.values())
     return reader.repair(data)
+
+
+def put_rows(rows, **values):
+    """PARTS with these rows of lines, entries and covered."""
+    header = PARTS[:PARTS_AT] + section(reader.PARTITIONS, b"".join(struct.pack("<QQd", *row) for row in rows))
+    header += PARTS[PARTS_AT + 8 + 4 * 24 : reader.read_header(PARTS)["header_size"]]
+    return put(header + bytes(4096 - len(header)) + PARTS[4096:], header_size=len(header), **values)
 
 
 def fields(prefix, data, **values):
@@ -146,6 +156,12 @@ def tables():
     for name, value in (("lines", 0), ("lines", 63), ("lines", 65), ("lines", 2**58), ("lines", 2**64 - 1),
                         ("entries", 1857), ("entries", 2**64 - 1), ("covered", -1.0), ("covered", math.nan)):
         yield f"partition-{name}-{value}", put_partition(**{name: value})
+    lines = [row[0] for row in PARTS_ROWS]
+    for count in (3, 5):
+        yield f"parts-rows-{count}", put_rows((2 * PARTS_ROWS)[:count])
+    yield "parts-3", put_rows([(lines[0] * 4 // 3, *row[1:]) for row in PARTS_ROWS[:3]], partitions=3)
+    yield "parts-uneven", put_rows([(lines[0] + (1, -1, 0, 0)[i], *row[1:]) for i, row in enumerate(PARTS_ROWS)])
+    yield "parts-short", put_rows([(lines[0] - 1, *row[1:]) for row in PARTS_ROWS])
     for name, place, byte in (("line-all-ends", 63, 0xFF), ("line-end-too-many", 60, 1)):
         data = bytearray(TABLE)
         data[4096 + place] = byte
