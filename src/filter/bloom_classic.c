@@ -169,37 +169,32 @@ void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *k
 /* ---- from many threads ---- */
 
 /* Any key may change any word: what is cut are the keys. */
-static tamis__cut cut(const tamis_filter *filter) {
+static uint32_t parts(const tamis_filter *filter) {
     (void)filter;
-    return (tamis__cut){TAMIS__PARTS_MOST, false};
+    return TAMIS__PARTS_MOST;
 }
 
-static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts) {
+static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *part) {
     (void)filter;
     _Static_assert(TAMIS__PARTS_MOST == 1 << 6, "the first 6 bits");
     for (size_t i = 0; i < count; i++) /* some digests are of one word, or of few bits of it */
-        parts[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> (64 - 6));
+        part[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> (64 - 6));
 }
 
-static bool add_part(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine,
-                     const tamis_hash *hashes, size_t count, tamis_answer *answers) {
-    (void)others;
+static bool add_part(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                     uint64_t *added) {
     uint64_t left = UINT64_MAX;
     size_t done = add_each(filter, (asked){hashes, NULL}, count, true, answers, &left);
-    mine->added += UINT64_MAX - left;
+    *added += UINT64_MAX - left;
     return done == count;
 }
 
-static void settle(tamis_filter *filter, const tamis__sums *sums) {
-    tamis__bloom_count_fresh(filter, sums->added);
-}
-
 const struct tamis__concurrent_ops tamis__classic_concurrent = {
-    .cut = cut,
+    .parts = parts,
     .part_of = part_of,
     .room = tamis__bloom_room,
     .add = add_part,
-    .settle = settle,
+    .settle = tamis__bloom_count_fresh,
     .asks_freely = true,
 };
 

@@ -18,26 +18,26 @@ typedef struct part_lock {
 struct tamis__concurrent {
     pthread_rwlock_t turn;
     const struct tamis__concurrent_ops *ops;
-    tamis__cut cut;
+    uint32_t count;                             /* of parts */
     uint64_t from[PARTS];                       /* by_parts: the least word[1] of each */
     _Alignas(TAMIS__LINE) _Atomic int64_t room; /* below 0 for moments */
-    tamis__sums sums;                           /* by atomic operations */
+    _Atomic uint64_t added;                     /* since the turn was last held alone */
     part_lock parts[PARTS];
 };
 
 /* ---- the parts of parts.h ---- */
 
-static tamis__cut cut_by_parts(const tamis_filter *filter) {
-    return (tamis__cut){filter->ops->parts->most(filter, PARTS), false};
+static uint32_t count_parts(const tamis_filter *filter) {
+    return filter->ops->parts->most(filter, PARTS);
 }
 
 /* Parts are about equal: the one that a hash would be in if they were, or a neighbour. */
 static void part_of_by_parts(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              uint8_t *parts) {
     const struct tamis__concurrent *c = filter->concurrent;
-    const uint32_t last = c->cut.parts - 1;
+    const uint32_t last = c->count - 1;
     for (size_t i = 0; i < count; i++) {
-        uint64_t word = hashes[i].word[1], part = tamis__mulhi(word, c->cut.parts);
+        uint64_t word = hashes[i].word[1], part = tamis__mulhi(word, c->count);
         while (word < c->from[part])
             part--;
         while (part < last && word >= c->from[part + 1])
@@ -54,34 +54,26 @@ static uint64_t room_by_parts(const tamis_filter *filter) {
     return keys;
 }
 
-static bool add_by_parts(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine,
-                         const tamis_hash *hashes, size_t count, tamis_answer *answers) {
-    (void)others;
+static bool add_by_parts(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                         uint64_t *added) {
     size_t done = 0;
     bool all = filter->ops->parts->add(filter, hashes, count, answers, &done, NULL) == TAMIS_OK;
     for (size_t i = 0; i < done; i++)
-        mine->added += answers[i] == TAMIS_FRESH;
+        *added += answers[i] == TAMIS_FRESH;
     return all;
 }
 
-static void settle_by_parts(tamis_filter *filter, const tamis__sums *sums) {
-    filter->ops->parts->added(filter, sums->added);
+static void settle_by_parts(tamis_filter *filter, uint64_t added) {
+    filter->ops->parts->added(filter, added);
 }
 
 static const struct tamis__concurrent_ops by_parts = {
-    .cut = cut_by_parts,
+    .parts = count_parts,
     .part_of = part_of_by_parts,
     .room = room_by_parts,
     .add = add_by_parts,
     .settle = settle_by_parts,
 };
-
-/* Both, where a kind has both: growing tables go by the parts of parts.h, of which others have one. */
-static const struct tamis__concurrent_ops *ops_of(const tamis_filter *filter) {
-    const struct tamis__filter_ops *ops = filter->ops;
-    return ops->concurrent && (!ops->parts || ops->parts->most(filter, PARTS) == 1) ? ops->concurrent
-                                                                                    : &by_parts;
-}
 
 /* ---- the turn ---- */
 
@@ -97,8 +89,8 @@ void tamis__concurrent_stop(const tamis_filter *filter) {
     tamis_filter *own =
         (tamis_filter *)(uintptr_t)filter; /* its figures change, and what they say does not */
     pthread_rwlock_wrlock(&c->turn);
-    c->ops->settle(own, &c->sums);
-    c->sums = (tamis__sums){0};
+    c->ops->settle(own, c->added);
+    c->added = 0;
 }
 
 void tamis__concurrent_go_on(const tamis_filter *filter) {
@@ -107,37 +99,23 @@ void tamis__concurrent_go_on(const tamis_filter *filter) {
 }
 
 /* Shares the turn, with room for so many keys, or holds it alone: false. */
-static bool enter(const tamis_filter *filter, size_t count, tamis__sums *others) {
+static bool enter(const tamis_filter *filter, size_t count) {
     struct tamis__concurrent *c = filter->concurrent;
     int64_t keys = (int64_t)count;
     pthread_rwlock_rdlock(&c->turn);
-    if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys) {
-        __atomic_load(&c->sums.covered, &others->covered, __ATOMIC_RELAXED);
+    if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys)
         return true;
-    }
     atomic_fetch_add_explicit(&c->room, keys, memory_order_relaxed);
     pthread_rwlock_unlock(&c->turn);
     tamis__concurrent_stop(filter);
     return false;
 }
 
-static void add_to(double *sum, double more) {
-    double old, new;
-    __atomic_load(sum, &old, __ATOMIC_RELAXED);
-    do
-        new = old + more;
-    while (!__atomic_compare_exchange(sum, &old, &new, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-}
-
-static void leave(const tamis_filter *filter, size_t count, const tamis__sums *mine) {
+static void leave(const tamis_filter *filter, size_t count, uint64_t added) {
     struct tamis__concurrent *c = filter->concurrent;
-    atomic_fetch_add_explicit(&c->room, (int64_t)(count - mine->added), memory_order_relaxed);
-    if (mine->added)
-        __atomic_fetch_add(&c->sums.added, mine->added, __ATOMIC_RELAXED);
-    if (mine->covered != 0) {
-        add_to(&c->sums.covered, mine->covered);
-        add_to(&c->sums.false_fresh, mine->false_fresh);
-    }
+    atomic_fetch_add_explicit(&c->room, (int64_t)(count - added), memory_order_relaxed);
+    if (added)
+        atomic_fetch_add_explicit(&c->added, added, memory_order_relaxed);
     pthread_rwlock_unlock(&c->turn);
 }
 
@@ -159,10 +137,10 @@ tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err) {
     }
     for (uint32_t i = 0; i < PARTS; i++)
         pthread_mutex_init(&c->parts[i].mutex, NULL);
-    c->ops = ops_of(filter);
-    c->cut = c->ops->cut(filter);
-    for (uint32_t i = 1; c->ops == &by_parts && i < c->cut.parts; i++)
-        c->from[i] = filter->ops->parts->from(filter, i, c->cut.parts);
+    c->ops = filter->ops->concurrent ? filter->ops->concurrent : &by_parts;
+    c->count = c->ops->parts(filter);
+    for (uint32_t i = 1; c->ops == &by_parts && i < c->count; i++)
+        c->from[i] = filter->ops->parts->from(filter, i, c->count);
     filter->concurrent = c;
     measure_room(filter);
     return TAMIS_OK;
@@ -229,65 +207,36 @@ static void give_back(const sorted *s, size_t count, tamis_answer *answers) {
         answers[s->at[i]] = s->answers[i];
 }
 
-/* Parts that are held together: `count` from `first` on, going round. */
+/* Parts that are held together: `count` from `first` on. */
 typedef struct held {
     uint32_t first, count;
 } held;
 
-static held around(const tamis__cut *cut, uint32_t part, bool adds) {
-    if (!cut->touching)
-        return (held){part, 1};
-    return adds ? (held){(part + cut->parts - 1) % cut->parts, 3} : (held){part, 2};
-}
-
-static pthread_mutex_t *nth(struct tamis__concurrent *c, const held *which, uint32_t n) {
-    uint32_t part = which->first + n;
-    return &c->parts[part < c->cut.parts ? part : part - c->cut.parts].mutex;
-}
-
 static void let_go(struct tamis__concurrent *c, const held *which) {
     for (uint32_t n = 0; n < which->count; n++)
-        pthread_mutex_unlock(nth(c, which, n));
+        pthread_mutex_unlock(&c->parts[which->first + n].mutex);
 }
 
 /* One more behind those that are held; false where there is none, or another thread has it. */
 static bool try_next(struct tamis__concurrent *c, held *which) {
-    if (which->count == HELD || which->count == c->cut.parts ||
-        pthread_mutex_trylock(nth(c, which, which->count)) != 0)
+    const uint32_t next = which->first + which->count;
+    if (which->count == HELD || next == c->count || pthread_mutex_trylock(&c->parts[next].mutex) != 0)
         return false;
     which->count++;
     return true;
-}
-
-static bool try_all(struct tamis__concurrent *c, const held *wanted) {
-    held got = {wanted->first, 0};
-    while (got.count < wanted->count && try_next(c, &got))
-        ;
-    if (got.count < wanted->count)
-        let_go(c, &got);
-    return got.count == wanted->count;
-}
-
-/* Whoever waits holds none but lower ones. */
-static void wait_for_all(struct tamis__concurrent *c, const held *wanted) {
-    uint32_t end = wanted->first + wanted->count, round = end > c->cut.parts ? end - c->cut.parts : 0;
-    for (uint32_t n = 0; n < round; n++)
-        pthread_mutex_lock(&c->parts[n].mutex);
-    for (uint32_t n = 0; n < wanted->count - round; n++)
-        pthread_mutex_lock(nth(c, wanted, n));
 }
 
 /* What is done with keys whose parts are held. */
 typedef struct visit {
     tamis_filter *filter;
     bool adds;
-    tamis__sums others, mine; /* of adds */
+    uint64_t added;
 } visit;
 
 static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_answer *answers) {
     tamis_filter *filter = v->filter;
     if (v->adds)
-        return filter->concurrent->ops->add(filter, &v->others, &v->mine, hashes, count, answers);
+        return filter->concurrent->ops->add(filter, hashes, count, answers, &v->added);
     if (filter->ops->fetch)
         filter->ops->fetch(filter, hashes, count);
     filter->ops->contains(filter, hashes, count, answers);
@@ -300,7 +249,7 @@ static uint32_t go_on(struct tamis__concurrent *c, held *which, const sorted *s,
                       uint64_t left) {
     const uint32_t first = part;
     const uint64_t may = left | ~s->parts;
-    while (part + 1 < c->cut.parts && s->first[part + 1] - s->first[first] < VISITED && (left >> part) > 1 &&
+    while (part + 1 < c->count && s->first[part + 1] - s->first[first] < VISITED && (left >> part) > 1 &&
            may >> (part + 1) & 1 && try_next(c, which))
         part++;
     return part;
@@ -315,10 +264,10 @@ static bool each_part(visit *v, sorted *s) {
         uint64_t before = left;
         for (uint64_t rest = left; rest;) {
             uint32_t part = (uint32_t)__builtin_ctzll(rest), last = part;
-            held which = around(&c->cut, part, v->adds);
+            held which = {part, wait};
             if (wait)
-                wait_for_all(c, &which);
-            if (wait || try_all(c, &which)) {
+                pthread_mutex_lock(&c->parts[part].mutex); /* holding no other */
+            if (wait || try_next(c, &which)) {
                 last = go_on(c, &which, s, part, left);
                 size_t from = s->first[part], count = s->first[last + 1] - from;
                 well = visit_keys(v, s->hashes + from, count, s->answers + from) && well;
@@ -355,7 +304,7 @@ static tamis_status add_left(tamis_filter *filter, const tamis_hash *hashes, siz
 static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                               tamis_answer *answers, size_t *done, tamis_error *err) {
     visit v = {.filter = filter, .adds = true};
-    if (!enter(filter, count, &v.others)) {
+    if (!enter(filter, count)) {
         tamis_status status = filter->ops->add(filter, hashes, count, answers, done, err);
         tamis__concurrent_go_on(filter);
         return status;
@@ -365,7 +314,7 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, si
     memset(s.answers, TAMIS_UNKNOWN, count * sizeof *s.answers);
     bool all = each_part(&v, &s);
     give_back(&s, count, answers);
-    leave(filter, count, &v.mine);
+    leave(filter, count, v.added);
     *done = count;
     return all ? TAMIS_OK : add_left(filter, hashes, count, answers, done, err);
 }

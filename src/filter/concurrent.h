@@ -15,38 +15,24 @@
  *          takes as many as it has keys, and gives back those that were seen. One that finds too few left is added as to
  *          any other filter, the turn held alone; and so are keys that find no place in their part. What a filter that is
  *          full answers, and which key was the last, is therefore exact.
- *   sums   what batches have counted. The filter's own figures take it in when the turn is held alone, and stand still
- *          otherwise.
+ *   added  fresh keys that batches have counted. The filter's own figures take them in when the turn is held alone, and
+ *          stand still otherwise.
  */
 #include "filter/filter_int.h"
 #include "filter/parts.h"
 
-/* What adds have counted since the turn was last held alone. */
-typedef struct tamis__sums {
-    uint64_t added;              /* keys answered fresh */
-    double covered, false_fresh; /* fixed tables: of the whole table, see fingerprint_table.h */
-} tamis__sums;
-
-/* How a filter is cut. */
-typedef struct tamis__cut {
-    uint32_t parts; /* at most TAMIS__PARTS_MOST */
-    bool
-        touching; /* an add may come to the parts on both sides, the last being beside the first; a question to the next */
-} tamis__cut;
-
-/* What a kind does for it. The parts stay what they are from the first call of cut to the end of the filter. */
+/* What a kind does for it. The parts stay what they are from the first call of parts to the end of the filter. */
 struct tamis__concurrent_ops {
-    tamis__cut (*cut)(const tamis_filter *filter);
+    uint32_t (*parts)(const tamis_filter *filter); /* at most TAMIS__PARTS_MOST */
     void (*part_of)(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts);
     /* Fresh keys, no matter which, that pass no limit of the filter as a whole; UINT64_MAX where it has none. */
     uint64_t (*room)(const tamis_filter *filter);
     /* Adds keys of parts that are held, for which there is room; answers those that found a place, and leaves the answers of
-     * others alone. Whether all did. `others` is what other threads have counted, as far as is known; this one adds what it
-     * counts to *mine. */
-    bool (*add)(tamis_filter *filter, const tamis__sums *others, tamis__sums *mine, const tamis_hash *hashes,
-                size_t count, tamis_answer *answers);
-    /* Takes sums into the filter's figures. */
-    void (*settle)(tamis_filter *filter, const tamis__sums *sums);
+     * others alone. Whether all did. *added goes up by those that were fresh. */
+    bool (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
+                uint64_t *added);
+    /* Takes keys that were added into the filter's figures. */
+    void (*settle)(tamis_filter *filter, uint64_t added);
     bool asks_freely; /* contains() may run while others add, and needs no part held */
 };
 

@@ -140,7 +140,8 @@ struct tamis__filter_ops {
     /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
     const tamis__parts_ops *parts; /* NULL: there is one */
-    const struct tamis__concurrent_ops *concurrent; /* from many threads otherwise: filter/concurrent.h */
+    const struct tamis__concurrent_ops
+        *concurrent; /* NULL: from many threads by parts, filter/concurrent.h */
 };
 
 /* A batch, of keys or of hashes of this filter's hasher: one of the two. */

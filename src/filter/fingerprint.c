@@ -318,5 +318,4 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
     .parts = &parts_ops,
-    .concurrent = &tamis__fingerprint_concurrent,
 };

@@ -285,9 +285,6 @@ static INLINED uint64_t least_of(const partition *in, line_width width, uint64_t
 /* Makes filter->body with an empty row of partitions, whose lines are to come. *made is it. */
 tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **made, tamis_error *err);
 
-/* fingerprint_stretch.c: from many threads. */
-extern const struct tamis__concurrent_ops tamis__fingerprint_concurrent;
-
 /* fingerprint_image.c: to and from bytes. */
 tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
 bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part);

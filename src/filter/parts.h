@@ -5,8 +5,8 @@
 /*
  * Adding to one filter from several threads at once.
  *
- * The body of some kinds can be cut into parts, disjoint stretches of it, so that each hash belongs to one: a growing
- * table into rows of its partitions, a blocked filter into stretches of its blocks. Keys of different parts have no line in
+ * The body of some kinds can be cut into parts, disjoint stretches of it, so that each hash belongs to one: a table with
+ * partitions into rows of them, a blocked filter into stretches of its blocks. Keys of different parts have no line in
  * common, and neither has any that they move. Lines, answers and figures of a batch added by parts are those of the batch
  * added in order, however the parts took turns; but for memory_peak, since partitions may grow at once.
  *
@@ -26,7 +26,7 @@ enum { TAMIS__PARTS_MOST = 64 };
 
 /* How many parts a batch of `count` hashes may be added in at once: a power of two up to `most` and TAMIS__PARTS_MOST. 1
  * where the kind has no parts, where the filter is concurrent and sees to it itself, and where so many keys might reach a
- * limit that all parts have in common: the capacity of blocked, the memory or the rate of a growing table. */
+ * limit that all parts have in common: the capacity, the memory or the rate of a growing table. */
 TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t most);
 
 /*

@@ -189,23 +189,24 @@ static void each_key_is_fresh_once(void **state) {
     }
 }
 
-/* ---- tables whose lines are full where two stretches meet ---- */
+/* ---- tables whose lines are full where two partitions meet ---- */
 
-/* Keys at home in 600 lines around line 0, which is beside the last, and every 16384th: where stretches meet. Lines are
- * full there, and entries move from one to the other. */
-static void crowd(shared *s, uint64_t lines, uint64_t seed) {
-    uint64_t line = UINT64_MAX / lines, places = lines / 16384;
+/* Keys at home in 600 lines around where partitions begin. Lines are full there, and entries move between the first lines of
+ * a partition and its last. */
+static void crowd(shared *s, const tamis_plan *plan, uint64_t seed) {
+    const uint64_t line = UINT64_MAX / plan->lines, partition = UINT64_MAX / plan->partitions + 1;
     random_hashes(s->hashes, s->count, filter_origin(s->filter), 0, &seed);
     for (size_t i = 0; i < s->count; i++)
-        s->hashes[i].word[1] = line * 16384 * (i % places) + test_below(&seed, 600 * line) - 300 * line;
+        s->hashes[i].word[1] =
+            partition * (i % plan->partitions) + test_below(&seed, 600 * line) - 300 * line;
 }
 
-static void stretches_meet(void **state) {
+static void partitions_meet(void **state) {
     (void)state;
     static const struct {
         tamis_kind kind;
         double fpr;
-        uint64_t capacity; /* for at least 4 stretches */
+        uint64_t capacity;
         uint64_t keys;
     } cases[] = {
         {TAMIS_KIND_FINGERPRINT, 1e-4, 2000000, 400000},
@@ -214,11 +215,10 @@ static void stretches_meet(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         filter_case c = {"", cases[i].kind, TAMIS_SCHEME_XXH3, false, cases[i].fpr};
-        tamis_plan plan = plan_in_partitions(case_plan(&c, cases[i].capacity, 0), 1);
+        tamis_plan plan = plan_in_partitions(case_plan(&c, cases[i].capacity, 0), 4);
         shared s;
         shared_make(&s, concurrent_filter(&plan, false), cases[i].keys);
-        assert_true(plan.lines >= 4 * 16384);
-        crowd(&s, plan.lines, i);
+        crowd(&s, &plan, i);
         size_t room = 0; /* for one thread; the order of keys makes some difference */
         tamis_filter *alone = plan_filter(&plan, NULL);
         assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, &room, NULL), TAMIS_E_FULL);
@@ -547,7 +547,7 @@ int main(void) {
         cmocka_unit_test(schemes_without_digest_are_refused),
         cmocka_unit_test(sessions_are_refused),
         cmocka_unit_test(each_key_is_fresh_once),
-        cmocka_unit_test(stretches_meet),
+        cmocka_unit_test(partitions_meet),
         cmocka_unit_test(full_is_exact),
         cmocka_unit_test(full_of_a_growing_table),
         cmocka_unit_test(no_memory_loses_nothing),
