@@ -160,10 +160,12 @@ static INLINED place place_of(const table *t, const tamis_hash *hash) {
         const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS;
         at.in = &t->partitions[hash->word[1] >> (64 - bits)];
         place_growing(t, at.in, y << bits, &at);
-    } else { /* perhaps of 0 bits */
+    } else { /* perhaps 0 bits; word by word, for which there are instructions */
         const uint32_t bits = t->partition_bits;
-        at.in = &t->partitions[hash->word[1] >> 1 >> (63 - bits)];
-        place_fixed(at.in, y << bits, &at);
+        const uint64_t high = hash->word[1], low = hash->word[0];
+        at.in = &t->partitions[high >> 1 >> (63 - bits)];
+        y = (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits;
+        place_fixed(at.in, y, &at);
     }
     return at;
 }
