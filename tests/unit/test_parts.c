@@ -189,7 +189,8 @@ static tamis_filter *make(const filter_case *c, uint64_t n) {
 /* Returns whether they grew. */
 static bool fill_both(const filter_case *c, uint32_t most, way how, uint64_t keys) {
     uint64_t random = model_seed(901 + most), divided_in = 0;
-    tamis_filter *ordinary = make(c, 2 * keys), *divided = make(c, 2 * keys);
+    const uint64_t room = 2 * (keys + BATCH);
+    tamis_filter *ordinary = make(c, room), *divided = make(c, room);
     const uint64_t memory = filter_info(divided).memory;
     tamis_status status = TAMIS_OK;
     for (uint64_t at = 0, count; at < keys && status == TAMIS_OK; at += count) {
