@@ -34,6 +34,8 @@
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
 
+enum { PARTS_A_THREAD = 4 };
+
 typedef struct run {
     tamis_stream_service service;
     tamis_stream_options options;
@@ -335,10 +337,13 @@ static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
 
-/* A power of two, that each thread may have one. */
+/* A power of two, some for each thread, so that those who read and write meanwhile find one left; each costs a look at all
+ * hashes of the lot. */
 static uint32_t parts_for(const run *r) {
     uint32_t parts = 1;
-    while (r->service.parts && parts < r->threads && parts < TAMIS_STREAM_PARTS_MAX)
+    if (!r->service.parts || r->threads == 1)
+        return 1;
+    while (parts < PARTS_A_THREAD * r->threads && parts < TAMIS_STREAM_PARTS_MAX)
         parts *= 2;
     return parts;
 }
