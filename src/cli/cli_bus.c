@@ -78,8 +78,8 @@ static void on_bus(int number, siginfo_t *info, void *context) {
         raise(number);
         return;
     }
-    while (__atomic_exchange_n(&entered, 1, __ATOMIC_ACQUIRE)) /* another thread tells, and ends the process */
-        pause();
+    while (__atomic_exchange_n(&entered, 1, __ATOMIC_ACQUIRE))
+        pause(); /* another thread tells, and ends the process */
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     const char *path = fd < 0 ? NULL : find_mapped(fd, (uintptr_t)info->si_addr, &maps);
 
