@@ -427,7 +427,7 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__watch_tick(reader->watch);
-    read_result result;
+    read_result result = READ_NOT_NOW; /* not always seen to be set where it is used */
     const uint64_t begun = tamis__clock_begin(reader->setup.read_time);
     status = read_more(reader, &result, err);
     tamis__clock_end(reader->setup.read_time, begun);
