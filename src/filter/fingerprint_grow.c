@@ -38,7 +38,15 @@ typedef struct path {
     } steps[PATH_MOST];
 } path;
 
-/* Looks for a path of `more` + 1 moves from a full line on, and changes nothing. */
+static bool comes_to(const path *p, uint64_t line) {
+    for (uint32_t i = 0; i < p->length; i++)
+        if (p->steps[i].line == line)
+            return true;
+    return false;
+}
+
+/* Looks for a path of `more` + 1 moves from a full line on, and changes nothing. One that came back to a line of its own would
+ * have been found without what lies between; and where keys crowd, all of them lead from a line to another and back. */
 static bool path_find(const table *t, const partition *in, path *p, uint64_t line, uint32_t more) {
     const line_geometry *g = &t->geometry;
     const uint8_t *bytes = line_at(in, line);
@@ -46,7 +54,7 @@ static bool path_find(const table *t, const partition *in, path *p, uint64_t lin
     for (line_walk w = walk_start(g, bytes); walk_next(&w);) {
         *at = (struct path_step){line, w.slot, w.bucket};
         uint64_t target = other_line(g, in, line, line_head(g, bytes, w.slot), w.bucket == g->guest_bucket);
-        if (more ? path_find(t, in, p, target, more - 1) : !is_full(g, in, target))
+        if (more ? !comes_to(p, target) && path_find(t, in, p, target, more - 1) : !is_full(g, in, target))
             return true;
     }
     p->length--;
