@@ -166,8 +166,9 @@ typedef enum tamis_full {
  *     it had been added here. Far past the capacity nearly every key is taken for seen and `added` hardly rises: then it
  *     is the least there were, and can be a small part of them.
  * And one of tables that grow:
- * (4) With the default allocator and from about 32 MiB on, 2 MiB of it are the rest of a huge page that is held to grow
- *     into. They are given up before plan.memory_limit would be passed.
+ * (4) Of filters that were told what is to come (tamis_filter_expect), with the default allocator and from about 32 MiB on,
+ *     2 MiB of it are the rest of a huge page that is held to grow into. They are given up before plan.memory_limit would
+ *     be passed.
  */
 typedef struct tamis_filter_info {
     uint32_t struct_size;

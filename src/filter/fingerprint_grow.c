@@ -16,7 +16,8 @@
  * same to the rate. The plan leaves the bits for that, and a table that would pass its rate says it is full.
  *
  * Partitions are smaller than large pages for long, and a tenth of an add and a quarter of a question was waiting for
- * where their pages are: they share large ones (pages.h), in which they come and go in turn.
+ * where their pages are: where keys are foreseen they share large ones (pages.h), in which they come and go in turn. Where
+ * nothing is foreseen what is held beside them would be too much a key (48 bits, prop_rate.c) for what it gains.
  */
 #include "base/system.h"
 #include "filter/fingerprint_put.h"
@@ -115,6 +116,7 @@ static bool is_allowed(tamis_filter *filter, uint64_t size) {
     return !limit || __atomic_load_n(memory, __ATOMIC_RELAXED) + size <= limit;
 }
 
+/* Whether a block is cut out of shared pages, or as well as if it were. */
 static bool shares_pages(const tamis_filter *filter, size_t size) {
     const table *t = filter->body;
     return t->pages && size >= TAMIS__PAGES_LEAST;
@@ -124,7 +126,7 @@ static uint8_t *alloc_lines(tamis_filter *filter, size_t size) {
     const table *t = filter->body;
     size_t held;
     uint8_t *lines = NULL;
-    if (is_allowed(filter, size) && shares_pages(filter, size))
+    if (filter->foreseen > 0 && shares_pages(filter, size) && is_allowed(filter, size))
         lines = tamis__pages_cut(t->pages, size, &held);
     if (!lines)
         return tamis__filter_alloc(filter, size);

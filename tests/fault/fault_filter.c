@@ -237,6 +237,7 @@ static void every_map_that_fails(void **state) {
     uint64_t maps = 0, spared = 0;
     for (uint64_t n = 0; n <= maps; n++) {
         tamis_filter *filter = plan_filter(&plan, NULL);
+        tamis_filter_expect(filter, 1);
         fault_arm(FAULT_MAP, n, ENOMEM, false);
         memset(answers, UNTOUCHED, sizeof answers);
         int failures = add_through_failures(filter, answers, restore_map, NULL);

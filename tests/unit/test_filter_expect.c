@@ -81,9 +81,10 @@ static void what_was_foreseen_takes_few_steps(void **state) {
     for (int exact = 0; exact < 2; exact++) {
         const outcome without = run(exact, 0, KEYS, 0), with = run(exact, 0, KEYS, KEYS);
         assert_true(with.growths * 2 < without.growths);
-        /* Sizes are the same but for partitions that have a few keys more or less than their share. */
-        assert_true(with.memory <= without.memory / 20 * 21);
-        assert_true(with.peak <= without.peak / 20 * 21);
+        /* Sizes are the same but for partitions that have a few keys more or less than their share, and the rest of a
+         * huge page. */
+        assert_true(with.memory <= without.memory / 20 * 21 + TAMIS__PAGE);
+        assert_true(with.peak <= without.peak / 20 * 21 + TAMIS__PAGE);
     }
 }
 

@@ -32,6 +32,7 @@ static void what_is_held_is_told(void **state) {
     const uint64_t spare = SPARE + PARTITIONS * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t random = model_seed(79);
     tamis_filter *filter = case_filter(&exact, 0);
+    tamis_filter_expect(filter, 1);
     random_hashes(hashes, BATCH, filter_origin(filter), 0, &random);
     const uint64_t before = resident();
     for (uint64_t told = 0; told < most; told = filter_info(filter).memory) {
