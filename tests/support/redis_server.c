@@ -221,6 +221,8 @@ void redis_server_stop(redis_server *server) {
 
 static redisReply *ask(const redis_server *server, const char *format, va_list words) {
     redisContext *link = reach(server);
+    if (link && server->password)
+        freeReplyObject(redisCommand(link, "AUTH %s", server->password));
     redisReply *reply = link ? redisvCommand(link, format, words) : NULL;
     if (!reply)
         give_up(server, format, "no answer");

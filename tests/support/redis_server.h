@@ -28,6 +28,7 @@ typedef struct redis_server {
     char uri[64];       /* redis://127.0.0.1:PORT */
     char uri_unix[128]; /* redis+unix://SOCKET, percent-encoded */
     const char *const *options;
+    const char *password; /* that questions begin with; NULL: none is asked for */
 } redis_server;
 
 bool redis_server_installed(void);
