@@ -173,8 +173,9 @@ struct tamis_filter {
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
-    uint64_t added;    /* keys answered fresh */
-    uint64_t foreseen; /* that there will be; 0: nobody said */
+    uint64_t added;          /* keys answered fresh */
+    uint64_t fresh_in_parts; /* more of them, of a batch that is being added in parts */
+    uint64_t foreseen;       /* that there will be; 0: nobody said */
     bool saturated;
     tamis_full full;    /* why the last fresh key was refused */
     bool overfill;      /* as in tamis_filter_options: its file says so too, */
@@ -281,5 +282,7 @@ void tamis__filter_gave(tamis_filter *filter, size_t size);
 
 /* Marks the filter saturated and full, and says what to do. From any part. */
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err);
+/* Says it again, of the keys that there are now. */
+tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *err);
 
 #endif

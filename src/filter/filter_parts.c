@@ -60,21 +60,29 @@ tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hash
     if (parts == 1)
         return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
     const stretch of = stretch_of(filter, part, parts);
+    tamis_status status = TAMIS_OK;
+    uint64_t fresh = 0;
     gathered g; /* not to be cleared */
-    for (*done = 0; *done < count;) {
+    for (*done = 0; *done < count && status == TAMIS_OK;) {
         const size_t at = *done;
         size_t in = 0;
         size_t looked = gather(&g, of, hashes + at, count - at);
-        tamis_status status = filter->ops->parts->add(filter, g.hashes, g.count, g.answers, &in, err);
-        for (size_t i = 0; i < in; i++)
+        status = filter->ops->parts->add(filter, g.hashes, g.count, g.answers, &in, err);
+        for (size_t i = 0; i < in; i++) {
             answers[at + g.from[i]] = g.answers[i];
+            fresh += g.answers[i] == TAMIS_FRESH;
+        }
         *done = at + (status == TAMIS_OK ? looked : g.from[in]);
-        if (status != TAMIS_OK)
-            return status;
     }
-    return TAMIS_OK;
+    __atomic_add_fetch(&filter->fresh_in_parts, fresh, __ATOMIC_RELAXED);
+    return status;
 }
 
-void tamis__filter_added_parts(tamis_filter *filter, uint64_t fresh) {
-    filter->ops->parts->added(filter, fresh);
+void tamis__filter_added_parts(tamis_filter *filter, uint64_t fresh, tamis_status status, tamis_error *err) {
+    const tamis__parts_ops *ops = filter->ops->parts;
+    ops->added(filter, fresh);
+    if (status == TAMIS_E_FULL)
+        (void)tamis__filter_tell_full(filter, err);
+    ops->added(filter, filter->fresh_in_parts - fresh);
+    filter->fresh_in_parts = 0;
 }

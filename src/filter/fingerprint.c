@@ -122,11 +122,8 @@ static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, siz
         if (*done == count)
             return TAMIS_OK;
         tamis_status status = add_fresh(t, filter, &hashes[*done], err);
-        if (status != TAMIS_OK) {
-            /* Other parts go on, to keys that filter->added may never count. */
-            __atomic_store_n(&t->sure, 0, __ATOMIC_RELAXED);
+        if (status != TAMIS_OK)
             return status;
-        }
         answers[*done] = TAMIS_FRESH;
     }
 }

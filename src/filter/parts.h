@@ -12,7 +12,7 @@
  *
  *     parts = tamis__filter_parts(filter, count, most)
  *     tamis__filter_add_part(..., part, parts, ...)    for each part, from any thread
- *     tamis__filter_added_parts(filter, fresh)         when all have returned
+ *     tamis__filter_added_parts(filter, fresh, ...)    when all have returned
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -36,16 +36,16 @@ TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_
  *
  * *done is the number in the batch of the first key of the part that is not answered, or count. TAMIS_E_FULL for a reason
  * that is the part's own (crowded, lines), TAMIS_E_NOMEM: other parts then may have keys behind that one. How many keys
- * the sentence of a full filter tells, tamis__filter_tell_full knows once all parts have returned.
+ * the sentence of a full filter tells, tamis__filter_added_parts knows.
  */
 TAMIS_PRIVATE_API tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hashes,
                                                       size_t count, uint32_t part, uint32_t parts,
                                                       tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Takes note of the keys that the parts of a batch answered "fresh", where there were more than 1. */
-TAMIS_PRIVATE_API void tamis__filter_added_parts(tamis_filter *filter, uint64_t fresh);
-
-/* The sentence of a filter that has refused a key, as it would be now. */
-TAMIS_PRIVATE_API tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *err);
+/* Takes note of all keys that the parts of a batch put in, where there were more than 1; `fresh` of them are in front of the
+ * first one that is not answered, to which `status` belongs. Where that is TAMIS_E_FULL, *err becomes what a filter says that
+ * has those alone: the sentence of tamis_filter_add_hashes. */
+TAMIS_PRIVATE_API void tamis__filter_added_parts(tamis_filter *filter, uint64_t fresh, tamis_status status,
+                                                 tamis_error *err);
 
 #endif

@@ -2,7 +2,6 @@
 /* A run that asks a dedup session. */
 #include "base/versioned.h"
 #include "filter/filter_int.h"
-#include "filter/parts.h"
 #include "service/dedup/dedup_parts.h"
 #include "stream/runner.h"
 
@@ -32,9 +31,7 @@ static tamis_status ask_part(void *session, const tamis_hash *hashes, size_t cou
 
 static void settle(void *session, const tamis_answer *answers, size_t done, tamis_status status,
                    tamis_error *err) {
-    tamis__dedup_settle(session, answers, done);
-    if (status == TAMIS_E_FULL)
-        (void)tamis__filter_tell_full(tamis_dedup_filter(session), err);
+    tamis__dedup_settle(session, answers, done, status, err);
 }
 
 void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *session) {

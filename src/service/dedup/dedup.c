@@ -195,8 +195,9 @@ tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashe
     return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, trouble.sys_errno, "%s", trouble.text);
 }
 
-void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done) {
-    tamis__filter_added_parts(session->filter, settle(session, answers, done));
+void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done, tamis_status status,
+                         tamis_error *err) {
+    tamis__filter_added_parts(session->filter, settle(session, answers, done), status, err);
 }
 
 void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {

@@ -16,8 +16,9 @@ TAMIS_PRIVATE_API tamis_status tamis__dedup_ask_part(tamis_dedup *session, const
                                                      size_t count, uint32_t part, uint32_t parts,
                                                      tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Once all parts of a batch have returned: its first `done` answers are final, the least *done of the parts. Where that part
- * was refused with TAMIS_E_FULL, tamis__filter_tell_full then has the sentence of tamis_dedup_ask_hashes. */
-TAMIS_PRIVATE_API void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done);
+/* Once all parts of a batch have returned: its first `done` answers are final, the least *done of the parts; status and *err
+ * are of that part. Where it was refused with TAMIS_E_FULL, *err becomes the sentence of tamis_dedup_ask_hashes. */
+TAMIS_PRIVATE_API void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done,
+                                           tamis_status status, tamis_error *err);
 
 #endif
