@@ -47,7 +47,8 @@ typedef struct tamis_stream_service {
     void *context; /* given to each of these */
     /* Answers `count` keys, at least one, in order, as tamis_dedup_ask does: on failure the first *done are answered,
      * and *err says why. It is called again for no key it has answered. An answer that is no tamis_answer ends the run
-     * (TAMIS_E_INVALID) when those before it are told. */
+     * (TAMIS_E_INVALID) when those before it are told; so does TAMIS_OK with a *done other than `count`. Of more than that
+     * none are told. */
     tamis_status (*ask)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
     /* NULL, or: bytes that are written before the record of key `i` of the batch last asked. They are the service's,
@@ -67,10 +68,10 @@ typedef struct tamis_stream_service {
     void (*expect)(void *context, uint64_t more);
     /*
      * All three NULL, or all three and ask_hashes: a batch may then be asked in parts, by several threads at once. parts()
-     * says in how many, at most `most`; of 1 it is asked by ask_hashes. ask_part answers those keys that are in one, in
-     * order, and leaves the other answers alone; on failure *done is the number of the first key in the part that is not
-     * answered, else count. settle is called once when all have returned: the first `done` answers count, the least of
-     * those *done; status and *err are of the part that it is from, and *err may be said better.
+     * says in how many, 1 to `most` (else TAMIS_E_INVALID); of 1 it is asked by ask_hashes. ask_part answers those keys that
+     * are in one, in order, and leaves the other answers alone; on failure *done is the number of the first key in the part
+     * that is not answered, else count. settle is called once when all have returned: the first `done` answers count, the
+     * least of those *done; status and *err are of the part that it is from, and *err may be said better.
      */
     uint32_t (*parts)(void *context, size_t count, uint32_t most);
     tamis_status (*ask_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,

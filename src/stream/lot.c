@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stream/lot.h"
 
+#include <inttypes.h>
+
 #include "stream/clock.h"
 #include "stream/find.h"
 
@@ -110,6 +112,18 @@ static tamis_status check_answers(const tamis_answer *answers, size_t *count, ta
                        answers[well]);
 }
 
+/* All keys are answered, or it fails; where it counts more than there are, none is taken to be. */
+static tamis_status check_done(tamis_status status, size_t *done, size_t count, tamis_error *err) {
+    const size_t told = *done;
+    *done = told <= count ? told : 0;
+    if (status != TAMIS_OK || told == count)
+        return status;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "stream: the service says that %zu keys of %zu are answered; have it answer all, or "
+                       "fail",
+                       told, count);
+}
+
 static void tell_place(const tamis__lot *lot, const tamis_stream_service *service) {
     const tamis_stream_origin origin = {sizeof origin, lot->batch.input, lot->batch.first, lot->batch.keys,
                                         lot->question.of};
@@ -122,19 +136,32 @@ static tamis_status ask(tamis__lot *lot, const tamis_stream_service *service) {
     tell_place(lot, service);
     if (q->count == 0)
         return TAMIS_OK;
+    tamis_status status;
     if (lot->hashes)
-        return service->ask_hashes(service->context, q->keys, lot->hashes, q->count, q->answers,
-                                   &lot->answered, &lot->err);
-    return service->ask(service->context, q->keys, q->count, q->answers, &lot->answered, &lot->err);
+        status = service->ask_hashes(service->context, q->keys, lot->hashes, q->count, q->answers,
+                                     &lot->answered, &lot->err);
+    else
+        status = service->ask(service->context, q->keys, q->count, q->answers, &lot->answered, &lot->err);
+    return check_done(status, &lot->answered, q->count, &lot->err);
 }
 
 size_t tamis__lot_divide(tamis__lot *lot, const tamis_stream_service *service) {
+    const uint32_t most = lot->most_parts;
     lot->parts = 1;
-    if (lot->most_parts > 1 && lot->status == TAMIS_OK && lot->question.count >= WORTH_DIVIDING)
-        lot->parts = service->parts(service->context, lot->question.count, lot->most_parts);
-    if (lot->parts > 1)
+    if (most == 1 || lot->status != TAMIS_OK || lot->question.count < WORTH_DIVIDING)
+        return 1;
+    const uint32_t parts = service->parts(service->context, lot->question.count, most);
+    if (parts < 1 || parts > most) {
+        lot->status = tamis__fail(&lot->err, TAMIS_E_INVALID, 0,
+                                  "stream: the service divides a batch into %" PRIu32
+                                  " parts; have it answer 1 to %" PRIu32,
+                                  parts, most);
+        return 1;
+    }
+    lot->parts = parts;
+    if (parts > 1)
         tell_place(lot, service);
-    return lot->parts;
+    return parts;
 }
 
 void tamis__lot_ask_part(tamis__lot *lot, const tamis_stream_service *service, size_t part) {
@@ -142,9 +169,11 @@ void tamis__lot_ask_part(tamis__lot *lot, const tamis_stream_service *service, s
     tamis__lot_part *of = &lot->part[part];
     uint64_t *asking = lot->timed ? &of->asking : NULL;
     const uint64_t begun = tamis__clock_begin(asking);
+    of->done = 0;
     of->err = (tamis_error)TAMIS_ERROR_INIT;
     of->status = service->ask_part(service->context, lot->hashes, q->count, (uint32_t)part, lot->parts,
                                    q->answers, &of->done, &of->err);
+    of->status = check_done(of->status, &of->done, q->count, &of->err);
     tamis__clock_end(asking, begun);
 }
 
