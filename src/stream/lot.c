@@ -6,8 +6,8 @@
 #include "stream/clock.h"
 #include "stream/find.h"
 
-/* Keys of a lot: fewer are asked sooner than another thread is awake. */
-enum { WORTH_DIVIDING = 512 };
+/* Keys for each part: each looks at all hashes of the lot, and fewer are asked sooner than another thread is awake. */
+enum { WORTH_A_PART = 256 };
 
 static tamis_status take_room(tamis__lot *lot, const tamis__lot_setup *setup, tamis_error *err) {
     const tamis_allocator *memory = &setup->keys.memory;
@@ -145,10 +145,18 @@ static tamis_status ask(tamis__lot *lot, const tamis_stream_service *service) {
     return check_done(status, &lot->answered, q->count, &lot->err);
 }
 
+/* A power of two. */
+static uint32_t parts_worth(const tamis__lot *lot) {
+    uint32_t parts = 1;
+    while (parts <= lot->most_parts / 2 && parts <= lot->question.count / (2 * WORTH_A_PART))
+        parts *= 2;
+    return parts;
+}
+
 size_t tamis__lot_divide(tamis__lot *lot, const tamis_stream_service *service) {
-    const uint32_t most = lot->most_parts;
+    const uint32_t most = lot->status == TAMIS_OK ? parts_worth(lot) : 1;
     lot->parts = 1;
-    if (most == 1 || lot->status != TAMIS_OK || lot->question.count < WORTH_DIVIDING)
+    if (most == 1)
         return 1;
     const uint32_t parts = service->parts(service->context, lot->question.count, most);
     if (parts < 1 || parts > most) {

@@ -337,8 +337,7 @@ static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
 
-/* A power of two, some for each thread, so that those who read and write meanwhile find one left; each costs a look at all
- * hashes of the lot. */
+/* A power of two, some for each thread, so that those who read and write meanwhile find one left. */
 static uint32_t parts_for(const run *r) {
     uint32_t parts = 1;
     if (!r->service.parts || r->threads == 1)

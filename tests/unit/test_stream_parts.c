@@ -27,7 +27,7 @@ static int remove_folder(void **state) {
 
 /* ---- services that count wrong ---- */
 
-enum { ALL = 3000, ONE_MORE = 1000 };
+enum { ALL = 3000, MOST = 4096, ONE_MORE = 1000 };
 
 /* Answers every key fresh, and says what it was told to. */
 typedef struct liar {
@@ -36,7 +36,7 @@ typedef struct liar {
     size_t done;
     tamis_status status;
     /* ---- */
-    uint32_t most;
+    uint32_t most;  /* as parts() is told; 0: it is not called */
     size_t settled; /* calls, and the last one: */
     size_t settled_done;
     tamis_status settled_status;
@@ -93,17 +93,17 @@ static void note_settled(void *context, const tamis_answer *answers, size_t done
 
 typedef enum asked { BY_KEYS, BY_HASHES, IN_PARTS } asked;
 
-/* All records are one batch. */
-static tamis_status believe(liar *l, asked how, uint32_t threads, tamis_stream_stats *stats,
-                            tamis_error *err) {
+/* All records, MOST or fewer, are one batch. */
+static tamis_status believe_of(size_t records, liar *l, asked how, uint32_t threads,
+                               tamis_stream_stats *stats, tamis_error *err) {
     const char *const path = scratch("in");
-    char input[2 * ALL];
+    char input[2 * MOST];
     tamis_hasher *hasher = NULL;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    for (size_t i = 0; i < ALL; i++)
+    for (size_t i = 0; i < records; i++)
         memcpy(input + 2 * i, "x\n", 2);
-    file_write(path, input, sizeof input);
+    file_write(path, input, 2 * records);
     assert_int_equal(tamis_hasher_create(&hasher, NULL, NULL), TAMIS_OK);
     service.context = l;
     service.ask = answer_keys;
@@ -125,6 +125,11 @@ static tamis_status believe(liar *l, asked how, uint32_t threads, tamis_stream_s
     tamis_hasher_free(hasher);
     assert_false(stats->settled && status != TAMIS_OK);
     return status;
+}
+
+static tamis_status believe(liar *l, asked how, uint32_t threads, tamis_stream_stats *stats,
+                            tamis_error *err) {
+    return believe_of(ALL, l, how, threads, stats, err);
 }
 
 /* What is said of so many keys, and what comes of it. */
@@ -201,12 +206,35 @@ static void a_batch_has_as_many_parts_as_there_may_be(void **state) {
         }
 }
 
+/* Four a thread and more, unless that leaves each too few keys. */
+static void a_part_has_keys_worth_a_thread(void **state) {
+    (void)state;
+    static const struct {
+        size_t records;
+        uint32_t threads, most;
+    } batches[] = {
+        {511, 16, 0},   {512, 16, 2},  {1023, 16, 2}, {1024, 16, 4}, {4095, 16, 8},
+        {4096, 16, 16}, {4096, 3, 16}, {4096, 2, 8},  {512, 2, 2},   {4096, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        tamis_stream_stats stats;
+        tamis_error err;
+        liar l = {.parts = 2, .done = batches[i].records};
+        assert_int_equal(believe_of(batches[i].records, &l, IN_PARTS, batches[i].threads, &stats, &err),
+                         TAMIS_OK);
+        assert_int_equal(l.most, batches[i].most);
+        assert_int_equal(l.settled, batches[i].most > 0);
+        assert_int_equal(stats.unique, batches[i].records);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_batch_is_answered_or_it_fails, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(so_is_a_part, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_batch_has_as_many_parts_as_there_may_be, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(a_part_has_keys_worth_a_thread, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
