@@ -166,6 +166,7 @@ typedef struct outcome {
     tamis_error err, malformed;
     test_bytes unique, duplicates;
     char told[TOLD]; /* of each input */
+    size_t divided;  /* batches that were asked in parts */
 } outcome;
 
 static void note_input(void *context, size_t index, const tamis_stream_stats *of_it) {
@@ -189,6 +190,27 @@ static tamis_extractor *make_extractor(const scenario *s) {
     return extractor;
 }
 
+static tamis_stream_service of_session;
+static size_t divided;
+
+static void settle_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+                             tamis_error *err) {
+    divided++;
+    of_session.settle(session, answers, done, status, err);
+}
+
+static tamis_status ask_session(tamis_dedup *session, const tamis_stream_options *options,
+                                const tamis__stream_tuning *tuning, outcome *o) {
+    of_session = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_service_dedup(&of_session, session);
+    tamis_stream_service service = of_session;
+    service.settle = settle_and_count;
+    divided = 0;
+    const tamis_status status = tamis__stream_run_tuned(&service, options, tuning, &o->stats, &o->err);
+    o->divided = divided;
+    return status;
+}
+
 static void run(const scenario *s, const tamis__stream_tuning *tuning, uint32_t threads, outcome *o) {
     const char *const inputs[INPUTS] = {scratch("one"), scratch("two"), scratch("three")};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -209,7 +231,7 @@ static void run(const scenario *s, const tamis__stream_tuning *tuning, uint32_t 
     options.input_end = note_input;
     options.input_end_context = o;
     options.threads = threads;
-    o->status = tamis__stream_dedup_tuned(session, &options, tuning, &o->stats, &o->err);
+    o->status = ask_session(session, &options, tuning, o);
     tamis_extractor_free(options.extractor);
     session_drop(session);
     if (file_exists(options.output))
@@ -234,6 +256,11 @@ static bool is_same(const outcome *got, const outcome *want) {
            bytes_check("duplicates", &got->duplicates, &want->duplicates);
 }
 
+/* Whether batches are asked in parts: large ones, by a table that has some, as one of few keys has not. */
+static bool is_divided(const scenario *s, const tamis__stream_tuning *tuning, const outcome *o) {
+    return o->status == TAMIS_OK && tuning->batch_size > 1000 && s->expect == 0;
+}
+
 static void compare(const scenario *s, const tamis__stream_tuning *tuning) {
     static const uint32_t threads[] = {2, 4, 7};
     outcome want;
@@ -248,6 +275,7 @@ static void compare(const scenario *s, const tamis__stream_tuning *tuning) {
             fail();
         }
         assert_int_equal(got.stats.threads, threads[i]);
+        assert_true(got.divided > 0 || !is_divided(s, tuning, &got));
         outcome_clear(&got);
     }
     outcome_clear(&want);
@@ -271,7 +299,7 @@ static void every_kind_of_record(void **state) {
         {1, 1, 1}, {7, 5, 3}, {1000, 300, 16}, TAMIS__STREAM_TUNING_INIT};
     uint64_t seed = test_seed(1);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        write_input(&scenarios[i], scratch("one"), test_scale(2000, 500, 700), &seed);
+        write_input(&scenarios[i], scratch("one"), test_scale(2000, 1100, 1100), &seed);
         write_input(&scenarios[i], scratch("two"), 0, &seed);
         write_input(&scenarios[i], scratch("three"), test_scale(1000, 200, 300), &seed);
         for (size_t j = 0; j < sizeof tunings / sizeof *tunings; j++)
