@@ -185,11 +185,18 @@ void tamis__lot_ask_part(tamis__lot *lot, const tamis_stream_service *service, s
     tamis__clock_end(asking, begun);
 }
 
+/* One that answered all and failed is before those that are well. */
+static bool ends_before(const tamis__lot_part *one, const tamis__lot_part *other) {
+    if (one->done != other->done)
+        return one->done < other->done;
+    return one->status != TAMIS_OK && other->status == TAMIS_OK;
+}
+
 /* The first key that is not answered is the one that the lot ends at. */
 static tamis_status join_parts(tamis__lot *lot, const tamis_stream_service *service) {
     const tamis__lot_part *first = &lot->part[0];
     for (uint32_t i = 1; i < lot->parts; i++)
-        if (lot->part[i].done < first->done)
+        if (ends_before(&lot->part[i], first))
             first = &lot->part[i];
     lot->answered = first->done;
     if (first->status != TAMIS_OK)

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Services that do not answer what they are asked, whole or in parts. */
+/* Batches that are asked in parts and not answered to their end: by services that count wrong, and by filters that fail. */
+#include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+/* How lines of slots are made is seen from inside. */
+#include "plan/plan_int.h"
 #include "stream/runner.h"
+#include "support/fault.h"
 #include "support/scratch.h"
+#include "support/stream_oracle.h"
 
 static int make_folder(void **state) {
     (void)state;
@@ -151,6 +158,7 @@ static const tale tales[] = {
     {0, TAMIS_OK, 0, TAMIS_E_INVALID, MISCOUNTED("0")},
     {ALL + 1, TAMIS_E_IO, 0, TAMIS_E_IO, "service: is tired; let it rest"},
     {7, TAMIS_E_IO, 7, TAMIS_E_IO, "service: is tired; let it rest"},
+    {ALL, TAMIS_E_IO, ALL, TAMIS_E_IO, "service: is tired; let it rest"},
 };
 enum { TALES = sizeof tales / sizeof *tales };
 
@@ -228,6 +236,236 @@ static void a_part_has_keys_worth_a_thread(void **state) {
     }
 }
 
+/* ---- filters that fail under way ---- */
+
+/* What became of a run, whose outputs are not written aside. */
+typedef struct outcome {
+    tamis_status status;
+    tamis_stream_stats stats;
+    tamis_error err;
+    test_bytes unique, duplicates;
+    size_t divided; /* batches */
+} outcome;
+
+static tamis_stream_service of_session;
+static size_t divided;
+
+static void settle_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+                             tamis_error *err) {
+    divided++;
+    of_session.settle(session, answers, done, status, err);
+}
+
+static const char *open_output(const char *name, char path[32]) {
+    const int fd = open(scratch(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    snprintf(path, 32, "/dev/fd/%d", fd);
+    return path;
+}
+
+static void take_output(const char *name, const char *path, test_bytes *into) {
+    int fd;
+    assert_int_equal(sscanf(path, "/dev/fd/%d", &fd), 1);
+    close(fd);
+    file_read(scratch(name), into);
+}
+
+/* The filter goes with it. */
+static void run(tamis_filter *filter, const char *input, uint32_t threads, outcome *o) {
+    char once[32], again[32];
+    tamis_dedup *session = NULL;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    *o = (outcome){.stats = TAMIS_STREAM_STATS_INIT, .err = TAMIS_ERROR_INIT};
+    assert_int_equal(tamis_dedup_open(&session, filter, NULL, NULL), TAMIS_OK);
+    of_session = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_service_dedup(&of_session, session);
+    tamis_stream_service service = of_session;
+    service.settle = settle_and_count;
+    options.inputs = &input;
+    options.input_count = 1;
+    options.output = open_output("once", once);
+    options.duplicates = open_output("again", again);
+    options.threads = threads;
+    divided = 0;
+    o->status = tamis_stream_run(&service, &options, &o->stats, &o->err);
+    o->divided = divided;
+    tamis_dedup_close(session);
+    tamis_filter_free(filter);
+    take_output("once", once, &o->unique);
+    take_output("again", again, &o->duplicates);
+}
+
+static void clear(outcome *o) {
+    bytes_clear(&o->unique);
+    bytes_clear(&o->duplicates);
+}
+
+static tamis_filter *make_growing(const tamis_allocator *allocator) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    want.kind = TAMIS_KIND_EXACT;
+    options.allocator = allocator;
+    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
+    return filter;
+}
+
+/* Outputs and counts are those of the first records, all but those behind the one that failed. */
+static void check_answered(const outcome *o, const test_bytes *input) {
+    outcome want;
+    size_t size = 0;
+    for (uint64_t records = 0; records < o->stats.records; records++)
+        size += strcspn((const char *)input->data + size, "\n") + 1;
+    assert_in_range(size, 1, input->size - 1);
+    file_write(scratch("answered"), input->data, size);
+    run(make_growing(NULL), scratch("answered"), 1, &want);
+    assert_int_equal(want.status, TAMIS_OK);
+    want.stats.bytes_read = o->stats.bytes_read; /* is more, */
+    want.stats.bytes_total = input->size;
+    assert_true(stats_check(&o->stats, &want.stats));
+    assert_true(bytes_check("output", &o->unique, &want.unique));
+    assert_true(bytes_check("duplicates", &o->duplicates, &want.duplicates));
+    assert_false(o->stats.settled);
+    clear(&want);
+}
+
+static const uint32_t thread_counts[] = {1, 2, 4, 7};
+enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
+
+/* ---- crowds ---- */
+
+enum { CROWD = 60, SHARED_BITS = 15, HASHED = 1024 };
+
+/* One of 64-bit slots in four partitions, which takes as many keys as find room. */
+static tamis_filter *make_small(void) {
+    const tamis__line_shape *shape = tamis__line_shape_of(64, false);
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    plan.kind = TAMIS_KIND_FINGERPRINT;
+    plan.scheme = TAMIS_SCHEME_XXH3;
+    plan.fpr = 0.5;
+    plan.slot_bits = 64;
+    plan.home_bits = shape->home_bits;
+    plan.lines = 256;
+    plan.partitions = 4;
+    plan.capacity = UINT64_MAX;
+    assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
+    return filter;
+}
+
+/* Numbers from *next on whose keys share a line, and nearly one that they go to when it is full. */
+static void find_crowd(const tamis_hasher *hasher, uint64_t crowd[CROWD]) {
+    static char texts[HASHED][24];
+    tamis_key keys[HASHED];
+    tamis_hash hashes[HASHED];
+    uint64_t next = 1000000;
+    for (size_t found = 0; found < CROWD;) {
+        for (size_t i = 0; i < HASHED; i++)
+            keys[i] = (tamis_key){texts[i], (size_t)snprintf(texts[i], sizeof *texts, "%" PRIu64, next + i)};
+        assert_int_equal(tamis_hash_many(hasher, keys, HASHED, hashes, NULL), TAMIS_OK);
+        for (size_t i = 0; i < HASHED && found < CROWD; i++)
+            if (hashes[i].word[1] >> (64 - SHARED_BITS) == 0x2345)
+                crowd[found++] = next + i;
+        next += HASHED;
+    }
+}
+
+static void add_number(test_bytes *to, uint64_t number) {
+    char text[24];
+    bytes_add(to, text, (size_t)snprintf(text, sizeof text, "%" PRIu64 "\n", number));
+}
+
+/* Whichever part the key is in that the run ends at, it is the same one for any number of threads, and so is the sentence,
+ * though parts have new keys behind it. */
+static void a_crowd_ends_the_run_where_it_is(void **state) {
+    (void)state;
+    enum { RECORDS = 12000, FIRST = 4500 };
+    uint64_t crowd[CROWD], seed = test_seed(31);
+    test_bytes input = {0};
+    outcome want = {.status = TAMIS_OK};
+    tamis_filter *filter = make_small();
+    find_crowd(tamis_filter_hasher(filter), crowd);
+    tamis_filter_free(filter);
+    for (size_t i = 0; i < RECORDS; i++)
+        add_number(&input,
+                   i >= FIRST && i % 20 == 0 ? crowd[i / 20 % CROWD] : test_below(&seed, 300 + i / 10));
+    file_write(scratch("in"), input.data, input.size);
+    for (size_t i = 0; i < THREAD_COUNTS; i++) {
+        outcome got;
+        run(make_small(), scratch("in"), thread_counts[i], &got);
+        assert_int_equal(got.status, TAMIS_E_FULL);
+        assert_non_null(strstr(got.err.text, "crowd"));
+        assert_true(got.stats.records > FIRST);
+        assert_int_equal(got.divided > 1, thread_counts[i] > 1);
+        check_answered(&got, &input);
+        if (i == 0) {
+            want = got;
+            continue;
+        }
+        assert_string_equal(got.err.text, want.err.text);
+        assert_int_equal(got.stats.records, want.stats.records);
+        clear(&got);
+    }
+    clear(&want);
+    bytes_clear(&input);
+}
+
+/* ---- memory that runs out ---- */
+
+/* Of all threads. */
+typedef struct scarce {
+    fault_memory memory;
+    tamis_allocator from;
+    pthread_mutex_t lock;
+} scarce;
+
+static void *take_scarce(void *context, size_t size, size_t align) {
+    scarce *s = context;
+    pthread_mutex_lock(&s->lock);
+    void *block = s->from.alloc(s->from.context, size, align);
+    pthread_mutex_unlock(&s->lock);
+    return block;
+}
+
+static void give_scarce(void *context, void *block, size_t size) {
+    scarce *s = context;
+    pthread_mutex_lock(&s->lock);
+    s->from.free(s->from.context, block, size);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Which part finds none is for the threads to say. */
+static void memory_that_runs_out_ends_the_run(void **state) {
+    (void)state;
+    enum { RECORDS = 120000 };
+    uint64_t seed = test_seed(37);
+    test_bytes input = {0};
+    for (size_t i = 0; i < RECORDS; i++)
+        add_number(&input, test_below(&seed, i % 4 ? UINT64_C(1) << 40 : 4000));
+    file_write(scratch("in"), input.data, input.size);
+    for (size_t i = 0; i < THREAD_COUNTS; i++)
+        for (uint64_t growths = 0; growths < 10; growths += 9) {
+            scarce all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+            const tamis_allocator allocator = {take_scarce, give_scarce, &all};
+            outcome got;
+            all.from = fault_memory_allocator(&all.memory);
+            tamis_filter *filter = make_growing(&allocator);
+            all.memory.fail_at = all.memory.requests + 1 + growths;
+            all.memory.onwards = true;
+            run(filter, scratch("in"), thread_counts[i], &got);
+            assert_int_equal(got.status, TAMIS_E_NOMEM);
+            assert_non_null(strstr(got.err.text, "memory"));
+            assert_int_equal(got.divided > 1, thread_counts[i] > 1);
+            check_answered(&got, &input);
+            clear(&got);
+            assert_true(all.memory.refused > 0);
+            assert_int_equal(all.memory.live_blocks, 0);
+        }
+    bytes_clear(&input);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_batch_is_answered_or_it_fails, make_folder, remove_folder),
@@ -235,6 +473,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_batch_has_as_many_parts_as_there_may_be, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_part_has_keys_worth_a_thread, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_crowd_ends_the_run_where_it_is, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(memory_that_runs_out_ends_the_run, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
