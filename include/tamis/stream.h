@@ -64,14 +64,15 @@ typedef struct tamis_stream_service {
     const tamis_hasher *hasher;
     tamis_status (*ask_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                                tamis_answer *answers, size_t *done, tamis_error *err);
-    /* NULL, or: told before each batch about how many records are behind it, where the sizes of all inputs are known. */
+    /* NULL, or: told before each batch about how many records are behind it, where the sizes of all inputs are known and
+     * there is no `mark`. */
     void (*expect)(void *context, uint64_t more);
     /*
-     * All three NULL, or all three and ask_hashes: a batch may then be asked in parts, by several threads at once. parts()
-     * says in how many, 1 to `most` (else TAMIS_E_INVALID); of 1 it is asked by ask_hashes. ask_part answers those keys that
-     * are in one, in order, and leaves the other answers alone; on failure *done is the number of the first key in the part
-     * that is not answered, else count. settle is called once when all have returned: the first `done` answers count, the
-     * least of those *done; status and *err are of the part that it is from, and *err may be said better.
+     * All three NULL, or all three and ask_hashes: where there is no `mark` a batch may then be asked in parts, by several
+     * threads at once. parts() says in how many, 1 to `most` (else TAMIS_E_INVALID); of 1 it is asked by ask_hashes. ask_part
+     * answers those keys that are in one, in order, and leaves the other answers alone; on failure *done is the number of the
+     * first key in the part that is not answered, else count. settle is called once when all have returned: the first `done`
+     * answers count, the least of those *done; status and *err are of the part that it is from, and *err may be said better.
      */
     uint32_t (*parts)(void *context, size_t count, uint32_t most);
     tamis_status (*ask_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
