@@ -22,7 +22,9 @@ extern "C" {
  * no thread is in one that takes a plain handle; those need the handle to themselves. Of a filter made with
  * options.concurrent all calls may run at once, but for tamis_filter_free and tamis_filter_about_set, which need it to
  * themselves still: batches of keys run side by side; other calls wait for those under way and see each key added or not,
- * none in between. A key added when a question begins is found by it, whichever threads they are of.
+ * none in between. A key added when a question begins is found by it, whichever threads they are of. Those other calls keep
+ * all that add and ask waiting in turn: saving, encoding, pushing, copying and what else goes through all of the memory for as
+ * long as they last, tamis_filter_expect for a moment.
  */
 typedef struct tamis_filter tamis_filter;
 
@@ -66,8 +68,8 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  *                present are still answered); TAMIS_E_NOMEM: growth found no memory, or would pass
  *                plan.memory_limit (then TAMIS_E_FULL). Nothing is lost: the call may be repeated.
  * A concurrent filter answers on failure TAMIS_UNKNOWN for keys that are not in, from *done on. Keys behind that one may be
- * in, where the reason was no capacity, rate or memory_limit: other threads may have been told so, and their answers stand
- * in answers[i]. Who repeats the call does so for the unknown ones alone.
+ * in, where the reason was another than capacity, rate or memory_limit: other threads may have been told so, and their
+ * answers stand in answers[i]. Who repeats the call does so for the unknown ones alone.
  */
 TAMIS_API tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                              tamis_answer *answers, size_t *done, tamis_error *err);
