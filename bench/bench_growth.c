@@ -7,14 +7,18 @@
  *   bits/key   bytes held now, times 8, a key
  *   worst      the most bits a key at any number of keys above 2^20, growth's own copy included
  *   rate       share of all hashes that the entries cover: the false-positive rate of a lookup
+ *
+ * With a number of keys it tells instead how long one waits for growth while a filter of rate 1e-9, which is told nothing of
+ * them, takes so many: milliseconds of processor time of batches of 64 keys in which a partition grew, at each doubling.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <tamis/tamis.h>
 
-enum { BATCH = 1024 };
+enum { BATCH = 1024, FEW = 64, STEPS = 1 << 16 };
 
 static uint64_t added; /* every key of this program is another number */
 
@@ -91,7 +95,65 @@ static void growing(tamis_kind kind, double p) {
     tamis_filter_free(filter);
 }
 
-int main(void) {
+/* ---- steps of growth ---- */
+
+static double steps[STEPS]; /* seconds */
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int by_size(const void *one, const void *other) {
+    const double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+/* Of those of a doubling: a batch without is shorter by orders of magnitude, so that the least there can be, at so many keys,
+ * parts them. */
+static void print_steps(uint64_t held, size_t count) {
+    qsort(steps, count, sizeof *steps, by_size);
+    if (count)
+        printf("%14" PRIu64 "%9zu%9.2f%9.2f%9.2f\n", held, count, 1e3 * steps[count / 2],
+               1e3 * steps[count * 99 / 100], 1e3 * steps[count - 1]);
+    fflush(stdout);
+}
+
+static void time_steps(uint64_t most) {
+    tamis_filter *filter = make(TAMIS_KIND_FINGERPRINT, 1e-9, 0);
+    uint64_t numbers[FEW];
+    tamis_key keys[FEW];
+    size_t count = 0;
+    printf("%14s%9s%9s%9s%9s\n", "keys", "steps", "median", "99 %", "longest");
+    for (uint64_t held = 0, next = 1u << 22; held < most; held += FEW) {
+        tamis_error err = TAMIS_ERROR_INIT;
+        for (size_t i = 0; i < FEW; i++) {
+            numbers[i] = added++;
+            keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+        }
+        const double begun = seconds();
+        if (tamis_filter_add_many(filter, keys, FEW, NULL, NULL, &err) != TAMIS_OK) {
+            fprintf(stderr, "bench_growth: %s\n", err.text);
+            exit(2);
+        }
+        const double took = seconds() - begun;
+        if (took > 1e-4 && count < STEPS)
+            steps[count++] = took;
+        if (held + FEW >= next || held + FEW >= most) {
+            print_steps(held + FEW, count);
+            count = 0;
+            next *= 2;
+        }
+    }
+    tamis_filter_free(filter);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) {
+        time_steps((uint64_t)strtod(argv[1], NULL));
+        return 0;
+    }
     printf("%-22s%9s%11s%10s%9s%12s\n", "kind", "asked", "keys", "bits/key", "worst", "rate");
     static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-9, 1e-11, 1e-13, 1e-18};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)

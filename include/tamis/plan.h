@@ -62,7 +62,7 @@ typedef struct tamis_plan {
     uint32_t probes;      /* classic, blocked: k */
     uint32_t slot_bits;   /* fingerprint, exact: bits of a slot, its end marker included */
     uint32_t home_bits;   /* fingerprint, exact: log2 of the buckets of a line */
-    uint32_t partitions;  /* fingerprint, exact: parts by the first bits of the hash; 256 where it grows */
+    uint32_t partitions;  /* fingerprint, exact: parts by first bits of the hash; 256 at first if it grows */
     uint64_t lines;       /* fingerprint, exact: 64-byte lines in all, where capacity is given */
     uint64_t memory;      /* peak bytes at capacity; a growing kind: bytes it starts with. Without the
                                 handle's own few hundred bytes, as everywhere memory is spoken of */

@@ -98,7 +98,7 @@ static bool part(const tamis_filter *filter, size_t i, tamis__part *out) {
     const bloom *b = filter->body;
     if (i > 0)
         return false;
-    *out = (tamis__part){(const uint8_t *)b->words, b->bytes, 0, 0};
+    *out = (tamis__part){.bytes = (const uint8_t *)b->words, .size = b->bytes};
     return true;
 }
 

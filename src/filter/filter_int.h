@@ -25,6 +25,7 @@ typedef struct tamis__part {
     uint64_t size;
     uint64_t entries; /* tables alone, as the next */
     double covered;
+    bool split; /* one of the next sixteen, that one partition was split in */
 } tamis__part;
 
 /* A filter as its file has it. The body stays where it is and is only read. */

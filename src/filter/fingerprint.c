@@ -11,12 +11,14 @@
 #include "base/system.h"
 #include "filter/fingerprint_put.h"
 
+/* Partitions that it begins with. */
+static uint32_t first_count(const table *t) {
+    return 1u << t->partition_bits;
+}
+
 /* The rate of a lookup, the share of all hashes that entries cover. */
 static double rate_of(const table *t) {
-    double sum = 0;
-    for (uint32_t i = 0; i < partition_count(t); i++)
-        sum += t->partitions[i].covered;
-    return sum * t->partition_share + t->covered;
+    return covered_by(t) + t->covered;
 }
 
 /*
@@ -28,12 +30,12 @@ static double rate_of(const table *t) {
 static uint64_t keys_within_rate(const table *t, double most) {
     const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
     double sum = 0, widest = 0, rate = rate_of(t);
-    for (uint32_t i = 0; i < partition_count(t); i++) {
-        double guest = share(t, &t->partitions[i], known);
-        sum += guest * (double)t->partitions[i].used;
+    for (partition_walk w = {.t = t}; next_partition(&w);) {
+        double guest = share(t, w.in, known) * t->weight[w.in->hash_bits];
+        sum += guest * (double)w.in->used;
         widest = guest > widest ? guest : widest;
     }
-    double keys = (most - rate - sum * t->partition_share) / (widest * t->partition_share);
+    double keys = (most - rate - sum) / widest;
     if (keys >= 1)
         return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
     return rate <= most;
@@ -91,7 +93,8 @@ static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t c
 
 static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
     const table *t = filter->body;
-    return most < partition_count(t) ? most : partition_count(t);
+    const uint32_t count = first_count(t);
+    return most < count ? most : count;
 }
 
 /* Memory: a partition grows as long as half of its load is in use, and then to four times its lines at most, so that it ends
@@ -143,49 +146,55 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const table *t = filter->body;
     info->fpr_live = rate_of(t);
     info->false_fresh = t->false_fresh;
-    for (uint32_t i = 0; i < partition_count(t); i++)
-        info->false_fresh += t->partitions[i].false_fresh;
+    for (partition_walk w = {.t = t}; next_partition(&w);)
+        info->false_fresh += w.in->false_fresh;
     info->cardinality = (double)filter->added + info->false_fresh;
 }
 
 /* The lines of a table made for its keys are one block: an array of which each partition has its share. */
 static partition whole_of(const table *t) {
     partition whole = t->partitions[0];
-    whole.count *= partition_count(t);
+    whole.count *= first_count(t);
     return whole;
 }
 
-static void release_partitions(tamis_filter *filter, table *t) {
-    if (!t->grows) {
-        partition whole = whole_of(t);
+static void release_lines(tamis_filter *filter, table *t) {
+    partition whole = whole_of(t);
+    if (!t->grows)
         tamis__fingerprint_release(filter, &whole);
-        return;
-    }
-    for (uint32_t i = 0; i < partition_count(t); i++)
-        tamis__fingerprint_release(filter, &t->partitions[i]);
+    for (partition_walk w = {.t = t}; t->grows && next_partition(&w);)
+        tamis__fingerprint_release(filter, w.in);
+}
+
+static void release_partitions(tamis_filter *filter, table *t) {
+    const size_t size = SPLIT * sizeof(partition);
+    for (uint32_t i = 0; i < stretch_count(t); i++)
+        if (t->grows && t->stretches[i].bits)
+            tamis__filter_release(filter, t->stretches[i].first, size);
+    tamis__filter_release(filter, t->partitions, first_count(t) * sizeof(partition));
 }
 
 /* Fill the empty row of partitions with their first lines. */
 
 static tamis_status growing_partitions(tamis_filter *filter, table *t, tamis_error *err) {
     t->unit = 1;
-    for (uint32_t i = 0; i < partition_count(t); i++) {
+    for (uint32_t i = 0; i < first_count(t); i++) {
         uint64_t count = tamis__fingerprint_first_lines(i);
-        if (!tamis__fingerprint_make(t, filter, &t->partitions[i], count))
+        if (!tamis__fingerprint_make(t, filter, t->partition_bits, &t->partitions[i], count))
             return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
     }
     return TAMIS_OK;
 }
 
 static tamis_status fixed_partitions(tamis_filter *filter, table *t, tamis_error *err) {
-    const uint64_t count = filter->plan.lines / partition_count(t), lines = count * partition_count(t);
+    const uint64_t count = filter->plan.lines / first_count(t), lines = count * first_count(t);
     partition whole;
-    if (!tamis__fingerprint_make(t, filter, &whole, lines))
+    if (!tamis__fingerprint_make(t, filter, 0, &whole, lines))
         return tamis__fail_nomem(err, "filter", lines * LINE_BYTES);
     tamis__advise_large(whole.lines, (size_t)lines * LINE_BYTES);
     t->unit = unit_of(t, count);
-    for (uint32_t i = 0; i < partition_count(t); i++)
-        t->partitions[i] = partition_of(t, line_at(&whole, i * count), count);
+    for (uint32_t i = 0; i < first_count(t); i++)
+        t->partitions[i] = partition_of(t, t->partition_bits, line_at(&whole, i * count), count);
     return TAMIS_OK;
 }
 
@@ -195,9 +204,11 @@ static void destroy(tamis_filter *filter) {
         return;
     if (t->partitions) {
         if (!t->borrowed)
-            release_partitions(filter, t);
-        tamis__filter_release(filter, t->partitions, partition_count(t) * sizeof(partition));
+            release_lines(filter, t);
+        release_partitions(filter, t);
     }
+    if (t->grows && t->stretches)
+        tamis__filter_release(filter, t->stretches, stretch_count(t) * sizeof(stretch));
     if (t->pages) {
         tamis__pages_release(t->pages);
         tamis__free(&filter->allocator, t->pages, sizeof *t->pages);
@@ -211,6 +222,20 @@ static uint32_t log2_of(uint32_t partitions) {
     return 31 - (uint32_t)__builtin_clz(partitions | 1);
 }
 
+static tamis_status take_rows(tamis_filter *filter, table *t, tamis_error *err) {
+    const size_t size = first_count(t) * sizeof(partition), stretches = stretch_count(t) * sizeof(stretch);
+    t->stretches = t->grows ? tamis__filter_alloc(filter, stretches) : &t->only;
+    if (!t->stretches)
+        return tamis__fail_nomem(err, "filter", stretches);
+    t->partitions = tamis__filter_alloc(filter, size);
+    if (!t->partitions)
+        return tamis__fail_nomem(err, "filter", size);
+    t->only = (stretch){t->partitions, t->partition_bits};
+    for (uint32_t i = 0; t->grows && i < stretch_count(t); i++)
+        t->stretches[i] = (stretch){&t->partitions[i], 0};
+    return TAMIS_OK;
+}
+
 tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     table *t = tamis__alloc(&filter->allocator, sizeof *t, _Alignof(table));
@@ -221,24 +246,22 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_
     t->grows = plan->capacity == 0;
     t->load = tamis__line_shape_of(plan->slot_bits, t->grows)->load;
     t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : log2_of(plan->partitions);
-    filter->plan.partitions = partition_count(t);
-    t->partition_share = 1.0 / partition_count(t);
-    /* Invariant 4: a guest in the smallest first partition knows log2(lines) + slot_bits - 1 bits. */
-    uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + plan->slot_bits - 1;
-    t->position_bits = least < POSITION_MAX ? least : POSITION_MAX;
-    /* Those bits reach past the line number to what names bucket and guest line, so that every entry can be
-     * found; and lines of so many first bits are of one size, to 2^-12 at the worst. */
-    uint32_t limit_log2 = t->position_bits - t->geometry.home_bits - GUEST_BITS;
-    t->line_limit = UINT64_C(1) << (limit_log2 < LINES_LOG2_MAX ? limit_log2 : LINES_LOG2_MAX);
+    filter->plan.partitions = first_count(t);
     for (uint64_t search = t->geometry.slots; search <= ROOM_SEARCH; search *= t->geometry.slots)
         t->room_depth++;
     t->weight[0] = 1;
     for (int i = 1; i <= 128; i++)
         t->weight[i] = t->weight[i - 1] / 2;
-    t->partitions = tamis__filter_alloc(filter, partition_count(t) * sizeof(partition));
     *made = t;
-    return t->partitions ? TAMIS_OK
-                         : tamis__fail_nomem(err, "filter", partition_count(t) * sizeof(partition));
+    return take_rows(filter, t, err);
+}
+
+tamis_status tamis__fingerprint_split(tamis_filter *filter, stretch *s, tamis_error *err) {
+    partition *parts = tamis__filter_alloc(filter, SPLIT * sizeof *parts);
+    if (!parts)
+        return tamis__fail_nomem(err, "filter", SPLIT * sizeof *parts);
+    *s = (stretch){parts, TAMIS__FINGERPRINT_SPLIT_BITS};
+    return TAMIS_OK;
 }
 
 /* The caller's allocator gives no part of a block back. */
@@ -266,8 +289,8 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
 
 static void clear(tamis_filter *filter) {
     table *t = filter->body;
-    for (uint32_t i = 0; i < partition_count(t); i++) {
-        partition *in = &t->partitions[i];
+    for (partition_walk w = {.t = t}; next_partition(&w);) {
+        partition *in = w.in;
         memset(in->lines, 0, (size_t)in->count * LINE_BYTES);
         in->used = 0;
         in->covered = 0;
@@ -278,29 +301,45 @@ static void clear(tamis_filter *filter) {
     t->false_fresh = 0;
 }
 
+/* Gives an empty stretch as many partitions as the other has. */
+static tamis_status split_as(tamis_filter *to, stretch *mine, const stretch *theirs, tamis_error *err) {
+    if (mine->bits == theirs->bits)
+        return TAMIS_OK;
+    tamis__fingerprint_release(to, mine->first);
+    return tamis__fingerprint_split(to, mine, err);
+}
+
+static tamis_status copy_partition(tamis_filter *to, partition *in, const partition *from, tamis_error *err) {
+    const table *t = to->body;
+    if (in->count != from->count) { /* it has grown */
+        tamis__fingerprint_release(to, in);
+        if (!tamis__fingerprint_make(t, to, from->hash_bits, in, from->count))
+            return tamis__fail_nomem(err, "filter", from->count * LINE_BYTES);
+    }
+    uint8_t *lines = in->lines;
+    if (t->grows)
+        tamis__advise_large(lines, (size_t)from->count * LINE_BYTES);
+    memcpy(lines, from->lines, (size_t)from->count * LINE_BYTES);
+    *in = *from;
+    in->lines = lines;
+    return TAMIS_OK;
+}
+
 static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     table *mine = to->body;
     const table *other = from->body;
-    for (uint32_t i = 0; i < partition_count(mine); i++) {
-        partition *in = &mine->partitions[i];
-        const partition *theirs = &other->partitions[i];
-        if (in->count != theirs->count) { /* it has grown */
-            tamis__fingerprint_release(to, in);
-            if (!tamis__fingerprint_make(mine, to, in, theirs->count))
-                return tamis__fail_nomem(err, "filter", theirs->count * LINE_BYTES);
-        }
-        uint8_t *lines = in->lines;
-        if (mine->grows)
-            tamis__advise_large(lines, (size_t)theirs->count * LINE_BYTES);
-        memcpy(lines, theirs->lines, (size_t)theirs->count * LINE_BYTES);
-        *in = *theirs;
-        in->lines = lines;
+    tamis_status status = TAMIS_OK;
+    for (uint32_t i = 0; status == TAMIS_OK && i < stretch_count(mine); i++) {
+        const stretch *theirs = &other->stretches[i];
+        status = split_as(to, &mine->stretches[i], theirs, err);
+        for (uint32_t n = 0; status == TAMIS_OK && n < partition_count(theirs); n++)
+            status = copy_partition(to, &mine->stretches[i].first[n], &theirs->first[n], err);
     }
     mine->growths = other->growths;
     mine->unit = other->unit;
     mine->covered = other->covered;
     mine->false_fresh = other->false_fresh;
-    return TAMIS_OK;
+    return status;
 }
 
 const struct tamis__filter_ops tamis__fingerprint_ops = {

@@ -3,12 +3,16 @@
 /*
  * Kinds fingerprint and exact: room for one more entry, in lines that are full or in a partition that is.
  *
- * Growth. A partition that is full to its limit is rewritten into one a quarter larger; the others stay,
- * so no insertion pauses for more than 1/256 of the table, and their first sizes are spread over a quarter
- * so that they take turns. A line number is computed from the first position_bits bits X of y alone,
+ * Growth. A partition that is full to its limit is rewritten into one a quarter larger, or more where keys are foreseen; the
+ * others stay, and their first sizes are spread over a quarter so that they take turns. One that would pass SPLIT_LINES lines
+ * is rewritten into SPLIT of them, each of the hashes with some more first bits: no insertion pauses for longer than it
+ * takes to rewrite so many lines. A line number is computed from the first position_bits bits X of y alone,
  * line = floor(X * lines / 2^position_bits), and rest is the distance of X from the least X of that line,
  * then the bits after X. Both can be turned back: line and rest give X, hence the new line and rest, for
  * any number of lines. An entry keeps what it knew, and each doubling turns one bit of rest into position.
+ * A sixteenth of a partition, of lines that sixteen divides, is a partition of the hashes with four more first bits as it
+ * stands: X without those bits has the same distance from the least of the line. But for guests, which are behind their home
+ * lines around the end of the whole.
  *
  * The rate of a lookup is the share of all y that some entry covers, and is kept exactly (`covered`):
  * an entry that knows b bits of y covers 2^-b. An entry goes on covering what it covered; those that a doubling
@@ -134,13 +138,14 @@ static uint8_t *alloc_lines(tamis_filter *filter, size_t size) {
     return lines;
 }
 
-bool tamis__fingerprint_make(const table *t, tamis_filter *filter, partition *out, uint64_t count) {
+bool tamis__fingerprint_make(const table *t, tamis_filter *filter, uint32_t hash_bits, partition *out,
+                             uint64_t count) {
     if (count > SIZE_MAX / LINE_BYTES)
         return false;
     uint8_t *lines = alloc_lines(filter, (size_t)count * LINE_BYTES);
     if (!lines)
         return false;
-    *out = partition_of(t, lines, count);
+    *out = partition_of(t, hash_bits, lines, count);
     return true;
 }
 
@@ -161,54 +166,110 @@ static bool is_crowded(const table *t, const partition *in, uint64_t count) {
     return (double)in->used < t->load / 2 * (double)(count * t->geometry.slots);
 }
 
+/* What may be split before long is a multiple of SPLIT. */
 static uint64_t next_count(uint64_t count) {
-    return count + (count < SMALL_LINES ? count : count / 4);
+    const uint64_t next = count + (count < SMALL_LINES ? count : count / 4);
+    return next < SPLIT_LINES / (2 * TIMES_MOST) ? next : next / SPLIT * SPLIT;
 }
 
-/* Whether lines for each partition are enough for the keys that are foreseen. */
-static bool holds_foreseen(const table *t, const tamis_filter *filter, uint64_t count) {
-    return (double)count * t->load * t->geometry.slots * partition_count(t) >= (double)filter->foreseen;
+/* Whether lines for each partition named by so many bits are enough for the keys that are foreseen. */
+static bool holds_foreseen(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
+    return ldexp((double)count * t->load * t->geometry.slots, (int)hash_bits) >= (double)filter->foreseen;
 }
 
 /* Lines to which partitions may be taken at once under a memory limit: four fifths of what all of them can have. They reach
  * the limit together then, by quarters, and not some of them while others are small. */
-static uint64_t limit_count(const table *t, const tamis_filter *filter) {
+static uint64_t limit_count(const table *t, const tamis_filter *filter, uint32_t hash_bits) {
     const uint64_t limit = filter->plan.memory_limit;
-    return limit ? limit / LINE_BYTES / partition_count(t) * 4 / 5 : t->line_limit;
+    return limit ? (limit / LINE_BYTES >> hash_bits) * 4 / 5 : line_limit_of(t, hash_bits);
 }
 
 /* The lines that one of `count` is given. Sizes that foresight leaves out are those that it would have had on the way, so
  * that partitions go on taking turns. */
-static uint64_t larger_count(const table *t, const tamis_filter *filter, uint64_t count) {
-    uint64_t next = next_count(count), most = limit_count(t, filter);
+static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
+    uint64_t next = next_count(count), most = limit_count(t, filter, hash_bits);
+    uint64_t line_limit = line_limit_of(t, hash_bits);
     most = most < count * TIMES_MOST ? most : count * TIMES_MOST;
-    most = most < t->line_limit ? most : t->line_limit;
-    while (!holds_foreseen(t, filter, next) && next_count(next) <= most)
+    most = most < line_limit ? most : line_limit;
+    while (!holds_foreseen(t, filter, hash_bits, next) && next_count(next) <= most)
         next = next_count(next);
     return next;
 }
 
+/* Rewrites a partition into `parts` of `count` lines each. TAMIS_E_NOMEM, and TAMIS_OK with *done false where an entry finds
+ * no room: nothing has changed. */
+static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, partition *to, uint32_t parts,
+                                 uint64_t count, bool *done, tamis_error *err) {
+    const uint32_t hash_bits = in->hash_bits + (parts > 1 ? TAMIS__FINGERPRINT_SPLIT_BITS : 0u);
+    uint32_t made = 0;
+    *done = false;
+    while (made < parts && tamis__fingerprint_make(t, filter, hash_bits, &to[made], count)) {
+        tamis__advise_written(to[made].lines, (size_t)count * LINE_BYTES);
+        made++;
+    }
+    if (made == parts)
+        *done = filter->kernels->tables->rewrite(t, in, to, parts);
+    for (uint32_t i = 0; i < made && !*done; i++)
+        tamis__fingerprint_release(filter, &to[i]);
+    return made == parts ? TAMIS_OK : tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+}
+
+/* All that is kept of false answers is of the whole: the first part has it. */
+static void replace(table *t, tamis_filter *filter, partition *in, partition *to) {
+    to->false_fresh = in->false_fresh;
+    tamis__fingerprint_release(filter, in);
+    __atomic_fetch_add(&t->growths, 1, __ATOMIC_RELAXED); /* of another part too */
+}
+
+static bool is_to_be_split(const partition *in, uint64_t count) {
+    return in->hash_bits == TAMIS__FINGERPRINT_PARTITION_BITS && count > SPLIT_LINES &&
+           in->count % SPLIT == 0;
+}
+
+/* Rewrites it into SPLIT of them, `count` lines in all. */
+static tamis_status split(table *t, tamis_filter *filter, partition *in, uint64_t count, bool *done,
+                          tamis_error *err) {
+    stretch parts;
+    tamis_status status = tamis__fingerprint_split(filter, &parts, err);
+    *done = false;
+    if (status != TAMIS_OK)
+        return status;
+    status = rewrite_into(t, filter, in, parts.first, SPLIT, count / SPLIT, done, err);
+    if (*done) {
+        t->stretches[in - t->partitions] = parts;
+        replace(t, filter, in, parts.first);
+    } else {
+        tamis__filter_release(filter, parts.first, SPLIT * sizeof(partition));
+    }
+    return status;
+}
+
+static tamis_status enlarge(table *t, tamis_filter *filter, partition *in, uint64_t count, bool *done,
+                            tamis_error *err) {
+    partition larger;
+    tamis_status status = rewrite_into(t, filter, in, &larger, 1, count, done, err);
+    if (*done) {
+        replace(t, filter, in, &larger);
+        *in = larger;
+    }
+    return status;
+}
+
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     uint64_t count = in->count;
-    for (;;) {
+    for (bool done = false; !done;) {
         if (is_crowded(t, in, count)) /* the lines there are, or those tried last, and found wanting */
             return tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
-        count = larger_count(t, filter, count);
-        if (count > t->line_limit)
+        count = larger_count(t, filter, in->hash_bits, count);
+        if (count > line_limit_of(t, in->hash_bits))
             return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
-        if (!is_allowed(filter, count * LINE_BYTES))
+        const bool splits = is_to_be_split(in, count);
+        if (!is_allowed(filter, count * LINE_BYTES + (splits ? SPLIT * sizeof *in : 0)))
             return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
-        partition larger;
-        if (!tamis__fingerprint_make(t, filter, &larger, count))
-            return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
-        tamis__advise_written(larger.lines, (size_t)count * LINE_BYTES);
-        if (filter->kernels->tables->rewrite(t, in, &larger)) {
-            larger.false_fresh = in->false_fresh;
-            tamis__fingerprint_release(filter, in);
-            *in = larger;
-            __atomic_fetch_add(&t->growths, 1, __ATOMIC_RELAXED); /* of another part too */
-            return TAMIS_OK;
-        }
-        tamis__fingerprint_release(filter, &larger);
+        tamis_status status =
+            splits ? split(t, filter, in, count, &done, err) : enlarge(t, filter, in, count, &done, err);
+        if (status != TAMIS_OK)
+            return status;
     }
+    return TAMIS_OK;
 }

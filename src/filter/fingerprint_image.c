@@ -2,7 +2,8 @@
 
 /*
  * Fingerprint tables to and from bytes: the body of an image is the lines of all partitions, one partition after the
- * other, as they are in memory. What a table keeps beside its lines is in the parts.
+ * other, as they are in memory. What a table keeps beside its lines is in the parts: those of a partition that was split
+ * say so.
  */
 #include <inttypes.h>
 
@@ -11,11 +12,17 @@
 
 bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part) {
     const table *t = filter->body;
-    if (i >= partition_count(t))
-        return false;
-    const partition *in = &t->partitions[i];
-    *part = (tamis__part){in->lines, in->count * LINE_BYTES, in->used, in->covered};
-    return true;
+    for (uint32_t n = 0; n < stretch_count(t); n++) {
+        const stretch *s = &t->stretches[n];
+        if (i < partition_count(s)) {
+            const partition *in = &s->first[i];
+            *part = (tamis__part){in->lines, in->count * LINE_BYTES, in->used, in->covered,
+                                  t->grows && s->bits > 0};
+            return true;
+        }
+        i -= partition_count(s);
+    }
+    return false;
 }
 
 /* ends: a one for each bucket; and each entry has its end mark. Then no bit of a line leads out of it. */
@@ -41,6 +48,13 @@ static tamis_status fail_part(const tamis__image *image, const char *what, uint6
                        image->name, what, value, least, most);
 }
 
+static uint64_t split_parts(const tamis__image *image) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < image->part_count; i++)
+        count += image->parts[i].split;
+    return count;
+}
+
 static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     const tamis_plan *plan = &image->plan;
     bool grows = plan->capacity == 0;
@@ -55,8 +69,9 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     const uint64_t least = grows ? most : 1;
     if (parts < least || parts > most)
         return fail_part(image, "number of partitions", parts, least, most, err);
-    if (image->part_count != parts)
-        return fail_part(image, "number of partitions", image->part_count, parts, parts, err);
+    const uint64_t all = parts + split_parts(image) / SPLIT * (SPLIT - 1);
+    if (image->part_count != all)
+        return fail_part(image, "number of partitions", image->part_count, all, all, err);
     if (parts & (parts - 1))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of partitions is %" PRIu64
@@ -65,41 +80,67 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status restore_parts(table *t, const tamis__image *image, tamis_error *err) {
-    uint64_t at = 0, least = TAMIS__FINGERPRINT_LEAST_LINES;
-    uint64_t most = t->grows ? t->line_limit : image->body_size / LINE_BYTES;
-    double covered = 0;
-    for (size_t i = 0; i < image->part_count; i++) {
-        const tamis__part *part = &image->parts[i];
-        uint64_t lines = part->size / LINE_BYTES;
-        if (lines < least || lines > most)
-            return fail_part(image, "lines of a partition", lines, least, most, err);
-        if (!t->grows) /* all as many as the first */
-            least = most = lines;
-        if (part->size > image->body_size - at)
-            return fail_part(image, "body_size", image->body_size, at + part->size, UINT64_MAX, err);
-        if (part->entries > lines * t->geometry.slots)
-            return fail_part(image, "entries of a partition", part->entries, 0, lines * t->geometry.slots,
-                             err);
-        if (!(part->covered >= 0 && part->covered <= 1))
-            return tamis__fail(
-                err, TAMIS_E_DAMAGED, 0,
-                "%s: covered of a partition is %g, not from 0 to 1; restore the file from a copy, or "
-                "build it anew",
-                image->name, part->covered);
-        partition *in = &t->partitions[i];
+/* Of `lines` from `least` to `most`, from where the last one ended in the body. */
+static tamis_status check_part(const table *t, const tamis__image *image, const tamis__part *part,
+                               uint64_t least, uint64_t most, uint64_t at, tamis_error *err) {
+    const uint64_t lines = part->size / LINE_BYTES;
+    if (lines < least || lines > most)
+        return fail_part(image, "lines of a partition", lines, least, most, err);
+    if (part->size > image->body_size - at)
+        return fail_part(image, "body_size", image->body_size, at + part->size, UINT64_MAX, err);
+    if (part->entries > lines * t->geometry.slots)
+        return fail_part(image, "entries of a partition", part->entries, 0, lines * t->geometry.slots, err);
+    if (!(part->covered >= 0 && part->covered <= 1))
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "%s: covered of a partition is %g, not from 0 to 1; restore the file from a copy, or "
+            "build it anew",
+            image->name, part->covered);
+    return TAMIS_OK;
+}
+
+/* The lines of a stretch: of partition i as part *next tells, at *at of the body. */
+static tamis_status restore_stretch(table *t, const stretch *s, const tamis__image *image, size_t *next,
+                                    uint64_t *at, tamis_error *err) {
+    const uint32_t hash_bits = (t->grows ? t->partition_bits : 0) + s->bits;
+    for (uint32_t n = 0; n < partition_count(s); n++) {
+        const tamis__part *part = &image->parts[(*next)++];
+        /* Where they do not grow all have as many as the first. */
+        const uint64_t least = n > 0 && !t->grows ? s->first->count : TAMIS__FINGERPRINT_LEAST_LINES;
+        const uint64_t most = t->grows ? line_limit_of(t, hash_bits)
+                              : n > 0  ? least
+                                       : image->body_size / LINE_BYTES;
+        tamis_status status = check_part(t, image, part, least, most, *at, err);
+        if (status != TAMIS_OK)
+            return status;
+        partition *in = &s->first[n];
         /* Only read: filters that stand in an image are never added to. */
-        *in = partition_of(t, (uint8_t *)(uintptr_t)(image->body + at), lines);
+        *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *at), part->size / LINE_BYTES);
         in->used = part->entries;
         in->covered = part->covered;
-        covered += part->covered;
-        at += part->size;
+        *at += part->size;
     }
+    return TAMIS_OK;
+}
+
+static tamis_status restore_parts(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
+    table *t = filter->body;
+    tamis_status status = TAMIS_OK;
+    uint64_t at = 0;
+    size_t next = 0;
+    for (uint32_t i = 0; i < stretch_count(t) && status == TAMIS_OK; i++) {
+        if (t->grows && image->parts[next].split)
+            status = tamis__fingerprint_split(filter, &t->stretches[i], err);
+        if (status == TAMIS_OK)
+            status = restore_stretch(t, &t->stretches[i], image, &next, &at, err);
+    }
+    if (status != TAMIS_OK)
+        return status;
     if (at != image->body_size)
         return fail_part(image, "body_size", image->body_size, at, at, err);
-    t->unit = unit_of(t, t->partitions[0].count);
+    t->unit = unit_of(t, t->stretches->first->count);
     if (image->covered >= 0 && image->covered <= 1)
-        t->covered = image->covered - covered * t->partition_share;
+        t->covered = image->covered - covered_by(t);
     return TAMIS_OK;
 }
 
@@ -112,7 +153,7 @@ tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image
         return status;
     t->borrowed = true;
     t->false_fresh = image->false_fresh;
-    return restore_parts(t, image, err);
+    return restore_parts(filter, image, err);
 }
 
 tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,

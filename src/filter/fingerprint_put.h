@@ -64,9 +64,11 @@ bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry 
 /* ---- partitions ---- */
 
 /* Of `count` empty lines. False: out of memory. */
-bool tamis__fingerprint_make(const table *t, tamis_filter *filter, partition *out, uint64_t count);
+bool tamis__fingerprint_make(const table *t, tamis_filter *filter, uint32_t hash_bits, partition *out,
+                             uint64_t count);
 void tamis__fingerprint_release(tamis_filter *filter, partition *in);
-/* Rewrites it into one with more lines. TAMIS_E_FULL, TAMIS_E_NOMEM: it is what it was. */
+/* Rewrites it into one with more lines, or into SPLIT of them: `in` is gone then. TAMIS_E_FULL, TAMIS_E_NOMEM: it is what it
+ * was. */
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err);
 
 #endif

@@ -6,7 +6,8 @@
  * Where the entries of a fingerprint table lie.
  *
  * The table is cut into partitions by the first bits of the hash (1 to 64 of one size where the number of
- * keys is given, in one block; 256 where it is not), each an array of lines (fingerprint_line.h). What is left of
+ * keys is given, in one block; 256 where it is not, of which each is split in 16 when it is large), each an array of
+ * lines (fingerprint_line.h). What is left of
  * the hash, read as a fraction y in [0, 1), names the place: the home line is floor(y * lines), and the
  * `rest` of y, the bits below, is the entry: home_bits of it name the bucket in the line, the next
  * slot_bits - 1 are kept. Lines, buckets and thus the whole table stay in the order of y.
@@ -15,7 +16,7 @@
  *                 `line-' `--' `- the slot --'
  *                        bucket (of 4 bits here)
  *
- * A table that grows takes only the first position_bits bits of y times lines (fingerprint_grow.c, "Growth").
+ * A partition that grows takes only the first position_bits bits of y times lines (fingerprint_grow.c, "Growth").
  *
  * Invariants:
  *  1. An entry is in its home line, or, as a guest, in the guest line: one of the 1023 lines after home
@@ -38,7 +39,9 @@ enum {
     HASH_BITS = 128,
     LINES_LOG2_MAX = 32, /* of a growing partition */
     POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
-    NARROW_MAX = 60      /* slot_bits up to which the upper word of rest is all that a slot can hold */
+    SPLIT = 1 << TAMIS__FINGERPRINT_SPLIT_BITS, /* partitions that one is split in */
+    SPLIT_LINES = 1 << 14, /* which it is rather than have more lines: the growth of one must not be felt */
+    NARROW_MAX = 60        /* slot_bits up to which the upper word of rest is all that a slot can hold */
 };
 
 typedef struct partition {
@@ -53,28 +56,37 @@ typedef struct partition {
     uint8_t log2;       /* floor(log2(count)) */
     uint8_t line_bits;  /* bits of y that a line takes: log2 of a table that grows, else 0 */
     uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
+    uint8_t hash_bits;  /* that name the partition */
+    uint8_t position_bits; /* of y that a line is computed from, of a table that grows */
 } partition;
 
 _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
 
+/* Partitions named by the next bits of a hash. Of a table that grows there are 256, each of one partition or SPLIT; else one. */
+typedef struct stretch {
+    partition *first;
+    uint32_t bits; /* so many */
+} stretch;
+
+_Static_assert(sizeof(stretch) == TAMIS__FINGERPRINT_STRETCH, "and these");
+
 typedef struct table {
     line_geometry geometry;
     bool grows;
-    bool borrowed; /* lines are those of an image, and only read */
-    uint32_t partition_bits;
-    uint32_t position_bits; /* growing tables */
-    uint64_t line_limit;    /* most lines of a partition */
-    uint64_t growths;       /* partitions rewritten so far, for tests to count */
-    double load;            /* share of its slots at which a partition grows */
-    uint32_t room_depth;    /* moves that may follow the first to make room; below PATH_MOST */
-    uint64_t sure;          /* while filter->added is below this, the rate is known to do for one more */
-    double partition_share; /* of all hashes */
-    double covered;         /* of the file it was read from: what is beyond the mean of the partitions, */
-    double false_fresh;     /* and what comes before their sum */
-    double unit;            /* what a line takes where line_bits does not say: 1 / lines, else 1 */
-    double weight[129];     /* 2^-b */
-    tamis__pages *pages;    /* that partitions share; NULL: none */
-    partition *partitions;
+    bool borrowed;           /* lines are those of an image, and only read */
+    uint32_t partition_bits; /* of a hash that name one of the partitions that it began with */
+    uint64_t growths;        /* partitions rewritten so far, for tests to count */
+    double load;             /* share of its slots at which a partition grows */
+    uint32_t room_depth;     /* moves that may follow the first to make room; below PATH_MOST */
+    uint64_t sure;           /* while filter->added is below this, the rate is known to do for one more */
+    double covered;          /* of the file it was read from: what is beyond that of the partitions, */
+    double false_fresh;      /* and what comes before their sum */
+    double unit;             /* what a line takes where line_bits does not say: 1 / lines, else 1 */
+    double weight[129];      /* 2^-b */
+    tamis__pages *pages;     /* that partitions share; NULL: none */
+    stretch *stretches;      /* &only, of a table that does not grow */
+    stretch only;
+    partition *partitions; /* those that it began with */
 } table;
 
 /* Where a hash belongs. */
@@ -94,20 +106,68 @@ static inline uint8_t *line_at(const partition *in, uint64_t line) {
     return in->lines + line * LINE_BYTES;
 }
 
-static inline uint32_t partition_count(const table *t) {
-    return 1u << t->partition_bits;
+static inline uint32_t stretch_count(const table *t) {
+    return t->grows ? 1u << TAMIS__FINGERPRINT_PARTITION_BITS : 1;
+}
+
+static inline uint32_t partition_count(const stretch *s) {
+    return 1u << s->bits;
+}
+
+/* Walks the partitions of a table, in the order of hashes:
+ *     for (partition_walk w = {.t = t}; next_partition(&w);) ... w.in ... */
+typedef struct partition_walk {
+    const table *t;
+    partition *in;
+    uint32_t stretch, next; /* partition of it */
+} partition_walk;
+
+static inline bool next_partition(partition_walk *w) {
+    if (w->stretch == stretch_count(w->t))
+        return false;
+    const stretch *s = &w->t->stretches[w->stretch];
+    w->in = &s->first[w->next++];
+    if (w->next == partition_count(s)) {
+        w->stretch++;
+        w->next = 0;
+    }
+    return true;
+}
+
+/* The share of all hashes that the entries of its partitions cover. */
+static inline double covered_by(const table *t) {
+    double sum = 0;
+    for (partition_walk w = {.t = t}; next_partition(&w);)
+        sum += w.in->covered * t->weight[w.in->hash_bits];
+    return sum;
+}
+
+/* Bits of y that a line of a growing table's partition is computed from, the first `hash_bits` of a hash naming it. Invariant
+ * 4: a guest in the smallest first partition knows log2(lines) + slot_bits - 1 bits. */
+static inline uint32_t position_bits_of(const table *t, uint32_t hash_bits) {
+    const uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + t->geometry.slot_bits - 1u;
+    return (least < POSITION_MAX ? least : POSITION_MAX) - (hash_bits - TAMIS__FINGERPRINT_PARTITION_BITS);
+}
+
+/* Most lines of such a partition. Those bits reach past the line number to what names bucket and guest line, so that every
+ * entry can be found; and lines of so many first bits are of one size, to 2^-12 at the worst. */
+static inline uint64_t line_limit_of(const table *t, uint32_t hash_bits) {
+    const uint32_t log2 = position_bits_of(t, hash_bits) - t->geometry.home_bits - GUEST_BITS;
+    return UINT64_C(1) << (log2 < LINES_LOG2_MAX ? log2 : LINES_LOG2_MAX);
 }
 
 static inline double unit_of(const table *t, uint64_t lines) {
     return t->grows ? 1 : 1.0 / (double)lines;
 }
 
-/* An empty partition of these lines. */
-static inline partition partition_of(const table *t, uint8_t *lines, uint64_t count) {
+/* An empty partition of these lines, of the hashes with some first bits. */
+static inline partition partition_of(const table *t, uint32_t hash_bits, uint8_t *lines, uint64_t count) {
     uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
     partition in = {.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = (uint8_t)log2};
     in.reach = count <= GUEST_REACH ? (uint16_t)(count - 1) : GUEST_REACH;
-    in.known_most = (uint8_t)(HASH_BITS - t->partition_bits - log2);
+    in.known_most = (uint8_t)(HASH_BITS - hash_bits - log2);
+    in.hash_bits = (uint8_t)hash_bits;
+    in.position_bits = t->grows ? (uint8_t)position_bits_of(t, hash_bits) : 0;
     in.line_bits = t->grows ? in.log2 : 0;
     in.most = t->grows ? (uint64_t)ceil(t->load * (double)(count * t->geometry.slots)) : UINT64_MAX;
     return in;
@@ -133,19 +193,19 @@ static inline uint64_t divide(const partition *in, uint64_t f) {
 
 /* X * count = line * 2^position_bits + f; the least X' of the line has f' < count, and f is f' plus a
  * multiple of count, so X - X' = floor(f / count). It is below 2^(position_bits - log2). */
-static INLINED void place_first_bits(const table *t, const partition *in, uint64_t x, uint64_t *line,
-                                     uint64_t *distance) {
+static INLINED void place_first_bits(const partition *in, uint64_t x, uint64_t *line, uint64_t *distance) {
+    const uint32_t bits = in->position_bits;
     tamis__u128 product = (tamis__u128)x * in->count;
     uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
-    *line = high << (64 - t->position_bits) | low >> t->position_bits;
-    *distance = divide(in, low & ((UINT64_C(1) << t->position_bits) - 1));
+    *line = high << (64 - bits) | low >> bits;
+    *distance = divide(in, low & ((UINT64_C(1) << bits) - 1));
 }
 
 /* Word by word, since no shift is of 0 bits or of 64. */
-static INLINED void place_growing(const table *t, const partition *in, tamis__u128 y, place *at) {
-    uint32_t bits = t->position_bits, distance_bits = bits - in->log2;
+static INLINED void place_growing(const partition *in, tamis__u128 y, place *at) {
+    uint32_t bits = in->position_bits, distance_bits = bits - in->log2;
     uint64_t distance, high = (uint64_t)(y >> 64), low = (uint64_t)y;
-    place_first_bits(t, in, high >> (64 - bits), &at->line, &distance);
+    place_first_bits(in, high >> (64 - bits), &at->line, &distance);
     high = high << bits | low >> (64 - bits);
     low <<= bits;
     low = high << (64 - distance_bits) | low >> distance_bits;
@@ -154,19 +214,23 @@ static INLINED void place_growing(const table *t, const partition *in, tamis__u1
 }
 
 static INLINED place place_of(const table *t, const tamis_hash *hash) {
-    tamis__u128 y = (tamis__u128)hash->word[1] << 64 | hash->word[0];
+    const uint64_t high = hash->word[1], low = hash->word[0];
+    const stretch *s = t->stretches;
+    uint32_t bits; /* perhaps 0: word by word, for which there are instructions */
     place at;
     if (t->grows) {
-        const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS;
-        at.in = &t->partitions[hash->word[1] >> (64 - bits)];
-        place_growing(t, at.in, y << bits, &at);
-    } else { /* perhaps 0 bits; word by word, for which there are instructions */
-        const uint32_t bits = t->partition_bits;
-        const uint64_t high = hash->word[1], low = hash->word[0];
-        at.in = &t->partitions[high >> 1 >> (63 - bits)];
-        y = (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits;
-        place_fixed(at.in, y, &at);
+        s += high >> (64 - TAMIS__FINGERPRINT_PARTITION_BITS);
+        at.in = &s->first[high << TAMIS__FINGERPRINT_PARTITION_BITS >> 1 >> (63 - s->bits)];
+        bits = at.in->hash_bits;
+    } else {
+        bits = s->bits;
+        at.in = &s->first[high >> 1 >> (63 - bits)];
     }
+    const tamis__u128 y = (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits;
+    if (t->grows)
+        place_growing(at.in, y, &at);
+    else
+        place_fixed(at.in, y, &at);
     return at;
 }
 
@@ -273,8 +337,8 @@ typedef struct line_width {
     uint64_t floor, over;
 } line_width;
 
-static inline line_width width_of(const table *t, const partition *in) {
-    uint64_t whole = UINT64_C(1) << t->position_bits;
+static inline line_width width_of(const partition *in) {
+    uint64_t whole = UINT64_C(1) << in->position_bits;
     return (line_width){whole / in->count, whole % in->count};
 }
 
@@ -286,6 +350,9 @@ static INLINED uint64_t least_of(const partition *in, line_width width, uint64_t
 
 /* Makes filter->body with an empty row of partitions, whose lines are to come. *made is it. */
 tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **made, tamis_error *err);
+
+/* Fills *s with SPLIT partitions without lines. */
+tamis_status tamis__fingerprint_split(tamis_filter *filter, stretch *s, tamis_error *err);
 
 /* fingerprint_image.c: to and from bytes. */
 tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);

@@ -65,7 +65,11 @@ enum { NATIVE_SATURATED = 1, NATIVE_OVERFILL = 2 };
 #define NATIVE_SECTION_DATA       UINT32_C(3)
 #define NATIVE_SECTION_KEYS       UINT32_C(4)
 #define NATIVE_SECTION_PARTITIONS UINT32_C(0x80000001)
+#define NATIVE_SECTION_SPLIT      UINT32_C(0x80000002)
 #define NATIVE_SECTION_CRITICAL   UINT32_C(0x80000000)
+
+/* A bit for each of the partitions that a growing table begins with: it was split in so many. */
+enum { NATIVE_SPLIT_BYTES = 32, NATIVE_SPLIT_IN = 16 };
 
 typedef enum native_field {
 #define NATIVE_FIELD_ENUM(name, at, width, least, most) NATIVE_##name,

@@ -32,6 +32,7 @@ typedef struct sections {
     size_t label_count, label_room;
     tamis__part *parts;
     size_t part_count;
+    const uint8_t *split; /* a bit a partition; NULL: none is */
     const uint8_t *data;
     size_t data_size;
     bool united;
@@ -256,8 +257,8 @@ static tamis_status take_label(const header *h, const section *s, sections *to, 
 }
 
 static tamis_status take_partitions(const header *h, const section *s, sections *to, tamis_error *err) {
-    size_t count = (size_t)h->field[NATIVE_partitions];
-    if (s->size == 0 || s->size != 24 * count || to->part_count)
+    const size_t count = s->size / 24;
+    if (s->size == 0 || s->size != 24 * count || !h->field[NATIVE_partitions] || to->part_count)
         return fail_section(h, s, "is not of 24 bytes a partition, or there twice", err);
     for (size_t i = 0; i < count; i++) {
         const uint8_t *row = s->bytes + 24 * i;
@@ -265,7 +266,7 @@ static tamis_status take_partitions(const header *h, const section *s, sections 
         if (lines > h->field[NATIVE_body_size] / TAMIS__LINE)
             return fail_section(h, s, "names more lines than the body has", err);
         to->parts[i] =
-            (tamis__part){NULL, lines * TAMIS__LINE, tamis__load64le(row + 8), load_real(row + 16)};
+            (tamis__part){NULL, lines * TAMIS__LINE, tamis__load64le(row + 8), load_real(row + 16), false};
     }
     to->part_count = count;
     return TAMIS_OK;
@@ -288,6 +289,12 @@ static tamis_status take_section(const header *h, const section *s, sections *to
         return TAMIS_OK;
     case NATIVE_SECTION_PARTITIONS:
         return take_partitions(h, s, to, err);
+    case NATIVE_SECTION_SPLIT:
+        if (s->size != NATIVE_SPLIT_BYTES || to->split || h->field[NATIVE_capacity] ||
+            !h->field[NATIVE_partitions])
+            return fail_section(h, s, "is not of 32 bytes, there twice, or of no table that grows", err);
+        to->split = s->bytes;
+        return TAMIS_OK;
     case NATIVE_SECTION_UNION:
         if (s->size != 16 || to->united)
             return fail_section(h, s, "is not of 16 bytes, or there twice", err);
@@ -310,6 +317,21 @@ static tamis_status take_section(const header *h, const section *s, sections *to
     }
 }
 
+/* Marks those of a partition that was split; there have to be as many as that makes. */
+static tamis_status settle_partitions(const header *h, sections *to, tamis_error *err) {
+    const section rows = {NATIVE_SECTION_PARTITIONS, (uint32_t)(24 * to->part_count), NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < h->field[NATIVE_partitions]; i++) {
+        const bool split = to->split && to->split[i / 8] >> i % 8 & 1;
+        for (size_t n = 0; n < (split ? NATIVE_SPLIT_IN : 1); n++, count++)
+            if (count < to->part_count)
+                to->parts[count].split = split;
+    }
+    if (to->part_count && to->part_count != count)
+        return fail_section(h, &rows, "is not of 24 bytes a partition, or there twice", err);
+    return TAMIS_OK;
+}
+
 static tamis_status read_sections(const header *h, sections *to, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (uint64_t at = NATIVE_HEADER; at < h->field[NATIVE_header_size] && status == TAMIS_OK;) {
@@ -318,7 +340,7 @@ static tamis_status read_sections(const header *h, sections *to, tamis_error *er
         if (status == TAMIS_OK)
             status = take_section(h, &s, to, err);
     }
-    return status;
+    return status == TAMIS_OK ? settle_partitions(h, to, err) : status;
 }
 
 /* ---- the filter ---- */
@@ -459,7 +481,7 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
 
     /* Each label takes at least 16 bytes of the header, and its text with two NULs less than its section. */
     size_t extra = (size_t)h.field[NATIVE_header_size] - NATIVE_HEADER;
-    size_t labels = extra / 16 + 1, parts = (size_t)h.field[NATIVE_partitions] + 1;
+    size_t labels = extra / 16 + 1, parts = extra / 24 + 1;
     size_t room = labels * sizeof(tamis_label) + parts * sizeof(tamis__part) + extra + 1;
     tamis_allocator memory = tamis__allocator_resolve(options->allocator);
     uint8_t *block = tamis__alloc(&memory, room, _Alignof(tamis__part));

@@ -12,7 +12,7 @@
 #include "hash/hasher.h"
 
 typedef struct layout {
-    uint64_t header_size, body_offset, body_size, part_bytes, partitions;
+    uint64_t header_size, body_offset, body_size, part_bytes, partitions, split;
     uint64_t blocks;
 } layout;
 
@@ -54,6 +54,7 @@ static layout layout_of(const tamis_filter *filter) {
     for (size_t i = 0; filter->ops->part(filter, i, &part); i++) {
         l.part_bytes += part.size;
         l.partitions += is_table(filter);
+        l.split += part.split;
     }
     for (size_t i = 0; i < about->label_count; i++)
         l.header_size += section_size(label_bytes(&about->labels[i]));
@@ -63,6 +64,8 @@ static layout layout_of(const tamis_filter *filter) {
         l.header_size += section_size(4);
     if (l.partitions)
         l.header_size += section_size(24 * l.partitions);
+    if (l.split)
+        l.header_size += section_size(NATIVE_SPLIT_BYTES);
     if (was_united(filter, &added, &mistaken))
         l.header_size += section_size(16);
     l.body_offset = round_up(l.header_size, NATIVE_BODY_ALIGN);
@@ -126,6 +129,12 @@ static void put_label(uint8_t **at, const tamis_label *label) {
     memcpy(to + 2 + name, label->value, strlen(label->value));
 }
 
+static void put_split(const tamis_filter *filter, uint8_t *bits) {
+    tamis__part part;
+    for (size_t i = 0, n = 0; filter->ops->part(filter, i, &part); i += part.split ? NATIVE_SPLIT_IN : 1, n++)
+        bits[n / 8] |= (uint8_t)(part.split << n % 8);
+}
+
 static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *at) {
     const tamis_about *about = &filter->about.told;
     uint64_t added;
@@ -148,6 +157,8 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *a
         tamis__store64le(row + 8, part.entries);
         put_real(row + 16, part.covered);
     }
+    if (l->split)
+        put_split(filter, put_section(&at, NATIVE_SECTION_SPLIT, NATIVE_SPLIT_BYTES));
 }
 
 static void put_header(const tamis_filter *filter, const layout *l, const uint8_t *sums, uint8_t *header) {
@@ -175,7 +186,7 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_field(header, NATIVE_probes, plan->probes);
     put_field(header, NATIVE_slot_bits, plan->slot_bits);
     put_field(header, NATIVE_home_bits, plan->home_bits);
-    put_field(header, NATIVE_partitions, l->partitions);
+    put_field(header, NATIVE_partitions, is_table(filter) ? plan->partitions : 0);
     put_field(header, NATIVE_memory_limit, plan->memory_limit);
     put_field(header, NATIVE_added, filter->added);
     put_field(header, NATIVE_flags,

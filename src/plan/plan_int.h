@@ -8,14 +8,16 @@
 
 /* What plan and the fingerprint kind have to agree on. */
 enum {
-    TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* a growing table has 256 partitions */
+    TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* a growing table begins with 256 partitions, */
+    TAMIS__FINGERPRINT_SPLIT_BITS = 4,     /* each of which is split in 16 when it is large */
     TAMIS__FINGERPRINT_FIRST_LOG2 = 6,     /* floor(log2(lines)) of a new one */
     TAMIS__FINGERPRINT_FIXED_MOST = 64,    /* a table made for its keys has so many at the most, */
     TAMIS__FINGERPRINT_FIXED_LINES = 4096, /* and no more than leave each so many lines */
     TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* least lines of a table made for its keys */
     TAMIS__EXACT_LEAST_LINES =
         512,                     /* the same with 120-bit slots: 9 bits of line and 119 of a guest are 128 */
-    TAMIS__FINGERPRINT_ROW = 64, /* bytes that each takes beside its lines */
+    TAMIS__FINGERPRINT_ROW = 64, /* bytes that each takes beside its lines, */
+    TAMIS__FINGERPRINT_STRETCH = 16,    /* and each that a growing table begins with in addition */
     TAMIS__FINGERPRINT_GROWN_LOG2 = 40, /* growing tables are planned to keep their rate up to 2^40 keys */
     TAMIS__BLOCK_BITS = 512,            /* a block of kind blocked */
     TAMIS__BLOCKED_PROBES_MAX = 32      /* most probes that are chosen for it; more can be asked for */

@@ -277,8 +277,8 @@ static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
     uint64_t lines = 0;
     for (uint32_t i = 0; i < 1u << TAMIS__FINGERPRINT_PARTITION_BITS; i++)
         lines += tamis__fingerprint_first_lines(i);
-    plan->memory =
-        lines * TAMIS__LINE + ((uint64_t)TAMIS__FINGERPRINT_ROW << TAMIS__FINGERPRINT_PARTITION_BITS);
+    plan->memory = lines * TAMIS__LINE + ((uint64_t)(TAMIS__FINGERPRINT_ROW + TAMIS__FINGERPRINT_STRETCH)
+                                          << TAMIS__FINGERPRINT_PARTITION_BITS);
     plan->bits_per_key = growing_bits(shape);
     plan->partitions = 1u << TAMIS__FINGERPRINT_PARTITION_BITS;
 }

@@ -31,7 +31,7 @@ KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact"}
 SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso", 9: "redisson"}
 FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
 GROWING = {(32, 4), (38, 2), (48, 4), (64, 4), (120, 4)}
-LABEL, UNION, DATA, KEYS, PARTITIONS = 1, 2, 3, 4, 0x80000001
+LABEL, UNION, DATA, KEYS, PARTITIONS, SPLIT = 1, 2, 3, 4, 0x80000001, 0x80000002
 MIX = 0xFF51AFD7ED558CCD
 DCSO_P, DCSO_G = 18446744073709551557, 18446744073709550147
 
@@ -125,7 +125,7 @@ def check_plan(h):
 
 
 def read_sections(data, h):
-    h.update(labels={}, union=None, data=None, keys=None, table=[])
+    h.update(labels={}, union=None, data=None, keys=None, table=[], split=None)
     at, end = 256, h["header_size"]
     while at < end:
         insist(end - at >= 8, "a section is cut short")
@@ -148,8 +148,12 @@ def read_sections(data, h):
             h["keys"] = struct.unpack("<I", content)[0]
         elif kind == PARTITIONS:
             insist(not h["table"], "partitions twice")
-            insist(size == 24 * h["partitions"] > 0, f"partitions of {size} bytes")
+            insist(size > 0 and size % 24 == 0 and h["partitions"], f"partitions of {size} bytes")
             h["table"] = list(struct.iter_unpack("<QQd", content))
+        elif kind == SPLIT:
+            insist(size == 32 and h["split"] is None and h["partitions"] and not h["capacity"],
+                   f"split of {size} bytes, twice, or of no table that grows")
+            h["split"] = content
         else:
             insist(not kind >> 31, f"section {kind:#x} is not known")
     if h["kind"] >= 3:
@@ -157,9 +161,13 @@ def read_sections(data, h):
         check_table(h)
 
 
-def position_bits(h):
+def position_bits(h, split=False):
     """B of a table that grows."""
-    return min(6 + h["slot_bits"] - 1, 56)
+    return min(6 + h["slot_bits"] - 1, 56) - (4 if split else 0)
+
+
+def is_split(h, p):
+    return bool(h["split"] and h["split"][p // 8] >> p % 8 & 1)
 
 
 def slot_count(slot_bits, home_bits):
@@ -167,8 +175,10 @@ def slot_count(slot_bits, home_bits):
 
 
 def check_table(h):
-    most = 2**64 if h["capacity"] else 1 << min(position_bits(h) - h["home_bits"] - 10, 32)
-    for lines, entries, covered in h["table"]:
+    splits = [split for p in range(h["partitions"]) for split in [is_split(h, p)] * (16 if is_split(h, p) else 1)]
+    insist(len(splits) == len(h["table"]), f"{len(h['table'])} partitions")
+    for split, (lines, entries, covered) in zip(splits, h["table"]):
+        most = 2**64 if h["capacity"] else 1 << min(position_bits(h, split) - h["home_bits"] - 10, 32)
         insist(64 <= lines <= most, f"a partition of {lines} lines")
         insist(entries <= lines * slot_count(h["slot_bits"], h["home_bits"]), f"{entries} entries in {lines} lines")
         insist(0 <= covered <= 1, f"covered {covered} of a partition")
@@ -287,12 +297,18 @@ def home(h, Y):
     """First line of the partition, its lines, home line in it, rest."""
     c = h["partitions"].bit_length() - 1
     p = Y >> 128 - c
+    first = p
+    if h["split"]:
+        p = sum(16 if is_split(h, q) else 1 for q in range(first))
+        if is_split(h, first):
+            c += 4
+            p += Y >> 128 - c & 15
     n = h["table"][p][0]
     start = sum(lines for lines, _, _ in h["table"][:p])
     Z = Y << c & 2**128 - 1
     if h["capacity"]:
         return start, n, Z * n >> 128, Z * n & 2**128 - 1
-    B = position_bits(h)
+    B = position_bits(h, is_split(h, first))
     X = Z >> 128 - B
     f = X * n & (1 << B) - 1
     D = B - (n.bit_length() - 1)

@@ -46,8 +46,8 @@ static void compare(const tamis_filter *got, const tamis_filter *want) {
     const table *a = got->body, *b = want->body;
     assert_int_equal(got->added, want->added);
     assert_int_equal(a->growths, b->growths);
-    for (uint32_t i = 0; i < partition_count(a); i++) {
-        const partition *mine = &a->partitions[i], *theirs = &b->partitions[i];
+    for (partition_walk w = {.t = a}, v = {.t = b}; next_partition(&w) && next_partition(&v);) {
+        const partition *mine = w.in, *theirs = v.in;
         assert_int_equal(mine->count, theirs->count);
         assert_int_equal(mine->used, theirs->used);
         assert_memory_equal(&mine->covered, &theirs->covered, sizeof mine->covered);
@@ -137,24 +137,34 @@ static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
     return used;
 }
 
-static void rewriting_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, uint64_t count) {
+/* Rows of partitions with so many lines, behind one another. */
+static void make_row(const table *t, partition *row, uint32_t parts, uint64_t count, uint8_t *lines) {
+    const uint32_t hash_bits = parts > 1 ? 12 : 8;
+    memset(lines, 0, (size_t)(parts * count) * LINE_BYTES);
+    for (uint32_t i = 0; i < parts; i++)
+        row[i] = partition_of(t, hash_bits, lines + i * count * LINE_BYTES, count);
+}
+
+static void rewriting_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, uint64_t count, uint32_t parts) {
     tamis_filter *filter = make(isa, slot_bits, true, 0);
     table *t = filter->body;
     uint8_t *lines = aligned_alloc(LINE_BYTES, 10 * count * LINE_BYTES);
     assert_non_null(lines);
-    partition from = partition_of(t, lines, count);
+    partition from = partition_of(t, 8, lines, count), got[SPLIT], want[SPLIT];
     for (uint64_t larger = count + count / 4; larger <= 4 * count; larger = larger * 5 / 3) {
-        partition got = partition_of(t, lines + count * LINE_BYTES, larger);
-        partition want = partition_of(t, lines + 5 * count * LINE_BYTES, larger);
-        memset(got.lines, 0, (size_t)larger * LINE_BYTES);
-        memset(want.lines, 0, (size_t)larger * LINE_BYTES);
+        uint64_t used = 0;
+        make_row(t, got, parts, larger / parts, lines + count * LINE_BYTES);
+        make_row(t, want, parts, larger / parts, lines + 5 * count * LINE_BYTES);
         from.used = forge(&t->geometry, &from, 91 * count + larger);
-        bool room = tamis__filter_kernels_of(TAMIS__ISA_SCALAR)->tables->rewrite(t, &from, &want);
-        assert_int_equal(tamis__filter_kernels_of(isa)->tables->rewrite(t, &from, &got), room);
-        assert_int_equal(got.used, want.used);
-        assert_memory_equal(got.lines, want.lines, (size_t)larger * LINE_BYTES);
+        bool room = tamis__filter_kernels_of(TAMIS__ISA_SCALAR)->tables->rewrite(t, &from, want, parts);
+        assert_int_equal(tamis__filter_kernels_of(isa)->tables->rewrite(t, &from, got, parts), room);
+        for (uint32_t i = 0; i < parts; i++) {
+            assert_int_equal(got[i].used, want[i].used);
+            assert_memory_equal(got[i].lines, want[i].lines, (size_t)(larger / parts) * LINE_BYTES);
+            used += got[i].used;
+        }
         if (room)
-            assert_int_equal(got.used, from.used);
+            assert_int_equal(used, from.used);
     }
     free(lines);
     tamis_filter_free(filter);
@@ -162,8 +172,10 @@ static void rewriting_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, uint64
 
 static void rewrite_forged(tamis__isa isa) {
     for (size_t i = 0; i < sizeof growing_bits; i++)
-        for (uint64_t count = 64; count <= 400; count += 24)
-            rewriting_is_as_by_scalar(isa, growing_bits[i], count);
+        for (uint64_t count = 64; count <= 400; count += 24) {
+            rewriting_is_as_by_scalar(isa, growing_bits[i], count, 1);
+            rewriting_is_as_by_scalar(isa, growing_bits[i], 16 * count, SPLIT);
+        }
 }
 
 static void forged_lines_are_rewritten_alike(void **state) {
@@ -185,9 +197,9 @@ static void a_value_without_mark_is_an_entry(void **state) {
 
 /* Whatever stands in free slots, as a file of another writer may have it. */
 static void fill_free_slots(table *t, uint64_t seed) {
-    for (uint32_t i = 0; i < partition_count(t); i++)
-        for (uint64_t line = 0; line < t->partitions[i].count; line++) {
-            uint8_t *bytes = line_at(&t->partitions[i], line);
+    for (partition_walk w = {.t = t}; next_partition(&w);)
+        for (uint64_t line = 0; line < w.in->count; line++) {
+            uint8_t *bytes = line_at(w.in, line);
             for (uint32_t slot = ends_count(&t->geometry, line_ends(&t->geometry, bytes));
                  slot < t->geometry.slots; slot++) {
                 const tamis__u128 any = (tamis__u128)test_random(&seed) << 64 | test_random(&seed);

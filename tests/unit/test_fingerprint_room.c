@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -75,9 +77,9 @@ static void check_account(const table *t, const partition *in) {
 
 static void check_table(const tamis_filter *filter) {
     const table *t = filter->body;
-    for (uint32_t i = 0; i < partition_count(t); i++) {
-        check_guests(t, &t->partitions[i]);
-        check_account(t, &t->partitions[i]);
+    for (partition_walk w = {.t = t}; next_partition(&w);) {
+        check_guests(t, w.in);
+        check_account(t, w.in);
     }
 }
 
@@ -169,8 +171,8 @@ static void crowds_do_not_grow_without_end(void **state) {
     tamis_filter *filter = make(120, true, 1, 5);
     filter->plan.memory_limit = 0;
     const table *t = filter->body;
-    uint32_t bits = t->position_bits;
-    uint64_t boundary = least_of(&t->partitions[0], width_of(t, &t->partitions[0]), 21);
+    uint32_t bits = t->partitions[0].position_bits;
+    uint64_t boundary = least_of(&t->partitions[0], width_of(&t->partitions[0]), 21);
     tamis_status status = TAMIS_OK;
     tamis_error err = TAMIS_ERROR_INIT;
     for (int i = 0; i < 5000 && status == TAMIS_OK; i++) {
@@ -187,12 +189,103 @@ static void crowds_do_not_grow_without_end(void **state) {
     tamis_filter_free(filter);
 }
 
+/* ---- partitions that are split ---- */
+
+enum { MANY = 1 << 19 };
+
+static tamis_hash many[MANY];
+static tamis_answer answers[MANY];
+
+static void add_in_batches(tamis_filter *filter, size_t from, size_t to) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    for (size_t some = 4096; from < to; from += some) {
+        some = to - from < some ? to - from : some;
+        if (tamis_filter_add_hashes(filter, many + from, some, answers + from, NULL, &err) != TAMIS_OK)
+            fail_msg("%s", err.text);
+    }
+}
+
+static void check_all_seen(const tamis_filter *filter, size_t count) {
+    assert_int_equal(tamis_filter_contains_hashes(filter, many, count, answers, NULL, NULL), TAMIS_OK);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(answers[i], TAMIS_SEEN);
+}
+
+/* Partitions 0 and 255 are of one size, and those that one of them was split in go on growing by themselves. */
+static void check_split(const tamis_filter *filter, size_t count) {
+    const table *t = filter->body;
+    uint64_t used = 0;
+    uint32_t partitions = 0;
+    for (partition_walk w = {.t = t}; next_partition(&w); partitions++) {
+        check_guests(t, w.in);
+        check_account(t, w.in);
+        used += w.in->used;
+    }
+    assert_int_equal(partitions, 256 + 2 * 15);
+    for (uint32_t i = 0; i < 256; i++)
+        assert_int_equal(t->stretches[i].bits, i % 255 ? 0 : 4);
+    assert_int_equal(used, filter->added);
+    check_all_seen(filter, count);
+}
+
+/* Read again, copied, and added to, it is what it was, or would have become. */
+static void check_as_bytes(tamis_filter *filter, size_t from, size_t count) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *copy, *read;
+    uint64_t size = 0;
+    assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), TAMIS_OK);
+    void *bytes = malloc(size);
+    assert_non_null(bytes);
+    assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, &err), TAMIS_OK);
+    if (tamis_filter_decode(&read, bytes, size, NULL, &err) != TAMIS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(tamis_filter_copy(&copy, read, &err), TAMIS_OK);
+    tamis_filter_free(read);
+    free(bytes);
+    check_split(copy, from);
+    add_in_batches(copy, from, count);
+    add_in_batches(filter, from, count);
+    check_split(copy, count);
+    const table *t = filter->body, *u = copy->body;
+    partition_walk w = {.t = t}, v = {.t = u};
+    while (next_partition(&w) && next_partition(&v)) {
+        assert_int_equal(w.in->count, v.in->count);
+        assert_memory_equal(w.in->lines, v.in->lines, (size_t)w.in->count * LINE_BYTES);
+    }
+    tamis_filter_free(copy);
+}
+
+static void large_partitions_are_split(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof growing_bits; i++)
+        for (uint32_t foreseen = 0; foreseen < 2; foreseen++) {
+            tamis_filter *filter = make(growing_bits[i], true, 1, i);
+            const uint32_t slots = ((const table *)filter->body)->geometry.slots;
+            const size_t count = (size_t)MANY / 13 * slots < MANY ? (size_t)MANY / 13 * slots : MANY;
+            filter->plan.memory_limit = 0;
+            for (size_t j = 0; j < count; j++) {
+                const uint64_t last = j % 2 ? UINT64_C(0xff) << 56 : 0;
+                many[j] = (tamis_hash){{random_word(), random_word() >> 8 | last}, filter->hasher->origin};
+            }
+            if (foreseen)
+                tamis_filter_expect(filter, count * 128);
+            add_in_batches(filter, 0, count / 8 * 7);
+            check_split(filter, count / 8 * 7);
+            check_as_bytes(filter, count / 8 * 7, count);
+            tamis_filter_clear(filter, NULL);
+            add_in_batches(filter, 0, count);
+            check_split(filter, count);
+            tamis_filter_free(filter);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_tables_keep_their_invariants),
         cmocka_unit_test(crowded_tables_keep_their_invariants),
         cmocka_unit_test(growing_tables_keep_their_invariants),
         cmocka_unit_test(crowds_do_not_grow_without_end),
+        cmocka_unit_test(large_partitions_are_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,10 @@ struct tamis__table_kernels {
     size_t (*add)(const struct table *t, const tamis_hash *hashes, size_t count, uint64_t *room,
                   tamis_answer *answers);
     void (*contains)(const struct table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers);
-    /* Puts all entries of a partition into an empty one with more lines; false where one finds no room. */
-    bool (*rewrite)(const struct table *t, const struct partition *from, struct partition *to);
+    /* Puts all entries of a partition into `count` empty ones, of one size, of the same hashes in order; its lines are a
+     * multiple of that, and theirs are more. False where one finds no room. */
+    bool (*rewrite)(const struct table *t, const struct partition *from, struct partition *to,
+                    uint32_t count);
 };
 
 extern const struct tamis__table_kernels tamis__table_kernels_scalar;

@@ -215,8 +215,8 @@ typedef struct edge {
     uint64_t over;  /* least is the exact edge and over / count */
 } edge;
 
-static INLINED edge edge_first(const table *t, const partition *in) {
-    return (edge){width_of(t, in), in->count, 0, 0};
+static INLINED edge edge_first(const partition *in) {
+    return (edge){width_of(in), in->count, 0, 0};
 }
 
 static INLINED void edge_next(edge *e) {
@@ -255,14 +255,14 @@ static INLINED bool settle(const table *t, const line_geometry *g, partition *to
 static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const partition *from,
                                   partition *to) {
     line_values old, held = {{0}}; /* the entries of the old line; those so far of the new */
-    edge left = edge_first(t, from), right = edge_first(t, to), end = right;
+    edge left = edge_first(from), right = edge_first(to), end = right;
     uint64_t new_line = 0;
     uint32_t count = 0;
     edge_next(&end);
     for (uint64_t line = 0; line < from->count; line++, edge_next(&left)) {
         uint32_t here = set_decode(g, line_at(from, line), &old), taken = 0;
         while (taken < here) {
-            value_move move = {t->position_bits - from->log2, t->position_bits - to->log2,
+            value_move move = {from->position_bits - from->log2, to->position_bits - to->log2,
                                left.least - right.least, end.least > left.least ? end.least - left.least : 0};
             if (new_line + 1 == to->count)
                 move.below = UINT64_MAX;
@@ -282,15 +282,17 @@ static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const 
     return !count || settle(t, g, to, new_line, &held, count);
 }
 
-/* What an entry of partition `from`, whose home line there has the least X `least`, is in the larger partition `to`, and
- * its home line there. Distances have at most POSITION_MAX bits: one word. */
-static INLINED entry rehome(const table *t, const line_geometry *g, const partition *from,
-                            const partition *to, uint64_t least, entry e, uint64_t *line) {
-    uint32_t old_bits = t->position_bits - from->log2, new_bits = t->position_bits - to->log2;
+/* What an entry of partition `from`, whose home line there has the least X `least`, is in the partitions `to` that take its
+ * place, in which of them, and its home line there. Distances have at most POSITION_MAX bits: one word. */
+static INLINED entry rehome(const line_geometry *g, const partition *from, const partition *to,
+                            uint64_t least, entry e, uint32_t *which, uint64_t *line) {
+    uint32_t old_bits = from->position_bits - from->log2, new_bits = to->position_bits - to->log2;
     uint64_t distance, high = (uint64_t)(e.rest >> 64), x = least + (high >> (64 - old_bits));
-    uint64_t last = (UINT64_C(1) << t->position_bits) - 1;
+    uint64_t last = (UINT64_C(1) << from->position_bits) - 1;
     x = x < last ? x : last; /* past it only in a file that somebody forged */
-    place_first_bits(t, to, x, line, &distance);
+    *which = (uint32_t)(x >> to->position_bits);
+    x &= (UINT64_C(1) << to->position_bits) - 1;
+    place_first_bits(to, x, line, &distance);
     uint64_t low = (uint64_t)e.rest; /* what follows is word by word: no shift is of 0 bits or of 64 */
     high = high << old_bits | low >> (64 - old_bits);
     low <<= old_bits;
@@ -303,24 +305,42 @@ static INLINED entry rehome(const table *t, const line_geometry *g, const partit
 
 static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const partition *from,
                                    partition *to) {
-    line_width width = width_of(t, from);
+    line_width width = width_of(from);
     for (uint64_t line = 0; line < from->count; line++) {
         const uint8_t *bytes = line_at(from, line);
         slot_range guests = ends_guests(g, line_ends(g, bytes));
         for (uint32_t slot = guests.first; slot < guests.last; slot++) {
             entry e = slot_entry(g, bytes, slot, g->guest_bucket);
             uint64_t home = other_line(g, from, line, line_head(g, bytes, slot), true), new_line;
-            e = rehome(t, g, from, to, least_of(from, width, home), e, &new_line);
-            if (!put_away(t, to, new_line, e))
+            uint32_t which;
+            e = rehome(g, from, to, least_of(from, width, home), e, &which, &new_line);
+            if (!put_away(t, &to[which], new_line, e))
                 return false;
         }
     }
     return true;
 }
 
-static bool rewrite(const table *t, const partition *from, partition *to) {
+/* Part `i` of a partition that is split in as many as divide its lines: but for its guests, it is a partition. */
+static INLINED partition part_of(const table *t, const partition *from, const partition *to, uint32_t count,
+                                 uint32_t i) {
+    const uint64_t lines = from->count / count;
+    return partition_of(t, to->hash_bits, line_at(from, i * lines), lines);
+}
+
+static INLINED bool rewrite_all(const table *t, const line_geometry *g, const partition *from, partition *to,
+                                uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const partition part = part_of(t, from, to, count, i);
+        if (!rewrite_homes(t, g, &part, &to[i]))
+            return false;
+    }
+    return rewrite_guests(t, g, from, to);
+}
+
+static bool rewrite(const table *t, const partition *from, partition *to, uint32_t count) {
     bool room;
-    WITH_GEOMETRY(t, room = rewrite_homes(t, g, from, to) && rewrite_guests(t, g, from, to));
+    WITH_GEOMETRY(t, room = rewrite_all(t, g, from, to, count));
     return room;
 }
 

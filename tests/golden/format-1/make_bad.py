@@ -146,6 +146,8 @@ def sections():
     yield "union-nan", with_sections(CLASSIC, section(reader.UNION, struct.pack("<Qd", 1, math.nan)))
     yield "partitions-in-classic", with_sections(CLASSIC, section(reader.PARTITIONS, bytes(24)))
     yield "partitions-in-classic-none", with_sections(CLASSIC, section(reader.PARTITIONS, b""))
+    yield "split-in-classic", with_sections(CLASSIC, section(reader.SPLIT, bytes(32)))
+    yield "split-of-a-given-size", with_sections(TABLE, section(reader.SPLIT, bytes(32)))
     yield "partitions-twice", with_sections(TABLE, TABLE[PARTITIONS - 8 : PARTITIONS + 24])
     missing = bytearray(TABLE)
     struct.pack_into("<I", missing, PARTITIONS - 8, 77)
