@@ -216,21 +216,22 @@ static INLINED void place_growing(const partition *in, tamis__u128 y, place *at)
 static INLINED place place_of(const table *t, const tamis_hash *hash) {
     const uint64_t high = hash->word[1], low = hash->word[0];
     const stretch *s = t->stretches;
-    uint32_t bits; /* perhaps 0: word by word, for which there are instructions */
     place at;
     if (t->grows) {
-        s += high >> (64 - TAMIS__FINGERPRINT_PARTITION_BITS);
-        at.in = &s->first[high << TAMIS__FINGERPRINT_PARTITION_BITS >> 1 >> (63 - s->bits)];
-        bits = at.in->hash_bits;
-    } else {
-        bits = s->bits;
-        at.in = &s->first[high >> 1 >> (63 - bits)];
-    }
-    const tamis__u128 y = (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits;
-    if (t->grows)
+        const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS, more = TAMIS__FINGERPRINT_SPLIT_BITS;
+        tamis__u128 y = ((tamis__u128)high << 64 | low) << bits;
+        s += high >> (64 - bits);
+        at.in = s->first;
+        if (s->bits) {
+            at.in += (uint64_t)(y >> 64) >> (64 - more);
+            y <<= more;
+        }
         place_growing(at.in, y, &at);
-    else
-        place_fixed(at.in, y, &at);
+    } else { /* perhaps 0 bits; word by word, for which there are instructions */
+        const uint32_t bits = s->bits;
+        at.in = &s->first[high >> 1 >> (63 - bits)];
+        place_fixed(at.in, (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits, &at);
+    }
     return at;
 }
 

@@ -410,8 +410,8 @@ static void a_rate_is_kept(void **state) {
 static uint64_t entries_of(const tamis_filter *filter) {
     const table *t = filter->body;
     uint64_t entries = 0;
-    for (uint32_t i = 0; i < partition_count(t); i++)
-        entries += t->partitions[i].used;
+    for (partition_walk w = {.t = t}; next_partition(&w);)
+        entries += w.in->used;
     return entries;
 }
 
