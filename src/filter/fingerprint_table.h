@@ -5,11 +5,10 @@
 /*
  * Where the entries of a fingerprint table lie.
  *
- * The table is cut into partitions by the first bits of the hash (1 to 64 of one size where the number of
- * keys is given, in one block; 256 where it is not, of which each is split in 16 when it is large), each an array of
- * lines (fingerprint_line.h). What is left of
- * the hash, read as a fraction y in [0, 1), names the place: the home line is floor(y * lines), and the
- * `rest` of y, the bits below, is the entry: home_bits of it name the bucket in the line, the next
+ * The table is cut into partitions by the first bits of the hash (1 to 64 of one size where the number of keys is
+ * given, in one block; 256 where it is not, of which each is split in 16 when it is large), each an array of lines
+ * (fingerprint_line.h). What is left of the hash, read as a fraction y in [0, 1), names the place: the home line is
+ * floor(y * lines), and the `rest` of y, the bits below, is the entry: home_bits of it name the bucket in the line, the next
  * slot_bits - 1 are kept. Lines, buckets and thus the whole table stay in the order of y.
  *
  *     y * lines = 0000110.0111 010110111001011 ...
@@ -40,7 +39,7 @@ enum {
     LINES_LOG2_MAX = 32, /* of a growing partition */
     POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
     SPLIT = 1 << TAMIS__FINGERPRINT_SPLIT_BITS, /* partitions that one is split in */
-    SPLIT_LINES = 1 << 14, /* which it is rather than have more lines: the growth of one must not be felt */
+    SPLIT_LINES = 1 << 14, /* which it is rather than have more lines: so that none takes long to grow */
     NARROW_MAX = 60        /* slot_bits up to which the upper word of rest is all that a slot can hold */
 };
 

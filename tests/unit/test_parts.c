@@ -232,6 +232,28 @@ static void threads_grow_their_parts(void **state) {
     assert_true(fill_both(&kinds[3], 8, BY_THREADS, 70000));
 }
 
+/* Of four of the partitions that it begins with, each in a part of its own. */
+static void threads_split_partitions(void **state) {
+    (void)state;
+    uint64_t random = model_seed(914);
+    tamis_status status = TAMIS_OK;
+    isa = TAMIS__ISA_SCALAR;
+    tamis_filter *ordinary = make(&kinds[3], 0), *divided = make(&kinds[3], 0);
+    const table *t = divided->body;
+    for (int batch = 0; batch < 60; batch++) {
+        make_batch(BATCH, filter_origin(ordinary), 0, &random);
+        for (size_t i = 0; i < BATCH; i++)
+            hashes[i].word[1] = hashes[i].word[1] >> 8 | hashes[i].word[0] % 4 * 0x55 << 56;
+        assert_int_equal(add_both(ordinary, divided, BATCH, 8, BY_THREADS, &status, &random), 8);
+        assert_int_equal(status, TAMIS_OK);
+    }
+    for (uint32_t i = 0; i < stretch_count(t); i++)
+        assert_int_equal(t->stretches[i].bits, i % 0x55 ? 0 : TAMIS__FINGERPRINT_SPLIT_BITS);
+    same_filter(ordinary, divided);
+    tamis_filter_free(ordinary);
+    tamis_filter_free(divided);
+}
+
 /* ---- parts ---- */
 
 static const filter_case undivided[] = {
@@ -536,11 +558,17 @@ static void a_session_is_asked_in_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_the_batch),          cmocka_unit_test(threads_grow_their_parts),
-        cmocka_unit_test(some_have_one_part),           cmocka_unit_test(a_table_keeps_its_partitions),
-        cmocka_unit_test(a_hash_is_in_one_part),        cmocka_unit_test(a_capacity_is_kept),
-        cmocka_unit_test(a_memory_limit_is_kept),       cmocka_unit_test(a_rate_is_kept),
-        cmocka_unit_test(memory_that_runs_out_is_told), cmocka_unit_test(a_session_is_asked_in_parts),
+        cmocka_unit_test(parts_are_the_batch),
+        cmocka_unit_test(threads_grow_their_parts),
+        cmocka_unit_test(threads_split_partitions),
+        cmocka_unit_test(some_have_one_part),
+        cmocka_unit_test(a_table_keeps_its_partitions),
+        cmocka_unit_test(a_hash_is_in_one_part),
+        cmocka_unit_test(a_capacity_is_kept),
+        cmocka_unit_test(a_memory_limit_is_kept),
+        cmocka_unit_test(a_rate_is_kept),
+        cmocka_unit_test(memory_that_runs_out_is_told),
+        cmocka_unit_test(a_session_is_asked_in_parts),
     };
     err = (tamis_error)TAMIS_ERROR_INIT;
     return cmocka_run_group_tests(tests, NULL, NULL);
