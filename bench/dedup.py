@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-from timed import has_option, in_turns, need, print_bars, run
+from timed import in_turns, need, print_bars, run
 
 SET = """
 import sys
@@ -53,6 +53,7 @@ for line in sys.stdin.buffer:
         seen.add(key)
         out.write(line)
 """
+THREADS = [1, 2]
 POINTER = ["--key", "json:/event_id"]
 EVENTS = "jq -r .event_id"
 CONFIGS = {  # name, options, rate
@@ -72,15 +73,14 @@ class Way:
         self.program = program or argv[0]
 
 
-def ours(tamis, threads, configs, path, more=()):
-    """tamis with each of the settings and numbers of threads; none of those where it knows no threads yet."""
+def ours(tamis, configs, path, more=()):
+    """tamis with each of the settings and numbers of threads."""
     found = []
     for config in configs:
         options, rate = CONFIGS[config]
-        for count in threads:
-            chosen = ["--threads", str(count)] if count else []
-            name = f"tamis dedup{config}{f' --threads {count}' if count else ''}"
-            found.append(Way(name, [tamis, "dedup", *options, *more, *chosen, path], rate=rate))
+        for count in THREADS:
+            argv = [tamis, "dedup", *options, *more, "--threads", str(count), path]
+            found.append(Way(f"tamis dedup{config} --threads {count}", argv, rate=rate))
     return found
 
 
@@ -179,40 +179,33 @@ def measure(title, ways, path, runs, folder):
 
 
 class Measured:
-    """Ratios of what was measured; None where a side was not."""
+    """Ratios of what was measured, of tamis with all threads unless said otherwise; None where the peer was not."""
 
-    def __init__(self, seconds, peaks, threads):
-        self.seconds, self.peaks, self.threads = seconds, peaks, threads
+    def __init__(self, seconds, peaks):
+        self.seconds, self.peaks = seconds, peaks
 
-    def of(self, values, config, count):
-        """Of tamis at so many threads; without the option it has one."""
-        if self.threads == [None]:
-            return values.get(f"tamis dedup{config}") if count == 1 else None
-        return values.get(f"tamis dedup{config} --threads {count}")
+    def ours(self, config="", count=THREADS[-1]):
+        return self.seconds[f"tamis dedup{config} --threads {count}"]
 
-    def usual(self):
-        return self.threads[-1] or 1
-
-    def faster(self, peer, config="", count=None):
-        our, their = self.of(self.seconds, config, count or self.usual()), self.seconds.get(peer)
-        return their / our if our and their else None
+    def faster(self, peer, config="", count=THREADS[-1]):
+        their = self.seconds.get(peer)
+        return their / self.ours(config, count) if their else None
 
     def smaller(self, peer):
-        our, their = self.of(self.peaks, "", self.usual()), self.peaks.get(peer)
-        return their / our if our and their else None
+        their = self.peaks.get(peer)
+        return their / self.peaks[f"tamis dedup --threads {THREADS[-1]}"] if their else None
 
     def peak(self, config):
-        most = [self.of(self.peaks, config, count or 1) for count in self.threads]
-        return max(most) / 1e6
+        return max(self.peaks[f"tamis dedup{config} --threads {count}"] for count in THREADS) / 1e6
 
 
 SORT, MAWK, PERL = "sort -u --parallel=2", "mawk '!s[$0]++'", "perl -ne 'print if !$s{$_}++'"
 SMALL = " --expect 1e7 --fpr 1e-6"
 
 
-def measure_words(tamis, threads, runs, path, folder):
-    m = Measured(*measure("W", ours(tamis, threads, CONFIGS, path) + line_peers(path), path, runs, folder), threads)
-    on = f"{m.usual()} thread{'s'[:m.usual() > 1]}"
+def measure_words(tamis, runs, path, folder):
+    m = Measured(*measure("W", ours(tamis, CONFIGS, path) + line_peers(path), path, runs, folder))
+    on = f"{THREADS[-1]} threads"
     print_bars([
         (f"W, default settings, {on}: times as fast as sort -u", 9, m.faster(SORT)),
         (f"W, default settings, {on}: times as fast as mawk", 45, m.faster(MAWK)),
@@ -224,8 +217,8 @@ def measure_words(tamis, threads, runs, path, folder):
     ])
 
 
-def measure_urls(tamis, threads, runs, path, folder):
-    m = Measured(*measure("U", ours(tamis, threads, CONFIGS, path) + line_peers(path), path, runs, folder), threads)
+def measure_urls(tamis, runs, path, folder):
+    m = Measured(*measure("U", ours(tamis, CONFIGS, path) + line_peers(path), path, runs, folder))
     print_bars([
         ("U, default settings, 1 thread: times as fast as sort -u", 12, m.faster(SORT, count=1)),
         ("U, default settings, 2 threads: times as fast as sort -u", 20, m.faster(SORT, count=2)),
@@ -233,20 +226,20 @@ def measure_urls(tamis, threads, runs, path, folder):
     ])
 
 
-def measure_clicks(tamis, threads, runs, path, folder):
-    ways = ours(tamis, threads, [""], path, POINTER) + json_peers(path)
-    m = Measured(*measure("J, by json:/event_id", ways, path, runs, folder), threads)
+def measure_clicks(tamis, runs, path, folder):
+    ways = ours(tamis, [""], path, POINTER) + json_peers(path)
+    m = Measured(*measure("J, by json:/event_id", ways, path, runs, folder))
     packed = path + ".gz"
     with open(packed, "wb") as out:
         subprocess.run(["gzip", "-c", path], stdout=out, check=True)
     print()
-    ways = ours(tamis, threads, ["", " --exact"], packed, POINTER) + decompressors(packed)
-    z = Measured(*measure("J.gz, by json:/event_id", ways, packed, runs, folder), threads)
+    ways = ours(tamis, ["", " --exact"], packed, POINTER) + decompressors(packed)
+    z = Measured(*measure("J.gz, by json:/event_id", ways, packed, runs, folder))
     alone = [z.seconds[way.name] for way in decompressors(packed) if way.name in z.seconds]
     print_bars([
         ("J, 1 thread: times as fast as python's json", 20, m.faster("python json, set", count=1)),
         ("J.gz: our time to that of the fastest decompressor alone", -1.05,
-         z.of(z.seconds, "", z.usual()) / min(alone) if alone else None),
+         z.ours() / min(alone) if alone else None),
     ])
 
 
@@ -261,14 +254,13 @@ def main():
     if len(sys.argv) < 3 or not sys.argv[2].isdigit() or int(sys.argv[2]) < 1 or set(sys.argv[3:]) - set(INPUTS):
         sys.exit(__doc__)
     tamis, runs = sys.argv[1], int(sys.argv[2])
-    threads = [1, 2] if has_option(tamis, "dedup", "threads") else [None]
     for name in dict.fromkeys(sys.argv[3:] or INPUTS):
         part, made = INPUTS[name]
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
             path = os.path.join(folder, name)
             with open(path, "wb") as out:
                 subprocess.run([tamis, "gen", *made, "--seed", "7"], stdout=out, check=True)
-            part(tamis, threads, runs, path, folder)
+            part(tamis, runs, path, folder)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def main():
     medians = {key: list(map(statistics.median, zip(*rows))) for key, rows in results.items()}
     version = subprocess.run([tamis, "--version"], stdout=subprocess.PIPE, check=True).stdout.decode()
     kernel = next(line.split()[1] for line in version.splitlines() if line.startswith("kernel"))
-    print(f"{KEYS} integers of 8 bytes, in one batch; kernels {kernel}; ns a key, median of {runs}. add: to fresh "
+    print(f"{KEYS} integers of 8 bytes, added in one batch; kernels {kernel}; ns a key, median of {runs}. add: to fresh "
           "memory, again: to\nthat of a filter that was cleared; floor: as many random lines of memory as large as the "
           "blocked filter's,\nchanged (again) or read (hit, miss); threads: of a concurrent filter\n\n"
           f"{'kind':<34}{'rate':>7}{'add':>9}{'again':>9}{'hit':>9}{'miss':>9}{'bits/key':>9}{'measured':>12}")

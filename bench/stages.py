@@ -5,8 +5,8 @@
 Usage: stages.py TAMIS BENCH_STAGES RUNS [W|U ...]
 
 W and U are the words and addresses of dedup.py. BENCH_STAGES does what cannot be left out, a step at a time, and keeps
-no promise: the head of its source says what each step is. Nanoseconds a record, medians of RUNS in turns; where tamis
-has --profile, its own account of one run follows.
+no promise: the head of its source says what each step is. Nanoseconds a record, medians of RUNS in turns; tamis'
+own account of one run (--profile) follows.
 """
 import os
 import subprocess
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from dedup import INPUTS
-from timed import has_option, in_turns, need, run
+from timed import in_turns, need, run
 
 STEPS = ["read", "split", "hash", "touch", "copy"]
 WAYS = [["--expect", "1e7", "--fpr", "1e-6"], ["--expect", "1e7"], []]
@@ -29,7 +29,7 @@ def floor(program, path, records):
 
 
 def measure(tamis, program, runs, name, path, records):
-    one = ["--threads", "1"] if has_option(tamis, "dedup", "threads") else []
+    one = ["--threads", "1"]
     ways = {" ".join(["tamis dedup", *options, *one]): [tamis, "dedup", *options, *one, path] for options in WAYS}
 
     def once(way):
@@ -49,11 +49,10 @@ def measure(tamis, program, runs, name, path, records):
     for way, ((seconds, _), _) in results.items():
         print(f"{way:<54}{seconds * ns:>12.1f}{seconds / total:>13.2f}")
     print(flush=True)
-    if has_option(tamis, "dedup", "profile"):
-        for way, argv in ways.items():
-            told = subprocess.run([*argv[:2], "--profile", *argv[2:]], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, check=True).stderr.decode()
-            print(f"{way} --profile, one run\n{told}", flush=True)
+    for way, argv in ways.items():
+        told = subprocess.run([*argv[:2], "--profile", *argv[2:]], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, check=True).stderr.decode()
+        print(f"{way} --profile, one run\n{told}", flush=True)
 
 
 def main():

@@ -40,11 +40,6 @@ def in_turns(ways, runs, once):
     return {way: ([statistics.median(column) for column in zip(*rows)], len(rows)) for way, rows in results.items()}
 
 
-def has_option(tamis, verb, option):
-    told = subprocess.run([tamis, verb, "--help"], stdout=subprocess.PIPE, check=True).stdout.decode()
-    return f"--{option}" in told
-
-
 def print_bars(bars, title="Bars"):
     """Bars are (what, bar, got) or, with what chance may add to it, (what, bar, got, slack): at least `bar` is wanted,
     or below zero at most so much; None has no bar. What was not measured got None."""
