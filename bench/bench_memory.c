@@ -4,9 +4,9 @@
  * bench_memory RATE: the in-memory kinds beside libbloom at that rate; the exact kind at 0. 10 million integers
  * of 8 bytes are added to a filter just made, asked again (all present), 10 million others are asked (all absent),
  * and once the filter is cleared the first are added again, to memory that the system has given before. Keys are
- * made outside the timed parts, added in one batch (by threads in batches of 1024) and asked in batches of 1024. At a rate there is a floor: as many random cache lines of
- * a memory as large as the blocked filter, changed or read, and nothing else. At 0.01 there are concurrent filters too,
- * of 1 and 2 threads with an equal share of the keys each.
+ * made outside the timed parts, added in one batch (by threads in batches of 1024) and asked in batches of 1024. At a
+ * rate there is a floor: as many random cache lines of a memory as large as the blocked filter, changed or read, and
+ * nothing else. At 0.01 there are concurrent filters too, of 1 and 2 threads with an equal share of the keys each.
  *
  * Prints, with tabs between: name, rate, ns a key of add, again, hit and miss, bits a key, and the false-positive
  * rate that was measured; nan where there is none. bench/memory.py runs it, and makes medians and the table.
