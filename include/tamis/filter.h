@@ -119,7 +119,8 @@ TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter
  * union. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
 
-/* Whether two filters are compatible and every bit is the same: they then answer alike for every key. */
+/* Whether two filters are compatible and every bit is the same: they then answer alike for every key. False of kinds without
+ * union, of which tamis_filter_compare tells. */
 TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
 
 /* How two filters differ. */
