@@ -129,6 +129,18 @@ void scratch_remove(void) {
         give_up(folder);
 }
 
+int scratch_set_up(void **state) {
+    (void)state;
+    scratch_make();
+    return 0;
+}
+
+int scratch_tear_down(void **state) {
+    (void)state;
+    scratch_remove();
+    return 0;
+}
+
 static bool count_entry(const char *name, void *context) {
     (void)name;
     ++*(size_t *)context;

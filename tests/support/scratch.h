@@ -40,6 +40,9 @@ bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want
 
 void scratch_make(void);
 void scratch_remove(void);
+/* The same as fixtures of cmocka. */
+int scratch_set_up(void **state);
+int scratch_tear_down(void **state);
 /* Removes what is in it. */
 void scratch_clear(void);
 /* Path of a name in it. Static storage for the last 16. */

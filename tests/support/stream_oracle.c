@@ -124,3 +124,27 @@ void session_drop(tamis_dedup *session) {
     tamis_dedup_close(session);
     tamis_filter_free(filter);
 }
+
+/* ---- how a run asks ---- */
+
+static tamis_stream_service of_session;
+static size_t settled;
+
+static void settle_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+                             tamis_error *err) {
+    settled++;
+    of_session.settle(session, answers, done, status, err);
+}
+
+tamis_status session_run(tamis_dedup *session, const tamis_stream_options *options,
+                         const tamis__stream_tuning *tuning, tamis_stream_stats *stats, size_t *divided,
+                         tamis_error *err) {
+    of_session = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_service_dedup(&of_session, session);
+    tamis_stream_service service = of_session;
+    service.settle = settle_and_count;
+    settled = 0;
+    const tamis_status status = tamis__stream_run_tuned(&service, options, tuning, stats, err);
+    *divided = settled;
+    return status;
+}

@@ -6,6 +6,7 @@
 #include <tamis/stream.h>
 
 #include "scratch.h"
+#include "stream/runner.h"
 
 /* What a dedup of some inputs must give, made the slow and obvious way. */
 typedef struct stream_oracle {
@@ -22,5 +23,9 @@ void oracle_clear(stream_oracle *oracle);
 /* An exact session for `expect` keys (0: grows); the filter goes with it. Aborts on failure. */
 tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full);
 void session_drop(tamis_dedup *session);
+/* tamis__stream_dedup_tuned; *divided is how many batches were asked in parts. One run at a time. */
+tamis_status session_run(tamis_dedup *session, const tamis_stream_options *options,
+                         const tamis__stream_tuning *tuning, tamis_stream_stats *stats, size_t *divided,
+                         tamis_error *err);
 
 #endif

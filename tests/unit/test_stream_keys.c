@@ -112,18 +112,6 @@ static tamis_status run(job *one, size_t batch) {
     return status;
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    scratch_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 #define BOM "\xef\xbb\xbf"
 
 enum { BATCHES = 6 }; /* of 1 to 5 records, so that each boundary comes about */
@@ -496,28 +484,37 @@ static void a_byte_order_mark_is_no_part_of_a_key(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_has_no_key_goes_where_it_is_said, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_record_without_key_may_end_the_run, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_first_malformed_one_is_told, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_open_quote_is_told_with_what_it_takes, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_header_is_told_once, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(another_header_ends_the_run, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_header_that_will_not_do_is_told_with_its_place, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_delimiter_that_ends_records_is_refused, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(lines_are_counted_within_quotes, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_open_quote_is_named_where_a_record_is_too_long, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_column_says_the_answer, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_member_says_the_answer, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_cannot_be_marked_is_not_asked, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_in_no_record, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_byte_order_mark_goes_before_marks, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_was_written_can_be_read_again, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_a_key, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(what_has_no_key_goes_where_it_is_said, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_record_without_key_may_end_the_run, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(the_first_malformed_one_is_told, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(an_open_quote_is_told_with_what_it_takes, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_header_is_told_once, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(another_header_ends_the_run, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_header_that_will_not_do_is_told_with_its_place, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_delimiter_that_ends_records_is_refused, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(lines_are_counted_within_quotes, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(an_open_quote_is_named_where_a_record_is_too_long, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_column_says_the_answer, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_member_says_the_answer, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_marked_is_not_asked, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_in_no_record, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_goes_before_marks, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(what_was_written_can_be_read_again, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_a_key, scratch_set_up,
+                                        scratch_tear_down),
     };
     test_run_with_threads(tests);
 }

@@ -20,18 +20,6 @@
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
 
-static int make_folder(void **state) {
-    (void)state;
-    scratch_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 /* ---- services that count wrong ---- */
 
 enum { ALL = 3000, MOST = 4096, ONE_MORE = 1000 };
@@ -247,15 +235,6 @@ typedef struct outcome {
     size_t divided; /* batches */
 } outcome;
 
-static tamis_stream_service of_session;
-static size_t divided;
-
-static void settle_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
-                             tamis_error *err) {
-    divided++;
-    of_session.settle(session, answers, done, status, err);
-}
-
 static const char *open_output(const char *name, char path[32]) {
     const int fd = open(scratch(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
@@ -275,20 +254,15 @@ static void run(tamis_filter *filter, const char *input, uint32_t threads, outco
     char once[32], again[32];
     tamis_dedup *session = NULL;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    const tamis__stream_tuning tuning = TAMIS__STREAM_TUNING_INIT;
     *o = (outcome){.stats = TAMIS_STREAM_STATS_INIT, .err = TAMIS_ERROR_INIT};
     assert_int_equal(tamis_dedup_open(&session, filter, NULL, NULL), TAMIS_OK);
-    of_session = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
-    tamis_stream_service_dedup(&of_session, session);
-    tamis_stream_service service = of_session;
-    service.settle = settle_and_count;
     options.inputs = &input;
     options.input_count = 1;
     options.output = open_output("once", once);
     options.duplicates = open_output("again", again);
     options.threads = threads;
-    divided = 0;
-    o->status = tamis_stream_run(&service, &options, &o->stats, &o->err);
-    o->divided = divided;
+    o->status = session_run(session, &options, &tuning, &o->stats, &o->divided, &o->err);
     tamis_dedup_close(session);
     tamis_filter_free(filter);
     take_output("once", once, &o->unique);
@@ -355,7 +329,7 @@ static tamis_filter *make_small(void) {
     return filter;
 }
 
-/* Numbers from *next on whose keys share a line, and nearly one that they go to when it is full. */
+/* Numbers whose keys share a line, and nearly one that they go to when it is full. */
 static void find_crowd(const tamis_hasher *hasher, uint64_t crowd[CROWD]) {
     static char texts[HASHED][24];
     tamis_key keys[HASHED];
@@ -468,13 +442,13 @@ static void memory_that_runs_out_ends_the_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_batch_is_answered_or_it_fails, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(so_is_a_part, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_batch_has_as_many_parts_as_there_may_be, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_part_has_keys_worth_a_thread, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_crowd_ends_the_run_where_it_is, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(memory_that_runs_out_ends_the_run, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_batch_is_answered_or_it_fails, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(so_is_a_part, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_batch_has_as_many_parts_as_there_may_be, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_part_has_keys_worth_a_thread, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_crowd_ends_the_run_where_it_is, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(memory_that_runs_out_ends_the_run, scratch_set_up, scratch_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

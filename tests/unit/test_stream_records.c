@@ -17,18 +17,6 @@
 
 enum { INPUTS_MAX = 4 };
 
-static int make_folder(void **state) {
-    (void)state;
-    scratch_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 /* Runs the inputs as files and compares both outputs and the stats with the oracle. */
 static bool agrees(const test_bytes *inputs, size_t count, unsigned char terminator,
                    const tamis__stream_tuning *tuning) {
@@ -284,14 +272,14 @@ static void a_full_filter_passes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(named_cases, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(every_byte_value, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(random_streams, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(large_stream, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_record_too_long, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_record_of_many_buffers, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_full_filter_fails, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_full_filter_passes, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(named_cases, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(every_byte_value, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(random_streams, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(large_stream, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_record_too_long, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_record_of_many_buffers, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_full_filter_fails, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_full_filter_passes, scratch_set_up, scratch_tear_down),
     };
     test_run_with_threads(tests);
 }

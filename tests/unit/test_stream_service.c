@@ -82,18 +82,6 @@ static tamis_status run(const char *input, bool marked, size_t batch, tamis_stre
     return tamis__stream_run_tuned(&service, &options, &tuning, stats, err);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    scratch_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    scratch_remove();
-    return 0;
-}
-
 static void answers_route_records(void **state) {
     (void)state;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
@@ -526,25 +514,26 @@ static void a_pipe_has_an_end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(answers_route_records, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_mark_stands_before_its_record, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(enough_ends_the_run_well, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(enough_ends_the_run_before_what_is_read_ahead, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_service_is_told_where_its_records_stand, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(places_are_told_of_parts_too, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(an_answer_that_is_none_ends_the_run, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_service_must_answer, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_file_grows, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_file_is_replaced, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_file_is_made_shorter, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_file_that_is_made_shorter_has_no_header, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(a_descriptor_is_followed, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_pipe_has_an_end, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(answers_route_records, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_mark_stands_before_its_record, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(enough_ends_the_run_well, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(enough_ends_the_run_before_what_is_read_ahead, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_service_is_told_where_its_records_stand, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(places_are_told_of_parts_too, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(an_answer_that_is_none_ends_the_run, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_service_must_answer, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_grows, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_is_replaced, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_is_made_shorter, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_is_made_shorter_has_no_header, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_descriptor_is_followed, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_pipe_has_an_end, scratch_set_up, scratch_tear_down),
     };
     test_run_with_threads(tests);
 }

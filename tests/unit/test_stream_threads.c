@@ -190,27 +190,6 @@ static tamis_extractor *make_extractor(const scenario *s) {
     return extractor;
 }
 
-static tamis_stream_service of_session;
-static size_t divided;
-
-static void settle_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
-                             tamis_error *err) {
-    divided++;
-    of_session.settle(session, answers, done, status, err);
-}
-
-static tamis_status ask_session(tamis_dedup *session, const tamis_stream_options *options,
-                                const tamis__stream_tuning *tuning, outcome *o) {
-    of_session = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
-    tamis_stream_service_dedup(&of_session, session);
-    tamis_stream_service service = of_session;
-    service.settle = settle_and_count;
-    divided = 0;
-    const tamis_status status = tamis__stream_run_tuned(&service, options, tuning, &o->stats, &o->err);
-    o->divided = divided;
-    return status;
-}
-
 static void run(const scenario *s, const tamis__stream_tuning *tuning, uint32_t threads, outcome *o) {
     const char *const inputs[INPUTS] = {scratch("one"), scratch("two"), scratch("three")};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -231,7 +210,7 @@ static void run(const scenario *s, const tamis__stream_tuning *tuning, uint32_t 
     options.input_end = note_input;
     options.input_end_context = o;
     options.threads = threads;
-    o->status = ask_session(session, &options, tuning, o);
+    o->status = session_run(session, &options, tuning, &o->stats, &o->divided, &o->err);
     tamis_extractor_free(options.extractor);
     session_drop(session);
     if (file_exists(options.output))
@@ -279,18 +258,6 @@ static void compare(const scenario *s, const tamis__stream_tuning *tuning) {
         outcome_clear(&got);
     }
     outcome_clear(&want);
-}
-
-static int make_folder(void **state) {
-    (void)state;
-    scratch_make();
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    scratch_remove();
-    return 0;
 }
 
 static void every_kind_of_record(void **state) {
@@ -577,13 +544,14 @@ static void a_large_header_while_all_batches_are_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_kind_of_record, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(what_is_to_come_is_told_alike, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(threads_are_refused, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(an_output_fails, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(memory_is_refused, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(long_records_are_not_read_ahead, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_large_header_while_all_batches_are_out, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(every_kind_of_record, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(what_is_to_come_is_told_alike, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(threads_are_refused, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(an_output_fails, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(memory_is_refused, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(long_records_are_not_read_ahead, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_large_header_while_all_batches_are_out, scratch_set_up,
+                                        scratch_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
