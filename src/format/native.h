@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 #include "format/format.h"
+#include "plan/plan_int.h"
 
 enum {
     NATIVE_HEADER = 256,
@@ -70,6 +71,9 @@ enum { NATIVE_SATURATED = 1, NATIVE_OVERFILL = 2 };
 
 /* A bit for each of the partitions that a growing table begins with: it was split in so many. */
 enum { NATIVE_SPLIT_BYTES = 32, NATIVE_SPLIT_IN = 16 };
+_Static_assert(8 * NATIVE_SPLIT_BYTES == 1 << TAMIS__FINGERPRINT_PARTITION_BITS &&
+                   NATIVE_SPLIT_IN == 1 << TAMIS__FINGERPRINT_SPLIT_BITS,
+               "as the tables have them");
 
 typedef enum native_field {
 #define NATIVE_FIELD_ENUM(name, at, width, least, most) NATIVE_##name,
