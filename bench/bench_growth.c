@@ -99,6 +99,9 @@ static void growing(tamis_kind kind, double p) {
 
 static double steps[STEPS]; /* seconds */
 
+/* A batch in which a partition grew takes longer, and one without far less; but for the smallest tables. */
+static const double grown = 1e-4;
+
 static double seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -110,8 +113,6 @@ static int by_size(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-/* Of those of a doubling: a batch without is shorter by orders of magnitude, so that the least there can be, at so many keys,
- * parts them. */
 static void print_steps(uint64_t held, size_t count) {
     qsort(steps, count, sizeof *steps, by_size);
     if (count)
@@ -138,7 +139,7 @@ static void time_steps(uint64_t most) {
             exit(2);
         }
         const double took = seconds() - begun;
-        if (took > 1e-4 && count < STEPS)
+        if (took > grown && count < STEPS)
             steps[count++] = took;
         if (held + FEW >= next || held + FEW >= most) {
             print_steps(held + FEW, count);
@@ -151,7 +152,12 @@ static void time_steps(uint64_t most) {
 
 int main(int argc, char **argv) {
     if (argc > 1) {
-        time_steps((uint64_t)strtod(argv[1], NULL));
+        const double keys = strtod(argv[1], NULL);
+        if (!(keys >= 1 && keys <= 1e11)) {
+            fprintf(stderr, "bench_growth: %s: is no number of keys from 1 to 1e11\n", argv[1]);
+            return 2;
+        }
+        time_steps((uint64_t)keys);
         return 0;
     }
     printf("%-22s%9s%11s%10s%9s%12s\n", "kind", "asked", "keys", "bits/key", "worst", "rate");
