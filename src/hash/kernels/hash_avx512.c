@@ -195,7 +195,7 @@ static inline void xxh3_eights(const tamis__xxh3 *x, uint64_t origin, const tami
         memset(c.count, 0, sizeof c.count);
         for (size_t i = 0; i < others; i++)
             classify(&c, keys, longer[i]);
-        hash_classes(x, &c, origin, keys, hashes);
+        hash_classes(hash_numbered, x, &c, origin, keys, hashes);
     }
 }
 

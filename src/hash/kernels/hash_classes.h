@@ -89,11 +89,40 @@ static inline void classify(classes *c, const tamis_key *keys, size_t number) {
     c->of[class][c->count[class]++] = (uint8_t)number;
 }
 
-static inline void hash_classes(const tamis__xxh3 *x, const classes *c, uint64_t origin,
-                                const tamis_key *keys, tamis_hash *hashes) {
+/* Hashes keys of one class: hash_numbered, or what a set has. */
+typedef void hash_one_class(const tamis__xxh3 *x, unsigned class, uint64_t origin, const tamis_key *keys,
+                            const uint8_t *numbers, size_t count, tamis_hash *hashes);
+
+static inline __attribute__((always_inline)) void hash_classes(hash_one_class *hash, const tamis__xxh3 *x,
+                                                               const classes *c, uint64_t origin,
+                                                               const tamis_key *keys, tamis_hash *hashes) {
     for (unsigned class = 0; class < CLASSES; class ++)
         if (c->count[class] > 0)
-            hash_numbered(x, class, origin, keys, c->of[class], c->count[class], hashes);
+            hash(x, class, origin, keys, c->of[class], c->count[class], hashes);
+}
+
+static inline bool all_alike(const tamis_key *keys, size_t count) {
+    size_t differ = 0;
+    for (size_t i = 1; i < count; i++)
+        differ |= keys[i].size ^ keys->size;
+    return !differ;
+}
+
+static inline __attribute__((always_inline)) void hash_batch(hash_one_class *hash, const tamis__xxh3 *x,
+                                                             uint64_t origin, const tamis_key *keys,
+                                                             size_t count, tamis_hash *hashes) {
+    for (size_t some; count > 0; keys += some, hashes += some, count -= some) {
+        some = count < HASH_CHUNK ? count : HASH_CHUNK;
+        if (all_alike(keys, some)) { /* as numbers are */
+            hash(x, class_of(keys->size), origin, keys, NULL, some, hashes);
+            continue;
+        }
+        classes c;
+        memset(c.count, 0, sizeof c.count);
+        for (size_t i = 0; i < some; i++)
+            classify(&c, keys, i);
+        hash_classes(hash, x, &c, origin, keys, hashes);
+    }
 }
 
 #endif

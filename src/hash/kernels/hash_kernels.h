@@ -21,6 +21,9 @@ struct tamis__hash_kernels {
 const struct tamis__hash_kernels *tamis__hash_kernels_of(tamis__isa isa);
 
 extern const struct tamis__hash_kernels tamis__hash_kernels_scalar;
+#ifdef TAMIS__HAVE_AVX2
+extern const struct tamis__hash_kernels tamis__hash_kernels_avx2;
+#endif
 #ifdef TAMIS__HAVE_AVX512
 extern const struct tamis__hash_kernels tamis__hash_kernels_avx512;
 #endif
