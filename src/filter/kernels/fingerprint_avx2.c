@@ -1,39 +1,138 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The heads of a line are compared half a line at a time. */
+/* A line is two vectors: its heads are compared half a line at a time, and a slot is opened by a blend of each
+ * half as it is and as it is moved up. */
 #include "filter/kernels/fingerprint_values.h"
 
 #ifdef TAMIS__HAVE_AVX2
 #include "filter/kernels/fingerprint_bmi.h"
 
-/* Ones in each of 32 or 16 bits where the wanted head is the head there, but for its lowest one and what is below. */
-static INLINED __m256i same_heads(const line_geometry *g, const uint8_t *line, uint32_t head) {
+/* Bytes 0..31 and 32..63 of a line, or what was worked out of them. */
+typedef struct halves {
+    __m256i low, high;
+} halves;
+
+static INLINED __m256i load_half(const uint8_t *bytes) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)bytes);
+}
+
+static INLINED halves load_line(const uint8_t *line) {
+    return (halves){load_half(line), load_half(line + 32)};
+}
+
+/* ---- heads, of 32 or 16 bits each ---- */
+
+static INLINED __m256i all_heads(const line_geometry *g, uint32_t head) {
+    return g->head_bytes == 4 ? _mm256_set1_epi32((int)head) : _mm256_set1_epi16((short)head);
+}
+
+static INLINED __m256i equal_heads(const line_geometry *g, __m256i a, __m256i b) {
+    return g->head_bytes == 4 ? _mm256_cmpeq_epi32(a, b) : _mm256_cmpeq_epi16(a, b);
+}
+
+static INLINED __m256i larger_heads(const line_geometry *g, __m256i a, __m256i b) {
+    return g->head_bytes == 4 ? _mm256_max_epu32(a, b) : _mm256_max_epu16(a, b);
+}
+
+/* Ones where the wanted head is the head there, but for its lowest one and what is below. */
+static INLINED __m256i same_heads(const line_geometry *g, __m256i heads, __m256i wanted) {
     const __m256i ones = _mm256_set1_epi8(-1);
-    __m256i heads = _mm256_load_si256((const __m256i *)(const void *)line), wanted, low;
-    if (g->head_bytes == 4) {
-        wanted = _mm256_set1_epi32((int)head);
-        low = _mm256_xor_si256(heads, _mm256_add_epi32(heads, ones));
-        return _mm256_cmpeq_epi32(_mm256_or_si256(heads, low), _mm256_or_si256(wanted, low));
-    }
-    wanted = _mm256_set1_epi16((short)head);
-    low = _mm256_xor_si256(heads, _mm256_add_epi16(heads, ones));
-    return _mm256_cmpeq_epi16(_mm256_or_si256(heads, low), _mm256_or_si256(wanted, low));
+    __m256i less = g->head_bytes == 4 ? _mm256_add_epi32(heads, ones) : _mm256_add_epi16(heads, ones);
+    __m256i low = _mm256_xor_si256(heads, less);
+    return equal_heads(g, _mm256_or_si256(heads, low), _mm256_or_si256(wanted, low));
+}
+
+/* One bit a head, of heads of ones and of zeros. */
+static INLINED uint32_t slots_of(const line_geometry *g, halves heads) {
+    if (g->head_bytes == 4)
+        return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(heads.low)) |
+               (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(heads.high)) << 8;
+    /* Packed within each half of 16 bytes: put back in order. */
+    __m256i packed = _mm256_packs_epi16(heads.low, heads.high);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
 static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
                             tamis__u128 wanted) {
-    uint32_t head = (uint32_t)(wanted >> g->tail_bits), slots;
-    __m256i low = same_heads(g, line, head), high = same_heads(g, line + 32, head);
-    if (g->head_bytes == 4)
-        slots = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(low)) |
-                (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(high)) << 8;
-    else /* packed within each half of 16 bytes: put back in order */
-        slots = (uint32_t)_mm256_movemask_epi8(
-            _mm256_permute4x64_epi64(_mm256_packs_epi16(low, high), _MM_SHUFFLE(3, 1, 2, 0)));
-    return any_matches(g, line, slots & slots_in(range), wanted);
+    const halves heads = load_line(line);
+    const __m256i head = all_heads(g, (uint32_t)(wanted >> g->tail_bits));
+    halves same = {same_heads(g, heads.low, head), same_heads(g, heads.high, head)};
+    return any_matches(g, line, slots_of(g, same) & slots_in(range), wanted);
 }
 
-#define set_insert line_insert_in
+/* line_slot_for. */
+static INLINED uint32_t slot_for(const line_geometry *g, const uint8_t *line, halves heads, slot_range range,
+                                 tamis__u128 value) {
+    const __m256i head = all_heads(g, (uint32_t)(value >> g->tail_bits));
+    halves equal = {equal_heads(g, heads.low, head), equal_heads(g, heads.high, head)};
+    if (slots_of(g, equal) & slots_in(range))
+        return line_slot_for(g, line, range, value);
+    halves above = {equal_heads(g, larger_heads(g, heads.low, head), heads.low),
+                    equal_heads(g, larger_heads(g, heads.high, head), heads.high)};
+    return range.first + (uint32_t)_mm_popcnt_u32(~slots_of(g, above) & slots_in(range));
+}
+
+/* ---- adding ---- */
+
+/* Ones in bytes from..to-1 of the 32 whose numbers these are. */
+static INLINED __m256i bytes_between(__m256i numbers, uint32_t from, uint32_t to) {
+    return _mm256_andnot_si256(_mm256_cmpgt_epi8(numbers, _mm256_set1_epi8((char)(to - 1))),
+                               _mm256_cmpgt_epi8(numbers, _mm256_set1_epi8((char)(from - 1))));
+}
+
+/* The first half of a line, moved up by 2, 4 or 11 bytes. */
+static INLINED __m256i moved_up(__m256i low, uint32_t by) {
+    const __m256i below = _mm256_permute2x128_si256(low, low, 0x08);
+    return by == 2   ? _mm256_alignr_epi8(low, below, 14)
+           : by == 4 ? _mm256_alignr_epi8(low, below, 12)
+                     : _mm256_alignr_epi8(low, below, 5);
+}
+
+/* Fields of so many bytes, the first at byte `at`: those of slots slot..count-1 each into the next one. */
+static INLINED void move_fields(const uint8_t *line, halves *bytes, halves from, uint32_t at, uint32_t size,
+                                uint32_t slot, uint32_t count) {
+    const __m256i numbers = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+                                             19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+    const uint32_t first = at + size * (slot + 1), end = at + size * (count + 1);
+    if (at < 32) /* else all of them are in the second half */
+        bytes->low =
+            _mm256_blendv_epi8(bytes->low, moved_up(from.low, size), bytes_between(numbers, first, end));
+    bytes->high =
+        _mm256_blendv_epi8(bytes->high, load_half(line + 32 - size),
+                           bytes_between(_mm256_add_epi8(numbers, _mm256_set1_epi8(32)), first, end));
+}
+
+/* Tails that are packed or of whole bytes that move_fields knows: those of all shapes there are. */
+static INLINED bool has_vectors(const line_geometry *g) {
+    const uint32_t bytes = g->tail_bits / 8u;
+    return tails_packed(g) || bytes == 0 || bytes == 2 || bytes == 4 || bytes == 11 || g->tails_at >= 32;
+}
+
+/* line_insert_in. The halves are read before anything is written: what is written in parts and read as a whole
+ * is waited for. */
+static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
+                               slot_range range, tamis__u128 value) {
+    if (!has_vectors(g)) {
+        line_insert_in(g, line, ends, bucket, range, value);
+        return;
+    }
+    const halves were = load_line(line);
+    const uint32_t slot = slot_for(g, line, were, range, value), count = ends_count(g, ends);
+    halves bytes = were;
+    move_fields(line, &bytes, were, 0, g->head_bytes, slot, count);
+    if (!tails_packed(g) && g->tail_bits)
+        move_fields(line, &bytes, were, g->tails_at, g->tail_bits / 8u, slot, count);
+    _mm256_storeu_si256((__m256i *)(void *)line, bytes.low);
+    _mm256_storeu_si256((__m256i *)(void *)(line + 32), bytes.high);
+    if (tails_packed(g)) {
+        line_put_head(g, line, slot, (uint32_t)(value >> g->tail_bits));
+        line_insert_packed(g, line, slot, value & bit_mask(0, g->tail_bits));
+    } else {
+        line_put_slot(g, line, slot, value);
+    }
+    line_set_ends(g, line, ends_with(ends, bucket, range.last));
+}
+
 #define set_remove line_remove_in
 #define set_decode values_decode
 #define set_take   values_take
