@@ -80,6 +80,6 @@ const struct tamis__filter_kernels tamis__filter_kernels_neon = {
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
     .unite = unite,
-    .tables = &tamis__table_kernels_scalar,
+    .tables = &tamis__table_kernels_neon,
 };
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A line is two vectors: its heads are compared half a line at a time, and a slot is opened by a blend of each
- * half as it is and as it is moved up. */
+/* A line is two vectors: its heads are compared half a line at a time, and a slot is opened by a blend of
+ * each half as it is and as it is moved up. */
 #include "filter/kernels/fingerprint_values.h"
 
 #ifdef TAMIS__HAVE_AVX2
@@ -108,8 +108,8 @@ static INLINED bool has_vectors(const line_geometry *g) {
     return tails_packed(g) || bytes == 0 || bytes == 2 || bytes == 4 || bytes == 11 || g->tails_at >= 32;
 }
 
-/* line_insert_in. The halves are read before anything is written: what is written in parts and read as a whole
- * is waited for. */
+/* line_insert_in. The halves are read before anything is written: what is written in parts and read as a
+ * whole is waited for. */
 static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                slot_range range, tamis__u128 value) {
     if (!has_vectors(g)) {

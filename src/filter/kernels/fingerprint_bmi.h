@@ -8,7 +8,8 @@
 #include "filter/fingerprint_line.h"
 
 /* A one in front of the ends makes the end of a bucket and of the one before it neighbours, bucket 0 too. */
-static INLINED slot_range set_bucket(uint64_t ends, uint32_t bucket) {
+static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
+    (void)g;
     uint64_t both = _pdep_u64(UINT64_C(3) << bucket, ends << 1 | 1);
     return (slot_range){(uint32_t)_tzcnt_u64(both) - bucket, 62 - (uint32_t)_lzcnt_u64(both) - bucket};
 }

@@ -28,6 +28,9 @@ struct tamis__table_kernels {
 };
 
 extern const struct tamis__table_kernels tamis__table_kernels_scalar;
+#ifdef TAMIS__HAVE_NEON
+extern const struct tamis__table_kernels tamis__table_kernels_neon;
+#endif
 #ifdef TAMIS__HAVE_AVX2
 extern const struct tamis__table_kernels tamis__table_kernels_avx2;
 #endif

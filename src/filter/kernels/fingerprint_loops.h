@@ -52,7 +52,7 @@ static INLINED bool find(const line_geometry *g, const place *at) {
     const uint8_t *line = line_at(at->in, at->line);
     uint64_t ends = line_ends(g, line);
     entry wanted = {at->rest, WHOLE_HASH};
-    slot_range range = set_bucket(ends, home_bucket(g, at->rest));
+    slot_range range = set_bucket(g, ends, home_bucket(g, at->rest));
     if (set_has(g, line, range, slot_value(g, wanted, g->home_bits)))
         return true;
     if (!ends_full(g, ends))
@@ -66,7 +66,7 @@ static INLINED bool find(const line_geometry *g, const place *at) {
 static INLINED void put_in(const table *t, const line_geometry *g, partition *in, uint8_t *line,
                            uint64_t ends, uint32_t skip, entry e) {
     uint32_t bucket = skip ? home_bucket(g, e.rest) : g->guest_bucket;
-    slot_range range = skip ? set_bucket(ends, bucket) : ends_guests(g, ends);
+    slot_range range = skip ? set_bucket(g, ends, bucket) : ends_guests(g, ends);
     set_insert(g, line, ends, bucket, range, slot_value(g, e, skip));
     in->covered += share(t, in, known_after(g, e.known, skip));
 }
@@ -127,7 +127,7 @@ static INLINED outcome add_one(const table *t, const line_geometry *g, const pla
     uint64_t ends = line_ends(g, line);
     entry wanted = {at->rest, WHOLE_HASH};
     uint32_t bucket = home_bucket(g, at->rest), skip = g->home_bits;
-    slot_range range = set_bucket(ends, bucket);
+    slot_range range = set_bucket(g, ends, bucket);
     tamis__u128 value = slot_value(g, wanted, g->home_bits);
     if (set_has(g, line, range, value))
         return IS_SEEN;

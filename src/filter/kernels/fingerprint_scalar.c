@@ -3,13 +3,13 @@
 /* The oracle: lines as fingerprint_line.h has them, entries one by one. */
 #include "filter/kernels/fingerprint_values.h"
 
-#define set_bucket ends_bucket
-#define set_has    line_find
-#define set_insert line_insert_in
-#define set_remove line_remove_in
-#define set_decode values_decode
-#define set_take   values_take
-#define set_encode values_encode
+#define set_bucket(g, ends, bucket) ends_bucket(ends, bucket)
+#define set_has                     line_find
+#define set_insert                  line_insert_in
+#define set_remove                  line_remove_in
+#define set_decode                  values_decode
+#define set_take                    values_take
+#define set_encode                  values_encode
 #include "filter/kernels/fingerprint_loops.h"
 
 const struct tamis__table_kernels tamis__table_kernels_scalar = {

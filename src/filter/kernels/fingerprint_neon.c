@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The bucket of a key is found without a loop, whose length nobody can guess. The rest is as scalar has it: a
+ * bucket has few entries, and comparing a line at once takes more instructions than they do. */
+#include "filter/kernels/fingerprint_values.h"
+
+#ifdef TAMIS__HAVE_NEON
+#include <arm_neon.h>
+
+/* In each byte a one. */
+#define ONES UINT64_C(0x0101010101010101)
+
+/* How many of eight sums, a byte each, rising and at most 127, are not above k. */
+static INLINED uint32_t not_above(uint64_t sums, uint64_t k) {
+    uint64_t which = ((k * ONES | ONES << 7) - sums) & ONES << 7;
+    return (uint32_t)((which >> 7) * ONES >> 56);
+}
+
+/* The place of one number k, counted from 0: its byte, by the sums of ones up to each, then its bit. */
+static INLINED uint32_t select_one(uint64_t bits, uint32_t k) {
+    uint64_t sums = vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(bits))), 0) * ONES;
+    uint32_t at = 8 * not_above(sums, k);
+    uint64_t spread = (bits >> at & 0xff) * ONES & UINT64_C(0x8040201008040201);
+    uint64_t each = (spread + (ONES << 7) - ONES) >> 7 & ONES;
+    return at + not_above(each * ONES, k - (uint32_t)(sums << 8 >> at & 0xff));
+}
+
+/* The same for k below 4: as many are taken off. */
+static INLINED uint32_t select_near(uint64_t bits, uint32_t k) {
+    for (uint32_t i = 0; i < 3; i++)
+        bits &= (bits - 1) | -(uint64_t)(k <= i); /* no branch: it would be guessed */
+    return (uint32_t)__builtin_ctzll(bits);
+}
+
+/* ends_bucket. A one in front of the ends makes bucket 0 one as the others. */
+static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
+    const uint64_t both = ends << 1 | 1;
+    const uint32_t one = g->guest_bucket <= 4 ? select_near(both, bucket) : select_one(both, bucket);
+    return (slot_range){one - bucket, one + (uint32_t)__builtin_ctzll(ends >> one) - bucket};
+}
+
+#define set_has    line_find
+#define set_insert line_insert_in
+#define set_remove line_remove_in
+#define set_decode values_decode
+#define set_take   values_take
+#define set_encode values_encode
+#include "filter/kernels/fingerprint_loops.h"
+
+const struct tamis__table_kernels tamis__table_kernels_neon = {
+    .add = add, .contains = contains, .rewrite = rewrite};
+#endif
