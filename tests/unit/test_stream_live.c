@@ -169,28 +169,22 @@ static int tear_down(void **state) {
     return wrong;
 }
 
-/* ---- records leave as soon as they arrived ---- */
+/* ---- records leave as soon as they arrived (test_stream_pace.c: how soon) ---- */
 
 static void a_record_leaves_before_the_next_arrives(void **state) {
     (void)state;
     live l;
     live_init(&l);
     live_start(&l);
-    uint64_t fastest = UINT64_MAX;
     for (int i = 0; i < 50; i++) {
         char text[32];
         snprintf(text, sizeof text, "record %d\n", i);
-        uint64_t sent = tamis__now_ns();
         send(l.in, text);
         assert_true(receives(l.out, text));
-        uint64_t took = tamis__now_ns() - sent;
-        fastest = took < fastest ? took : fastest;
         send(l.in, text);
         assert_true(receives(l.again, text));
         assert_true(is_empty(l.out));
     }
-    /* the best of many, so that a busy machine does not matter */
-    assert_true(fastest < UINT64_C(10000000));
     live_join(&l);
     assert_int_equal(l.status, TAMIS_OK);
     assert_int_equal(l.stats.records, 100);

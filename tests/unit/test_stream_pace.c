@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long a record takes from a pipe to a pipe, where records arrive one by one at a steady pace. A run that holds a record
+ * back until the next one comes needs a step of the slow pace for it; one that writes when a timer says so needs half of the
+ * timer's period at either; one that goes on collecting while records keep coming is seen at the fast one.
+ *
+ * ctest: serial
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "support/scratch.h"
+#include "support/stream_oracle.h"
+#include "support/threads.h"
+
+enum { RECORDS_MOST = 300, ATTEMPTS = 6 };
+static const uint64_t allowed = UINT64_C(10000000); /* ns */
+
+typedef struct pace {
+    size_t records;
+    uint64_t step; /* ns from one to the next */
+} pace;
+
+/* ---- a run in a thread of its own ---- */
+
+typedef struct paced_run {
+    pthread_t thread;
+    int theirs[2], in, out; /* its ends of the pipes, and ours */
+    tamis_status status;
+    uint64_t sent[RECORDS_MOST], took[RECORDS_MOST];
+} paced_run;
+
+static void *paced_main(void *context) {
+    paced_run *run = context;
+    char names[2][32];
+    const char *input = names[0];
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    for (int i = 0; i < 2; i++)
+        snprintf(names[i], sizeof names[i], "/dev/fd/%d", run->theirs[i]);
+    options.inputs = &input;
+    options.input_count = 1;
+    options.output = names[1];
+    options.threads = test_threads;
+    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    run->status = tamis_stream_dedup(session, &options, NULL, NULL);
+    session_drop(session);
+    return NULL;
+}
+
+static void begin(paced_run *run) {
+    int input[2], output[2];
+    if (pipe(input) < 0 || pipe(output) < 0)
+        abort();
+    run->theirs[0] = input[0];
+    run->in = input[1];
+    run->out = output[0];
+    run->theirs[1] = output[1];
+    if (pthread_create(&run->thread, NULL, paced_main, run) != 0)
+        abort();
+}
+
+/* ---- records on their way ---- */
+
+enum { RECORD_SIZE = 8 };
+
+static void send_record(paced_run *run, size_t number) {
+    char text[RECORD_SIZE + 1];
+    snprintf(text, sizeof text, "%07zu\n", number);
+    run->sent[number] = tamis__now_ns();
+    if (write(run->in, text, RECORD_SIZE) != RECORD_SIZE)
+        abort();
+}
+
+/* Takes what comes out until `due`; where that has passed, what is there. */
+static void receive_until(paced_run *run, size_t *bytes, uint64_t due) {
+    for (;;) {
+        const uint64_t now = tamis__now_ns(), left = due > now ? due - now : 0;
+        const struct timespec wait = {0, (long)left};
+        struct pollfd output = {.fd = run->out, .events = POLLIN};
+        char got[RECORD_SIZE * RECORDS_MOST];
+        if (ppoll(&output, 1, &wait, NULL) > 0) {
+            const size_t whole = *bytes / RECORD_SIZE;
+            const ssize_t size = read(run->out, got, sizeof got);
+            const uint64_t came = tamis__now_ns();
+            *bytes += size > 0 ? (size_t)size : 0;
+            for (size_t i = whole; i < *bytes / RECORD_SIZE; i++)
+                run->took[i] = came - run->sent[i];
+        }
+        if (left == 0)
+            return;
+    }
+}
+
+/* What comes out only now counts as late as this. */
+static void end(paced_run *run, size_t *bytes) {
+    close(run->in);
+    pthread_join(run->thread, NULL);
+    receive_until(run, bytes, 0);
+    close(run->out);
+    close(run->theirs[0]);
+    close(run->theirs[1]);
+}
+
+static int compare_times(const void *one, const void *other) {
+    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* The median of the times from written to read. */
+static uint64_t median_at(const pace *at) {
+    static paced_run run;
+    size_t bytes = 0;
+    begin(&run);
+    const uint64_t begun = tamis__now_ns();
+    for (size_t i = 0; i < at->records; i++) {
+        send_record(&run, i);
+        receive_until(&run, &bytes, begun + (i + 1) * at->step);
+    }
+    end(&run, &bytes);
+    assert_int_equal(run.status, TAMIS_OK);
+    assert_int_equal(bytes, RECORD_SIZE * at->records);
+    qsort(run.took, at->records, sizeof run.took[0], compare_times);
+    return run.took[at->records / 2];
+}
+
+/* The best of some: what else the machine does only adds to the time. */
+static void assert_prompt(const pace *at) {
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < ATTEMPTS && best > allowed; i++) {
+        const uint64_t median = median_at(at);
+        best = median < best ? median : best;
+    }
+    printf("%zu records, one each %.0f ms: half take no more than %.3f ms\n", at->records,
+           (double)at->step / 1e6, (double)best / 1e6);
+    assert_true(best <= allowed);
+}
+
+static void a_thousand_a_second(void **state) {
+    (void)state;
+    assert_prompt(&(pace){RECORDS_MOST, UINT64_C(1000000)});
+}
+
+static void forty_a_second(void **state) {
+    (void)state;
+    assert_prompt(&(pace){20, UINT64_C(25000000)});
+}
+
+int main(void) {
+    signal(SIGPIPE, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thousand_a_second),
+        cmocka_unit_test(forty_a_second),
+    };
+    test_run_with_threads(tests);
+}
