@@ -227,16 +227,17 @@ void docs_manual_main(FILE *out, const cli_command *none) {
         put_text(out, cli_commands[i]->summary);
     }
     fputs(".El\n.Pp\nThe options are as follows:\n.Bl -tag -width Ds\n", out);
-    fputs(".It Fl V , Fl \\-version\nPrint the version, the vector kernels in use, "
-          "what the system does with huge pages, and the libraries.\n"
-          ".It Fl h , Fl \\-help\nPrint the list of commands.\n.El\n"
-          ".Sh ENVIRONMENT\n.Bl -tag -width TAMIS_KERNEL\n"
-          ".It Ev TAMIS_KERNEL\nForces a set of vector kernels, by the name that\n.Fl \\-version\nprints: "
-          "scalar, and avx2 or avx512 on x86-64, neon on arm64.\n"
-          "All of them give the same output and the same files.\n"
-          "Where the machine lacks it, every command that needs a filter fails.\n"
-          ".It Ev NO_COLOR\nRespected: nothing is coloured at all.\n.El\n",
-          out);
+    fputs(
+        ".It Fl V , Fl \\-version\nPrint the version, the vector kernels in use, "
+        "what the system does with huge pages, and the libraries.\n"
+        ".It Fl h , Fl \\-help\nPrint the list of commands.\n.El\n"
+        ".Sh ENVIRONMENT\n.Bl -tag -width TAMIS_KERNEL\n"
+        ".It Ev TAMIS_KERNEL\nForces a set of vector kernels, by the name that\n.Fl \\-version\nprints: "
+        "scalar, and avx2 or avx512 on x86-64, neon on arm64.\n"
+        "All of them give the same output and the same files.\n"
+        "Where the machine lacks it, every command that needs a filter fails, and so does\n.Fl \\-version .\n"
+        ".It Ev NO_COLOR\nRespected: nothing is coloured at all.\n.El\n",
+        out);
     put_exits(out, main_exits);
     put_examples(out, cli_commands[0]->examples);
     put_see_also(out, "");

@@ -20,8 +20,8 @@ on() {
 
 sets=(scalar arm64-scalar arm64-neon)
 for set in avx2 avx512 neon; do
-    kernel=$(TAMIS_KERNEL=$set "$TAMIS_BUILD_DIR/bin/tamis" -V | sed -n 's/^kernel *//p')
-    [ "$kernel" = unavailable ] || sets+=("$set")
+    kernel=$(TAMIS_KERNEL=$set "$TAMIS_BUILD_DIR/bin/tamis" -V 2>/dev/null | sed -n 's/^kernel *//p')
+    [ -z "$kernel" ] || sets+=("$set")
 done
 for set in "${sets[@]}"; do
     mkdir "$work/$set"

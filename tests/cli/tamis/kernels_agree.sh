@@ -25,8 +25,8 @@ make() {
 
 for kernel in scalar neon avx2 avx512; do
     export TAMIS_KERNEL=$kernel
-    case $(tamis -V | sed -n 's/^kernel *//p') in
-    unavailable) continue ;;
+    tamis -V >version 2>refusal || { grep -q 'no such kernels' refusal && continue; }
+    case $(sed -n 's/^kernel *//p' version) in
     "$kernel") ;;
     *) echo "$kernel did not run" ;;
     esac
