@@ -231,7 +231,8 @@ void cli_filter_tell_kept(const char *path) {
         snprintf(sentence, sizeof sentence, "%.300s: what was added until then is in it",
                  cli_server_show(path, shown));
     else
-        snprintf(sentence, sizeof sentence, "%.300s: stays as it was, nothing was saved", path);
+        snprintf(sentence, sizeof sentence, "%.300s: %s, nothing was saved", path,
+                 access(path, F_OK) == 0 ? "stays as it was" : "was not made");
     cli_report(sentence);
 }
 

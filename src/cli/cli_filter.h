@@ -73,7 +73,7 @@ void cli_filter_tell_rate(const tamis_filter *filter);
 /* Says of one that took more keys than it was made for, as those of other programs do, what has become of its rate. */
 void cli_filter_tell_overfull(const tamis_filter *filter, const char *path, const char *remedy);
 
-/* Says on standard error that the run left the file as it was, or what a server has of it. */
+/* Says on standard error that the run left the file as it was, or made none, or what a server has of it. */
 void cli_filter_tell_kept(const char *path);
 
 /* Refuses a secret that no filter took: who gave it means another file. */

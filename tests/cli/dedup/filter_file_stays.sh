@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# On an error or a signal the file of --filter is as it was, and that is said.
+# On an error or a signal the file of --filter is as it was, or not there, and that is said.
 set -m # so that an interrupt is not ignored
 printf '%s\n' a b > in
 tamis dedup --filter f.tamis --expect 4 --kind classic in
@@ -26,6 +26,8 @@ try
 tamis dedup --filter folder/f.tamis in
 try
 echo x | tamis dedup --filter f.tamis > /dev/full
+try
+{ echo a; tamis gen words 2000; } | tamis dedup --filter g.tamis --max-record 2
 try
 tamis gen words 500000 | tamis dedup --filter g.tamis | head -n 0
 echo "${PIPESTATUS[1]}"
