@@ -40,14 +40,14 @@ static void print_pages(FILE *out) {
 }
 
 void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t records) {
-    double count = records > 0 ? (double)records : 1;
+    const double count = records > 0 ? (double)records : 1;
     uint64_t busy = 0;
     row rows[ROWS];
 
     list(rows, profile);
     for (int i = 0; i < STAGES; i++)
         busy += rows[i].time;
-    fprintf(out, "%-22s %15s %9s\n", "stage", "ns a record", "share");
+    fprintf(out, "%-22s %15s %9s\n", "stage", records > 0 ? "ns a record" : "ns in all", "share");
     for (int i = 0; i < ROWS; i++) {
         fprintf(out, "%-22s %15.1f", rows[i].about, (double)rows[i].time / count);
         if (i < STAGES && busy > 0)
