@@ -104,7 +104,7 @@ typedef struct tamis_stream_stats {
     uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
     uint64_t bytes_total; /* how many those will be: sizes of all inputs, 0 where one is not a regular file */
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
-    /* after the run: that it could use, fewer than asked for where the system refused one */
+    /* after the run: that were at work, fewer than asked for where there was too little to do, or the system refused one */
     uint32_t threads;
 } tamis_stream_stats;
 

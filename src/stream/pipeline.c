@@ -83,7 +83,7 @@ tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__sta
 }
 
 size_t tamis__pipeline_threads(const tamis__pipeline *pipeline) {
-    return pipeline->threads + 1;
+    return pipeline->made + 1;
 }
 
 /* ---- the ring, with the lock held ---- */

@@ -60,7 +60,8 @@ tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__sta
  * is dropped. No stage is at work when this returns; it may be called again, and the first lot is a new one then. */
 void tamis__pipeline_run(tamis__pipeline *pipeline);
 
-/* The threads that it may use: fewer than were asked for where the system refused one. */
+/* The threads that were at work in it, the caller's among them: fewer than it may use where there was too little to do, or
+ * where the system refused one. */
 size_t tamis__pipeline_threads(const tamis__pipeline *pipeline);
 
 /* Joins its threads. NULL is fine. */

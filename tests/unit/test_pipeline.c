@@ -208,7 +208,7 @@ static void no_lot_is_lost(void **state) {
         tamis__pipeline *pipeline = make(&w, counts[i]);
         run(&w, pipeline, test_scale(20000, 2000, 5000));
         check_all_through(&w);
-        assert_int_equal(tamis__pipeline_threads(pipeline), counts[i]);
+        assert_in_range(tamis__pipeline_threads(pipeline), counts[i] > 1 ? 2 : 1, counts[i]);
         tamis__pipeline_free(pipeline);
         tear_down(&w);
     }
@@ -297,7 +297,7 @@ static void threads_are_refused(void **state) {
         /* Whether so many are asked for is chance. */
         const uint64_t refused = fault_fired();
         assert_in_range(refused, nth == 1, 1);
-        assert_int_equal(tamis__pipeline_threads(pipeline), refused ? nth : MANY);
+        assert_in_range(tamis__pipeline_threads(pipeline), refused ? nth : 2, nth);
         run(&w, pipeline, 200);
         check_all_through(&w);
         tamis__pipeline_free(pipeline);

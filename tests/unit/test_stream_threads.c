@@ -253,7 +253,7 @@ static void compare(const scenario *s, const tamis__stream_tuning *tuning) {
                     got.status, got.err.text, got.told, want.status, want.err.text, want.told);
             fail();
         }
-        assert_int_equal(got.stats.threads, threads[i]);
+        assert_in_range(got.stats.threads, 1, threads[i]);
         assert_true(got.divided > 0 || !is_divided(s, tuning, &got));
         outcome_clear(&got);
     }
@@ -355,7 +355,7 @@ static void threads_are_refused(void **state) {
         fault_remove();
         assert_true(is_same(&got, &want));
         assert_true(nth > 1 || refused == 1); /* asked for once, and no more */
-        assert_int_equal(got.stats.threads, refused ? nth : 4);
+        assert_in_range(got.stats.threads, refused ? nth : 2, nth);
         outcome_clear(&got);
     }
     outcome_clear(&want);
@@ -413,7 +413,8 @@ static void memory_is_refused(void **state) {
         session_drop(session);
         assert_true(status == TAMIS_OK ? stats.records == 500 : status == TAMIS_E_NOMEM);
         assert_int_equal(memory.live_blocks, 0);
-        alone += status == TAMIS_OK && stats.threads == 1;
+        assert_true(memory.refused == 0 || stats.threads <= 1);
+        alone += status == TAMIS_OK && memory.refused > 0;
         failed += status != TAMIS_OK;
         if (memory.refused == 0)
             break;
