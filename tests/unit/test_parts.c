@@ -556,6 +556,54 @@ static void a_session_is_asked_in_parts(void **state) {
     assert_true(behind > 0); /* and all of them are counted */
 }
 
+/* ---- how much is asked in vain ---- */
+
+static size_t handed; /* keys, to the table */
+
+static bool finds_no_room(const tamis_hash *hash) {
+    return hash->word[0] % 3 != 0;
+}
+
+static tamis_status add_every_third(tamis_filter *filter, const tamis_hash *given, size_t count,
+                                    tamis_answer *answers, size_t *done, tamis_error *told) {
+    (void)filter;
+    handed += count;
+    for (*done = 0; *done < count; ++*done) {
+        if (finds_no_room(&given[*done]))
+            return tamis__fail(told, TAMIS_E_FULL, 0, "filter: full, as this test has it");
+        answers[*done] = TAMIS_FRESH;
+    }
+    return TAMIS_OK;
+}
+
+/* A key without room ends what the table is given, so that what it was given behind it is looked at again: not the whole batch
+ * behind each. */
+static void many_without_room_are_passed(void **state) {
+    (void)state;
+    enum { PARTS = 8, GIVEN_AT_FIRST = 512 };
+    uint64_t random = model_seed(919);
+    tamis_filter *filter = make(&kinds[1], 100000);
+    tamis_dedup *session = session_of(filter, TAMIS_WHEN_FULL_PASS);
+    const struct tamis__filter_ops *ops = filter->ops;
+    tamis__parts_ops counting = *ops->parts;
+    struct tamis__filter_ops counted = *ops;
+    counting.add = add_every_third;
+    counted.parts = &counting;
+    filter->ops = &counted;
+    handed = 0;
+    make_batch(BATCH, filter_origin(filter), 0, &random);
+    part_work all = {.session = session, .count = BATCH, .parts = PARTS};
+    part_work least = add_parts(&all, IN_ORDER, &random);
+    filter->ops = ops;
+    assert_int_equal(least.status, TAMIS_OK);
+    assert_int_equal(least.done, BATCH);
+    for (size_t i = 0; i < BATCH; i++)
+        assert_int_equal(got[i], finds_no_room(&hashes[i]) ? TAMIS_UNKNOWN : TAMIS_FRESH);
+    assert_in_range(handed, BATCH, 2 * BATCH + PARTS * GIVEN_AT_FIRST);
+    tamis_dedup_close(session);
+    tamis_filter_free(filter);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_the_batch),
@@ -569,6 +617,7 @@ int main(void) {
         cmocka_unit_test(a_rate_is_kept),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(a_session_is_asked_in_parts),
+        cmocka_unit_test(many_without_room_are_passed),
     };
     err = (tamis_error)TAMIS_ERROR_INIT;
     return cmocka_run_group_tests(tests, NULL, NULL);

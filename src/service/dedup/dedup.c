@@ -104,18 +104,20 @@ static uint64_t settle(tamis_dedup *session, const tamis_answer *answers, size_t
     return count - seen - unknown;
 }
 
-/* What is asked: hashes, or NULL and the keys. */
+/* What is asked: hashes, or NULL and the keys; those of one part where there are several. */
 typedef struct asked {
     const tamis_key *keys;
     const tamis_hash *hashes;
     size_t count;
+    uint32_t part, parts;
 } asked;
 
 static tamis_status add(tamis_filter *filter, const asked *what, size_t from, size_t count,
                         tamis_answer *answers, size_t *done, tamis_error *err) {
-    return what->hashes
-               ? tamis_filter_add_hashes(filter, what->hashes + from, count, answers + from, done, err)
-               : tamis_filter_add_many(filter, what->keys + from, count, answers + from, done, err);
+    if (!what->hashes)
+        return tamis_filter_add_many(filter, what->keys + from, count, answers + from, done, err);
+    return tamis__filter_add_part(filter, what->hashes + from, count, what->part, what->parts, answers + from,
+                                  done, err);
 }
 
 /*
@@ -148,12 +150,17 @@ static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_a
     return TAMIS_OK;
 }
 
+static tamis_status ask_filter(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
+                               tamis_error *err) {
+    return session->when_full == TAMIS_WHEN_FULL_PASS
+               ? ask_passing(session, what, answers, done, err)
+               : add(session->filter, what, 0, what->count, answers, done, err);
+}
+
 static tamis_status ask(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
                         tamis_error *err) {
     size_t answered = 0;
-    tamis_status status = session->when_full == TAMIS_WHEN_FULL_PASS
-                              ? ask_passing(session, what, answers, &answered, err)
-                              : add(session->filter, what, 0, what->count, answers, &answered, err);
+    tamis_status status = ask_filter(session, what, answers, &answered, err);
     settle(session, answers, answered);
     if (done)
         *done = answered;
@@ -162,12 +169,12 @@ static tamis_status ask(tamis_dedup *session, const asked *what, tamis_answer *a
 
 tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count, tamis_answer *answers,
                              size_t *done, tamis_error *err) {
-    return ask(session, &(asked){keys, NULL, count}, answers, done, err);
+    return ask(session, &(asked){keys, NULL, count, 0, 1}, answers, done, err);
 }
 
 tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                     tamis_answer *answers, size_t *done, tamis_error *err) {
-    return ask(session, &(asked){NULL, hashes, count}, answers, done, err);
+    return ask(session, &(asked){NULL, hashes, count, 0, 1}, answers, done, err);
 }
 
 /* ---- in parts ---- */
@@ -179,20 +186,8 @@ uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t m
 tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                    uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
                                    tamis_error *err) {
-    tamis_error trouble = TAMIS_ERROR_INIT;
-    const bool passes = session->when_full == TAMIS_WHEN_FULL_PASS;
-    tamis_status status = TAMIS_OK;
-    for (*done = 0; *done < count && status == TAMIS_OK;) {
-        size_t answered = 0;
-        status = tamis__filter_add_part(session->filter, hashes + *done, count - *done, part, parts,
-                                        answers + *done, &answered, &trouble);
-        *done += answered;
-        if (status == TAMIS_E_FULL && passes) {
-            answers[(*done)++] = TAMIS_UNKNOWN;
-            status = TAMIS_OK;
-        }
-    }
-    return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, trouble.sys_errno, "%s", trouble.text);
+    *done = 0;
+    return ask_filter(session, &(asked){NULL, hashes, count, part, parts}, answers, done, err);
 }
 
 void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done, tamis_status status,
