@@ -6,8 +6,9 @@
  *     make_filters FOLDER SEED ASKED [NAME...]
  *
  * FOLDER/NAME.tamis is the filter, FOLDER/NAME.asked what was asked and answered, a line each: a key in hexadecimal, or
- * a hash as X:Y, and after a tab 1 or 0. ASKED keys of each are members, as many are not. NAMEs: no others. The secret of
- * sip is the one below. Printed is how many keys were asked that are not in, and how many of these seem to be.
+ * a hash as X:Y, and after a tab 1 or 0. ASKED keys of each are members, as many are not. NAMEs: no others; one that ends
+ * with -split, for which millions of keys are hashed, is made only where it is named. The secret of sip is the one below.
+ * Printed is how many keys were asked that are not in, and how many of these seem to be.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -75,6 +76,7 @@ static const struct {
     {"fingerprint-parts", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.001, 6900, 6900},
     {"fingerprint-large", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1e-6, 300000, 300000},
     {"exact-parts", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 5000, 5000},
+    {"exact-growing-split", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, 0, 130000},
 };
 
 static uint64_t random_state, absent_asked, absent_seen;
@@ -113,6 +115,43 @@ static size_t make_key(uint64_t set, uint64_t id, uint8_t *key) {
     return size;
 }
 
+static bool is_named(const char *name, const char *end) {
+    return strlen(name) > strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
+}
+
+/* ---- keys of few partitions ---- */
+
+static uint64_t *chosen; /* ids, where the keys of a filter are not those from 0 on */
+
+static uint64_t id_of(uint64_t number) {
+    return chosen ? chosen[number] : number;
+}
+
+/* Two of the 256 partitions have all keys but every 50th: with so few these two are as large as those of a table of 15 million
+ * keys, which a reader would take long for. */
+static void choose(const tamis_filter *filter, uint64_t set, uint64_t count) {
+    enum { BATCH = 256 };
+    static uint8_t bytes[BATCH][KEY_MAX];
+    tamis_key keys[BATCH];
+    tamis_hash hashes[BATCH];
+    uint64_t found = 0;
+    chosen = malloc(count * sizeof *chosen);
+    if (!chosen)
+        die("keys", "out of memory");
+    for (uint64_t id = 0; found < count; id += BATCH) {
+        for (size_t i = 0; i < BATCH; i++)
+            keys[i] = (tamis_key){bytes[i], make_key(set, id + i, bytes[i])};
+        must("hash", tamis_hash_many(tamis_filter_hasher(filter), keys, BATCH, hashes, &err));
+        for (size_t i = 0; i < BATCH && found < count; i++) {
+            const uint64_t partition = hashes[i].word[1] >> 56;
+            if (partition == 0 || partition == 0xa5 || found % 50 == 0)
+                chosen[found++] = id + i;
+        }
+    }
+}
+
+/* ---- what is asked ---- */
+
 static int is_in(const tamis_filter *filter, const void *key, size_t size) {
     tamis_answer answer = TAMIS_UNKNOWN;
     must("contains", tamis_filter_contains(filter, key, size, &answer, &err));
@@ -148,11 +187,13 @@ static void write_asked(const char *path, const tamis_filter *filter, uint64_t s
         die(path, "cannot be written");
     for (uint64_t i = 0; i < asked; i++) {
         uint64_t id = keys <= asked ? i % keys : random_number() % keys;
-        size_t size = make_key(set, id, key);
+        size_t size = make_key(set, id_of(id), key);
         write_key(file, filter, key, size);
         if (digest)
             write_neighbours(file, filter, key, size, i);
         absent_seen += (uint64_t)write_key(file, filter, key, make_key(set + 1, 8 + i, key));
+        if (chosen) /* of the same partitions */
+            write_key(file, filter, key, make_key(set, id_of(keys + i), key));
     }
     absent_asked += asked;
     if (fclose(file) != 0)
@@ -169,7 +210,7 @@ static tamis_filter *make(size_t i) {
     want.fpr = filters[i].fpr;
     want.expect = filters[i].expect;
     must(filters[i].name, tamis_plan_make(&plan, &want, &err));
-    if (strstr(filters[i].name, "-parts")) { /* as if it were large */
+    if (is_named(filters[i].name, "-parts")) { /* as if it were large */
         plan.partitions = 4;
         plan.lines = (plan.lines + 3) / 4 * 4;
     }
@@ -200,7 +241,7 @@ static void say(tamis_filter *filter, const char *name) {
 static uint64_t add(tamis_filter *filter, uint64_t set, uint64_t first, uint64_t keys) {
     uint8_t key[KEY_MAX];
     for (uint64_t id = first; id < keys; id++) {
-        tamis_status status = tamis_filter_add(filter, key, make_key(set, id, key), NULL, &err);
+        tamis_status status = tamis_filter_add(filter, key, make_key(set, id_of(id), key), NULL, &err);
         if (status == TAMIS_E_FULL && id > keys * 9 / 10)
             return id;
         must("add", status);
@@ -212,7 +253,7 @@ static bool is_asked_for(const char *name, int argc, char **argv) {
     for (int i = 4; i < argc; i++)
         if (strcmp(argv[i], name) == 0)
             return true;
-    return argc <= 4;
+    return argc <= 4 && !is_named(name, "-split");
 }
 
 int main(int argc, char **argv) {
@@ -233,6 +274,8 @@ int main(int argc, char **argv) {
             must("union", tamis_filter_union(filter, other, &err));
             tamis_filter_free(other);
         } else {
+            if (is_named(filters[i].name, "-split"))
+                choose(filter, set, in + asked);
             in = add(filter, set, 0, in);
         }
         say(filter, filters[i].name);
@@ -241,6 +284,8 @@ int main(int argc, char **argv) {
         snprintf(path, sizeof path, "%s/%s.asked", argv[1], filters[i].name);
         write_asked(path, filter, set, in, asked);
         tamis_filter_free(filter);
+        free(chosen);
+        chosen = NULL;
     }
     printf("%" PRIu64 " %" PRIu64 "\n", absent_asked, absent_seen);
     return 0;
