@@ -19,6 +19,8 @@
 #include "cli/cli_server.h"
 #include "cli/cli_trace.h"
 
+enum { BARE_AT_ONCE = 256 }; /* keys: 6 KiB of stack */
+
 typedef struct member {
     tamis_filter *filter;
     const char *name;             /* as it is printed: */
@@ -34,9 +36,10 @@ struct check_ask {
     size_t count;       /* of members that are open */
     size_t room;        /* keys that the arrays have room for */
     tamis_hash *hashes;
-    tamis_answer *rows;  /* count rows of `room` */
-    char *mark;          /* room for all names */
-    cli_key_maker *bare; /* of keys for filters that take lines so; NULL: none does */
+    tamis_answer *rows;       /* count rows of `room` */
+    char *mark;               /* room for all names */
+    cli_key_maker *bare;      /* of keys for filters that take lines so; NULL: none does */
+    const tamis_key *records; /* of the batch that is asked in parts */
     bool found;
     member members[];
 };
@@ -323,22 +326,67 @@ tamis_status check_ask_keys(void *context, const tamis_key *keys, size_t count, 
     return status;
 }
 
-/* Of one that is taken anew, with --follow, the hasher is too. */
+/* Of one that is taken anew, with --follow, the hasher is too. Lines that are taken bare are hashed as they are read, and
+ * those that are none of their keys once more: of these the records have to be the keys. */
 const tamis_hasher *check_ask_hasher(const check_ask *ask) {
     const tamis_filter *only = ask->count == 1 ? ask->members[0].filter : NULL;
     bool takes = only != NULL && ask->family == NULL && !ask->config->marks && !ask->config->follow &&
-                 ask->bare == NULL && cli_filter_takes_hashes(only);
+                 (ask->bare == NULL || ask->config->stream.extract.extractor == NULL) &&
+                 cli_filter_takes_hashes(only);
 
     return takes ? tamis_filter_hasher(only) : NULL;
+}
+
+static bool is_bare(tamis_key line) {
+    return line.size == 0 || ((const char *)line.data)[line.size - 1] != '\r';
+}
+
+/* Hashes of lines as bare keys: `hashes` itself where all lines are bare, else in `made`. */
+static tamis_status bare_hashes(const check_ask *ask, const tamis_key *lines, const tamis_hash **hashes,
+                                size_t count, tamis_hash *made, tamis_error *err) {
+    const tamis_hasher *hasher = tamis_filter_hasher(ask->members[0].filter);
+    tamis_status status = TAMIS_OK;
+    size_t i = 0;
+
+    while (i < count && is_bare(lines[i]))
+        i++;
+    if (i == count)
+        return TAMIS_OK;
+    memcpy(made, *hashes, count * sizeof *made);
+    for (; i < count && status == TAMIS_OK; i++)
+        if (!is_bare(lines[i]))
+            status =
+                tamis_hash_many(hasher, &(tamis_key){lines[i].data, lines[i].size - 1}, 1, &made[i], err);
+    *hashes = made;
+    return status;
+}
+
+/* A row of keys and their hashes, by any thread. */
+static tamis_status ask_row(const check_ask *ask, const tamis_key *keys, const tamis_hash *hashes,
+                            size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    const tamis_filter *filter = ask->members[0].filter;
+    tamis_status status = TAMIS_OK;
+    tamis_hash made[BARE_AT_ONCE];
+
+    *done = 0;
+    if (ask->bare == NULL)
+        return tamis_filter_contains_hashes(filter, hashes, count, answers, done, err);
+    while (*done < count && status == TAMIS_OK) {
+        const tamis_hash *some = hashes + *done;
+        size_t most = count - *done < BARE_AT_ONCE ? count - *done : BARE_AT_ONCE, in = 0;
+        status = bare_hashes(ask, keys + *done, &some, most, made, err);
+        if (status == TAMIS_OK)
+            status = tamis_filter_contains_hashes(filter, some, most, answers + *done, &in, err);
+        *done += in;
+    }
+    return status;
 }
 
 tamis_status check_ask_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                               tamis_answer *answers, size_t *done, tamis_error *err) {
     check_ask *ask = context;
-    tamis_status status =
-        tamis_filter_contains_hashes(ask->members[0].filter, hashes, count, answers, done, err);
+    tamis_status status = ask_row(ask, keys, hashes, count, answers, done, err);
 
-    (void)keys;
     note_found(ask, answers, *done);
     return status;
 }
@@ -355,8 +403,8 @@ tamis_status check_ask_part(void *context, const tamis_hash *hashes, size_t coun
     const check_ask *ask = context;
     const size_t first = count * part / parts, end = count * (part + 1) / parts;
     size_t in = 0;
-    tamis_status status = tamis_filter_contains_hashes(ask->members[0].filter, hashes + first, end - first,
-                                                       answers + first, &in, err);
+    tamis_status status =
+        ask_row(ask, ask->records + first, hashes + first, end - first, answers + first, &in, err);
 
     *done = status == TAMIS_OK ? count : first + in;
     return status;
@@ -370,8 +418,9 @@ void check_ask_joined(void *context, const tamis_answer *answers, size_t done, t
 }
 
 void check_ask_place(void *context, const tamis_stream_origin *origin) {
-    const check_ask *ask = context;
+    check_ask *ask = context;
 
+    ask->records = origin->records;
     if (ask->family != NULL)
         cli_family_place(ask->family, origin);
 }

@@ -27,3 +27,13 @@ tamis check --type int32 -f ids.bloom -f a.bloom -k 13 -k 0
 tamis check --type int32 ids.bloom ids
 printf 'x\tfoo\r\nx\tbar\n' | tamis check --key field:2 -c a.bloom
 printf 'x\tfoo\r\nx\tbar\n' | tamis check --key field:2 --trim -c a.bloom
+echo "--- by several threads"
+seq 1 2 40000 | sed 's/$/\r/' >odd
+seq 1 40000 | sed '7~3s/$/\r/' >mixed
+tamis build -q --format dcso --fpr 1e-9 -o odd.bloom odd
+awk '{ number = $0 + 0 } number % 2' mixed >wanted
+for threads in 1 2 7; do
+    tamis check --threads $threads odd.bloom mixed | cmp - wanted && echo "$threads: the odd ones"
+done
+sed 's/^/x\t/' mixed >fields
+tamis check --threads 4 --key field:2 -c odd.bloom fields
