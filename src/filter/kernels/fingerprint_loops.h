@@ -19,11 +19,13 @@
 /* ---- adding and asking ---- */
 
 enum {
-    PLACES = 64,       /* a ring of the places of the next keys */
+    PLACES = 64,       /* a ring of the places of the next keys that are added */
     AHEAD = 40,        /* keys whose home lines are on their way */
     GUESTS_AHEAD = 16, /* keys whose home lines are there, and their guest lines on their way */
     OTHERS_AHEAD = 8,  /* keys of which both lines are there, and on their way what may make room in them */
     OTHERS = 4,        /* lines for each */
+    ROW = 16,          /* keys that are asked: located together, */
+    ROWS = 4,          /* so many rows at a time, of which the first is answered */
     WHOLE_HASH = 128   /* bits that a new entry knows */
 };
 
@@ -185,19 +187,39 @@ static size_t add(const table *t, const tamis_hash *hashes, size_t count, uint64
     return done;
 }
 
+/* Keys that are asked next, and how many of them there are. */
+typedef struct row {
+    place places[ROW];
+    size_t count;
+} row;
+
+/* That which begins with key `from`. All places first: prefetching a line whose page is in no TLB keeps a core from
+ * retiring what follows, so only those that stand close together have their pages looked up at the same time. */
+static INLINED void locate_row(const table *t, const tamis_hash *hashes, size_t count, size_t from, row *at) {
+    size_t left = from < count ? count - from : 0;
+    at->count = left < ROW ? left : ROW;
+    for (size_t i = 0; i < at->count; i++)
+        at->places[i] = place_of(t, &hashes[from + i]);
+    for (size_t i = 0; i < at->count; i++)
+        tamis__prefetch(line_at(at->places[i].in, at->places[i].line));
+}
+
+static INLINED void prefetch_guests(const line_geometry *g, const row *at) {
+    for (size_t i = 0; i < at->count; i++)
+        prefetch_guest(g, &at->places[i]);
+}
+
 static INLINED void find_each(const table *t, const line_geometry *g, const tamis_hash *hashes, size_t count,
                               tamis_answer *answers) {
-    place places[PLACES];
-    for (size_t i = 0; i < AHEAD && i < count; i++)
-        locate(t, &hashes[i], &places[i]);
-    for (size_t i = 0; i < GUESTS_AHEAD && i < count; i++)
-        prefetch_guest(g, &places[i]);
-    for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            locate(t, &hashes[i + AHEAD], &places[(i + AHEAD) % PLACES]);
-        if (i + GUESTS_AHEAD < count)
-            prefetch_guest(g, &places[(i + GUESTS_AHEAD) % PLACES]);
-        answers[i] = find(g, &places[i % PLACES]) ? TAMIS_SEEN : TAMIS_FRESH;
+    row rows[ROWS];
+    for (size_t j = 0; j < ROWS - 1; j++)
+        locate_row(t, hashes, count, j * ROW, &rows[j]);
+    prefetch_guests(g, &rows[0]);
+    for (size_t from = 0, j = 0; from < count; from += ROW, j = (j + 1) % ROWS) {
+        locate_row(t, hashes, count, from + (ROWS - 1) * ROW, &rows[(j + ROWS - 1) % ROWS]);
+        prefetch_guests(g, &rows[(j + 1) % ROWS]);
+        for (size_t i = 0; i < rows[j].count; i++)
+            answers[from + i] = find(g, &rows[j].places[i]) ? TAMIS_SEEN : TAMIS_FRESH;
     }
 }
 
