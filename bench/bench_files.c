@@ -116,8 +116,8 @@ static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
     return wrong;
 }
 
-/* The same keys made, and `lines` random lines read for each: nothing of a filter. A line's place is the top half of a
- * product, which is the cheapest way to one; two words of it are read. */
+/* The same keys made, and `lines` random lines read for each: nothing of a filter. Places are scattered as hashes are:
+ * a product alone would go through the pages in even steps, which takes less. Two words of a line are read. */
 static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t count, uint32_t lines) {
     uint64_t *at = malloc(TOGETHER * lines * sizeof *at);
     batch asked;
@@ -128,9 +128,9 @@ static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t c
         for (size_t i = 0; i < asked.count; i += TOGETHER) {
             size_t some = asked.count - i < TOGETHER ? asked.count - i : TOGETHER, used = 0;
             for (size_t j = i; j < i + some; j++) {
-                uint64_t x = *(const uint64_t *)asked.keys[j].data * UINT64_C(0x9e3779b97f4a7c15);
+                uint64_t x = *(const uint64_t *)asked.keys[j].data;
                 for (uint32_t k = 0; k < lines; k++, x += UINT64_C(0xd1342543de82ef95)) {
-                    uint64_t line = (x >> 32) * all_lines >> 32;
+                    uint64_t line = (scatter(x) >> 32) * all_lines >> 32;
                     __builtin_prefetch(words + line * WORDS);
                     at[used++] = line;
                 }
