@@ -193,8 +193,8 @@ typedef struct row {
     size_t count;
 } row;
 
-/* That which begins with key `from`. All places first: prefetching a line whose page is in no TLB keeps a core from
- * retiring what follows, so only those that stand close together have their pages looked up at the same time. */
+/* That which begins with key `from`. All places first: of a table in pages of 4 KiB, whose entries are in no TLB,
+ * prefetches that stand close together were measured to take less than those with work between them (docs/PERFORMANCE.md). */
 static INLINED void locate_row(const table *t, const tamis_hash *hashes, size_t count, size_t from, row *at) {
     size_t left = from < count ? count - from : 0;
     at->count = left < ROW ? left : ROW;
