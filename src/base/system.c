@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/system.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -46,6 +48,24 @@ static int system_exchange(const char *one, const char *other) {
 #endif
 }
 
+static int system_list(const char *path, bool (*take)(void *context, const char *name), void *context) {
+    DIR *folder = opendir(path);
+    if (!folder)
+        return -1;
+    const struct dirent *entry;
+    bool more = true;
+    errno = 0;
+    while (more && (entry = readdir(folder))) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            more = take(context, entry->d_name);
+        errno = 0;
+    }
+    int failed = more ? errno : 0;
+    closedir(folder);
+    errno = failed;
+    return failed ? -1 : 0;
+}
+
 /* Not posix_fallocate: where the file system cannot, that writes to every block instead. */
 static int system_reserve(int fd, off_t size) {
 #ifdef __linux__
@@ -61,6 +81,18 @@ static int system_reserve(int fd, off_t size) {
 /* A socket tells of its output by TIOCOUTQ; a pipe has FIONREAD alone, and at either end. */
 static int system_unread(int fd, int *bytes) {
     return ioctl(fd, TIOCOUTQ, bytes) == 0 ? 0 : ioctl(fd, FIONREAD, bytes);
+}
+
+static int system_send_off(int fd, off_t from, off_t size) {
+#ifdef SYNC_FILE_RANGE_WRITE
+    return sync_file_range(fd, from, size, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd;
+    (void)from;
+    (void)size;
+    errno = ENOSYS;
+    return -1;
+#endif
 }
 
 static void *system_map(size_t size) {
@@ -114,7 +146,9 @@ struct tamis__system tamis__sys = {
     .stat = system_stat,
     .readlink = readlink,
     .sync = fsync,
+    .send_off = system_send_off,
     .reserve = system_reserve,
+    .truncate = ftruncate,
     .lock = flock,
     .fchmod = fchmod,
     .fchown = fchown,
@@ -122,6 +156,8 @@ struct tamis__system tamis__sys = {
     .rename_new = system_rename_new,
     .exchange = system_exchange,
     .unlink = unlink,
+    .mkdir = mkdir,
+    .list = system_list,
     .poll = poll,
     .unread = system_unread,
     .map = system_map,
@@ -144,6 +180,14 @@ int tamis__sync(int fd) {
         result = tamis__sys.sync(fd);
     while (result < 0 && errno == EINTR);
     return result;
+}
+
+void tamis__send_off(int fd, uint64_t *sent, uint64_t to) {
+    const uint64_t piece = (uint64_t)8 << 20; /* what a disk takes in some hundredths of a second */
+    if (to < *sent + piece)
+        return;
+    (void)tamis__sys.send_off(fd, (off_t)*sent, (off_t)(to - *sent));
+    *sent = to;
 }
 
 void tamis__advise_large(void *block, size_t size) {

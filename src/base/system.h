@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -32,9 +33,12 @@ struct tamis__system {
     int (*stat)(const char *path, struct stat *out);
     ssize_t (*readlink)(const char *path, char *buffer, size_t size);
     int (*sync)(int fd); /* fsync */
+    int (*send_off)(int fd, off_t from,
+                    off_t size); /* sync_file_range, only to begin; ENOSYS where there is none */
     /* space on the disk for so many bytes; EOPNOTSUPP, ENOSYS or EINVAL where system or file system cannot */
     int (*reserve)(int fd, off_t size);
-    int (*lock)(int fd, int operation); /* flock */
+    int (*truncate)(int fd, off_t size); /* ftruncate */
+    int (*lock)(int fd, int operation);  /* flock */
     int (*fchmod)(int fd, mode_t mode);
     int (*fchown)(int fd, uid_t owner, gid_t group);
     int (*rename)(const char *from, const char *to);
@@ -43,6 +47,9 @@ struct tamis__system {
     /* swaps two names at once; ENOSYS or EINVAL where system or file system cannot */
     int (*exchange)(const char *one, const char *other);
     int (*unlink)(const char *path);
+    int (*mkdir)(const char *path, mode_t mode);
+    /* calls with each name in a folder but . and .. until `take` returns false; -1 with errno where not all are told */
+    int (*list)(const char *path, bool (*take)(void *context, const char *name), void *context);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
     int (*unread)(int fd, int *bytes); /* of a pipe or socket: written, and not taken by its reader */
     void *(*map)(size_t size);         /* zeroed private memory; NULL on failure (errno set) */
@@ -67,6 +74,10 @@ extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
 /* fsync, asked anew where a signal cut the wait short; -1 with errno. Any other failure is final: the system may have
  * dropped what it could not write and forgotten the error, so that a second fsync would succeed over lost bytes. */
 TAMIS_PRIVATE_API int tamis__sync(int fd);
+
+/* What was written to a file is on its way to the disk, so that a sync has less to wait for: of `to` bytes, those from *sent on,
+ * which moves, once they are some MiB. A hint, which makes sure of nothing. */
+TAMIS_PRIVATE_API void tamis__send_off(int fd, uint64_t *sent, uint64_t to);
 
 /* Before all of a large block is written, or read from its file: large pages, where the system has them on request, take a
  * fraction of the time to get and to find anything in. A hint. */

@@ -109,6 +109,10 @@ static int faulty_reserve(int fd, off_t size) {
     return fails(FAULT_RESERVE) ? -1 : real.reserve(fd, size);
 }
 
+static int faulty_truncate(int fd, off_t size) {
+    return fails(FAULT_TRUNCATE) ? -1 : real.truncate(fd, size);
+}
+
 static int faulty_lock(int fd, int operation) {
     return fails(FAULT_LOCK) ? -1 : real.lock(fd, operation);
 }
@@ -135,6 +139,14 @@ static int faulty_exchange(const char *one, const char *other) {
 
 static int faulty_unlink(const char *path) {
     return fails(FAULT_UNLINK) ? -1 : real.unlink(path);
+}
+
+static int faulty_mkdir(const char *path, mode_t mode) {
+    return fails(FAULT_MKDIR) ? -1 : real.mkdir(path, mode);
+}
+
+static int faulty_list(const char *path, bool (*take)(void *context, const char *name), void *context) {
+    return fails(FAULT_LIST) ? -1 : real.list(path, take, context);
 }
 
 static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
@@ -222,7 +234,9 @@ void fault_install(void) {
         .stat = faulty_stat,
         .readlink = faulty_readlink,
         .sync = faulty_sync,
+        .send_off = real.send_off, /* a hint, whose failure nobody looks at */
         .reserve = faulty_reserve,
+        .truncate = faulty_truncate,
         .lock = faulty_lock,
         .fchmod = faulty_fchmod,
         .fchown = faulty_fchown,
@@ -230,6 +244,8 @@ void fault_install(void) {
         .rename_new = faulty_rename_new,
         .exchange = faulty_exchange,
         .unlink = faulty_unlink,
+        .mkdir = faulty_mkdir,
+        .list = faulty_list,
         .poll = faulty_poll,
         .unread = faulty_unread,
         .map = faulty_map,
@@ -277,10 +293,10 @@ uint64_t fault_calls(fault_call call) {
 
 const char *fault_call_name(fault_call call) {
     static const char *const names[FAULT_CALL_COUNT] = {
-        "open",       "close",    "read",    "write",     "pread",  "pwrite",  "seek",     "fstat",
-        "stat",       "readlink", "sync",    "reserve",   "lock",   "fchmod",  "fchown",   "rename",
-        "rename_new", "exchange", "unlink",  "poll",      "unread", "map",     "map_file", "advise",
-        "unmap",      "socket",   "connect", "connected", "send",   "receive", "random",   "thread"};
+        "open",     "close",  "read",    "write",     "pread", "pwrite",  "seek",   "fstat",    "stat",
+        "readlink", "sync",   "reserve", "truncate",  "lock",  "fchmod",  "fchown", "rename",   "rename_new",
+        "exchange", "unlink", "mkdir",   "list",      "poll",  "unread",  "map",    "map_file", "advise",
+        "unmap",    "socket", "connect", "connected", "send",  "receive", "random", "thread"};
     return names[call];
 }
 
