@@ -13,6 +13,7 @@
 #include <tamis/hash.h>
 #include <tamis/key.h>
 #include <tamis/plan.h>
+#include <tamis/state.h>
 #include <tamis/status.h>
 #include <tamis/version.h>
 

@@ -177,6 +177,7 @@ struct tamis_filter {
     uint64_t added;          /* keys answered fresh */
     uint64_t fresh_in_parts; /* more of them, of a batch that is being added in parts */
     uint64_t foreseen;       /* that there will be; 0: nobody said */
+    bool taken_before;       /* the keys that are added now: no limit of memory refuses them */
     bool saturated;
     tamis_full full;    /* why the last fresh key was refused */
     bool overfill;      /* as in tamis_filter_options: its file says so too, */
@@ -261,6 +262,14 @@ TAMIS_PRIVATE_API uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t 
 TAMIS_PRIVATE_API void tamis__bloom_filled(tamis_filter *filter, uint64_t added);
 /* The same of one that was made for just so many keys: it is saturated where the bits leave no doubt. */
 TAMIS_PRIVATE_API void tamis__bloom_filled_about(tamis_filter *filter);
+
+/*
+ * Sums of many small numbers, which depend on the order of their addition: a file has what they come to, and a filter that is
+ * to go on just as if it had never been in a file gets them as well. Returns how many there are, and puts them to `sums`
+ * where that is not NULL; set: false, and nothing is changed, where the filter has not so many or one is no sum.
+ */
+size_t tamis__filter_sums(const tamis_filter *filter, double *sums);
+bool tamis__filter_sums_set(tamis_filter *filter, const double *sums, size_t count);
 
 /* Whether the lines of a block make sense to the table `context`: see tamis__guarded. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);

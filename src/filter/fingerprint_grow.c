@@ -117,7 +117,7 @@ static bool is_allowed(tamis_filter *filter, uint64_t size) {
     const table *t = filter->body;
     if (limit && t->pages && __atomic_load_n(memory, __ATOMIC_RELAXED) + size + TAMIS__PAGE > limit)
         tamis__filter_gave(filter, tamis__pages_close(t->pages));
-    return !limit || __atomic_load_n(memory, __ATOMIC_RELAXED) + size <= limit;
+    return !limit || filter->taken_before || __atomic_load_n(memory, __ATOMIC_RELAXED) + size <= limit;
 }
 
 /* Whether a block is cut out of shared pages, or as well as if it were. */

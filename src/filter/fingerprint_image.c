@@ -170,3 +170,33 @@ tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_ha
     }
     return status;
 }
+
+size_t tamis__filter_sums(const tamis_filter *filter, double *sums) {
+    if (filter->ops != &tamis__fingerprint_ops)
+        return 0;
+    const table *t = filter->body;
+    size_t count = 0;
+    if (sums)
+        sums[0] = t->false_fresh;
+    for (partition_walk w = {.t = t}; next_partition(&w);) {
+        count++;
+        if (sums)
+            sums[count] = w.in->false_fresh;
+    }
+    return count + 1;
+}
+
+bool tamis__filter_sums_set(tamis_filter *filter, const double *sums, size_t count) {
+    if (count != tamis__filter_sums(filter, NULL))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!(sums[i] >= 0))
+            return false;
+    if (count == 0)
+        return true;
+    table *t = filter->body;
+    t->false_fresh = sums[0];
+    for (partition_walk w = {.t = t}; next_partition(&w);)
+        w.in->false_fresh = *++sums;
+    return true;
+}

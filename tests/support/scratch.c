@@ -90,6 +90,12 @@ void scratch_make(void) {
         give_up("mkdtemp");
 }
 
+void scratch_make_in_memory(void) {
+    snprintf(folder, sizeof folder, "/dev/shm/tamis-test-XXXXXX");
+    if (!mkdtemp(folder))
+        scratch_make();
+}
+
 const char *scratch(const char *name) {
     static char paths[16][PATH_MAX];
     static unsigned next;

@@ -39,6 +39,8 @@ bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want
 /* ---- a folder of the test's own, emptied and removed by scratch_remove ---- */
 
 void scratch_make(void);
+/* The same where files take no disk, if there is such a place: for thousands of renames. */
+void scratch_make_in_memory(void);
 void scratch_remove(void);
 /* The same as fixtures of cmocka. */
 int scratch_set_up(void **state);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What is asked of a state that is open. The log is written by state_segment.c; the filter is the caller's to add to. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/versioned.h"
+#include "hash/hasher.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+tamis_status tamis__state_tell(const tamis_error *why, tamis_status status, tamis_error *err) {
+    return tamis__fail(err, status, why->sys_errno, "%s", why->text);
+}
+
+tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const tamis_error *why) {
+    state->failed = status;
+    state->failed_err = *why;
+    return status;
+}
+
+static tamis_status check(const tamis_state *state, tamis_error *err) {
+    if (state->read_only)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: the state is only looked at; open it without read_only",
+                           tamis__show(state->folder.path).text);
+    return state->failed == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&state->failed_err, state->failed, err);
+}
+
+/* What was written is not known to be whole: nothing may follow it. */
+static tamis_status settle_failure(tamis_state *state, tamis_status status, const tamis_error *why,
+                                   tamis_error *err) {
+    return status == TAMIS_OK ? TAMIS_OK : tamis__state_tell(why, tamis__state_fail(state, status, why), err);
+}
+
+bool tamis__state_is_clean(const tamis_state *state) {
+    return state->log.keys == 0 && state->log.segment.bytes == state->log.whole;
+}
+
+/* ---- what it tells ---- */
+
+tamis_filter *tamis_state_filter(tamis_state *state) {
+    return state->filter;
+}
+
+const char *tamis_state_about(const tamis_state *state) {
+    return (const char *)state->manifest.about.data;
+}
+
+void tamis_state_committed(const tamis_state *state, const void **account, size_t *size) {
+    *account = state->account.data;
+    *size = state->account.size;
+}
+
+const void *tamis_state_note_at(const tamis_state *state, size_t number, size_t *size) {
+    if (number >= state->notes.count)
+        return NULL;
+    *size = state->notes.list[number].size;
+    return state->notes.list[number].bytes;
+}
+
+void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
+    tamis_state_info told = TAMIS_STATE_INFO_INIT;
+    told.keys = state->last.keys;
+    told.commits = state->last.number;
+    told.epoch = state->manifest.epoch;
+    told.log_bytes = tamis__state_log_bytes(state);
+    told.snapshot_bytes = state->manifest.snapshot.bytes;
+    told.replayed = state->replayed;
+    told.notes = state->notes.count;
+    tamis__give_struct(info, &told, sizeof told);
+}
+
+/* ---- what is logged ---- */
+
+tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    uint8_t payload[8];
+    tamis_status status = check(state, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (state->keys != state->filter->added)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "state: its filter has %" PRIu64 " keys, and %" PRIu64
+                           " are logged; log them before it is told what to expect",
+                           state->filter->added, state->keys);
+    tamis_filter_expect(state->filter, more);
+    state->foreseen = state->filter->foreseen;
+    tamis__store64le(payload, state->foreseen);
+    status = tamis__state_log_frame(&state->log, &state->memory, STATE_EXPECT, payload, sizeof payload, &why);
+    return settle_failure(state, status, &why, err);
+}
+
+tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = check(state, err);
+    if (status == TAMIS_OK)
+        status = tamis__hasher_check(state->hasher, hashes, count, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (count > state->filter->added - state->keys)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "state: %zu keys are to be logged, and its filter has %" PRIu64
+                           " that are not; log those alone that were fresh, and once",
+                           count, state->filter->added - state->keys);
+    state->keys += count;
+    status = tamis__state_log_keys(&state->log, hashes, count, &why);
+    return settle_failure(state, status, &why, err);
+}
+
+tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = check(state, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (size < 1 || size > TAMIS_STATE_ACCOUNT_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "state: a note of %zu bytes, not of 1 to %d; say it in as many", size,
+                           TAMIS_STATE_ACCOUNT_MAX);
+    if (state->notes.bytes + size > STATE_NOTES_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "state: its notes take %" PRIu64
+                           " bytes, and at most %d are kept; begin a new state",
+                           state->notes.bytes, (int)STATE_NOTES_MAX);
+    status = tamis__state_note_add(&state->memory, &state->notes, note, size, &why);
+    if (status == TAMIS_OK)
+        status = tamis__state_log_frame(&state->log, &state->memory, STATE_NOTE, note, size, &why);
+    return settle_failure(state, status, &why, err);
+}
+
+/* ---- commits ---- */
+
+/* Growth depends on what the filter was told, so the log has to have it. */
+static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
+    if (state->filter->foreseen == state->foreseen)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "state: its filter was told what to expect, and the log was not; call tamis_state_expect "
+        "in the place of tamis_filter_expect");
+}
+
+static tamis_status commit(tamis_state *state, const void *account, size_t size, tamis_error *err) {
+    const tamis_filter *filter = state->filter;
+    const state_commit made = {state->last.number + 1,
+                               state->keys,
+                               state->foreseen,
+                               state->notes.count,
+                               filter->saturated ? STATE_SATURATED : 0u,
+                               (uint32_t)filter->full};
+    state_bytes kept = {NULL, 0, 0};
+    /* What may fail without harm comes first. */
+    if (!tamis__state_bytes_add(&state->memory, &kept, account, size))
+        return tamis__fail_nomem(err, "account", size);
+    tamis_status status = tamis__state_log_commit(&state->log, &state->memory, &made, account, size, err);
+    if (status != TAMIS_OK) {
+        tamis__state_bytes_free(&state->memory, &kept);
+        return status;
+    }
+    tamis__state_bytes_free(&state->memory, &state->account);
+    state->account = kept;
+    state->last = made;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_state_commit(tamis_state *state, const void *account, size_t size, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = check(state, err);
+    if (status == TAMIS_OK)
+        status = check_filter(state, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (size > TAMIS_STATE_ACCOUNT_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "state: an account of %zu bytes, and at most %d are kept; say it in as many", size,
+                           TAMIS_STATE_ACCOUNT_MAX);
+    status = settle_failure(state, commit(state, account, size, &why), &why, err);
+    if (status == TAMIS_OK)
+        status = tamis__state_snapshot_end(state, false, err);
+    if (status == TAMIS_OK && tamis__state_snapshot_is_due(state))
+        status = tamis__state_snapshot_begin(state, true);
+    return status == TAMIS_OK ? status : check(state, err);
+}
+
+tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    bool fatal;
+    tamis_status status = check(state, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_filter_free(state->filter);
+    state->filter = NULL;
+    tamis__state_log_close(&state->log, &state->memory);
+    status = tamis__state_load(state, &why);
+    if (status == TAMIS_OK)
+        status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
+    return settle_failure(state, status, &why, err);
+}
+
+tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error *err) {
+    tamis_status status = check(state, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!tamis__state_is_clean(state))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "state: something was logged since the last commit; commit or abort first");
+    status = tamis__state_snapshot_end(state, true, err);
+    if (status == TAMIS_OK && tamis__state_log_bytes(state) > bytes) {
+        status = tamis__state_snapshot_begin(state, false);
+        if (status == TAMIS_OK)
+            status = tamis__state_snapshot_end(state, true, err);
+    }
+    if (status != TAMIS_OK)
+        return check(state, err);
+    if (state->late != TAMIS_OK) {
+        status = state->late;
+        state->late = TAMIS_OK;
+        return tamis__state_tell(&state->late_err, status, err);
+    }
+    return TAMIS_OK;
+}

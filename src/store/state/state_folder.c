@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The folder of a state and the names in it:
+ *
+ *     manifest              what counts of the others; replaced whole
+ *     manifest.new          that one aside
+ *     log-NNNNNNNNNN        segments of the log
+ *     snapshot-NNNNNNNNNN.tamis
+ *     lock                  flock is on it; in it who had it last, for a person. It stays
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+enum { DIGITS = 10, HOLDER = 400 };
+
+/* ---- bytes ---- */
+
+bool tamis__state_bytes_room(const tamis_allocator *memory, state_bytes *bytes, size_t more) {
+    if (more > SIZE_MAX / 4 - bytes->size)
+        return false;
+    if (bytes->room - bytes->size >= more)
+        return true;
+    size_t room = bytes->room * 2 > bytes->size + more ? bytes->room * 2 : bytes->size + more;
+    uint8_t *data = tamis__alloc(memory, room, TAMIS__LINE);
+    if (!data)
+        return false;
+    if (bytes->size > 0)
+        memcpy(data, bytes->data, bytes->size);
+    tamis__free(memory, bytes->data, bytes->room);
+    bytes->data = data;
+    bytes->room = room;
+    return true;
+}
+
+bool tamis__state_bytes_add(const tamis_allocator *memory, state_bytes *bytes, const void *data,
+                            size_t size) {
+    if (!tamis__state_bytes_room(memory, bytes, size))
+        return false;
+    if (size > 0)
+        memcpy(bytes->data + bytes->size, data, size);
+    bytes->size += size;
+    return true;
+}
+
+void tamis__state_bytes_free(const tamis_allocator *memory, state_bytes *bytes) {
+    tamis__free(memory, bytes->data, bytes->room);
+    *bytes = (state_bytes){NULL, 0, 0};
+}
+
+/* ---- names ---- */
+
+state_path tamis__state_path(const state_folder *folder, const char *name) {
+    state_path path;
+    snprintf(path.text, sizeof path.text, "%s/%.*s", folder->path, NAME_MAX, name);
+    return path;
+}
+
+state_path tamis__state_log_path(const state_folder *folder, uint64_t number) {
+    char name[STATE_NAME];
+    snprintf(name, sizeof name, "log-%0*" PRIu64, (int)DIGITS, number);
+    return tamis__state_path(folder, name);
+}
+
+state_path tamis__state_snapshot_path(const state_folder *folder, uint64_t number) {
+    char name[STATE_NAME];
+    snprintf(name, sizeof name, "snapshot-%0*" PRIu64 ".tamis", (int)DIGITS, number);
+    return tamis__state_path(folder, name);
+}
+
+/* The number in "BEGIN-NNNNNNNNNNEND", or 0. */
+static uint64_t number_of(const char *name, const char *begin, const char *end) {
+    size_t size = strlen(begin);
+    uint64_t number = 0;
+    if (strncmp(name, begin, size) != 0)
+        return 0;
+    for (int i = 0; i < DIGITS; i++) {
+        char digit = name[size + (size_t)i];
+        if (digit < '0' || digit > '9')
+            return 0;
+        number = 10 * number + (uint64_t)(digit - '0');
+    }
+    return strcmp(name + size + DIGITS, end) == 0 ? number : 0;
+}
+
+/* ---- opened, made, listed ---- */
+
+static int open_folder(const char *path) {
+    int fd;
+    do
+        fd = tamis__sys.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static tamis_status take_path(state_folder *folder, const char *path, tamis_error *err) {
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    if (size == 0)
+        return tamis__fail_file(err, path, ENOENT);
+    if (size >= sizeof folder->path)
+        return tamis__fail_file(err, path, ENAMETOOLONG);
+    memcpy(folder->path, path, size);
+    folder->path[size] = '\0';
+    folder->fd = folder->lock_fd = -1;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__state_folder_open(state_folder *folder, const char *path, tamis_error *err) {
+    tamis_status status = take_path(folder, path, err);
+    if (status != TAMIS_OK)
+        return status;
+    folder->fd = open_folder(folder->path);
+    return folder->fd < 0 ? tamis__fail_file(err, folder->path, errno) : TAMIS_OK;
+}
+
+/* Some file systems cannot sync a folder and say EINVAL: what they do for its names, they do by themselves. */
+static int sync_folder(int fd) {
+    return tamis__sync(fd) < 0 && errno != EINVAL ? -1 : 0;
+}
+
+tamis_status tamis__state_folder_sync(const state_folder *folder, tamis_error *err) {
+    return sync_folder(folder->fd) < 0 ? tamis__fail_file(err, folder->path, errno) : TAMIS_OK;
+}
+
+/* M2. The parent of a folder that somebody else made is synced where that can be read. */
+static tamis_status sync_parent(const state_folder *folder, bool made, tamis_error *err) {
+    char parent[PATH_MAX];
+    const char *slash = strrchr(folder->path, '/');
+    int size = slash ? (int)(slash - folder->path) + (slash == folder->path) : 1;
+    snprintf(parent, sizeof parent, "%.*s", size, slash ? folder->path : ".");
+    int fd = open_folder(parent);
+    if (fd < 0)
+        return made ? tamis__fail_file(err, parent, errno) : TAMIS_OK;
+    int failed = sync_folder(fd) < 0 ? errno : 0;
+    tamis__sys.close(fd);
+    return failed ? tamis__fail_file(err, parent, failed) : TAMIS_OK;
+}
+
+tamis_status tamis__state_folder_make(state_folder *folder, const char *path, tamis_error *err) {
+    tamis_status status = take_path(folder, path, err);
+    if (status != TAMIS_OK)
+        return status;
+    bool made = tamis__sys.mkdir(folder->path, 0777) == 0; /* M1 */
+    if (!made && errno != EEXIST)
+        return tamis__fail_file(err, folder->path, errno);
+    status = tamis__state_folder_open(folder, path, err);
+    if (status == TAMIS_OK)
+        status = sync_parent(folder, made, err);
+    if (status != TAMIS_OK)
+        tamis__state_folder_close(folder);
+    return status;
+}
+
+void tamis__state_folder_close(state_folder *folder) {
+    if (folder->lock_fd >= 0)
+        tamis__sys.close(folder->lock_fd);
+    if (folder->fd >= 0)
+        tamis__sys.close(folder->fd);
+    folder->fd = folder->lock_fd = -1;
+}
+
+typedef struct listing {
+    tamis_status (*take)(void *context, const state_found *found, tamis_error *err);
+    void *context;
+    tamis_status status;
+    tamis_error *err;
+} listing;
+
+static bool take_name(void *context, const char *name) {
+    listing *l = context;
+    state_found found = {.log = number_of(name, "log-", ""),
+                         .snapshot = number_of(name, "snapshot-", ".tamis")};
+    snprintf(found.name, sizeof found.name, "%.*s", NAME_MAX, name);
+    l->status = l->take(l->context, &found, l->err);
+    return l->status == TAMIS_OK;
+}
+
+tamis_status tamis__state_folder_list(const state_folder *folder,
+                                      tamis_status (*take)(void *context, const state_found *found,
+                                                           tamis_error *err),
+                                      void *context, tamis_error *err) {
+    listing l = {take, context, TAMIS_OK, err};
+    if (tamis__sys.list(folder->path, take_name, &l) < 0)
+        return tamis__fail_file(err, folder->path, errno);
+    return l.status;
+}
+
+/* ---- locked ---- */
+
+static tamis_status fail_busy(const state_folder *folder, tamis_error *err) {
+    char who[HOLDER + 1];
+    ssize_t size = tamis__sys.pread(folder->lock_fd, who, HOLDER, 0);
+    who[size > 0 ? size : 0] = '\0';
+    char *end = strchr(who, '\n');
+    if (!end)
+        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: another process has it open; wait for that to end",
+                           tamis__show(folder->path).text);
+    *end = '\0';
+    if (strtol(who, NULL, 10) == (long)getpid())
+        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: this process has it open already; close it first",
+                           tamis__show(folder->path).text);
+    return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s has it open; wait for that to end",
+                       tamis__show(folder->path).text, tamis__show(who).text);
+}
+
+/* "PID on HOST since TIME". Longer than what stood there, or cut to its length. */
+static void note_holder(const state_folder *folder) {
+    char who[HOLDER], host[256] = "", time_text[40] = "";
+    time_t now = (time_t)tamis__now_unix();
+    struct tm utc;
+    if (gethostname(host, sizeof host - 1) < 0)
+        host[0] = '\0';
+    if (gmtime_r(&now, &utc))
+        strftime(time_text, sizeof time_text, "%Y-%m-%d %H:%M:%S UTC", &utc);
+    int size = snprintf(who, sizeof who, "%ld on %s since %s\n", (long)getpid(), host, time_text);
+    if (size > 0 && (size_t)size < sizeof who)
+        (void)tamis__sys.pwrite(folder->lock_fd, who, (size_t)size, 0); /* on a full disk there is none */
+}
+
+tamis_status tamis__state_folder_lock(state_folder *folder, tamis_error *err) {
+    const state_path path = tamis__state_path(folder, "lock");
+    do
+        folder->lock_fd = tamis__sys.open(path.text, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    while (folder->lock_fd < 0 && errno == EINTR);
+    if (folder->lock_fd < 0)
+        return tamis__fail_file(err, path.text, errno);
+    int failed;
+    do
+        failed = tamis__sys.lock(folder->lock_fd, LOCK_EX | LOCK_NB) < 0 ? errno : 0;
+    while (failed == EINTR);
+    if (failed == 0)
+        note_holder(folder);
+    if (failed == EWOULDBLOCK)
+        return fail_busy(folder, err);
+    if (failed)
+        return tamis__fail(err, TAMIS_E_IO, failed,
+                           "%s: cannot be locked: %s; keep it on another file system",
+                           tamis__show(folder->path).text, tamis__errno_text(failed));
+    return TAMIS_OK;
+}
+
+/* ---- files ---- */
+
+tamis_status tamis__state_write_file(int fd, const char *path, const void *bytes, size_t size,
+                                     tamis_error *err) {
+    const uint8_t *at = bytes;
+    while (size > 0) {
+        ssize_t wrote = tamis__sys.write(fd, at, size);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return tamis__fail_file(err, path, wrote < 0 ? errno : EIO);
+        at += wrote;
+        size -= (size_t)wrote;
+    }
+    return TAMIS_OK;
+}
+
+tamis_status tamis__state_create(const char *path, int *fd, tamis_error *err) {
+    if (tamis__sys.unlink(path) < 0 && errno != ENOENT)
+        return tamis__fail_file(err, path, errno);
+    do
+        *fd = tamis__sys.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    while (*fd < 0 && errno == EINTR);
+    return *fd < 0 ? tamis__fail_file(err, path, errno) : TAMIS_OK;
+}

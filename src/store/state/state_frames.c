@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Reading a segment. Bytes are taken as a frame only where the chain of checks holds up to them. Where it breaks there is
+ * what was being written when the run ended, or damage; which of the two, the commits tell: C3 comes after C2 has
+ * synced all in front of it, so in front of a commit nothing can be missing but by damage (I5).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "store/filter_file.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+enum { BUFFER = 2 * STATE_FRAME_MAX };
+
+tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t at, const char *what,
+                                       tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: at byte %" PRIu64 " %s; " STATE_REMEDY,
+                       tamis__show(frames->path.text).text, at, what);
+}
+
+/* Bytes in the buffer that are not taken. */
+static size_t waiting(const state_frames *frames) {
+    return frames->buffer.size - frames->from;
+}
+
+/* Fills the buffer, whose first byte is that at `at`, as far as the file goes. */
+static tamis_status fill(state_frames *frames, tamis_error *err) {
+    state_bytes *buffer = &frames->buffer;
+    if (frames->from > 0) {
+        memmove(buffer->data, buffer->data + frames->from, waiting(frames));
+        buffer->size -= frames->from;
+        frames->from = 0;
+    }
+    while (buffer->size < BUFFER && frames->at + buffer->size < frames->end) {
+        uint64_t left = frames->end - frames->at - buffer->size;
+        size_t some = left < BUFFER - buffer->size ? (size_t)left : BUFFER - buffer->size;
+        ssize_t got = tamis__sys.pread(frames->fd, buffer->data + buffer->size, some,
+                                       (off_t)(frames->at + buffer->size));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tamis__fail_file(err, frames->path.text, errno);
+        if (got == 0) /* it was cut short since it was opened */
+            frames->end = frames->at + buffer->size;
+        buffer->size += (size_t)got;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status take_header(state_frames *frames, const state_segment *segment, tamis_error *err) {
+    uint8_t header[STATE_HEADER];
+    tamis__state_header_put(header, segment);
+    if (waiting(frames) < STATE_HEADER || memcmp(frames->buffer.data, header, STATE_HEADER) != 0)
+        return tamis__state_fail_damaged(frames, 0, "is not the header that the manifest tells", err);
+    frames->check = tamis__load64le(header + STATE_HEADER - 8);
+    frames->from = STATE_HEADER;
+    frames->at = STATE_HEADER;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__state_frames_open(state_frames *frames, const state_folder *folder,
+                                      const tamis_allocator *memory, const state_segment *segment,
+                                      tamis_error *err) {
+    struct stat about;
+    *frames = (state_frames){.fd = -1,
+                             .path = tamis__state_log_path(folder, segment->number),
+                             .seed = segment->seed,
+                             .memory = memory};
+    if (!tamis__state_bytes_room(memory, &frames->buffer, BUFFER))
+        return tamis__fail_nomem(err, frames->path.text, BUFFER);
+    tamis_status status = tamis__file_open(frames->path.text, &frames->fd, &about, err);
+    if (status == TAMIS_OK) {
+        frames->end = (uint64_t)about.st_size;
+        if (segment->bytes && frames->end < segment->bytes)
+            status =
+                tamis__state_fail_damaged(frames, frames->end, "it ends, and the manifest tells more", err);
+        else if (segment->bytes)
+            frames->end = segment->bytes;
+    } else {
+        frames->fd = -1;
+    }
+    if (status == TAMIS_OK)
+        status = fill(frames, err);
+    if (status == TAMIS_OK)
+        status = take_header(frames, segment, err);
+    if (status != TAMIS_OK)
+        tamis__state_frames_close(frames);
+    return status;
+}
+
+void tamis__state_frames_close(state_frames *frames) {
+    if (frames->fd >= 0)
+        tamis__sys.close(frames->fd);
+    frames->fd = -1;
+    tamis__state_bytes_free(frames->memory, &frames->buffer);
+}
+
+static bool is_size(uint32_t type, size_t size) {
+    switch (type) {
+    case STATE_KEYS:
+        return size > 0 && size % STATE_KEY == 0 && size <= (size_t)STATE_KEYS_FRAME * STATE_KEY;
+    case STATE_EXPECT:
+        return size == 8;
+    case STATE_NOTE:
+        return size > 0 && size <= TAMIS_STATE_ACCOUNT_MAX;
+    case STATE_COMMIT:
+    case STATE_RESTATED:
+        return size >= STATE_COMMIT_FIXED && size <= STATE_COMMIT_FIXED + TAMIS_STATE_ACCOUNT_MAX;
+    default:
+        return false;
+    }
+}
+
+/* Bytes of the frame that begins there, of which `there` are; 0: it is none. */
+static size_t frame_size(const uint8_t *bytes, size_t there) {
+    if (there < STATE_FRAME_HEADER)
+        return 0;
+    size_t size = tamis__load32le(bytes + 4);
+    if (!is_size(tamis__load32le(bytes), size) || size > there - STATE_FRAME_HEADER)
+        return 0;
+    return STATE_FRAME_HEADER + size;
+}
+
+tamis_status tamis__state_frames_next(state_frames *frames, state_frame *frame, tamis_error *err) {
+    if (waiting(frames) < STATE_FRAME_MAX) {
+        tamis_status status = fill(frames, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    const uint8_t *bytes = frames->buffer.data + frames->from;
+    size_t size = frame_size(bytes, waiting(frames));
+    uint64_t check = size ? tamis__state_frame_check(bytes, size, frames->check) : 0;
+    *frame = (state_frame){.at = frames->at, .before = frames->check, .broken = waiting(frames) > 0};
+    if (size == 0 || check != tamis__load64le(bytes + 8))
+        return TAMIS_OK;
+    frame->type = tamis__load32le(bytes);
+    frame->size = size - STATE_FRAME_HEADER;
+    frame->payload = bytes + STATE_FRAME_HEADER;
+    frame->broken = false;
+    frames->check = check;
+    frames->from += size;
+    frames->at += size;
+    return TAMIS_OK;
+}
+
+void tamis__state_commit_take(const state_frame *frame, state_commit *commit) {
+    const uint8_t *from = frame->payload;
+    *commit =
+        (state_commit){tamis__load64le(from + 8),  tamis__load64le(from + 16), tamis__load64le(from + 24),
+                       tamis__load64le(from + 32), tamis__load32le(from + 40), tamis__load32le(from + 44)};
+}
+
+/* ---- behind the break ---- */
+
+static bool is_commit(const state_frames *frames, const uint8_t *bytes, size_t there, uint64_t at) {
+    size_t size = frame_size(bytes, there);
+    if (size == 0 || tamis__load32le(bytes) != STATE_COMMIT)
+        return false;
+    const uint8_t *payload = bytes + STATE_FRAME_HEADER;
+    return tamis__load64le(payload) ==
+           tamis__state_commit_check(payload, size - STATE_FRAME_HEADER, frames->seed, at);
+}
+
+tamis_status tamis__state_frames_check_end(state_frames *frames, tamis_error *err) {
+    const uint64_t broken = frames->at;
+    for (;;) {
+        tamis_status status = fill(frames, err);
+        if (status != TAMIS_OK)
+            return status;
+        const bool last = frames->at + frames->buffer.size == frames->end;
+        const size_t there = frames->buffer.size;
+        /* A commit that begins here is whole in the buffer. */
+        const size_t some = last ? there : there - STATE_FRAME_MAX;
+        for (size_t i = 0; i < some; i++) {
+            const uint8_t *found = memchr(frames->buffer.data + i, 'C', some - i);
+            if (!found)
+                break;
+            i = (size_t)(found - frames->buffer.data);
+            if (is_commit(frames, found, there - i, frames->at + i))
+                return tamis__state_fail_damaged(frames, broken, "is not what was written", err);
+        }
+        if (last)
+            return TAMIS_OK;
+        frames->from = some;
+        frames->at += some;
+    }
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What the disk has, as a filter: that of the snapshot, or an empty one, and the keys of the log in their order. A filter is
+ * made by its hashes and their order alone, so each of them is fresh again and the filter what it was, to the last byte.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "hash/hasher.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+/* ---- the filter to begin with ---- */
+
+static tamis_status give_hasher(tamis_filter *filter, const tamis_hasher *hasher, tamis_error *err) {
+    tamis_hasher *copy = NULL;
+    tamis_status status = tamis__hasher_copy(&copy, hasher, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_hasher_free(filter->hasher);
+    filter->hasher = copy;
+    return TAMIS_OK;
+}
+
+/* A secret is not kept, only what hashes with it: under scheme sip the filter is made without it, and then gets that. */
+static tamis_status make_empty(const state_source *source, tamis_filter **filter, tamis_error *err) {
+    tamis_plan plan = source->manifest->plan;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    options.overfill = source->manifest->overfill;
+    options.allocator = source->memory;
+    options.seed = source->manifest->seed;
+    if (plan.scheme == TAMIS_SCHEME_SIP)
+        plan.scheme = TAMIS_SCHEME_XXH3;
+    return tamis_filter_create(filter, &plan, &options, err);
+}
+
+static bool is_of_plan(const tamis_filter *filter, const state_manifest *manifest) {
+    const tamis_plan *one = &filter->plan, *other = &manifest->plan;
+    return one->kind == other->kind && one->scheme == other->scheme && one->capacity == other->capacity &&
+           one->bits == other->bits && one->probes == other->probes && one->slot_bits == other->slot_bits &&
+           one->home_bits == other->home_bits && filter->hasher->seed == manifest->seed &&
+           filter->hasher->secret_print == manifest->secret_print;
+}
+
+static tamis_status fail_other(const state_path *path, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "%s: is not the filter that the manifest tells; " STATE_REMEDY,
+                       tamis__show(path->text).text);
+}
+
+static tamis_status set_sums(tamis_filter *filter, const state_bytes *sums, const tamis_allocator *memory,
+                             const state_path *path, tamis_error *err) {
+    const size_t count = sums->size / 8;
+    double *reals = tamis__alloc(memory, sums->size + 8, 8);
+    if (!reals)
+        return tamis__fail_nomem(err, path->text, sums->size + 8);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = tamis__load64le(sums->data + 8 * i);
+        memcpy(&reals[i], &bits, 8);
+    }
+    bool set = tamis__filter_sums_set(filter, reals, count);
+    tamis__free(memory, reals, sums->size + 8);
+    return set ? TAMIS_OK : fail_other(path, err);
+}
+
+static tamis_status take_snapshot(const state_source *source, tamis_filter **filter, tamis_error *err) {
+    const state_snapshot *snapshot = &source->manifest->snapshot;
+    const state_path path = tamis__state_snapshot_path(source->folder, snapshot->number);
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    options.writable = true;
+    options.format = TAMIS_FORMAT_TAMIS;
+    options.allocator = source->memory;
+    tamis_filter *made = NULL;
+    tamis_status status = tamis_filter_open(&made, path.text, &options, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!is_of_plan(made, source->manifest) || made->added != snapshot->of.keys)
+        status = fail_other(&path, err);
+    else
+        status = set_sums(made, &snapshot->sums, source->memory, &path, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    made->foreseen = snapshot->of.foreseen;
+    made->about.told.created = 0; /* that of the file, and not of the filter */
+    *filter = made;
+    return TAMIS_OK;
+}
+
+static tamis_status begin(const state_source *source, tamis_filter **filter, tamis_error *err) {
+    tamis_filter *made = NULL;
+    tamis_status status = source->manifest->snapshot.number ? take_snapshot(source, &made, err)
+                                                            : make_empty(source, &made, err);
+    if (status == TAMIS_OK)
+        status = give_hasher(made, source->hasher, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    made->plan = source->manifest->plan;
+    *filter = made;
+    return TAMIS_OK;
+}
+
+/* ---- the keys of the log ---- */
+
+typedef struct replay {
+    const state_source *source;
+    tamis_filter *filter;
+    uint64_t keys; /* logged up to here */
+    uint64_t replayed;
+    tamis_hash hashes[STATE_KEYS_FRAME];
+    tamis_answer answers[STATE_KEYS_FRAME];
+} replay;
+
+static tamis_status add_keys(replay *r, const state_frames *frames, const state_frame *frame,
+                             tamis_error *err) {
+    const size_t count = frame->size / STATE_KEY;
+    const uint64_t origin = r->source->hasher->origin;
+    tamis_error why = TAMIS_ERROR_INIT;
+    unsigned seen = 0;
+    size_t done;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = frame->payload + i * STATE_KEY;
+        r->hashes[i] = (tamis_hash){{tamis__load64le(from), tamis__load64le(from + 8)}, origin};
+    }
+    tamis_status status = tamis_filter_add_hashes(r->filter, r->hashes, count, r->answers, &done, &why);
+    if (status != TAMIS_OK && status != TAMIS_E_FULL)
+        return tamis__state_tell(&why, status, err);
+    for (size_t i = 0; i < done; i++)
+        seen |= r->answers[i];
+    if (status == TAMIS_E_FULL || seen != TAMIS_FRESH)
+        return tamis__state_fail_damaged(frames, frame->at, "has a key that was not fresh when it came", err);
+    r->keys += count;
+    r->replayed += count;
+    return TAMIS_OK;
+}
+
+static tamis_status apply(replay *r, const state_frames *frames, const state_frame *frame, tamis_error *err) {
+    state_commit commit;
+    switch (frame->type) {
+    case STATE_KEYS:
+        return add_keys(r, frames, frame, err);
+    case STATE_EXPECT:
+        r->filter->foreseen = tamis__load64le(frame->payload);
+        return TAMIS_OK;
+    case STATE_COMMIT:
+    case STATE_RESTATED:
+        tamis__state_commit_take(frame, &commit);
+        r->filter->foreseen = commit.foreseen;
+        if (commit.keys != r->keys)
+            return tamis__state_fail_damaged(frames, frame->at, "tells other keys than there are", err);
+        return TAMIS_OK;
+    default:
+        return TAMIS_OK;
+    }
+}
+
+/* A segment up to where it is closed: all of that was synced before the manifest said so. */
+static tamis_status replay_segment(replay *r, const state_segment *segment, tamis_error *err) {
+    state_frames frames;
+    state_frame frame;
+    tamis_status status =
+        tamis__state_frames_open(&frames, r->source->folder, r->source->memory, segment, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (segment->first_key != r->keys)
+        status = tamis__state_fail_damaged(&frames, 0, "begins behind other keys than there are", err);
+    do {
+        if (status == TAMIS_OK)
+            status = tamis__state_frames_next(&frames, &frame, err);
+        if (status == TAMIS_OK && frame.type)
+            status = apply(r, &frames, &frame, err);
+    } while (status == TAMIS_OK && frame.type);
+    if (status == TAMIS_OK && (frame.broken || frames.check != segment->check))
+        status = tamis__state_fail_damaged(&frames, frames.at, "is not what was written", err);
+    tamis__state_frames_close(&frames);
+    return status;
+}
+
+static tamis_status replay_all(replay *r, tamis_error *err) {
+    const state_source *source = r->source;
+    tamis_filter *filter = r->filter;
+    tamis_status status = TAMIS_OK;
+    r->keys = filter->added;
+    filter->taken_before = true;
+    for (size_t i = 0; i < source->segment_count && status == TAMIS_OK; i++)
+        status = replay_segment(r, &source->segments[i], err);
+    filter->taken_before = false;
+    if (status != TAMIS_OK)
+        return status;
+    const state_commit *last = source->last;
+    if (r->keys != last->keys || filter->added != last->keys)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "%s: has %" PRIu64 " keys, and its last commit tells %" PRIu64 "; " STATE_REMEDY,
+                           tamis__show(source->folder->path).text, r->keys, last->keys);
+    filter->foreseen = last->foreseen;
+    filter->saturated = filter->saturated || last->flags & STATE_SATURATED;
+    filter->full = (tamis_full)last->full;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__state_build(const state_source *source, tamis_filter **filter, uint64_t *replayed,
+                                tamis_error *err) {
+    replay *r = tamis__alloc(source->memory, sizeof *r, TAMIS__LINE);
+    if (!r)
+        return tamis__fail_nomem(err, "state", sizeof *r);
+    r->source = source;
+    tamis_status status = begin(source, &r->filter, err);
+    if (status == TAMIS_OK)
+        status = replay_all(r, err);
+    if (status == TAMIS_OK) {
+        *filter = r->filter;
+        *replayed = r->replayed;
+    } else {
+        tamis_filter_free(r->filter);
+    }
+    tamis__free(source->memory, r, sizeof *r);
+    return status;
+}
+
+/* ---- the last commit ---- */
+
+/* What is behind the last commit is no more. */
+static tamis_status take_commit(tamis_state *state, const state_frames *frames, const state_frame *frame,
+                                uint64_t keys, tamis_error *err) {
+    const bool restated = frame->type == STATE_RESTATED;
+    tamis__state_commit_take(frame, &state->last);
+    if (state->last.keys != keys || state->last.notes != state->notes.count)
+        return tamis__state_fail_damaged(frames, frame->at, "tells other keys or notes than there are", err);
+    state->account.size = 0;
+    if (!tamis__state_bytes_add(&state->memory, &state->account, frame->payload + STATE_COMMIT_FIXED,
+                                frame->size - STATE_COMMIT_FIXED))
+        return tamis__fail_nomem(err, "account", frame->size);
+    state->log.sure = restated ? frames->at : frame->at;
+    state->log.sure_check = restated ? frames->check : frame->before;
+    return TAMIS_OK;
+}
+
+static tamis_status take_frame(tamis_state *state, const state_frames *frames, const state_frame *frame,
+                               uint64_t *keys, tamis_error *err) {
+    switch (frame->type) {
+    case STATE_KEYS:
+        *keys += frame->size / STATE_KEY;
+        return TAMIS_OK;
+    case STATE_NOTE:
+        return tamis__state_note_add(&state->memory, &state->notes, frame->payload, frame->size, err);
+    case STATE_COMMIT:
+    case STATE_RESTATED:
+        return take_commit(state, frames, frame, *keys, err);
+    default:
+        return TAMIS_OK;
+    }
+}
+
+/* S3, S4: the live segment up to its last whole commit. It begins with one that was synced before it was the live one. */
+static tamis_status find_commit(tamis_state *state, const state_segment *live, tamis_error *err) {
+    state_frames frames;
+    state_frame frame = {0};
+    uint64_t keys = live->first_key;
+    tamis__state_notes_cut(&state->memory, &state->notes, state->manifest.note_count);
+    state->log.sure = 0;
+    tamis_status status = tamis__state_frames_open(&frames, &state->folder, &state->memory, live, err);
+    if (status != TAMIS_OK)
+        return status;
+    do {
+        status = tamis__state_frames_next(&frames, &frame, err);
+        if (status == TAMIS_OK && frame.at == STATE_HEADER && frame.type != STATE_RESTATED)
+            status = tamis__state_fail_damaged(&frames, frame.at, "is no commit restated", err);
+        if (status == TAMIS_OK && frame.type)
+            status = take_frame(state, &frames, &frame, &keys, err);
+    } while (status == TAMIS_OK && frame.type);
+    if (status == TAMIS_OK && frame.broken)
+        status = tamis__state_frames_check_end(&frames, err);
+    tamis__state_frames_close(&frames);
+    tamis__state_notes_cut(&state->memory, &state->notes, state->last.notes);
+    return status;
+}
+
+tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
+    state_manifest *manifest = &state->manifest;
+    state_manifest copy;
+    tamis_status status = find_commit(state, &manifest->segments[manifest->segment_count - 1], err);
+    if (status == TAMIS_OK)
+        status = tamis__state_manifest_copy(&state->memory, &copy, manifest, 0, err);
+    if (status != TAMIS_OK)
+        return status;
+    /* S5 */
+    state_segment *live = &copy.segments[copy.segment_count - 1];
+    live->bytes = state->log.sure;
+    live->check = state->log.sure_check;
+    const state_source source = {&state->folder,     &state->memory, manifest,    copy.segments,
+                                 copy.segment_count, state->hasher,  &state->last};
+    status = tamis__state_build(&source, &state->filter, &state->replayed, err);
+    tamis__state_manifest_free(&state->memory, &copy);
+    state->keys = state->last.keys;
+    state->foreseen = state->last.foreseen;
+    return status;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The manifest: which files count. It is read whole and replaced whole, by a new file that is synced before it gets the name,
+ * so that at every moment the name stands for one that is whole (I1).
+ *
+ *     0   magic   8 version   12 needs   16 bytes in all   24 check   32 fields, in the order of put_fields
+ *
+ * The check is XXH3-64 of what stands behind it, seeded by that of what stands before it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "store/filter_file.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};
+
+enum { VERSION = 1, HEAD = 32, SEGMENT_ROW = 48, SUMS_MAX = 1 << 16 };
+/* What notes may take, and all else. */
+#define SIZE_MOST ((uint64_t)STATE_NOTES_MAX * 2 + ((uint64_t)64 << 20))
+
+/* ---- what it has in memory ---- */
+
+void tamis__state_manifest_free(const tamis_allocator *memory, state_manifest *manifest) {
+    tamis__state_bytes_free(memory, &manifest->about);
+    tamis__state_bytes_free(memory, &manifest->snapshot.sums);
+    tamis__free(memory, manifest->segments, manifest->segment_room * sizeof(state_segment));
+    memset(manifest, 0, sizeof *manifest);
+}
+
+tamis_status tamis__state_manifest_copy(const tamis_allocator *memory, state_manifest *copy,
+                                        const state_manifest *from, size_t drop, tamis_error *err) {
+    const size_t count = from->segment_count - drop, size = (count + 1) * sizeof(state_segment);
+    *copy = *from;
+    copy->about = copy->snapshot.sums = (state_bytes){NULL, 0, 0};
+    copy->segment_count = count;
+    copy->segment_room = count + 1;
+    copy->segments = tamis__alloc(memory, size, _Alignof(state_segment));
+    if (copy->segments && tamis__state_bytes_add(memory, &copy->about, from->about.data, from->about.size) &&
+        tamis__state_bytes_add(memory, &copy->snapshot.sums, from->snapshot.sums.data,
+                               from->snapshot.sums.size)) {
+        if (count > 0)
+            memcpy(copy->segments, from->segments + drop, count * sizeof(state_segment));
+        return TAMIS_OK;
+    }
+    tamis__state_manifest_free(memory, copy);
+    return tamis__fail_nomem(err, "manifest", size + from->about.size + from->snapshot.sums.size);
+}
+
+tamis_status tamis__state_note_add(const tamis_allocator *memory, state_notes *notes, const void *bytes,
+                                   size_t size, tamis_error *err) {
+    if (notes->count == notes->room) {
+        size_t room = notes->room ? 2 * notes->room : 8;
+        state_note *list = tamis__alloc(memory, room * sizeof *list, _Alignof(state_note));
+        if (!list)
+            return tamis__fail_nomem(err, "note", room * sizeof *list);
+        if (notes->count > 0)
+            memcpy(list, notes->list, notes->count * sizeof *list);
+        tamis__free(memory, notes->list, notes->room * sizeof *list);
+        notes->list = list;
+        notes->room = room;
+    }
+    uint8_t *copy = tamis__alloc(memory, size, 1);
+    if (!copy)
+        return tamis__fail_nomem(err, "note", size);
+    memcpy(copy, bytes, size);
+    notes->list[notes->count++] = (state_note){copy, size};
+    notes->bytes += size;
+    return TAMIS_OK;
+}
+
+void tamis__state_notes_cut(const tamis_allocator *memory, state_notes *notes, uint64_t count) {
+    while (notes->count > count) {
+        state_note *note = &notes->list[--notes->count];
+        notes->bytes -= note->size;
+        tamis__free(memory, note->bytes, note->size);
+    }
+}
+
+void tamis__state_notes_free(const tamis_allocator *memory, state_notes *notes) {
+    tamis__state_notes_cut(memory, notes, 0);
+    tamis__free(memory, notes->list, notes->room * sizeof *notes->list);
+    *notes = (state_notes){NULL, 0, 0, 0};
+}
+
+/* ---- writing and reading, by one list of fields ---- */
+
+/* One of both: `out` is set, and values are put; or they are got from `at` on. */
+typedef struct coder {
+    const tamis_allocator *memory;
+    state_bytes *out;
+    const uint8_t *at, *end;
+    bool no_memory;
+    bool bad; /* it is not as a manifest is made */
+} coder;
+
+static void code_bytes(coder *c, void *bytes, size_t size) {
+    if (c->out) {
+        c->no_memory = c->no_memory || !tamis__state_bytes_add(c->memory, c->out, bytes, size);
+    } else if (c->bad || (size_t)(c->end - c->at) < size) {
+        c->bad = true;
+        memset(bytes, 0, size);
+    } else {
+        memcpy(bytes, c->at, size);
+        c->at += size;
+    }
+}
+
+static void code64(coder *c, uint64_t *value) {
+    uint8_t bytes[8];
+    tamis__store64le(bytes, *value);
+    code_bytes(c, bytes, 8);
+    *value = tamis__load64le(bytes);
+}
+
+static void code32(coder *c, uint32_t *value) {
+    uint64_t wide = *value;
+    code64(c, &wide);
+    c->bad = c->bad || wide > UINT32_MAX;
+    *value = (uint32_t)wide;
+}
+
+static void code_real(coder *c, double *value, double most) {
+    uint64_t bits;
+    memcpy(&bits, value, sizeof bits);
+    code64(c, &bits);
+    memcpy(value, &bits, sizeof bits);
+    c->bad = c->bad || !(*value >= 0 && *value <= most);
+}
+
+static void code_plan(coder *c, tamis_plan *plan) {
+    uint32_t kind = (uint32_t)plan->kind, scheme = (uint32_t)plan->scheme;
+    code32(c, &kind);
+    code32(c, &scheme);
+    plan->kind = (tamis_kind)kind;
+    plan->scheme = (tamis_scheme)scheme;
+    code64(c, &plan->capacity);
+    code_real(c, &plan->fpr, 1);
+    code_real(c, &plan->fpr_predicted, 1);
+    code64(c, &plan->bits);
+    code32(c, &plan->probes);
+    code32(c, &plan->slot_bits);
+    code32(c, &plan->home_bits);
+    code32(c, &plan->partitions);
+    code64(c, &plan->lines);
+    code64(c, &plan->memory);
+    code64(c, &plan->memory_limit);
+    code_real(c, &plan->bits_per_key, 0x1p62);
+    code_real(c, &plan->lines_touched, 0x1p62);
+    code_bytes(c, plan->reason, sizeof plan->reason);
+    plan->reason[sizeof plan->reason - 1] = '\0';
+}
+
+/* Bytes of a length of their own, of which there are at most so many. */
+static void code_run(coder *c, state_bytes *run, uint64_t most) {
+    uint64_t size = run->size;
+    code64(c, &size);
+    c->bad = c->bad || size > most || (!c->out && size > (uint64_t)(c->end - c->at));
+    if (c->bad || size == 0)
+        return;
+    if (!c->out) {
+        c->no_memory = c->no_memory || !tamis__state_bytes_room(c->memory, run, (size_t)size);
+        if (c->no_memory)
+            return;
+        run->size = (size_t)size;
+    }
+    code_bytes(c, run->data, (size_t)size);
+}
+
+static void code_snapshot(coder *c, state_snapshot *snapshot) {
+    code64(c, &snapshot->number);
+    code64(c, &snapshot->bytes);
+    code64(c, &snapshot->of.number);
+    code64(c, &snapshot->of.keys);
+    code64(c, &snapshot->of.foreseen);
+    code64(c, &snapshot->of.notes);
+    code32(c, &snapshot->of.flags);
+    code32(c, &snapshot->of.full);
+    code_run(c, &snapshot->sums, 8 * SUMS_MAX);
+    c->bad = c->bad || snapshot->sums.size % 8;
+}
+
+static void code_segment(coder *c, state_segment *segment) {
+    code64(c, &segment->number);
+    code64(c, &segment->epoch);
+    code64(c, &segment->seed);
+    code64(c, &segment->first_key);
+    code64(c, &segment->bytes);
+    code64(c, &segment->check);
+}
+
+static void code_segments(coder *c, state_manifest *manifest) {
+    uint64_t count = manifest->segment_count;
+    code64(c, &count);
+    c->bad = c->bad || count < 1 || count > STATE_SEGMENTS_MAX ||
+             (!c->out && count > (uint64_t)(c->end - c->at) / SEGMENT_ROW);
+    if (c->bad)
+        return;
+    if (!c->out) {
+        const size_t size = (size_t)count * sizeof(state_segment);
+        manifest->segments = tamis__alloc(c->memory, size, _Alignof(state_segment));
+        c->no_memory = c->no_memory || !manifest->segments;
+        if (c->no_memory)
+            return;
+        manifest->segment_count = manifest->segment_room = (size_t)count;
+    }
+    for (size_t i = 0; i < manifest->segment_count; i++)
+        code_segment(c, &manifest->segments[i]);
+}
+
+static void code_fields(coder *c, state_manifest *manifest) {
+    uint32_t overfill = manifest->overfill;
+    code64(c, &manifest->epoch);
+    code64(c, &manifest->next);
+    code_plan(c, &manifest->plan);
+    code64(c, &manifest->seed);
+    code64(c, &manifest->secret_print);
+    code32(c, &overfill);
+    manifest->overfill = overfill & 1;
+    code_run(c, &manifest->about, TAMIS_STATE_ABOUT_MAX + 1);
+    code_snapshot(c, &manifest->snapshot);
+    code_segments(c, manifest);
+}
+
+static void put_notes(coder *c, const state_notes *notes, uint64_t count) {
+    code64(c, &count);
+    for (uint64_t i = 0; i < count; i++) {
+        state_bytes note = {notes->list[i].bytes, notes->list[i].size, notes->list[i].size};
+        code_run(c, &note, TAMIS_STATE_ACCOUNT_MAX);
+    }
+}
+
+static tamis_status get_notes(coder *c, state_notes *notes, tamis_error *err) {
+    uint64_t count = 0;
+    tamis_status status = TAMIS_OK;
+    code64(c, &count);
+    for (uint64_t i = 0; i < count && status == TAMIS_OK && !c->bad; i++) {
+        uint64_t size = 0;
+        code64(c, &size);
+        c->bad = c->bad || size < 1 || size > TAMIS_STATE_ACCOUNT_MAX || size > (uint64_t)(c->end - c->at);
+        if (c->bad)
+            break;
+        status = tamis__state_note_add(c->memory, notes, c->at, (size_t)size, err);
+        c->at += size;
+    }
+    return status;
+}
+
+static uint64_t check_of(const uint8_t *bytes, size_t size) {
+    return XXH3_64bits_withSeed(bytes + HEAD, size - HEAD, XXH3_64bits(bytes, 24));
+}
+
+/* ---- the file ---- */
+
+static tamis_status encode(const tamis_allocator *memory, const state_manifest *manifest,
+                           const state_notes *notes, uint64_t note_count, state_bytes *out,
+                           tamis_error *err) {
+    state_manifest told = *manifest; /* fields are only read */
+    coder c = {.memory = memory, .out = out};
+    uint8_t head[HEAD] = {0};
+    code_bytes(&c, head, HEAD);
+    code_fields(&c, &told);
+    put_notes(&c, notes, note_count);
+    if (c.no_memory)
+        return tamis__fail_nomem(err, "manifest", out->size);
+    if (c.bad)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "state: its log has more than %d segments; free space, so that a snapshot can be made",
+            (int)STATE_SEGMENTS_MAX);
+    memcpy(out->data, magic, sizeof magic);
+    tamis__store32le(out->data + 8, VERSION);
+    tamis__store64le(out->data + 16, out->size);
+    tamis__store64le(out->data + 24, check_of(out->data, out->size));
+    return TAMIS_OK;
+}
+
+static tamis_status write_aside(const char *aside, const state_bytes *bytes, tamis_error *err) {
+    int fd;
+    tamis_status status = tamis__state_create(aside, &fd, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__state_write_file(fd, aside, bytes->data, bytes->size, err);
+    if (status == TAMIS_OK && tamis__sync(fd) < 0)
+        status = tamis__fail_file(err, aside, errno);
+    tamis__sys.close(fd);
+    if (status != TAMIS_OK)
+        (void)tamis__sys.unlink(aside);
+    return status;
+}
+
+tamis_status tamis__state_manifest_write(const state_folder *folder, const tamis_allocator *memory,
+                                         const state_manifest *manifest, const state_notes *notes,
+                                         uint64_t note_count, bool *replaced, tamis_error *err) {
+    const state_path path = tamis__state_path(folder, "manifest");
+    const state_path aside = tamis__state_path(folder, "manifest.new");
+    state_bytes bytes = {NULL, 0, 0};
+    *replaced = false;
+    tamis_status status = encode(memory, manifest, notes, note_count, &bytes, err);
+    if (status == TAMIS_OK)
+        status = write_aside(aside.text, &bytes, err);
+    tamis__state_bytes_free(memory, &bytes);
+    if (status != TAMIS_OK)
+        return status;
+    /* A rename that fails may have been done all the same, as far as a crash can tell. */
+    *replaced = true;
+    if (tamis__sys.rename(aside.text, path.text) < 0)
+        return tamis__fail_file(err, path.text, errno);
+    return tamis__state_folder_sync(folder, err);
+}
+
+static tamis_status fail_manifest(const char *path, tamis_status status, const char *why, tamis_error *err) {
+    return tamis__fail(err, status, 0, "%s: %s", tamis__show(path).text, why);
+}
+
+static bool are_in_order(const state_manifest *manifest) {
+    uint64_t number = 0, keys = manifest->snapshot.number ? manifest->snapshot.of.keys : 0;
+    for (size_t i = 0; i < manifest->segment_count; i++) {
+        const state_segment *segment = &manifest->segments[i];
+        const bool live = i + 1 == manifest->segment_count;
+        if (segment->number <= number || segment->number >= manifest->next ||
+            segment->epoch > manifest->epoch || segment->first_key < keys ||
+            (i == 0 && segment->first_key != keys) || live != (segment->bytes == 0) ||
+            segment->bytes > INT64_MAX)
+            return false;
+        number = segment->number;
+        keys = segment->first_key;
+    }
+    return manifest->next <= STATE_NUMBER_MAX && manifest->snapshot.number < manifest->next;
+}
+
+static tamis_status decode(const char *path, const tamis_allocator *memory, const state_bytes *bytes,
+                           state_manifest *manifest, state_notes *notes, tamis_error *err) {
+    static const char damaged[] = "is not what was written; " STATE_REMEDY;
+    if (bytes->size < sizeof magic || memcmp(bytes->data, magic, sizeof magic) != 0)
+        return fail_manifest(path, bytes->size < HEAD ? TAMIS_E_DAMAGED : TAMIS_E_FORMAT,
+                             "is no manifest of a state; name a folder that has one, or a new one", err);
+    if (bytes->size < HEAD)
+        return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
+    if (tamis__load32le(bytes->data + 8) > VERSION || tamis__load32le(bytes->data + 12))
+        return fail_manifest(path, TAMIS_E_FORMAT, "is of a later version; use a newer tamis", err);
+    if (tamis__load64le(bytes->data + 16) != bytes->size ||
+        tamis__load64le(bytes->data + 24) != check_of(bytes->data, bytes->size))
+        return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
+    coder c = {.memory = memory, .at = bytes->data + HEAD, .end = bytes->data + bytes->size};
+    manifest->plan = (tamis_plan)TAMIS_PLAN_INIT;
+    code_fields(&c, manifest);
+    tamis_status status = get_notes(&c, notes, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (c.no_memory)
+        return tamis__fail_nomem(err, path, bytes->size);
+    const state_bytes *about = &manifest->about;
+    if (c.bad || c.at != c.end || !are_in_order(manifest) || about->size < 1 || about->data[about->size - 1])
+        return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
+    return TAMIS_OK;
+}
+
+static tamis_status read_whole(const char *path, const tamis_allocator *memory, state_bytes *bytes,
+                               bool *there, tamis_error *err) {
+    struct stat about;
+    tamis_error why = TAMIS_ERROR_INIT;
+    int fd;
+    tamis_status status = tamis__file_open(path, &fd, &about, &why);
+    *there = status == TAMIS_OK || why.sys_errno != ENOENT;
+    if (status != TAMIS_OK)
+        return *there ? tamis__fail(err, status, why.sys_errno, "%s", why.text) : TAMIS_OK;
+    if ((uint64_t)about.st_size > SIZE_MOST)
+        status = fail_manifest(path, TAMIS_E_DAMAGED, "is too long for a manifest; " STATE_REMEDY, err);
+    else if (!tamis__state_bytes_room(memory, bytes, (size_t)about.st_size + 1))
+        status = tamis__fail_nomem(err, path, (uint64_t)about.st_size);
+    if (status == TAMIS_OK)
+        status = tamis__file_read(fd, path, bytes->data, (size_t)about.st_size, &bytes->size, err);
+    tamis__sys.close(fd);
+    return status;
+}
+
+tamis_status tamis__state_manifest_read(const state_folder *folder, const tamis_allocator *memory,
+                                        state_manifest *manifest, state_notes *notes, bool *there,
+                                        tamis_error *err) {
+    const state_path path = tamis__state_path(folder, "manifest");
+    state_bytes bytes = {NULL, 0, 0};
+    memset(manifest, 0, sizeof *manifest);
+    *notes = (state_notes){NULL, 0, 0, 0};
+    tamis_status status = read_whole(path.text, memory, &bytes, there, err);
+    if (status == TAMIS_OK && *there)
+        status = decode(path.text, memory, &bytes, manifest, notes, err);
+    manifest->note_count = notes->count;
+    tamis__state_bytes_free(memory, &bytes);
+    if (status != TAMIS_OK) {
+        tamis__state_manifest_free(memory, manifest);
+        tamis__state_notes_free(memory, notes);
+    }
+    return status;
+}

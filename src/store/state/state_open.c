@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Opening a state: steps S (start) and M (made anew). */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "base/versioned.h"
+#include "hash/hasher.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+typedef enum purpose { TO_WRITE, TO_LOOK, TO_VERIFY } purpose;
+
+enum { LOOKS = 100 }; /* at a state that another process changes meanwhile */
+
+static void release_disk(tamis_state *state) {
+    tamis__state_snapshot_leave(state);
+    tamis__state_log_close(&state->log, &state->memory);
+    tamis__state_folder_close(&state->folder);
+}
+
+static void release_read(tamis_state *state) {
+    tamis_filter_free(state->filter);
+    state->filter = NULL;
+    tamis_hasher_free(state->hasher);
+    state->hasher = NULL;
+    tamis__state_manifest_free(&state->memory, &state->manifest);
+    tamis__state_notes_free(&state->memory, &state->notes);
+}
+
+void tamis_state_close(tamis_state *state) {
+    if (!state)
+        return;
+    const tamis_allocator memory = state->memory;
+    release_disk(state);
+    release_read(state);
+    tamis__state_bytes_free(&memory, &state->account);
+    tamis__free(&memory, state, sizeof *state);
+}
+
+/* ---- made anew ---- */
+
+/* What a start leaves that was ended while it made a state is taken away; what else there is was somebody's (M3). */
+static tamis_status look_at_left_over(void *context, const state_found *found, tamis_error *err) {
+    const state_folder *folder = context;
+    const char *name = found->name;
+    struct stat about;
+    if (found->log == 1 && tamis__sys.stat(tamis__state_log_path(folder, 1).text, &about) == 0 &&
+        about.st_size <= STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED)
+        return TAMIS_OK;
+    if (found->log || found->snapshot)
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: has a log but no manifest; " STATE_REMEDY,
+                           tamis__show(folder->path).text);
+    if (name[0] == '.' || strcmp(name, "lock") == 0 || strcmp(name, "manifest.new") == 0 ||
+        strcmp(name, "lost+found") == 0)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_FORMAT, 0,
+        "%s: is no state, and has other files (%s); name a folder that is empty, or not there yet",
+        tamis__show(folder->path).text, tamis__show(name).text);
+}
+
+static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
+    if (filter->concurrent)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "state: its filter depends on the order of keys, which a concurrent one has not; make it "
+            "without that option");
+    if (tamis_scheme_digest_bits(filter->plan.scheme) == 0)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "state: scheme %s has no hash of a key to log; use another, such as xxh3",
+                           tamis_scheme_name(filter->plan.scheme));
+    return TAMIS_OK;
+}
+
+/* What the manifest of a new state says, and its filter. */
+static tamis_status plan_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
+    state_manifest *manifest = &state->manifest;
+    tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
+    const char *about = options->about ? options->about : "";
+    tamis_status status =
+        tamis__take_options(&how, sizeof how, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (strlen(about) > TAMIS_STATE_ABOUT_MAX)
+        return tamis__fail(err, TAMIS_E_RANGE, 0,
+                           "state: about has %zu bytes, and at most %d are kept; say less", strlen(about),
+                           TAMIS_STATE_ABOUT_MAX);
+    how.allocator = &state->memory;
+    if (!how.secret_size && options->secret_size) {
+        how.secret = options->secret;
+        how.secret_size = options->secret_size;
+    }
+    status = tamis_filter_create(&state->filter, options->plan, &how, err);
+    if (status == TAMIS_OK)
+        status = check_new(state->filter, err);
+    if (status == TAMIS_OK)
+        status = tamis__hasher_copy(&state->hasher, state->filter->hasher, err);
+    if (status == TAMIS_OK &&
+        !tamis__state_bytes_add(&state->memory, &manifest->about, about, strlen(about) + 1))
+        status = tamis__fail_nomem(err, "state", strlen(about) + 1);
+    if (status != TAMIS_OK)
+        return status;
+    manifest->next = 1;
+    manifest->plan = state->filter->plan;
+    manifest->seed = state->hasher->seed;
+    manifest->secret_print = state->hasher->secret_print;
+    manifest->overfill = how.overfill;
+    return TAMIS_OK;
+}
+
+static tamis_status make_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
+    bool fatal;
+    if (!options->plan)
+        return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
+                           tamis__show(state->folder.path).text);
+    tamis_status status = tamis__state_folder_list(&state->folder, look_at_left_over, &state->folder, err);
+    if (status == TAMIS_OK)
+        status = plan_new(state, options, err);
+    return status == TAMIS_OK ? tamis__state_roll(state, 1, &fatal, err) : status; /* M4 */
+}
+
+/* ---- one that is there ---- */
+
+static tamis_status make_hasher(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
+    const state_manifest *manifest = &state->manifest;
+    const char *name = state->folder.path;
+    tamis_hasher_options how = TAMIS_HASHER_OPTIONS_INIT;
+    how.scheme = manifest->plan.scheme;
+    how.allocator = &state->memory;
+    how.seed = manifest->seed;
+    how.secret = options->secret;
+    how.secret_size = options->secret_size;
+    if (!how.secret_size && options->filter) {
+        tamis_filter_options made = TAMIS_FILTER_OPTIONS_INIT;
+        tamis_status status =
+            tamis__take_options(&made, sizeof made, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
+        if (status != TAMIS_OK)
+            return status;
+        how.secret = made.secret;
+        how.secret_size = made.secret_size;
+    }
+    const bool keyed = how.scheme == TAMIS_SCHEME_SIP;
+    if (keyed && !how.secret_size)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made with a secret; give that one",
+                           tamis__show(name).text);
+    if (!keyed && how.secret_size)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made without a secret; leave the secret out",
+                           tamis__show(name).text);
+    tamis_status status = tamis_hasher_create(&state->hasher, &how, err);
+    if (status == TAMIS_OK && state->hasher->secret_print != manifest->secret_print)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made with another secret; give that one",
+                           tamis__show(name).text);
+    return status;
+}
+
+/* S2 to S5 */
+static tamis_status read_there(tamis_state *state, const tamis_state_options *options, bool *there,
+                               tamis_error *err) {
+    tamis_status status = tamis__state_manifest_read(&state->folder, &state->memory, &state->manifest,
+                                                     &state->notes, there, err);
+    if (status == TAMIS_OK && *there)
+        status = make_hasher(state, options, err);
+    if (status == TAMIS_OK && *there)
+        status = tamis__state_load(state, err);
+    return status;
+}
+
+/* Another process may write a manifest and unlink what the one before named: then it is looked at anew. */
+static tamis_status look(tamis_state *state, const tamis_state_options *options, bool *there,
+                         tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < LOOKS; i++) {
+        const uint64_t next = state->manifest.next;
+        release_read(state);
+        status = read_there(state, options, there, &why);
+        if (status == TAMIS_OK || (i > 0 && state->manifest.next == next))
+            break;
+        if (status != TAMIS_E_DAMAGED && status != TAMIS_E_IO)
+            break;
+    }
+    return status == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&why, status, err);
+}
+
+static tamis_status open_to_write(tamis_state *state, const char *path, const tamis_state_options *options,
+                                  tamis_error *err) {
+    bool there, fatal;
+    tamis_status status = options->plan ? tamis__state_folder_make(&state->folder, path, err)
+                                        : tamis__state_folder_open(&state->folder, path, err);
+    if (status == TAMIS_OK)
+        status = tamis__state_folder_lock(&state->folder, err); /* S1 */
+    if (status == TAMIS_OK)
+        status = read_there(state, options, &there, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (there)
+        status = tamis__state_roll(state, state->manifest.epoch + 1, &fatal, err); /* S6 */
+    else
+        status = make_new(state, options, err);
+    if (status == TAMIS_OK)
+        tamis__state_sweep(state); /* S7 */
+    return status;
+}
+
+static tamis_status open_to_look(tamis_state *state, const char *path, const tamis_state_options *options,
+                                 purpose to, tamis_error *err) {
+    bool there;
+    tamis_status status = tamis__state_folder_open(&state->folder, path, err);
+    if (status == TAMIS_OK && to == TO_VERIFY)
+        status = tamis__state_folder_lock(&state->folder, err);
+    if (status == TAMIS_OK)
+        status = look(state, options, &there, err);
+    if (status == TAMIS_OK && !there)
+        status = tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
+                             tamis__show(state->folder.path).text);
+    return status;
+}
+
+static tamis_status open_state(tamis_state **state, const char *path, const tamis_state_options *given,
+                               purpose to, tamis_error *err) {
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_status status =
+        tamis__take_options(&options, sizeof options, given, "TAMIS_STATE_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!state || !path)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "state: no folder, or no place for the state; give both");
+    if (to == TO_WRITE && options.read_only)
+        to = TO_LOOK;
+    const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
+    tamis_state *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_state));
+    if (!made)
+        return tamis__fail_nomem(err, "state", sizeof *made);
+    made->memory = memory;
+    made->folder.fd = made->folder.lock_fd = made->log.fd = -1;
+    made->read_only = to != TO_WRITE;
+    status = to == TO_WRITE ? open_to_write(made, path, &options, err)
+                            : open_to_look(made, path, &options, to, err);
+    if (status == TAMIS_OK)
+        *state = made;
+    else
+        tamis_state_close(made);
+    return status;
+}
+
+tamis_status tamis_state_open(tamis_state **state, const char *folder, const tamis_state_options *options,
+                              tamis_error *err) {
+    return open_state(state, folder, options, TO_WRITE, err);
+}
+
+tamis_status tamis_state_verify(const char *folder, const tamis_state_options *options, tamis_error *err) {
+    tamis_state *state;
+    tamis_status status = open_state(&state, folder, options, TO_VERIFY, err);
+    if (status == TAMIS_OK)
+        tamis_state_close(state);
+    return status;
+}

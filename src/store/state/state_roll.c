@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A new segment, behind the last commit: at each start, so that bytes behind that commit never come back, whatever of them
+ * the disk still has (I4); and in front of a snapshot, which is of whole segments. Also the first one of all.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+/* The manifest with the live segment closed and a new one behind it. One without keys of its own is left out: what it
+ * says the new one restates. *left_out is its number, or 0. */
+static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint64_t seed,
+                                  state_manifest *next, uint64_t *left_out, tamis_error *err) {
+    tamis_status status = tamis__state_manifest_copy(&state->memory, next, &state->manifest, 0, err);
+    if (status != TAMIS_OK)
+        return status;
+    size_t count = next->segment_count;
+    *left_out = 0;
+    if (count > 0 && next->segments[count - 1].first_key == state->last.keys) {
+        *left_out = next->segments[--count].number;
+    } else if (count > 0) {
+        next->segments[count - 1].bytes = state->log.sure;
+        next->segments[count - 1].check = state->log.sure_check;
+    }
+    next->segments[count] =
+        (state_segment){.number = next->next++, .epoch = epoch, .seed = seed, .first_key = state->last.keys};
+    next->segment_count = count + 1;
+    next->epoch = epoch;
+    return TAMIS_OK;
+}
+
+static tamis_status fail_numbers(const tamis_state *state, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "%s: has had all the %" PRIu64 " files it can number; begin a new state",
+                       tamis__show(state->folder.path).text, STATE_NUMBER_MAX);
+}
+
+tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, tamis_error *err) {
+    state_manifest next;
+    state_log log;
+    uint64_t seed, left_out;
+    *fatal = false;
+    if (state->manifest.next >= STATE_NUMBER_MAX)
+        return fail_numbers(state, err);
+    tamis_status status = tamis__random(&seed, sizeof seed, "state", err);
+    if (status == TAMIS_OK)
+        status = next_manifest(state, epoch, seed, &next, &left_out, err);
+    if (status != TAMIS_OK)
+        return status;
+    state->manifest.next++; /* whatever becomes of this one */
+    const state_segment *live = &next.segments[next.segment_count - 1];
+    status =
+        tamis__state_log_make(&log, &state->folder, &state->memory, live, &state->last, &state->account, err);
+    if (status != TAMIS_OK) {
+        tamis__state_manifest_free(&state->memory, &next);
+        return status;
+    }
+    status = tamis__state_folder_sync(&state->folder, err); /* R3 */
+    if (status == TAMIS_OK)                                 /* R4, R5 */
+        status = tamis__state_manifest_write(&state->folder, &state->memory, &next, &state->notes,
+                                             state->last.notes, fatal, err);
+    if (status != TAMIS_OK) {
+        tamis__state_log_close(&log, &state->memory);
+        if (!*fatal)
+            (void)tamis__sys.unlink(log.path.text);
+        tamis__state_manifest_free(&state->memory, &next);
+        return status;
+    }
+    *fatal = false;
+    next.note_count = state->last.notes;
+    tamis__state_log_close(&state->log, &state->memory);
+    tamis__state_manifest_free(&state->memory, &state->manifest);
+    state->log = log;
+    state->manifest = next;
+    if (left_out) /* R6 */
+        (void)tamis__sys.unlink(tamis__state_log_path(&state->folder, left_out).text);
+    return TAMIS_OK;
+}
+
+/* ---- what is left over ---- */
+
+static bool is_named(const state_manifest *manifest, const state_found *found) {
+    if (found->snapshot)
+        return found->snapshot == manifest->snapshot.number;
+    for (size_t i = 0; i < manifest->segment_count; i++)
+        if (manifest->segments[i].number == found->log)
+            return true;
+    return false;
+}
+
+static tamis_status sweep_one(void *context, const state_found *found, tamis_error *err) {
+    const tamis_state *state = context;
+    (void)err;
+    const bool aside =
+        strcmp(found->name, "manifest.new") == 0 || strncmp(found->name, ".snapshot-", 10) == 0;
+    if (aside || ((found->log || found->snapshot) && !is_named(&state->manifest, found)))
+        (void)tamis__sys.unlink(tamis__state_path(&state->folder, found->name).text);
+    return TAMIS_OK;
+}
+
+void tamis__state_sweep(const tamis_state *state) {
+    (void)tamis__state_folder_list(&state->folder, sweep_one, (void *)(uintptr_t)state, NULL);
+}

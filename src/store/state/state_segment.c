@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A segment of the log, written from front to back and nowhere else:
+ *
+ *     0        56
+ *     +--------+------+------+------+------+------+-- ...
+ *     | header | LAST | KEYS | KEYS | CMIT | KEYS |
+ *     +--------+------+------+------+------+------+-- ...
+ *
+ *     frame:   0 type   4 bytes of payload   8 check   16 payload
+ *     header:  0 magic  8 version  12 needs  16 number  24 epoch  32 seed  40 first_key  48 check
+ *
+ * Each check is XXH3-64 of what stands before it in the frame and the payload, seeded by the check before, that of the header
+ * by the segment's seed: a chain (I3). A commit's payload begins with a check of its own, by which it is known also
+ * where the chain in front of it is broken.
+ */
+#include <errno.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'L', 'G', '\r', '\n'};
+enum { VERSION = 1 };
+
+uint64_t tamis__state_header_check(const uint8_t header[STATE_HEADER], uint64_t seed) {
+    return XXH3_64bits_withSeed(header, STATE_HEADER - 8, seed);
+}
+
+void tamis__state_header_put(uint8_t header[STATE_HEADER], const state_segment *segment) {
+    memcpy(header, magic, sizeof magic);
+    tamis__store32le(header + 8, VERSION);
+    tamis__store32le(header + 12, 0);
+    tamis__store64le(header + 16, segment->number);
+    tamis__store64le(header + 24, segment->epoch);
+    tamis__store64le(header + 32, segment->seed);
+    tamis__store64le(header + 40, segment->first_key);
+    tamis__store64le(header + 48, tamis__state_header_check(header, segment->seed));
+}
+
+uint64_t tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before) {
+    const uint64_t seed = XXH3_64bits_withSeed(frame, 8, before);
+    return XXH3_64bits_withSeed(frame + STATE_FRAME_HEADER, size - STATE_FRAME_HEADER, seed);
+}
+
+uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t seed, uint64_t at) {
+    return XXH3_64bits_withSeed(payload + 8, size - 8, seed ^ at * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* A frame of `size` bytes whose payload is there. */
+static tamis_status write_frame(state_log *log, uint8_t *frame, uint32_t type, size_t size,
+                                tamis_error *err) {
+    tamis__store32le(frame, type);
+    tamis__store32le(frame + 4, (uint32_t)(size - STATE_FRAME_HEADER));
+    log->segment.check = tamis__state_frame_check(frame, size, log->segment.check);
+    tamis__store64le(frame + 8, log->segment.check);
+    log->segment.bytes += size;
+    const tamis_status status = tamis__state_write_file(log->fd, log->path.text, frame, size, err);
+    if (status == TAMIS_OK)
+        tamis__send_off(log->fd, &log->sent, log->segment.bytes);
+    return status;
+}
+
+static tamis_status write_keys(state_log *log, tamis_error *err) {
+    size_t keys = log->keys;
+    log->keys = 0;
+    if (keys == 0)
+        return TAMIS_OK;
+    return write_frame(log, log->frame.data, STATE_KEYS, STATE_FRAME_HEADER + keys * STATE_KEY, err);
+}
+
+tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, size_t count, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    while (count > 0 && status == TAMIS_OK) {
+        size_t some = STATE_KEYS_FRAME - log->keys < count ? STATE_KEYS_FRAME - log->keys : count;
+        uint8_t *to = log->frame.data + STATE_FRAME_HEADER + log->keys * STATE_KEY;
+        for (size_t i = 0; i < some; i++, to += STATE_KEY) {
+            tamis__store64le(to, hashes[i].word[0]);
+            tamis__store64le(to + 8, hashes[i].word[1]);
+        }
+        log->keys += some;
+        hashes += some;
+        count -= some;
+        if (log->keys == STATE_KEYS_FRAME)
+            status = write_keys(log, err);
+    }
+    return status;
+}
+
+tamis_status tamis__state_log_frame(state_log *log, const tamis_allocator *memory, uint32_t type,
+                                    const void *payload, size_t size, tamis_error *err) {
+    state_bytes frame = {NULL, 0, 0};
+    tamis_status status = write_keys(log, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!tamis__state_bytes_room(memory, &frame, STATE_FRAME_HEADER + size))
+        return tamis__fail_nomem(err, log->path.text, STATE_FRAME_HEADER + size);
+    memcpy(frame.data + STATE_FRAME_HEADER, payload, size);
+    status = write_frame(log, frame.data, type, STATE_FRAME_HEADER + size, err);
+    tamis__state_bytes_free(memory, &frame);
+    return status;
+}
+
+static tamis_status write_commit(state_log *log, const tamis_allocator *memory, uint32_t type,
+                                 const state_commit *commit, const void *account, size_t size,
+                                 tamis_error *err) {
+    state_bytes payload = {NULL, 0, 0};
+    const size_t whole = STATE_COMMIT_FIXED + size;
+    if (!tamis__state_bytes_room(memory, &payload, whole))
+        return tamis__fail_nomem(err, log->path.text, whole);
+    uint8_t *to = payload.data;
+    tamis__store64le(to + 8, commit->number);
+    tamis__store64le(to + 16, commit->keys);
+    tamis__store64le(to + 24, commit->foreseen);
+    tamis__store64le(to + 32, commit->notes);
+    tamis__store32le(to + 40, commit->flags);
+    tamis__store32le(to + 44, commit->full);
+    tamis__store64le(to + 48, log->segment.epoch);
+    if (size > 0)
+        memcpy(to + STATE_COMMIT_FIXED, account, size);
+    tamis__store64le(to, tamis__state_commit_check(to, whole, log->segment.seed, log->segment.bytes));
+    tamis_status status = tamis__state_log_frame(log, memory, type, to, whole, err);
+    tamis__state_bytes_free(memory, &payload);
+    return status;
+}
+
+static tamis_status sync_log(const state_log *log, tamis_error *err) {
+    return tamis__sync(log->fd) < 0 ? tamis__fail_file(err, log->path.text, errno) : TAMIS_OK;
+}
+
+tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memory,
+                                     const state_commit *commit, const void *account, size_t size,
+                                     tamis_error *err) {
+    tamis_status status = write_keys(log, err); /* C1 */
+    if (status == TAMIS_OK && log->segment.bytes > log->whole)
+        status = sync_log(log, err); /* C2 */
+    const uint64_t sure = log->segment.bytes, sure_check = log->segment.check;
+    if (status == TAMIS_OK)
+        status = write_commit(log, memory, STATE_COMMIT, commit, account, size, err); /* C3 */
+    if (status == TAMIS_OK)
+        status = sync_log(log, err); /* C4 */
+    if (status != TAMIS_OK)
+        return status;
+    log->whole = log->segment.bytes;
+    log->sure = sure;
+    log->sure_check = sure_check;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__state_log_make(state_log *log, const state_folder *folder, const tamis_allocator *memory,
+                                   const state_segment *segment, const state_commit *last,
+                                   const state_bytes *account, tamis_error *err) {
+    uint8_t header[STATE_HEADER];
+    const size_t room = STATE_FRAME_HEADER + STATE_KEYS_FRAME * STATE_KEY;
+    *log = (state_log){.fd = -1, .segment = *segment, .path = tamis__state_log_path(folder, segment->number)};
+    if (!tamis__state_bytes_room(memory, &log->frame, room))
+        return tamis__fail_nomem(err, log->path.text, room);
+    tamis_status status = tamis__state_create(log->path.text, &log->fd, err); /* R1 */
+    if (status == TAMIS_OK) {
+        tamis__state_header_put(header, segment);
+        log->segment.bytes = STATE_HEADER;
+        log->sent = 0;
+        log->segment.check = tamis__load64le(header + STATE_HEADER - 8);
+        status = tamis__state_write_file(log->fd, log->path.text, header, sizeof header, err);
+    }
+    if (status == TAMIS_OK)
+        status = write_commit(log, memory, STATE_RESTATED, last, account->data, account->size, err);
+    if (status == TAMIS_OK)
+        status = sync_log(log, err); /* R2 */
+    if (status == TAMIS_OK) {
+        log->whole = log->sure = log->segment.bytes;
+        log->sure_check = log->segment.check;
+        return TAMIS_OK;
+    }
+    const bool made = log->fd >= 0;
+    tamis__state_log_close(log, memory);
+    if (made)
+        (void)tamis__sys.unlink(log->path.text); /* the next start finds it else */
+    return status;
+}
+
+void tamis__state_log_close(state_log *log, const tamis_allocator *memory) {
+    if (log->fd >= 0)
+        tamis__sys.close(log->fd);
+    log->fd = -1;
+    tamis__state_bytes_free(memory, &log->frame);
+}

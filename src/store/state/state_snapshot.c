@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A snapshot takes the place of the segments that it covers. It is made from the disk alone, of the last snapshot and
+ * those segments, so that the run goes on meanwhile: by a thread that shares nothing with it. It is of the commit that was
+ * the last one when it was begun. It begins to count when the manifest names it (P4); before that it is as if it were not
+ * there, and what goes wrong is no harm to the state.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "base/thread.h"
+#include "hash/hasher.h"
+#include "store/state/state_int.h"
+#include "store/trouble.h"
+
+#define LEAST_LOG ((uint64_t)64 << 20) /* bytes that are no matter, however small the filter */
+enum { TIMES_FILTER = 2, SEGMENTS = 256 /* each start makes one: a snapshot makes them few again */ };
+
+uint64_t tamis__state_log_bytes(const tamis_state *state) {
+    const state_manifest *manifest = &state->manifest;
+    uint64_t sum = state->log.fd >= 0 ? state->log.segment.bytes : state->log.sure;
+    for (size_t i = 0; i + 1 < manifest->segment_count; i++)
+        sum += manifest->segments[i].bytes;
+    return sum;
+}
+
+bool tamis__state_snapshot_is_due(const tamis_state *state) {
+    uint64_t most = state->snapshot_at;
+    if (most == 0)
+        most = TIMES_FILTER * state->filter->tally.memory + LEAST_LOG;
+    return !state->job.begun &&
+           (tamis__state_log_bytes(state) > most || state->manifest.segment_count > SEGMENTS);
+}
+
+/* ---- the work, which shares nothing with the run ---- */
+
+static tamis_status keep_sums(const tamis_filter *filter, const tamis_allocator *memory, state_bytes *sums,
+                              tamis_error *err) {
+    const size_t count = tamis__filter_sums(filter, NULL), size = count * 8;
+    if (count == 0)
+        return TAMIS_OK;
+    double *reals = tamis__alloc(memory, size, 8);
+    if (!reals || !tamis__state_bytes_room(memory, sums, size)) {
+        tamis__free(memory, reals, size);
+        return tamis__fail_nomem(err, "snapshot", size);
+    }
+    (void)tamis__filter_sums(filter, reals);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, &reals[i], 8);
+        tamis__store64le(sums->data + 8 * i, bits);
+    }
+    sums->size = size;
+    tamis__free(memory, reals, size);
+    return TAMIS_OK;
+}
+
+/* P2, P3 */
+static void *make_snapshot(void *context) {
+    state_job *job = context;
+    const state_path path = tamis__state_snapshot_path(job->source.folder, job->made.number);
+    tamis_filter *filter = NULL;
+    uint64_t replayed;
+    struct stat about;
+    job->status = tamis__state_build(&job->source, &filter, &replayed, &job->err);
+    if (job->status == TAMIS_OK)
+        job->status = keep_sums(filter, job->source.memory, &job->made.sums, &job->err);
+    if (job->status == TAMIS_OK)
+        job->status = tamis_filter_save(filter, path.text, &job->err);
+    if (job->status == TAMIS_OK && tamis__sys.stat(path.text, &about) < 0)
+        job->status =
+            tamis__fail(&job->err, TAMIS_E_IO, 0, "%s: is gone just after it was written; try again",
+                        tamis__show(path.text).text);
+    if (job->status == TAMIS_OK)
+        job->made.bytes = (uint64_t)about.st_size;
+    tamis_filter_free(filter);
+    __atomic_store_n(&job->ended, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* ---- what the run does for it ---- */
+
+static void note_late(tamis_state *state, tamis_status status, const tamis_error *why) {
+    if (state->late != TAMIS_OK)
+        return;
+    state->late = status;
+    state->late_err = *why;
+}
+
+static void drop_job(tamis_state *state) {
+    state_job *job = &state->job;
+    tamis__state_manifest_free(&state->memory, &job->manifest);
+    tamis__state_bytes_free(&state->memory, &job->made.sums);
+    memset(job, 0, sizeof *job);
+}
+
+/* Of all segments but the live one. */
+static tamis_status prepare(tamis_state *state, tamis_error *err) {
+    state_job *job = &state->job;
+    memset(job, 0, sizeof *job);
+    tamis_status status =
+        tamis__state_manifest_copy(&state->memory, &job->manifest, &state->manifest, 0, err);
+    if (status != TAMIS_OK)
+        return status;
+    job->err = (tamis_error)TAMIS_ERROR_INIT;
+    job->last = state->last;
+    job->made.number = state->manifest.next++;
+    job->made.of = state->last;
+    job->source = (state_source){&state->folder,
+                                 &state->memory,
+                                 &job->manifest,
+                                 job->manifest.segments,
+                                 job->manifest.segment_count - 1,
+                                 state->hasher,
+                                 &job->last};
+    job->begun = true;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    bool fatal;
+    const uint64_t before = state->manifest.snapshot.number ? state->manifest.snapshot.of.keys : 0;
+    if (state->last.keys == before)
+        return TAMIS_OK; /* no key came since the last one */
+    tamis_status status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why); /* P1 */
+    if (status != TAMIS_OK && fatal)
+        return tamis__state_fail(state, status, &why);
+    if (status == TAMIS_OK)
+        status = prepare(state, &why);
+    if (status != TAMIS_OK) {
+        note_late(state, status, &why);
+        return TAMIS_OK;
+    }
+    state_job *job = &state->job;
+    job->threaded = threaded && tamis__thread_make(&job->thread, make_snapshot, job) == 0;
+    if (!job->threaded)
+        (void)make_snapshot(job);
+    return TAMIS_OK;
+}
+
+/* P5 (I6): what the manifest no longer names. What stays, the next start takes away. */
+static void unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered) {
+    if (old->snapshot.number)
+        (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->folder, old->snapshot.number).text);
+    for (size_t i = 0; i < covered; i++)
+        (void)tamis__sys.unlink(tamis__state_log_path(&state->folder, old->segments[i].number).text);
+}
+
+/* P4 */
+static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *err) {
+    state_job *job = &state->job;
+    const size_t covered = job->source.segment_count;
+    state_manifest next;
+    *fatal = false;
+    tamis_status status = tamis__state_manifest_copy(&state->memory, &next, &state->manifest, covered, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__state_bytes_free(&state->memory, &next.snapshot.sums);
+    next.snapshot = job->made;
+    job->made.sums = (state_bytes){NULL, 0, 0};
+    status = tamis__state_manifest_write(&state->folder, &state->memory, &next, &state->notes,
+                                         state->manifest.note_count, fatal, err);
+    if (status != TAMIS_OK) {
+        tamis__state_manifest_free(&state->memory, &next);
+        return status;
+    }
+    unlink_covered(state, &state->manifest, covered);
+    tamis__state_manifest_free(&state->memory, &state->manifest);
+    state->manifest = next;
+    return TAMIS_OK;
+}
+
+static void join(state_job *job) {
+    if (job->threaded)
+        pthread_join(job->thread, NULL);
+}
+
+static void unlink_made(const tamis_state *state) {
+    (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->folder, state->job.made.number).text);
+}
+
+tamis_status tamis__state_snapshot_end(tamis_state *state, bool wait, tamis_error *err) {
+    state_job *job = &state->job;
+    tamis_error why = TAMIS_ERROR_INIT;
+    bool fatal = false;
+    if (!job->begun || (!wait && !__atomic_load_n(&job->ended, __ATOMIC_ACQUIRE)))
+        return TAMIS_OK;
+    join(job);
+    tamis_status status = job->status;
+    if (status == TAMIS_OK)
+        status = name_snapshot(state, &fatal, &why);
+    else
+        why = job->err;
+    if (status != TAMIS_OK && !fatal) {
+        note_late(state, status, &why);
+        unlink_made(state);
+    }
+    drop_job(state);
+    return fatal && status != TAMIS_OK ? tamis__state_tell(&why, tamis__state_fail(state, status, &why), err)
+                                       : TAMIS_OK;
+}
+
+void tamis__state_snapshot_leave(tamis_state *state) {
+    if (!state->job.begun)
+        return;
+    join(&state->job);
+    if (!state->read_only)
+        unlink_made(state);
+    drop_job(state);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Every system call and every allocation of a run over a state fails once, for every n, or is cut short: making it, commits,
+ * a note, an abort, a snapshot, a start. Whatever is told, the state is then at the last commit that was acknowledged, or at
+ * the one that was under way, its filter is that of an undisturbed run, and the run comes to its end when it is started again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+#include "support/states.h"
+
+enum { COMMITS = 6, EACH = 40 };
+
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 400, 1e-3};
+static test_bytes want[COMMITS + 1];
+static fault_memory memory;
+static size_t descriptors;
+static int acknowledged, under_way;
+static tamis_status settled;
+
+static const char *account(int number) {
+    static char text[20];
+    snprintf(text, sizeof text, "commit %d", number);
+    return number ? text : "";
+}
+
+static int place_of(const tamis_state *state) {
+    for (int i = 0; i <= COMMITS; i++)
+        if (states_is_at(state, account(i)))
+            return i;
+    return -1;
+}
+
+static tamis_status open_state(tamis_state **state) {
+    static tamis_allocator allocator;
+    allocator = fault_memory_allocator(&memory);
+    return states_open(state, &make, scratch(""), &allocator);
+}
+
+static tamis_status step(tamis_state *state, int number) {
+    tamis_status status = states_add(state, (uint64_t)(number - 1) * EACH, EACH);
+    if (status == TAMIS_OK && number == 2)
+        status = tamis_state_note(state, "note", 4, &states_err);
+    under_way = number;
+    if (status == TAMIS_OK)
+        status = states_commit(state, account(number));
+    if (status == TAMIS_OK)
+        acknowledged = number;
+    if (status == TAMIS_OK && number == 3)
+        status = states_add(state, 10000, 20);
+    if (status == TAMIS_OK && number == 3)
+        status = tamis_state_abort(state, &states_err);
+    if (status == TAMIS_OK && number == 4) /* where it is no harm to the state, that goes on */
+        settled = tamis_state_settle(state, 0, &states_err);
+    return status;
+}
+
+/* From where the state is to its last commit, with a start in the middle. */
+static tamis_status run(void) {
+    tamis_state *state = NULL;
+    tamis_status status = TAMIS_OK;
+    for (int part = 0; part < 2 && status == TAMIS_OK; part++) {
+        status = open_state(&state);
+        if (status != TAMIS_OK)
+            return status;
+        for (int number = place_of(state); status == TAMIS_OK && number < (part ? COMMITS : 2); number++)
+            status = step(state, number + 1);
+        if (status != TAMIS_OK) /* one that failed takes nothing more */
+            assert_int_equal(tamis_state_commit(state, "late", 4, NULL), status);
+        tamis_state_close(state);
+    }
+    return status == TAMIS_OK ? settled : status;
+}
+
+static void assert_sound(const char *what, uint64_t n) {
+    tamis_state *state = NULL;
+    test_bytes got = {0};
+    if (open_state(&state) != TAMIS_OK)
+        fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);
+    int place = place_of(state);
+    if (place != acknowledged && place != under_way)
+        fail_msg("%s %" PRIu64 ": at commit %d, acknowledged %d", what, n, place, acknowledged);
+    states_encode(state, &got);
+    assert_true(bytes_check(what, &got, &want[place]));
+    bytes_clear(&got);
+    tamis_state_close(state);
+}
+
+/* Power is not lost here. */
+static int no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static int set_up(void **unused) {
+    (void)unused;
+    scratch_make_in_memory();
+    memset(&memory, 0, sizeof memory);
+    tamis_state *state = NULL;
+    if (open_state(&state) != TAMIS_OK)
+        return -1;
+    for (int i = 0; i <= COMMITS; i++) {
+        if (i > 0 && (states_add(state, (uint64_t)(i - 1) * EACH, EACH) != TAMIS_OK ||
+                      states_commit(state, account(i)) != TAMIS_OK))
+            return -1;
+        states_encode(state, &want[i]);
+    }
+    tamis_state_close(state);
+    scratch_clear();
+    descriptors = fault_open_descriptors();
+    tamis__sys.sync = no_sync;
+    fault_install();
+    return 0;
+}
+
+static int tear_down(void **unused) {
+    (void)unused;
+    fault_remove();
+    for (int i = 0; i <= COMMITS; i++)
+        bytes_clear(&want[i]);
+    scratch_remove();
+    return memory.live_blocks > 0 ? -1 : 0;
+}
+
+/* The run with something armed; then once more without. False: what is armed was not reached. */
+static bool survives(const char *what, uint64_t n, bool must_succeed) {
+    acknowledged = under_way = 0;
+    settled = TAMIS_OK;
+    tamis_status status = run();
+    const bool reached = fault_fired() > 0 || memory.refused > 0;
+    fault_disarm();
+    settled = TAMIS_OK;
+    memory.fail_at = memory.refused = memory.requests = 0;
+    if (status != TAMIS_OK && (!reached || must_succeed))
+        fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);
+    assert_int_equal(fault_open_descriptors(), descriptors);
+    assert_int_equal(memory.live_blocks, 0);
+    assert_sound(what, n);
+    if (run() != TAMIS_OK)
+        fail_msg("%s %" PRIu64 ": then %s", what, n, states_err.text);
+    acknowledged = under_way = COMMITS;
+    assert_sound(what, n);
+    scratch_clear();
+    return reached;
+}
+
+static void every_call_fails_once(void **unused) {
+    (void)unused;
+    static const struct way {
+        fault_call call;
+        int error_number;
+        bool onwards, must_succeed;
+    } ways[] = {
+        {FAULT_WRITE, ENOSPC, false, false},     {FAULT_WRITE, EIO, true, false},
+        {FAULT_WRITE, FAULT_SHORT, false, true}, {FAULT_WRITE, EINTR, false, true},
+        {FAULT_SYNC, EIO, false, false},         {FAULT_SYNC, EIO, true, false},
+        {FAULT_SYNC, EINTR, false, true},        {FAULT_OPEN, EMFILE, false, false},
+        {FAULT_OPEN, EACCES, true, false},       {FAULT_OPEN, EINTR, false, true},
+        {FAULT_PREAD, EIO, false, false},        {FAULT_PREAD, FAULT_SHORT, false, true},
+        {FAULT_PREAD, EINTR, false, true},       {FAULT_FSTAT, EIO, false, false},
+        {FAULT_STAT, EIO, false, false},         {FAULT_RENAME, EIO, false, false},
+        {FAULT_UNLINK, EIO, false, false},       {FAULT_UNLINK, EACCES, true, false},
+        {FAULT_LIST, EIO, false, false},         {FAULT_LOCK, ENOLCK, false, false},
+        {FAULT_RANDOM, EIO, false, false},       {FAULT_PWRITE, ENOSPC, true, true},
+        {FAULT_RESERVE, ENOSPC, false, false},   {FAULT_CLOSE, EIO, false, false},
+        {FAULT_MKDIR, EROFS, false, false},
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const struct way *w = &ways[i];
+        for (uint64_t n = 1;; n++) {
+            fault_arm(w->call, n, w->error_number, w->onwards);
+            if (!survives(fault_call_name(w->call), n, w->must_succeed))
+                break;
+        }
+    }
+}
+
+static void every_allocation_fails_once(void **unused) {
+    (void)unused;
+    for (uint64_t n = 1;; n++) {
+        memory.requests = memory.refused = 0;
+        memory.fail_at = n;
+        fault_arm(FAULT_UNREAD, 0, 0, false);
+        if (!survives("allocation", n, false))
+            break;
+    }
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(every_call_fails_once),
+        CASE(every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

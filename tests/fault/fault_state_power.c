@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Power loss at each call that a state makes, from its making over commits, aborts, starts and snapshots: in every state of
+ * the disk that the model of support/power.h allows it has to be at the commit that was acknowledged last, or at the one that
+ * was under way, with a filter that is byte for byte that of an undisturbed run; and to go on from there. The same with the
+ * run stopped at each of its syncs, which fails, and started again.
+ *
+ * The model is tried itself: where a sync is left out that matters, it finds a state that is neither.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "support/power.h"
+#include "support/scratch.h"
+#include "support/states.h"
+
+enum { COMMITS = 12, EACH = 40 };
+
+/* Small, so that its snapshots are. */
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 700, 1e-3};
+static test_bytes want[COMMITS + 1]; /* the filter at each commit */
+
+static const char *account(int mark) {
+    static char text[20];
+    snprintf(text, sizeof text, "commit %d", mark);
+    return mark ? text : "";
+}
+
+static tamis_state *open_state(void) {
+    tamis_state *state = NULL;
+    return states_open(&state, &make, scratch(""), NULL) == TAMIS_OK ? state : NULL;
+}
+
+/* ---- the run: it goes on from where the state is ---- */
+
+static int place_of(const tamis_state *state) {
+    for (int i = 0; i <= COMMITS; i++)
+        if (states_is_at(state, account(i)))
+            return i;
+    return -1;
+}
+
+/* One commit of EACH keys more. What it has come to: 2n, commit n is acknowledged; 2n - 1, it is under way. */
+static bool step(tamis_state *state, int mark) {
+    if (states_add(state, (uint64_t)(mark - 1) * EACH, EACH) != TAMIS_OK)
+        return false;
+    if (mark % 5 == 2 && tamis_state_note(state, "note", 4, &states_err) != TAMIS_OK)
+        return false;
+    power_mark(2 * mark - 1);
+    if (states_commit(state, account(mark)) != TAMIS_OK)
+        return false;
+    power_mark(2 * mark);
+    return true;
+}
+
+/* From the state there is to the last commit, with all that a state does; false where something failed. */
+static bool run(void) {
+    tamis_state *state = open_state();
+    if (!state)
+        return false;
+    int mark = place_of(state); /* told, so it is for good */
+    power_mark(2 * mark);
+    bool fine = true;
+    while (fine && mark < COMMITS) {
+        mark++;
+        fine = step(state, mark);
+        if (fine && mark % 4 == 1) { /* what is logged and not committed is gone */
+            fine = states_add(state, 100000, 30) == TAMIS_OK &&
+                   tamis_state_abort(state, &states_err) == TAMIS_OK;
+        } else if (fine && mark % 4 == 3) {
+            fine = tamis_state_settle(state, 0, &states_err) == TAMIS_OK;
+        } else if (fine && mark % 4 == 0) {
+            fine = states_add(state, 200000, 30) == TAMIS_OK;
+            tamis_state_close(state);
+            state = open_state();
+            fine = fine && state && place_of(state) == mark;
+        }
+    }
+    tamis_state_close(state);
+    return fine;
+}
+
+/* ---- what has to hold ---- */
+
+typedef struct findings {
+    uint64_t at, under_way, wrong; /* states: at the commit acknowledged, at the one under way, neither */
+    uint64_t most_wrong;           /* before it is enough */
+} findings;
+
+static bool is_whole(const tamis_state *state, int place) {
+    test_bytes got = {0};
+    states_encode(state, &got);
+    bool same = bytes_equal(&got, &want[place]);
+    bytes_clear(&got);
+    return same && states_keys(state) == (uint64_t)place * EACH;
+}
+
+static const char *look(findings *f, int mark) {
+    tamis_state *state = open_state();
+    if (!state)
+        return "it does not open";
+    const int place = place_of(state);
+    const char *what = NULL;
+    if (place != mark / 2 && place != (mark + 1) / 2)
+        what = "it is at another commit";
+    else if (!is_whole(state, place))
+        what = "its filter is another";
+    else if (place < COMMITS && !step(state, place + 1))
+        what = "it does not go on";
+    if (!what && place == mark / 2)
+        f->at++;
+    else if (!what)
+        f->under_way++;
+    tamis_state_close(state);
+    return what;
+}
+
+static bool check(void *context, int mark) {
+    findings *f = context;
+    const char *what = look(f, mark);
+    if (!what)
+        return true;
+    if (f->most_wrong == 0)
+        printf("%s, at mark %d: %s; %s\n", what, mark, states_err.text, power_describe());
+    return ++f->wrong < f->most_wrong;
+}
+
+static uint64_t try_all(findings *f, unsigned most) {
+    size_t moments;
+    uint64_t states = power_each(most, check, f, &moments);
+    printf("%zu calls, %llu states: %llu at the commit acknowledged, %llu at the one under way, %llu wrong\n",
+           moments, (unsigned long long)states, (unsigned long long)f->at, (unsigned long long)f->under_way,
+           (unsigned long long)f->wrong);
+    return states;
+}
+
+/* ---- tests ---- */
+
+static int no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static int set_up(void **unused) {
+    (void)unused;
+    tamis__sys.sync = no_sync; /* what is recorded is above it */
+    scratch_make_in_memory();
+    tamis_state *state = open_state();
+    for (int i = 0; i <= COMMITS; i++) {
+        if (i > 0 && (states_add(state, (uint64_t)(i - 1) * EACH, EACH) != TAMIS_OK ||
+                      states_commit(state, account(i)) != TAMIS_OK))
+            return -1;
+        states_encode(state, &want[i]);
+    }
+    tamis_state_close(state);
+    scratch_clear();
+    return 0;
+}
+
+static int tear_down(void **unused) {
+    (void)unused;
+    power_end();
+    for (int i = 0; i <= COMMITS; i++)
+        bytes_clear(&want[i]);
+    scratch_remove();
+    return 0;
+}
+
+static void every_loss_leaves_a_commit(void **unused) {
+    (void)unused;
+    findings f = {0};
+    power_begin(scratch(""), POWER_NOTHING);
+    assert_true(run());
+    uint64_t states = try_all(&f, (unsigned)test_scale(3, 1, 2));
+    assert_int_equal(f.wrong, 0);
+    assert_true(states > 1000 && f.at > 0 && f.under_way > 0);
+}
+
+/* The nth sync fails, and with it all else, or alone; then the run is started again and gone on with; and power lost at any
+ * time. */
+static bool fail_and_lose(uint64_t n, bool onwards) {
+    findings f = {0};
+    power_begin(scratch(""), POWER_NOTHING);
+    power_fail_at_sync(n, onwards);
+    bool done = run();
+    bool stopped = power_failed();
+    power_heal();
+    if (done == stopped)
+        fail_msg("sync %d failed, and the run did not tell", (int)n);
+    if (stopped && !run())
+        fail_msg("after sync %d failed: %s", (int)n, states_err.text);
+    if (stopped)
+        try_all(&f, 1);
+    assert_int_equal(f.wrong, 0);
+    power_end();
+    scratch_clear();
+    return stopped;
+}
+
+static void a_sync_that_failed_is_not_relied_on(void **unused) {
+    (void)unused;
+    const uint64_t step_wide = test_scale(7, 29, 29);
+    for (uint64_t n = 1; fail_and_lose(n, n % 2); n += step_wide)
+        ;
+}
+
+static void a_sync_left_out_is_found(void **unused) {
+    (void)unused;
+    for (power_left_out leave = POWER_FILE_SYNCS; leave <= POWER_FOLDER_SYNCS; leave++) {
+        findings f = {.most_wrong = 1};
+        power_begin(scratch(""), leave);
+        assert_true(run());
+        try_all(&f, 2);
+        assert_int_equal(f.wrong, 1);
+        power_end();
+        scratch_clear();
+    }
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(every_loss_leaves_a_commit),
+        CASE(a_sync_that_failed_is_not_relied_on),
+        CASE(a_sync_left_out_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "states.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+tamis_error states_err = TAMIS_ERROR_INIT;
+
+const states_make states_makes[STATES_MAKES] = {
+    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6},
+    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6},
+    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0},
+    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2},
+    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2},
+    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2},
+    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6},
+};
+
+static const char secret[] = "sixteen bytes or more";
+
+tamis_state_options states_options(const states_make *make, const tamis_allocator *allocator) {
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    if (make->scheme == TAMIS_SCHEME_SIP) {
+        options.secret = secret;
+        options.secret_size = sizeof secret - 1;
+    }
+    options.about = "numbers";
+    options.allocator = allocator;
+    return options;
+}
+
+tamis_status states_open(tamis_state **state, const states_make *make, const char *folder,
+                         const tamis_allocator *allocator) {
+    static const states_make *planned; /* once, for it takes longer than to open a small state */
+    static tamis_plan plan;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_state_options options = states_options(make, allocator);
+    tamis_status status = TAMIS_OK;
+    want.kind = make->kind;
+    want.scheme = make->scheme;
+    want.expect = make->expect;
+    want.fpr = make->fpr;
+    if (planned != make) {
+        plan = (tamis_plan)TAMIS_PLAN_INIT;
+        status = tamis_plan_make(&plan, &want, &states_err);
+        planned = status == TAMIS_OK ? make : NULL;
+    }
+    options.plan = &plan;
+    return status == TAMIS_OK ? tamis_state_open(state, folder, &options, &states_err) : status;
+}
+
+tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
+    enum { BATCH = 500 };
+    uint64_t numbers[BATCH];
+    tamis_key keys[BATCH];
+    tamis_hash hashes[BATCH];
+    tamis_answer answers[BATCH];
+    tamis_filter *filter = tamis_state_filter(state);
+    tamis_status status = TAMIS_OK;
+    for (uint64_t at = 0; at < count && status == TAMIS_OK; at += BATCH) {
+        size_t some = count - at < BATCH ? (size_t)(count - at) : BATCH, fresh = 0;
+        for (size_t i = 0; i < some; i++) {
+            numbers[i] = from + at + i;
+            keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+        }
+        status = tamis_hash_many(tamis_filter_hasher(filter), keys, some, hashes, &states_err);
+        if (status == TAMIS_OK)
+            status = tamis_filter_add_hashes(filter, hashes, some, answers, NULL, &states_err);
+        for (size_t i = 0; i < some && status == TAMIS_OK; i++)
+            if (answers[i] == TAMIS_FRESH)
+                hashes[fresh++] = hashes[i];
+        if (status == TAMIS_OK)
+            status = tamis_state_log(state, hashes, fresh, &states_err);
+    }
+    return status;
+}
+
+tamis_status states_commit(tamis_state *state, const char *account) {
+    return tamis_state_commit(state, account, strlen(account), &states_err);
+}
+
+bool states_is_at(const tamis_state *state, const char *account) {
+    const void *told;
+    size_t size;
+    tamis_state_committed(state, &told, &size);
+    return size == strlen(account) && (size == 0 || memcmp(told, account, size) == 0);
+}
+
+void states_encode(const tamis_state *state, test_bytes *bytes) {
+    const tamis_filter *filter = tamis_state_filter((tamis_state *)(uintptr_t)state);
+    uint64_t size;
+    bytes_clear(bytes);
+    if (tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &states_err) != TAMIS_OK)
+        abort();
+    bytes->data = malloc((size_t)size);
+    bytes->size = bytes->room = (size_t)size;
+    if (!bytes->data ||
+        tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes->data, size, &states_err) != TAMIS_OK)
+        abort();
+}
+
+uint64_t states_keys(const tamis_state *state) {
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+    tamis_state_info_get(state, &info);
+    return info.keys;
+}

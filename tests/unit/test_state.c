@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A state from its making to its reopening: what was committed is there, to the last byte, and nothing else. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "store/state/state_int.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+#include "support/states.h"
+
+static size_t descriptors;
+static const states_make *const growing = &states_makes[STATES_GROWING];
+static const states_make *const small = &states_makes[STATES_SMALL];
+
+/* Nothing here loses power, and there are thousands of syncs. */
+static int no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    tamis__sys.sync = no_sync;
+    scratch_make_in_memory();
+    states_err = (tamis_error)TAMIS_ERROR_INIT;
+    descriptors = fault_open_descriptors();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    if (fault_open_descriptors() != descriptors) {
+        fprintf(stderr, "descriptors are left open\n");
+        return -1;
+    }
+    scratch_remove();
+    return 0;
+}
+
+static void assert_says(const char *text) {
+    if (!strstr(states_err.text, text))
+        fail_msg("\"%s\" does not say \"%s\"", states_err.text, text);
+}
+
+static void assert_ok(tamis_status status) {
+    if (status != TAMIS_OK)
+        fail_msg("%s: %s", tamis_status_name(status), states_err.text);
+}
+
+/* The scratch folder is that of the state. */
+static const char *folder(void) {
+    return scratch("");
+}
+
+static tamis_state *opened(const states_make *make) {
+    tamis_state *state = NULL;
+    assert_ok(states_open(&state, make, folder(), NULL));
+    return state;
+}
+
+static tamis_state_info told(const tamis_state *state) {
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+    tamis_state_info_get(state, &info);
+    return info;
+}
+
+static void what_is_committed_is_there(void **unused) {
+    (void)unused;
+    tamis_state *state = opened(growing);
+    assert_true(states_is_at(state, ""));
+    assert_string_equal(tamis_state_about(state), "numbers");
+    assert_ok(states_add(state, 0, 2500));
+    assert_ok(states_commit(state, "one"));
+    assert_ok(states_add(state, 2500, 100));
+    tamis_state_close(state);
+    state = opened(growing);
+    assert_true(states_is_at(state, "one"));
+    assert_int_equal(states_keys(state), 2500);
+    assert_int_equal(told(state).replayed, 2500);
+    assert_int_equal(told(state).epoch, 2);
+    assert_string_equal(tamis_state_about(state), "numbers");
+    assert_ok(states_add(state, 2500, 100)); /* fresh again: nothing of them was left */
+    assert_ok(states_commit(state, "two"));
+    assert_int_equal(states_keys(state), 2600);
+    assert_int_equal(told(state).commits, 2);
+    tamis_state_close(state);
+}
+
+/* In one run, undisturbed. */
+static void encode_whole(const states_make *make, uint64_t keys, test_bytes *bytes) {
+    tamis_state *state = opened(make);
+    assert_ok(tamis_state_expect(state, keys, &states_err));
+    assert_ok(states_add(state, 0, keys));
+    assert_ok(states_commit(state, "all"));
+    states_encode(state, bytes);
+    tamis_state_close(state);
+    scratch_clear();
+}
+
+/* The same keys in one run, and in many with commits, uncommitted keys, aborts and snapshots between them. */
+static void the_same_after_any_number_of_starts(void **unused) {
+    (void)unused;
+    enum { KEYS = 30000 };
+    for (int i = 0; i < STATES_MAKES; i++) {
+        const states_make *make = &states_makes[i];
+        test_bytes whole = {0}, pieces = {0};
+        encode_whole(make, KEYS, &whole);
+        tamis_state *state = opened(make);
+        assert_ok(tamis_state_expect(state, KEYS, &states_err));
+        for (uint64_t from = 0, n = 0; from < KEYS; from += 1000, n++) {
+            assert_ok(states_add(state, from, 1000));
+            assert_ok(states_commit(state, "some"));
+            if (n % 3 == 0) {
+                assert_ok(states_add(state, from + 1000, 700));
+                assert_ok(tamis_state_abort(state, &states_err));
+            }
+            if (n % 5 == 0)
+                assert_ok(tamis_state_settle(state, 0, &states_err));
+            if (n % 4 == 0) {
+                assert_ok(states_add(state, from + 1000, 300));
+                tamis_state_close(state);
+                state = opened(make);
+            }
+        }
+        states_encode(state, &pieces);
+        assert_true(bytes_check(make->name, &pieces, &whole));
+        assert_int_equal(states_keys(state), tamis_state_filter(state)->added);
+        tamis_state_close(state);
+        const tamis_state_options options = states_options(make, NULL);
+        assert_ok(tamis_state_verify(folder(), &options, &states_err));
+        scratch_clear();
+        bytes_clear(&whole);
+        bytes_clear(&pieces);
+    }
+}
+
+/* Snapshots by a thread, begun by commits, while keys are added. */
+static void snapshots_are_taken_while_keys_come(void **unused) {
+    (void)unused;
+    enum { KEYS = 200000 };
+    test_bytes whole = {0}, pieces = {0};
+    encode_whole(growing, KEYS, &whole);
+    tamis_state *state = opened(growing);
+    state->snapshot_at = 300000;
+    assert_ok(tamis_state_expect(state, KEYS, &states_err));
+    for (uint64_t from = 0; from < KEYS; from += 5000) {
+        assert_ok(states_add(state, from, 5000));
+        assert_ok(states_commit(state, "some"));
+    }
+    assert_ok(tamis_state_settle(state, 300000, &states_err));
+    assert_true(told(state).snapshot_bytes > 0);
+    assert_true(told(state).log_bytes <= 300000);
+    tamis_state_close(state);
+    state = opened(growing);
+    assert_true(told(state).replayed < KEYS);
+    states_encode(state, &pieces);
+    assert_true(bytes_check("snapshots", &pieces, &whole));
+    tamis_state_close(state);
+    bytes_clear(&whole);
+    bytes_clear(&pieces);
+}
+
+/* At rest the folder has no more than is promised, and nothing that does not count. */
+static void a_settled_state_is_small(void **unused) {
+    (void)unused;
+    tamis_state *state = opened(small);
+    assert_ok(states_add(state, 0, 20000));
+    assert_ok(states_commit(state, "one"));
+    assert_ok(tamis_state_settle(state, 1000000, &states_err));
+    assert_int_equal(told(state).snapshot_bytes, 0);
+    assert_ok(tamis_state_settle(state, 0, &states_err));
+    assert_true(told(state).snapshot_bytes > 0);
+    assert_true(told(state).log_bytes < 500);
+    assert_int_equal(scratch_entries(), 4); /* lock, manifest, snapshot, log */
+    assert_ok(tamis_state_settle(state, 0, &states_err));
+    assert_int_equal(scratch_entries(), 4);
+    assert_ok(states_add(state, 20000, 1));
+    assert_int_equal(tamis_state_settle(state, 0, &states_err), TAMIS_E_INVALID);
+    assert_says("commit or abort first");
+    tamis_state_close(state);
+}
+
+/* Starts that log nothing leave no segment each, and those that do are made few by a snapshot. */
+static void many_starts_leave_few_files(void **unused) {
+    (void)unused;
+    for (int i = 0; i < 20; i++) {
+        tamis_state *state = opened(small);
+        if (i % 2)
+            assert_ok(states_commit(state, "nothing new"));
+        tamis_state_close(state);
+    }
+    assert_int_equal(scratch_entries(), 3);
+    for (uint64_t i = 0; i < 300; i++) {
+        tamis_state *state = opened(small);
+        assert_ok(states_add(state, i, 1));
+        assert_ok(states_commit(state, "one more"));
+        assert_ok(tamis_state_settle(state, UINT64_MAX, &states_err));
+        tamis_state_close(state);
+    }
+    assert_true(scratch_entries() < 270);
+    tamis_state *state = opened(small);
+    assert_int_equal(states_keys(state), 300);
+    tamis_state_close(state);
+}
+
+static void notes_are_kept(void **unused) {
+    (void)unused;
+    size_t size;
+    static char large[TAMIS_STATE_ACCOUNT_MAX + 1];
+    tamis_state *state = opened(small);
+    assert_ok(tamis_state_note(state, "first", 5, &states_err));
+    assert_memory_equal(tamis_state_note_at(state, 0, &size), "first", 5);
+    assert_ok(states_commit(state, "one"));
+    assert_ok(tamis_state_note(state, large, TAMIS_STATE_ACCOUNT_MAX, &states_err));
+    assert_ok(tamis_state_commit(state, large, TAMIS_STATE_ACCOUNT_MAX, &states_err));
+    assert_ok(tamis_state_note(state, "lost", 4, &states_err));
+    assert_ok(tamis_state_abort(state, &states_err));
+    assert_int_equal(told(state).notes, 2);
+    assert_ok(tamis_state_note(state, "lost too", 8, &states_err));
+    tamis_state_close(state);
+    state = opened(small);
+    assert_int_equal(told(state).notes, 2);
+    assert_memory_equal(tamis_state_note_at(state, 1, &size), large, sizeof large - 1);
+    assert_int_equal(size, TAMIS_STATE_ACCOUNT_MAX);
+    assert_null(tamis_state_note_at(state, 2, &size));
+    assert_ok(tamis_state_note(state, "third", 5, &states_err));
+    assert_ok(states_commit(state, "three"));
+    tamis_state_close(state);
+    state = opened(small);
+    assert_memory_equal(tamis_state_note_at(state, 2, &size), "third", 5);
+    assert_int_equal(tamis_state_note(state, large, sizeof large, &states_err), TAMIS_E_RANGE);
+    assert_int_equal(tamis_state_note(state, large, 0, &states_err), TAMIS_E_RANGE);
+    assert_int_equal(tamis_state_commit(state, large, sizeof large, &states_err), TAMIS_E_RANGE);
+    assert_ok(states_commit(state, "four"));
+    tamis_state_close(state);
+}
+
+static void what_is_not_fresh_is_not_logged(void **unused) {
+    (void)unused;
+    const uint64_t number = 1;
+    const tamis_key key = {&number, sizeof number};
+    tamis_hash hash;
+    tamis_state *state = opened(small);
+    tamis_filter *filter = tamis_state_filter(state);
+    assert_ok(states_add(state, 1, 1));
+    assert_ok(tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash, &states_err));
+    assert_int_equal(tamis_state_log(state, &hash, 1, &states_err), TAMIS_E_INVALID);
+    assert_says("log those alone that were fresh");
+    hash.origin++;
+    assert_int_equal(tamis_state_log(state, &hash, 1, &states_err), TAMIS_E_MISMATCH);
+    assert_ok(tamis_filter_add(filter, "other", 5, NULL, &states_err));
+    assert_int_equal(tamis_state_expect(state, 5, &states_err), TAMIS_E_INVALID);
+    tamis_filter_expect(filter, 7);
+    assert_int_equal(states_commit(state, "no"), TAMIS_E_INVALID);
+    assert_says("call tamis_state_expect");
+    tamis_state_close(state);
+}
+
+static void a_second_one_is_told_who_has_it(void **unused) {
+    (void)unused;
+    tamis_state *state = opened(small), *other = NULL;
+    assert_int_equal(states_open(&other, small, folder(), NULL), TAMIS_E_BUSY);
+    assert_says("this process has it open already");
+    assert_int_equal(tamis_state_verify(folder(), NULL, &states_err), TAMIS_E_BUSY);
+    char who[60];
+    snprintf(who, sizeof who, "%ld on h since t\n", (long)getpid() + 1);
+    file_write(scratch("lock"), who, strlen(who));
+    assert_int_equal(states_open(&other, small, folder(), NULL), TAMIS_E_BUSY);
+    snprintf(who, sizeof who, "process %ld on h since t has it open", (long)getpid() + 1);
+    assert_says(who);
+    tamis_state_close(state);
+    test_bytes note = {0};
+    state = opened(small);
+    file_read(scratch("lock"), &note);
+    snprintf(who, sizeof who, "%ld on ", (long)getpid());
+    assert_memory_equal(note.data, who, strlen(who));
+    bytes_clear(&note);
+    tamis_state_close(state);
+}
+
+static void one_may_look_meanwhile(void **unused) {
+    (void)unused;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_state *state = opened(small), *look = NULL;
+    options.read_only = true;
+    assert_ok(states_add(state, 0, 100));
+    assert_ok(states_commit(state, "one"));
+    assert_ok(states_add(state, 100, 100));
+    size_t entries = scratch_entries();
+    assert_ok(tamis_state_open(&look, folder(), &options, &states_err));
+    assert_int_equal(scratch_entries(), entries);
+    assert_true(states_is_at(look, "one"));
+    assert_int_equal(states_keys(look), 100);
+    assert_int_equal(tamis_state_filter(look)->added, 100);
+    assert_int_equal(states_commit(look, "two"), TAMIS_E_UNSUPPORTED);
+    assert_says("only looked at");
+    assert_int_equal(tamis_state_abort(look, &states_err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_state_expect(look, 1, &states_err), TAMIS_E_UNSUPPORTED);
+    tamis_state_close(look);
+    assert_ok(states_commit(state, "two"));
+    tamis_state_close(state);
+}
+
+static void a_secret_has_to_be_the_one(void **unused) {
+    (void)unused;
+    const states_make *keyed = &states_makes[STATES_MAKES - 1];
+    tamis_state *state = opened(keyed);
+    assert_ok(states_add(state, 0, 100));
+    assert_ok(states_commit(state, "one"));
+    assert_ok(tamis_state_settle(state, 0, &states_err));
+    tamis_state_close(state);
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_says("was made with a secret");
+    options.secret = "another secret of some bytes";
+    options.secret_size = 28;
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_says("another secret");
+    options = states_options(keyed, NULL);
+    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    tamis_state_close(state);
+    scratch_clear();
+    tamis_state_close(opened(small));
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_says("leave the secret out");
+}
+
+static void what_is_no_state_is_left_alone(void **unused) {
+    (void)unused;
+    tamis_state *state = NULL;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_FORMAT);
+    assert_int_equal(tamis_state_open(&state, scratch("none"), &options, &states_err), TAMIS_E_IO);
+    assert_false(file_exists(scratch("none")));
+    file_write(scratch("letter"), "dear", 4);
+    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_FORMAT);
+    assert_says("has other files (letter)");
+    assert_int_equal(states_open(&state, small, scratch("letter"), NULL), TAMIS_E_IO);
+    assert_true(file_is(scratch("letter"), "dear"));
+    unlink(scratch("letter"));
+    file_write(scratch("manifest"), "something else", 14);
+    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_DAMAGED);
+    unlink(scratch("manifest"));
+    file_write(scratch("log-0000000007"), "", 0);
+    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_DAMAGED);
+    assert_says("has a log but no manifest");
+}
+
+static void a_folder_is_made(void **unused) {
+    (void)unused;
+    tamis_state *state = NULL;
+    char path[300];
+    snprintf(path, sizeof path, "%s//", scratch("new"));
+    assert_ok(states_open(&state, small, path, NULL));
+    tamis_state_close(state);
+    struct stat about;
+    assert_int_equal(stat(scratch("new"), &about), 0);
+    assert_true(S_ISDIR(about.st_mode));
+    assert_int_equal(unlink(scratch("new/manifest")), 0);
+    assert_int_equal(unlink(scratch("new/lock")), 0);
+    /* a start that was ended before there was a manifest */
+    file_write(scratch("new/manifest.new"), "cut", 3);
+    assert_ok(states_open(&state, small, path, NULL));
+    tamis_state_close(state);
+    assert_int_equal(unlink(scratch("new/manifest")), 0);
+    assert_int_equal(unlink(scratch("new/lock")), 0);
+    assert_int_equal(unlink(scratch("new/log-0000000001")), 0);
+    assert_int_equal(rmdir(scratch("new")), 0);
+}
+
+static void a_filter_without_order_is_refused(void **unused) {
+    (void)unused;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_state *state = NULL;
+    want.expect = 1000;
+    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    how.concurrent = true;
+    options.plan = &plan;
+    options.filter = &how;
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_UNSUPPORTED);
+    assert_says("a concurrent one has not");
+    how.concurrent = false;
+    want.kind = TAMIS_KIND_CLASSIC;
+    want.scheme = TAMIS_SCHEME_BKDR31;
+    want.fpr = 0.01;
+    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_UNSUPPORTED);
+    assert_says("has no hash of a key to log");
+    how.seed = 3;
+    want = (tamis_want)TAMIS_WANT_INIT;
+    want.fpr = 1e-6;
+    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    tamis_state_close(state);
+    state = opened(small); /* what it is made by is of the first time */
+    assert_int_equal(tamis_hasher_seed(tamis_filter_hasher(tamis_state_filter(state))), 3);
+    assert_int_equal(tamis_filter_plan(tamis_state_filter(state))->kind, TAMIS_KIND_FINGERPRINT);
+    tamis_state_close(state);
+}
+
+/* A filter that refused a key says so after a start too. */
+static void a_full_filter_stays_full(void **unused) {
+    (void)unused;
+    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2};
+    tamis_state *state = opened(&tiny);
+    test_bytes before = {0}, after = {0};
+    assert_ok(states_add(state, 0, 90));
+    assert_int_equal(states_add(state, 90, 400), TAMIS_E_FULL);
+    assert_ok(tamis_state_abort(state, &states_err));
+    assert_false(tamis_state_filter(state)->saturated);
+    assert_int_equal(tamis_state_filter(state)->added, 0);
+    for (uint64_t i = 0; states_add(state, i, 1) == TAMIS_OK; i++)
+        assert_true(i < 1000);
+    assert_ok(states_commit(state, "full"));
+    states_encode(state, &before);
+    tamis_state_close(state);
+    state = opened(&tiny);
+    assert_true(tamis_state_filter(state)->saturated);
+    states_encode(state, &after);
+    assert_true(bytes_check("full", &after, &before));
+    tamis_state_close(state);
+    bytes_clear(&before);
+    bytes_clear(&after);
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(what_is_committed_is_there),
+        CASE(the_same_after_any_number_of_starts),
+        CASE(snapshots_are_taken_while_keys_come),
+        CASE(a_settled_state_is_small),
+        CASE(many_starts_leave_few_files),
+        CASE(notes_are_kept),
+        CASE(what_is_not_fresh_is_not_logged),
+        CASE(a_second_one_is_told_who_has_it),
+        CASE(one_may_look_meanwhile),
+        CASE(a_secret_has_to_be_the_one),
+        CASE(what_is_no_state_is_left_alone),
+        CASE(a_folder_is_made),
+        CASE(a_filter_without_order_is_refused),
+        CASE(a_full_filter_stays_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

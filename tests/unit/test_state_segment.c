@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A state whose files were harmed: each byte changed, each file cut at each byte. It is at one of its commits, or refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "store/state/state_int.h"
+#include "support/scratch.h"
+#include "support/states.h"
+
+enum { COMMITS = 3, EACH = 5 };
+
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40, 1e-3};
+static test_bytes manifest, closed, live; /* the files, whole */
+static uint64_t ends[COMMITS + 1];        /* of the live one: bytes behind each of its commits */
+
+static int no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static const char *account(int number) {
+    static char text[20];
+    snprintf(text, sizeof text, "commit %d", number);
+    return text;
+}
+
+/* log-1 has commit 1; log-2, the live one, commits 2 and 3 and keys behind them. */
+static int set_up(void **unused) {
+    (void)unused;
+    tamis_state *state = NULL;
+    tamis__sys.sync = no_sync;
+    scratch_make_in_memory();
+    for (int i = 1; i <= COMMITS; i++) {
+        if (i <= 2 && states_open(&state, &make, scratch(""), NULL) != TAMIS_OK)
+            return -1;
+        if (states_add(state, (uint64_t)i * 100, EACH) != TAMIS_OK ||
+            states_commit(state, account(i)) != TAMIS_OK)
+            return -1;
+        ends[i] = state->log.whole;
+        if (i == 1 || i == COMMITS) {
+            if (states_add(state, 10000, 3) != TAMIS_OK ||
+                tamis_state_note(state, "n", 1, &states_err) != TAMIS_OK)
+                return -1;
+            tamis_state_close(state);
+        }
+    }
+    file_read(scratch("manifest"), &manifest);
+    file_read(scratch("log-0000000001"), &closed);
+    file_read(scratch("log-0000000002"), &live);
+    return 0;
+}
+
+static int tear_down(void **unused) {
+    (void)unused;
+    bytes_clear(&manifest);
+    bytes_clear(&closed);
+    bytes_clear(&live);
+    scratch_remove();
+    return 0;
+}
+
+static void restore(void) {
+    scratch_clear();
+    file_write(scratch("manifest"), manifest.data, manifest.size);
+    file_write(scratch("log-0000000001"), closed.data, closed.size);
+    file_write(scratch("log-0000000002"), live.data, live.size);
+}
+
+/* The commit that it is at, 0: refused, with a sentence that names a file. Fails where it has other keys than that commit. */
+static int opens_at(void) {
+    tamis_state *state = NULL;
+    states_err = (tamis_error)TAMIS_ERROR_INIT;
+    tamis_status status = states_open(&state, &make, scratch(""), NULL);
+    if (status != TAMIS_OK) {
+        if (status != TAMIS_E_DAMAGED && status != TAMIS_E_FORMAT)
+            fail_msg("%s: %s", tamis_status_name(status), states_err.text);
+        assert_non_null(strstr(states_err.text, scratch("")));
+        return 0;
+    }
+    int at = 0;
+    for (int i = 1; i <= COMMITS; i++)
+        if (states_is_at(state, account(i)))
+            at = i;
+    assert_true(at > 0);
+    assert_int_equal(states_keys(state), at * EACH);
+    assert_int_equal(tamis_state_filter(state)->added, at * EACH);
+    tamis_state_close(state);
+    return at;
+}
+
+static void as_it_was(void **unused) {
+    (void)unused;
+    restore();
+    assert_int_equal(opens_at(), COMMITS);
+    assert_int_equal(opens_at(), COMMITS);
+}
+
+/* In front of the last commit's frame nothing is missed; what is behind it does not count. The frame itself damaged cannot be
+ * told from one that was being written. */
+static void each_byte_changed(void **unused) {
+    (void)unused;
+    const uint64_t last = ends[COMMITS] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(account(COMMITS));
+    for (size_t i = 0; i < live.size; i++) {
+        restore();
+        live.data[i] ^= 0x20;
+        file_write(scratch("log-0000000002"), live.data, live.size);
+        live.data[i] ^= 0x20;
+        const bool in_check = i >= last + 8 && i < last + STATE_FRAME_HEADER; /* the commit itself is whole */
+        const int at = opens_at();
+        const int want = i < last || in_check ? 0 : i < ends[COMMITS] ? COMMITS - 1 : COMMITS;
+        if (at != want)
+            fail_msg("byte %zu changed: at commit %d, not %d", i, at, want);
+    }
+    for (size_t i = 0; i < manifest.size; i++) {
+        restore();
+        manifest.data[i] ^= 0x20;
+        file_write(scratch("manifest"), manifest.data, manifest.size);
+        manifest.data[i] ^= 0x20;
+        assert_int_equal(opens_at(), 0);
+    }
+    for (size_t i = 0; i < closed.size; i++) {
+        restore();
+        closed.data[i] ^= 0x20;
+        file_write(scratch("log-0000000001"), closed.data, closed.size);
+        closed.data[i] ^= 0x20;
+        const uint64_t sure = ends[1] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(account(1));
+        assert_int_equal(opens_at(), i < sure ? 0 : COMMITS);
+    }
+}
+
+static void each_file_cut(void **unused) {
+    (void)unused;
+    for (size_t size = 0; size < live.size; size++) {
+        restore();
+        file_write(scratch("log-0000000002"), live.data, size);
+        int want = size >= ends[COMMITS] ? COMMITS : size >= ends[2] ? 2 : 1;
+        /* header and first frame were synced before the manifest named it */
+        if (size < STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED + strlen(account(1)))
+            want = 0;
+        assert_int_equal(opens_at(), want);
+    }
+    for (size_t size = 0; size < manifest.size; size++) {
+        restore();
+        file_write(scratch("manifest"), manifest.data, size);
+        assert_int_equal(opens_at(), 0);
+    }
+    restore();
+    assert_int_equal(truncate(scratch("log-0000000001"), (off_t)ends[1] / 2), 0);
+    assert_int_equal(opens_at(), 0);
+    unlink(scratch("log-0000000001"));
+    tamis_state *state = NULL;
+    assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_IO);
+}
+
+/* What is behind the last commit is anything at all. */
+static void any_tail(void **unused) {
+    (void)unused;
+    uint64_t seed = test_seed(9);
+    for (int i = 0; i < 300; i++) {
+        test_bytes bytes = {0};
+        bytes_add(&bytes, live.data, (size_t)ends[COMMITS]);
+        for (uint64_t n = test_below(&seed, 600); n > 0; n--) {
+            unsigned char byte = (unsigned char)test_random(&seed);
+            bytes_add(&bytes, &byte, 1);
+        }
+        if (i % 3 == 0) /* the frames of another segment, commits too */
+            bytes_add(&bytes, closed.data + STATE_HEADER, closed.size - STATE_HEADER);
+        if (i % 3 == 1) /* its own, of before */
+            bytes_add(&bytes, live.data + STATE_HEADER, (size_t)ends[COMMITS] - STATE_HEADER);
+        restore();
+        file_write(scratch("log-0000000002"), bytes.data, bytes.size);
+        assert_int_equal(opens_at(), COMMITS);
+        bytes_clear(&bytes);
+    }
+}
+
+static void the_next_version_is_told(void **unused) {
+    (void)unused;
+    restore();
+    manifest.data[8] = 2;
+    file_write(scratch("manifest"), manifest.data, manifest.size);
+    tamis_state *state = NULL;
+    assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_FORMAT);
+    assert_non_null(strstr(states_err.text, "of a later version"));
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(as_it_was), CASE(each_byte_changed),        CASE(each_file_cut),
+        CASE(any_tail),  CASE(the_next_version_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
