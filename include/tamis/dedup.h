@@ -7,6 +7,7 @@
 
 #include <tamis/filter.h>
 #include <tamis/key.h>
+#include <tamis/state.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
@@ -31,10 +32,13 @@ typedef struct tamis_dedup_options {
     uint32_t struct_size;
     tamis_when_full when_full;
     const tamis_allocator *allocator; /* NULL: the default */
+    /* NULL, or: the session is over the filter of this state (`filter` is that, or NULL), which it borrows too, and what is
+     * fresh is logged there: see tamis_dedup_commit */
+    tamis_state *state;
 } tamis_dedup_options;
 
 /* clang-format off */
-#define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_WHEN_FULL_FAIL, NULL}
+#define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_WHEN_FULL_FAIL, NULL, NULL}
 /* clang-format on */
 
 /* A session over `filter`, which it borrows: it must outlive the session and be used by nobody else
@@ -53,8 +57,22 @@ TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *ke
 TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                               tamis_answer *answers, size_t *done, tamis_error *err);
 
+/*
+ * Of a session over a state: makes all that was answered so far last, with the caller's account of how far it is, which
+ * tamis_state_committed gives back at the next start. What became of the answers, the caller's output, is on the disk before.
+ * A crash at any instant then leaves the keys of the last commit and no others, so that a caller that cuts its output back to
+ * what its account says, and asks again from there, has the output of an undisturbed run. Errors of tamis_state_commit,
+ * after which the state takes nothing more; TAMIS_E_UNSUPPORTED of a session without a state.
+ */
+TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size,
+                                          tamis_error *err);
+/* Forgets all that was answered since the last commit, as if it had not been asked; counts stay. Takes as long as
+ * tamis_state_open. What tamis_dedup_filter gave is no longer valid. Errors of tamis_state_abort. */
+TAMIS_API tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err);
+
 /* Says that about `more` keys are still to be asked, as far as the caller can tell; it may say so as often as it likes. The
- * session reckons by its last answers how many of them are fresh, and tells the filter: see tamis_filter_expect. */
+ * session reckons by its last answers how many of them are fresh, and tells the filter: see tamis_filter_expect. Over a state nothing
+ * is told, for growth is to depend on the log alone: see tamis_state_expect. */
 TAMIS_API void tamis_dedup_expect(tamis_dedup *session, uint64_t more);
 
 typedef struct tamis_dedup_counts {

@@ -29,6 +29,25 @@ check_dedup() {
     [ "$(cat "$work/err")" = "4 of 7 lines" ] || fail "$1/dedup_stream said: $(cat "$work/err")"
 }
 
+# Killed again and again, its output is that of one that was not.
+check_once() {
+    local program=$1/once kills=0 pid
+    rm -rf "$work/state" "$work/once"
+    while :; do
+        "$program" "$work/state" "$work/many" "$work/once" &
+        pid=$!
+        sleep "0.0$((RANDOM % 5))"
+        kill -KILL $pid 2>/dev/null || true
+        ! wait $pid 2>/dev/null || break
+        kills=$((kills + 1))
+        [ $kills -lt 20 ] || { "$program" "$work/state" "$work/many" "$work/once" && break; }
+    done
+    cmp "$work/once" "$work/many_unique" || fail "$program: wrong lines after $kills kills"
+    "$program" "$work/state" "$work/many" "$work/once"
+    cmp "$work/once" "$work/many_unique" || fail "$program: wrong lines once more"
+    says 2 "once: usage" "$program"
+}
+
 check_share_with_guava() {
     [ "$(printf 'alice\neve\nmallory\n' | "$1/share_with_guava" "$work/blocked" | tr -s ' \n' ' ')" = \
         "no alice perhaps eve perhaps mallory " ] || fail "$1/share_with_guava: wrong answers"
@@ -118,6 +137,7 @@ check_examples() {
     check_share_with_guava "$1"
     check_share_redis "$1"
     check_spam_filter "$1" 20000
+    check_once "$1"
     check_crawler "$1"
     check_ten_million "$1" 100000 729856
 }

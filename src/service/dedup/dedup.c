@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The dedup session. Between the filter's answer and the caller there is one place, settle(), through
- * which every answer passes once and in order: that is where a log of fresh keys is appended to, so that
- * no answer leaves the session before it is remembered. Today it counts.
+ * which every answer passes once and in order: there they are counted, and, where there is a state, what is fresh goes on its
+ * way to the log (dedup_log.h).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,6 +13,8 @@
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 #include "filter/parts.h"
+#include "service/dedup/dedup_commits.h"
+#include "service/dedup/dedup_log.h"
 #include "service/dedup/dedup_parts.h"
 
 /* Calls of tamis_dedup_expect by which the share of fresh keys is told: older ones fade. */
@@ -24,7 +26,11 @@ typedef struct outlook {
 } outlook;
 
 struct tamis_dedup {
-    tamis_filter *filter; /* borrowed */
+    tamis_filter *filter; /* borrowed, or that of the state */
+    tamis__dedup_log log;
+    const tamis_hash *in_parts; /* the batch that is asked so, where there is a log */
+    tamis_hash *hashes;         /* of a batch of keys, where there is a log */
+    size_t room;                /* of those */
     tamis_when_full when_full;
     tamis_dedup_counts counts;
     outlook outlook;
@@ -58,9 +64,15 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     tamis_status status = tamis__take_options(&asked, sizeof asked, options, "TAMIS_DEDUP_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
+    if (session && asked.state && !filter)
+        filter = tamis_state_filter(asked.state);
     if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: no filter, or no place for the session; give both");
+    if (asked.state && filter != tamis_state_filter(asked.state))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "dedup session: its filter is not that of its state; give no filter beside a state");
     if (filter->concurrent) /* which may have keys behind one that it refuses */
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "dedup session: its filter is concurrent, and a session is one thread's; make it "
@@ -79,6 +91,8 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     made->filter = filter;
     made->when_full = asked.when_full;
     made->memory = memory;
+    if (asked.state)
+        tamis__dedup_log_init(&made->log, asked.state, &memory);
     *session = made;
     return TAMIS_OK;
 }
@@ -87,11 +101,15 @@ void tamis_dedup_close(tamis_dedup *session) {
     if (!session)
         return;
     tamis_allocator memory = session->memory;
+    tamis__dedup_log_release(&session->log);
+    tamis__free(&memory, session->hashes, session->room * sizeof *session->hashes);
     tamis__free(&memory, session, sizeof *session);
 }
 
-/* The seam: `count` answers are final and about to be handed out. Returns how many are fresh. */
-static uint64_t settle(tamis_dedup *session, const tamis_answer *answers, size_t count) {
+/* The seam: `count` answers are final and about to be handed out. Returns how many are fresh. The hashes are for the log, and
+ * where there is none they may be NULL. */
+static uint64_t settle(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
+                       size_t count) {
     uint64_t seen = 0;
     uint64_t unknown = 0;
     for (size_t i = 0; i < count; i++) {
@@ -101,6 +119,8 @@ static uint64_t settle(tamis_dedup *session, const tamis_answer *answers, size_t
     session->counts.seen += seen;
     session->counts.unknown += unknown;
     session->counts.fresh += count - seen - unknown;
+    if (session->log.state)
+        tamis__dedup_log_take(&session->log, hashes, answers, count);
     return count - seen - unknown;
 }
 
@@ -157,11 +177,32 @@ static tamis_status ask_filter(tamis_dedup *session, const asked *what, tamis_an
                : add(session->filter, what, 0, what->count, answers, done, err);
 }
 
-static tamis_status ask(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
+/* The log takes hashes: those of keys are made here. */
+static tamis_status hash_for_log(tamis_dedup *session, asked *what, tamis_error *err) {
+    const size_t size = what->count * sizeof *session->hashes;
+    if (!session->log.state || what->hashes || what->count == 0)
+        return TAMIS_OK;
+    if (what->count > session->room) {
+        tamis_hash *hashes = tamis__alloc(&session->memory, size, TAMIS__LINE);
+        if (!hashes)
+            return tamis__fail_nomem(err, "dedup session", size);
+        tamis__free(&session->memory, session->hashes, session->room * sizeof *session->hashes);
+        session->hashes = hashes;
+        session->room = what->count;
+    }
+    what->hashes = session->hashes;
+    return tamis_hash_many(tamis_filter_hasher(session->filter), what->keys, what->count, session->hashes,
+                           err);
+}
+
+static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers, size_t *done,
                         tamis_error *err) {
     size_t answered = 0;
+    tamis_status hashed = hash_for_log(session, what, err);
+    if (hashed != TAMIS_OK)
+        return hashed;
     tamis_status status = ask_filter(session, what, answers, &answered, err);
-    settle(session, answers, answered);
+    settle(session, what->hashes, answers, answered);
     if (done)
         *done = answered;
     return status;
@@ -186,18 +227,22 @@ uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t m
 tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                    uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
                                    tamis_error *err) {
+    __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* the same from all parts */
     *done = 0;
     return ask_filter(session, &(asked){NULL, hashes, count, part, parts}, answers, done, err);
 }
 
 void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done, tamis_status status,
                          tamis_error *err) {
-    tamis__filter_added_parts(session->filter, settle(session, answers, done), status, err);
+    tamis__filter_added_parts(session->filter, settle(session, session->in_parts, answers, done), status,
+                              err);
 }
 
 void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
     outlook *o = &session->outlook;
     const tamis_dedup_counts *now = &session->counts;
+    if (session->log.state)
+        return;
     const uint64_t fresh = now->fresh - o->fresh_before, seen = now->seen - o->seen_before;
     o->fresh_before = now->fresh;
     o->seen_before = now->seen;
@@ -206,6 +251,39 @@ void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
     const double share = o->known > 0 ? o->fresh / o->known : 1;
     const double fresh_more = (double)more * share;
     tamis_filter_expect(session->filter, fresh_more < 0x1p64 ? (uint64_t)fresh_more : UINT64_MAX);
+}
+
+/* ---- over a state ---- */
+
+tamis_state *tamis__dedup_state(const tamis_dedup *session) {
+    return session->log.state;
+}
+
+tamis_status tamis__dedup_written(tamis_dedup *session, tamis_error *err) {
+    return tamis__dedup_log_written(&session->log, 1, err);
+}
+
+static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
+    return session->log.state ? TAMIS_OK
+                              : tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                                            "dedup session: has no state to commit to; open it with one");
+}
+
+tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size, tamis_error *err) {
+    tamis_status status = check_state(session, err);
+    if (status == TAMIS_OK)
+        status = tamis__dedup_log_written(&session->log, SIZE_MAX, err);
+    return status == TAMIS_OK ? tamis_state_commit(session->log.state, account, size, err) : status;
+}
+
+tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
+    tamis_status status = check_state(session, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__dedup_log_forget(&session->log);
+    status = tamis_state_abort(session->log.state, err);
+    session->filter = tamis_state_filter(session->log.state);
+    return status;
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {

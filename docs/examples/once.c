@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lines of a file, each once, into another, whatever ends the program: cc once.c $(pkg-config --cflags --libs tamis)
+ *
+ *     once FOLDER INPUT OUTPUT
+ *
+ * What it commits is how far both files are. After a crash it cuts the output back to that, and goes on from there. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tamis/tamis.h>
+
+enum { COMMIT_EVERY = 10000 }; /* lines */
+
+typedef struct account {
+    int64_t read, written; /* bytes of the input and of the output */
+} account;
+
+static tamis_error err = TAMIS_ERROR_INIT;
+
+static void die(const char *why) {
+    fprintf(stderr, "once: %s\n", why);
+    exit(2);
+}
+
+static void check(tamis_status status) {
+    if (status != TAMIS_OK)
+        die(err.text);
+}
+
+/* Where the last commit was; nothing that was written behind it may come back among what is written now. */
+static account begin(const tamis_state *state, FILE *input, FILE *output) {
+    account at = {0, 0};
+    const void *bytes;
+    size_t size;
+
+    tamis_state_committed(state, &bytes, &size);
+    if (size == sizeof at)
+        memcpy(&at, bytes, sizeof at);
+    if (fseeko(input, at.read, SEEK_SET) != 0 || ftruncate(fileno(output), at.written) != 0 ||
+        fsync(fileno(output)) != 0 || fseeko(output, at.written, SEEK_SET) != 0)
+        die("cannot go on where it was");
+    return at;
+}
+
+/* The output first: what the commit tells of has to be there. */
+static void commit(tamis_dedup *session, account *at, FILE *input, FILE *output) {
+    if (fflush(output) != 0 || fsync(fileno(output)) != 0)
+        die("the output cannot be written");
+    at->read = ftello(input);
+    at->written = ftello(output);
+    check(tamis_dedup_commit(session, at, sizeof *at, &err));
+}
+
+int main(int argc, char **argv) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_state_options state_options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_state *state = NULL;
+    tamis_dedup *session = NULL;
+    FILE *input = argc == 4 ? fopen(argv[2], "rb") : NULL;
+    FILE *output = argc == 4 ? fopen(argv[3], "ab") : NULL; /* makes it, where it is not there */
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t size;
+
+    if (argc != 4)
+        die("usage: once FOLDER INPUT OUTPUT");
+    if (input == NULL || output == NULL || (output = freopen(argv[3], "r+b", output)) == NULL)
+        die("cannot open the input or the output");
+    want.fpr = 1e-9;
+    check(tamis_plan_make(&plan, &want, &err));
+    state_options.plan = &plan;
+    check(tamis_state_open(&state, argv[1], &state_options, &err));
+    options.state = state;
+    check(tamis_dedup_open(&session, NULL, &options, &err));
+
+    account at = begin(state, input, output);
+    for (uint64_t lines = 1; (size = getline(&line, &room, input)) > 0; lines++) {
+        const tamis_key key = {line, (size_t)size - (line[size - 1] == '\n')};
+        tamis_answer answer;
+        check(tamis_dedup_ask(session, &key, 1, &answer, NULL, &err));
+        if (answer == TAMIS_FRESH)
+            fwrite(line, 1, (size_t)size, output);
+        if (lines % COMMIT_EVERY == 0)
+            commit(session, &at, input, output);
+    }
+    if (ferror(input))
+        die("the input cannot be read");
+    commit(session, &at, input, output);
+    tamis_dedup_close(session);
+    tamis_state_close(state);
+    free(line);
+    return fclose(input) == 0 && fclose(output) == 0 ? 0 : 2;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "service/dedup/dedup_log.h"
+
+#include <string.h>
+
+void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tamis_allocator *memory) {
+    log->state = state;
+    log->memory = *memory;
+    log->err = (tamis_error)TAMIS_ERROR_INIT;
+    (void)pthread_mutex_init(&log->turn, NULL); /* one without attributes cannot fail */
+}
+
+void tamis__dedup_log_release(tamis__dedup_log *log) {
+    if (!log->state)
+        return;
+    tamis__free(&log->memory, log->hashes, log->room * sizeof *log->hashes);
+    tamis__free(&log->memory, log->batches, log->batch_room * sizeof *log->batches);
+    pthread_mutex_destroy(&log->turn);
+    *log = (tamis__dedup_log){.state = NULL};
+}
+
+/* Room for `more` behind `count` of `size` bytes each; false: there is none, and nothing has changed. */
+static bool make_room(const tamis_allocator *memory, void **row, size_t *room, size_t count, size_t more,
+                      size_t size) {
+    const size_t wanted = count + more;
+    if (wanted <= *room)
+        return true;
+    const size_t larger = wanted > 2 * *room ? wanted : 2 * *room;
+    void *grown = tamis__alloc(memory, larger * size, TAMIS__LINE);
+    if (!grown)
+        return false;
+    if (count > 0)
+        memcpy(grown, *row, count * size);
+    tamis__free(memory, *row, *room * size);
+    *row = grown;
+    *room = larger;
+    return true;
+}
+
+/* Moves what waits to the front. */
+static void drop_logged(tamis__dedup_log *log) {
+    const size_t left = log->count - log->logged;
+    if (log->logged == 0)
+        return;
+    if (left > 0)
+        memmove(log->hashes, log->hashes + log->logged, left * sizeof *log->hashes);
+    log->logged = 0;
+    log->count = left;
+}
+
+static bool take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
+    void *row = log->hashes, *batches = log->batches;
+    drop_logged(log);
+    const bool has_room =
+        make_room(&log->memory, &row, &log->room, log->count, count, sizeof *log->hashes) &&
+        make_room(&log->memory, &batches, &log->batch_room, log->waiting, 1, sizeof *log->batches);
+    log->hashes = row;
+    log->batches = batches;
+    if (!has_room)
+        return false;
+    size_t to = log->count;
+    for (size_t i = 0; i < count; i++) { /* without a branch, which would be guessed wrong */
+        log->hashes[to] = hashes[i];
+        to += answers[i] == TAMIS_FRESH;
+    }
+    log->batches[log->waiting++] = to - log->count;
+    log->count = to;
+    return true;
+}
+
+void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
+                           size_t count) {
+    pthread_mutex_lock(&log->turn);
+    if (log->status == TAMIS_OK && !take(log, hashes, answers, count))
+        log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
+    pthread_mutex_unlock(&log->turn);
+}
+
+tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tamis_error *err) {
+    pthread_mutex_lock(&log->turn);
+    size_t hashes = 0;
+    if (batches > log->waiting)
+        batches = log->waiting;
+    for (size_t i = 0; i < batches; i++)
+        hashes += log->batches[i];
+    tamis_status status = log->status;
+    if (status != TAMIS_OK)
+        tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);
+    else if (hashes > 0)
+        status = tamis_state_log(log->state, log->hashes + log->logged, hashes, err);
+    if (status == TAMIS_OK) {
+        log->logged += hashes;
+        log->waiting -= batches;
+        memmove(log->batches, log->batches + batches, log->waiting * sizeof *log->batches);
+    }
+    pthread_mutex_unlock(&log->turn);
+    return status;
+}
+
+void tamis__dedup_log_forget(tamis__dedup_log *log) {
+    log->logged = log->count = log->waiting = 0;
+    log->status = TAMIS_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_SERVICE_DEDUP_DEDUP_LOG_H
+#define TAMIS_SERVICE_DEDUP_DEDUP_LOG_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include <tamis/key.h>
+#include <tamis/state.h>
+
+#include "base/failure.h"
+#include "base/memory.h"
+
+/*
+ * Keys that a session answered fresh, on their way to the log of its state:
+ *
+ *     asked -->  | batch | batch | batch |  --> logged, when the records of the batch are written
+ *
+ * A run asks batches ahead of those it writes, from another thread, and what it commits may tell of none but those that are
+ * written: so the log gets a batch when it is told so.
+ */
+typedef struct tamis__dedup_log {
+    tamis_state *state; /* borrowed; NULL: there is no log, and nothing else here is set */
+    tamis_allocator memory;
+    pthread_mutex_t turn; /* of all that follows */
+    tamis_hash *hashes;   /* from `logged` on those of the batches that wait */
+    size_t logged, count, room;
+    size_t *batches; /* how many hashes each has, of those that wait */
+    size_t waiting, batch_room;
+    tamis_status status; /* what a batch met that found no place here: the log is at an end then */
+    tamis_error err;
+} tamis__dedup_log;
+
+/* Set up a zeroed one for the state. Nothing is taken yet. */
+void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tamis_allocator *memory);
+/* Fine for a zeroed one. */
+void tamis__dedup_log_release(tamis__dedup_log *log);
+
+/* Appends a batch: those of `count` hashes whose answer is TAMIS_FRESH. A failure is told by the next call of written. */
+void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
+                           size_t count);
+
+/* Logs the oldest `batches` that wait, at most those there are. TAMIS_E_NOMEM of one that found no place; errors of
+ * tamis_state_log. */
+tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tamis_error *err);
+
+/* Forgets all that wait. */
+void tamis__dedup_log_forget(tamis__dedup_log *log);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A dedup session over a state: what it committed is known after any end, and nothing else is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tamis/tamis.h>
+
+#include "service/dedup/dedup_commits.h"
+#include "service/dedup/dedup_parts.h"
+#include "support/scratch.h"
+
+static tamis_error err;
+
+static void assert_ok(tamis_status status) {
+    if (status != TAMIS_OK)
+        fail_msg("%s: %s", tamis_status_name(status), err.text);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    scratch_make();
+    err = (tamis_error)TAMIS_ERROR_INIT;
+    return 0;
+}
+
+/* The folder of the state is not for scratch_remove, which takes files. */
+static int tear_down(void **state) {
+    (void)state;
+    if (system("rm -rf seen") != 0)
+        return -1;
+    scratch_remove();
+    return 0;
+}
+
+typedef struct open_session {
+    tamis_state *state;
+    tamis_dedup *session;
+} open_session;
+
+static open_session open_it(uint64_t expect) {
+    open_session o = {NULL, NULL};
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
+    want.expect = expect;
+    want.fpr = 1e-9;
+    assert_ok(tamis_plan_make(&plan, &want, &err));
+    options.plan = &plan;
+    assert_ok(tamis_state_open(&o.state, "seen", &options, &err));
+    session_options.state = o.state;
+    session_options.when_full = TAMIS_WHEN_FULL_PASS;
+    assert_ok(tamis_dedup_open(&o.session, NULL, &session_options, &err));
+    return o;
+}
+
+static void close_it(open_session *o) {
+    tamis_dedup_close(o->session);
+    tamis_state_close(o->state);
+}
+
+/* Asks `count` numbers from `from` on; returns how many are fresh. */
+static size_t ask(tamis_dedup *session, uint64_t from, size_t count) {
+    uint64_t numbers[1000];
+    tamis_key keys[1000];
+    tamis_answer answers[1000];
+    size_t done = 0, fresh = 0;
+    assert_true(count <= 1000);
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = from + i;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    assert_ok(tamis_dedup_ask(session, keys, count, answers, &done, &err));
+    assert_int_equal(done, count);
+    for (size_t i = 0; i < count; i++)
+        fresh += answers[i] == TAMIS_FRESH;
+    return fresh;
+}
+
+static void assert_account(const tamis_state *state, const char *account) {
+    const void *bytes;
+    size_t size;
+    tamis_state_committed(state, &bytes, &size);
+    assert_int_equal(size, strlen(account));
+    assert_memory_equal(bytes, account, size);
+}
+
+static void what_is_committed_is_known(void **state) {
+    (void)state;
+    open_session o = open_it(0);
+    assert_account(o.state, "");
+    assert_int_equal(ask(o.session, 0, 1000), 1000);
+    assert_int_equal(ask(o.session, 500, 1000), 500);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    assert_int_equal(ask(o.session, 1500, 500), 500); /* never committed */
+    close_it(&o);
+    o = open_it(0);
+    assert_account(o.state, "one");
+    assert_int_equal(ask(o.session, 0, 1000), 0);
+    assert_int_equal(ask(o.session, 1000, 1000), 500);
+    assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
+    close_it(&o);
+    o = open_it(0);
+    assert_account(o.state, "two");
+    assert_int_equal(ask(o.session, 1000, 1000), 0);
+    close_it(&o);
+}
+
+static void an_abort_leaves_no_trace(void **state) {
+    (void)state;
+    open_session o = open_it(0);
+    ask(o.session, 0, 100);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    assert_int_equal(ask(o.session, 100, 100), 100);
+    assert_ok(tamis_dedup_abort(o.session, &err));
+    assert_int_equal(ask(o.session, 100, 50), 50);
+    assert_int_equal(ask(o.session, 0, 100), 0);
+    assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
+    close_it(&o);
+    o = open_it(0);
+    assert_int_equal(ask(o.session, 0, 200), 50); /* 150 to 199 were forgotten, and never came again */
+    close_it(&o);
+}
+
+/* Batches asked ahead of those written are not in the commit. */
+static void a_commit_has_what_is_written(void **state) {
+    (void)state;
+    open_session o = open_it(0);
+    ask(o.session, 0, 10);
+    ask(o.session, 5, 10); /* 5 fresh */
+    ask(o.session, 100, 10);
+    assert_ok(tamis__dedup_written(o.session, &err));
+    assert_ok(tamis__dedup_written(o.session, &err));
+    assert_ok(tamis_state_commit(o.state, "two", 3, &err));
+    close_it(&o);
+    o = open_it(0);
+    assert_int_equal(ask(o.session, 0, 15), 0);
+    assert_int_equal(ask(o.session, 100, 10), 10);
+    close_it(&o);
+}
+
+/* Keys that found no room were passed on, and are no part of the log. */
+static void what_finds_no_room_is_not_logged(void **state) {
+    (void)state;
+    open_session o = open_it(100);
+    assert_int_equal(ask(o.session, 0, 1000), 100);
+    assert_ok(tamis_dedup_commit(o.session, "full", 4, &err));
+    close_it(&o);
+    o = open_it(100);
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+    tamis_state_info_get(o.state, &info);
+    assert_int_equal(info.keys, 100);
+    assert_int_equal(ask(o.session, 0, 1000), 0);
+    close_it(&o);
+}
+
+/* The hashes of a batch in parts are logged too, in the order of its records. */
+static void a_batch_in_parts_is_logged(void **state) {
+    (void)state;
+    enum { COUNT = 4096 };
+    static uint64_t numbers[COUNT];
+    static tamis_key keys[COUNT];
+    static tamis_hash hashes[COUNT];
+    static tamis_answer answers[COUNT];
+    open_session o = open_it(0);
+    for (size_t i = 0; i < COUNT; i++) {
+        numbers[i] = i / 2; /* each twice */
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(o.session)), keys, COUNT, hashes, &err));
+    const uint32_t parts = tamis__dedup_parts(o.session, COUNT, 8);
+    assert_true(parts > 1);
+    for (uint32_t part = 0; part < parts; part++) {
+        size_t done;
+        assert_ok(tamis__dedup_ask_part(o.session, hashes, COUNT, part, parts, answers, &done, &err));
+    }
+    tamis__dedup_settle(o.session, answers, COUNT, TAMIS_OK, &err);
+    assert_ok(tamis_dedup_commit(o.session, "parts", 5, &err));
+    close_it(&o);
+    o = open_it(0);
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+    tamis_state_info_get(o.state, &info);
+    assert_int_equal(info.keys, COUNT / 2);
+    assert_int_equal(ask(o.session, 0, 1000), 0);
+    close_it(&o);
+}
+
+static void without_a_state_nothing_is_committed(void **state) {
+    (void)state;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    tamis_dedup *session = NULL;
+    want.fpr = 1e-9;
+    assert_ok(tamis_plan_make(&plan, &want, &err));
+    assert_ok(tamis_filter_create(&filter, &plan, NULL, &err));
+    assert_ok(tamis_dedup_open(&session, filter, NULL, &err));
+    assert_int_equal(tamis_dedup_commit(session, "x", 1, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_dedup_abort(session, &err), TAMIS_E_UNSUPPORTED);
+    tamis_dedup_close(session);
+    open_session o = open_it(0);
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    options.state = o.state;
+    session = NULL;
+    assert_int_equal(tamis_dedup_open(&session, filter, &options, &err),
+                     TAMIS_E_INVALID); /* not that of the state */
+    close_it(&o);
+    tamis_filter_free(filter);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_committed_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_abort_leaves_no_trace, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_commit_has_what_is_written, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_finds_no_room_is_not_logged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_batch_in_parts_is_logged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_state_nothing_is_committed, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
