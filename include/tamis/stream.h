@@ -150,6 +150,40 @@ typedef enum tamis_stream_marking {
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 
+/* How a run stands to those before it. */
+typedef enum tamis_stream_begun {
+    TAMIS_STREAM_NEW = 0, /* none of them had these inputs and outputs */
+    TAMIS_STREAM_RESUMED =
+        1, /* it goes on where the last commit of such a one was, as far as inputs and outputs allow */
+    TAMIS_STREAM_GROWN = 2,    /* such a one had ended, and its last input has grown since */
+    TAMIS_STREAM_FINISHED = 3, /* such a one had ended, and there is nothing to do */
+} tamis_stream_begun;
+
+/* For a run that no crash harms: see tamis_stream_run. */
+typedef struct tamis_stream_commits {
+    uint32_t struct_size;
+    tamis_dedup *session; /* over a state, which nothing but this run uses meanwhile: what the service asks */
+    uint64_t bytes;       /* of records between two commits; 0: 64 MiB */
+    uint32_t milliseconds; /* between two commits, whichever comes first; 0: 1000 */
+    bool again;            /* inputs that earlier runs have read, in whole or in part, are read anew */
+    bool require_exact;    /* what cannot be cut back, or read again, is refused: TAMIS_E_UNSUPPORTED */
+    /* NULL, or called once it is known how the run begins, before any record is read */
+    void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
+    void *told_context;
+    /* ---- filled by the run ---- */
+    tamis_stream_begun begun;
+    /* NULL, or the first input or output for which after a crash a record may come twice: it cannot be read again, or cut
+     * back. The name is the caller's own, or static. */
+    const char *inexact;
+    bool
+        was_read; /* the run was refused because an input was read before, or has changed since: `again` allows it */
+} tamis_stream_commits;
+
+/* clang-format off */
+#define TAMIS_STREAM_COMMITS_INIT \
+    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false}
+/* clang-format on */
+
 /* The level that xz calls 0. */
 enum { TAMIS_PACKING_LEVEL_0 = -1 };
 
@@ -194,12 +228,13 @@ typedef struct tamis_stream_options {
     uint32_t threads;
     /* NULL, or filled, which takes a few looks at the clock a batch; starts from TAMIS_STREAM_PROFILE_INIT */
     tamis_stream_profile *profile;
+    tamis_stream_commits *commits; /* NULL, or the run is made last commit by commit */
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
     {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1, NULL}
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1, NULL, NULL}
 /* clang-format on */
 
 /*
@@ -256,6 +291,17 @@ typedef struct tamis_stream_options {
  *   records were seen loses none. A file that cannot be synced is TAMIS_E_IO, and of those written aside none gets its
  *   name; where it is the folder that cannot, they have their names and keep them. Pipes, terminals and devices have
  *   nothing to be synced.
+ * - With commits, the run may end in any way, SIGKILL and power loss included: called again with the same state, inputs and
+ *   outputs it goes on from its last commit, and its outputs are byte for byte those of a run that was not disturbed, whatever
+ *   the number of threads of either; packed ones unpack to the same bytes. Outputs that are regular files are written in place
+ *   for that, and what stands behind the last commit is cut off at the next start; an output that an earlier run wrote is
+ *   appended to. A run that had ended changes nothing, unless its last input has grown: then it goes on with that. A run is
+ *   known by the content of its inputs, their heads and the 4 KiB in front of where it stands, and by the names of its outputs.
+ *   TAMIS_E_STALE: an input changed, or was made shorter, where it was read already; an output is not as it was left, or is
+ *   there and was never this state's. TAMIS_E_INVALID: an input was read by another run (see `again`). TAMIS_E_UNSUPPORTED: an
+ *   open descriptor of a regular file as output, which a shell may have truncated; follow. TAMIS_E_BUSY: another process writes
+ *   the output. Of inputs and outputs that are no regular files records may come twice after a crash, and none is lost: commits
+ *   wait for the reader of a pipe to have taken what they tell of. A stop (stop_fd) commits first. docs/DURABILITY.md.
  * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).
  * - A record longer than max_record: TAMIS_E_TOO_LONG names input, record and byte.
  * - With threads of more than one, batches are read ahead, and their keys found and hashed, while others are asked and
@@ -281,6 +327,29 @@ TAMIS_API tamis_status tamis_stream_run(const tamis_stream_service *service,
 /* The same, asking a dedup session. */
 TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
                                           tamis_stream_stats *stats, tamis_error *err);
+
+/* ---- the runs of a state ---- */
+
+/* What a run with commits told by its last one: tamis_state_committed has that of the last run, and the notes of the state
+ * (tamis_state_note_at) those before. */
+typedef struct tamis_stream_account tamis_stream_account;
+
+/* *account is the caller's. TAMIS_E_FORMAT where that is no account of this version of the library; TAMIS_E_NOMEM. */
+TAMIS_API tamis_status tamis_stream_account_open(tamis_stream_account **account, const void *bytes,
+                                                 size_t size, tamis_error *err);
+TAMIS_API void tamis_stream_account_free(tamis_stream_account *account); /* NULL is fine */
+
+/* Whether all its inputs were at their end; fills *stats, which starts from TAMIS_STREAM_STATS_INIT, with all that was answered
+ * by then. */
+TAMIS_API bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_stats *stats);
+/* The name of input `i` from 0 on, as it was given, NULL behind the last; *read, unless NULL, becomes how many bytes of it were
+ * read, unpacked. Names are the account's. */
+TAMIS_API const char *tamis_stream_account_input(const tamis_stream_account *account, size_t i,
+                                                 uint64_t *read);
+/* The name of `output` (0) or `duplicates` (1), absolute, NULL: it was no regular file; *written becomes how many bytes it
+ * had. */
+TAMIS_API const char *tamis_stream_account_output(const tamis_stream_account *account, size_t i,
+                                                  uint64_t *written);
 
 #ifdef __cplusplus
 }

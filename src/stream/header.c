@@ -118,5 +118,7 @@ tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tami
     if (status != TAMIS_OK)
         return status;
     drop_first(batch);
+    if (!router)
+        return TAMIS_OK;
     return tamis__route_header(router, begin, (size_t)(batch->begin - begin), unterminated, err);
 }

@@ -20,7 +20,8 @@ typedef struct tamis__header {
 } tamis__header;
 
 /* Takes it off the front of an input's first batch, which may be empty then. TAMIS_E_INVALID where it is another than
- * that of the inputs before, or has not what the extractor asks for. A file that was made shorter may go on without. */
+ * that of the inputs before, or has not what the extractor asks for. A file that was made shorter may go on without.
+ * router NULL: it is written nowhere, for it was in an earlier run. */
 tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__router *router,
                                 tamis_error *err);
 void tamis__header_release(tamis__header *header);

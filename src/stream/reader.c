@@ -20,6 +20,8 @@
  *     with something in it was seen to have its name: what was appended before that is not missed.
  * R6  Plain inputs are read into the buffer. A packed one shows at its first bytes, before any record is taken: they are
  *     given to who unpacks it, and the buffer gets what is in it.
+ * R7  Who begins within an input (setup.from) begins as all do, since its first bytes tell what it is packed in, and then
+ *     passes over what is in front: in a plain file by a seek, in a packed one by unpacking it.
  */
 #include "stream/reader.h"
 
@@ -67,6 +69,7 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
         return tamis__fail_nomem(err, "read buffers", size);
     reader->into = reader->buffers;
     reader->room = setup->read_size;
+    reader->next_input = setup->from.input;
     if (!set_buffer(reader, reader->into, reader->room))
         return tamis__fail_nomem(err, "read buffer", reader->room);
     return TAMIS_OK;
@@ -132,6 +135,11 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->inode = about.st_ino;
     reader->name = tamis__input_name(path);
     begin_file(reader);
+    const struct tamis__reader_from *from = &reader->setup.from;
+    reader->behind = !reader->may_block && reader->next_input - 1 == from->input && from->offset > 0;
+    reader->base = reader->behind && reader->borrowed ? tamis__sys.seek(reader->fd, 0, SEEK_CUR) : 0;
+    if (reader->base < 0)
+        return tamis__fail_file(err, reader->name, errno);
     return TAMIS_OK;
 }
 
@@ -163,6 +171,8 @@ static bool pass_mark(tamis__reader *reader) {
     reader->start += passed;
     reader->scan += passed;
     reader->file_offset += passed;
+    if (reader->marked && reader->setup.marked)
+        reader->setup.marked(reader->setup.marked_context, tamis__reader_input(reader), passed);
     return reader->marked;
 }
 
@@ -372,6 +382,58 @@ static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_
     return ready ? read_plain(reader, result, err) : TAMIS_OK;
 }
 
+/* ---- beginning within an input (R7) ---- */
+
+static tamis_status fail_short(const tamis__reader *reader, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_STALE, 0,
+                       "%s: ends before byte %" PRIu64 ", from which it is to be read on; give it as it was",
+                       tamis__show(reader->name).text, reader->setup.from.offset);
+}
+
+/* To the beginning of the first record that is wanted, as if those before it had been handed out. */
+static void begin_from(tamis__reader *reader) {
+    const struct tamis__reader_from *from = &reader->setup.from;
+    reader->behind = false;
+    reader->scan = reader->start;
+    reader->file_offset = from->offset;
+    reader->file_records = from->records;
+    reader->file_counted = from->records - (reader->setup.header && from->records > 0);
+    reader->file_lines = from->lines;
+}
+
+static tamis_status seek_from(tamis__reader *reader, tamis_error *err) {
+    const uint64_t offset = reader->setup.from.offset;
+    struct stat about;
+    if (tamis__sys.fstat(reader->fd, &about) < 0)
+        return tamis__fail_file(err, reader->name, errno);
+    if ((uint64_t)(about.st_size - reader->base) < offset)
+        return fail_short(reader, err);
+    if (tamis__sys.seek(reader->fd, reader->base + (off_t)offset, SEEK_SET) < 0)
+        return tamis__fail_file(err, reader->name, errno);
+    count_read(reader, offset - (reader->end - reader->start));
+    reader->start = reader->end;
+    return TAMIS_OK;
+}
+
+/* Passes over what is there, counted by file_offset, until that is all. */
+static tamis_status pass_over(tamis__reader *reader, tamis_error *err) {
+    const uint64_t left = reader->setup.from.offset - reader->file_offset;
+    const size_t there = reader->end - reader->start;
+    tamis_status status = TAMIS_OK;
+    if (left <= there) {
+        reader->start += (size_t)left;
+    } else if (reader->unpack) {
+        reader->file_offset += there;
+        reader->start = reader->scan = reader->end;
+        return TAMIS_OK;
+    } else {
+        status = seek_from(reader, err);
+    }
+    if (status == TAMIS_OK)
+        begin_from(reader);
+    return status;
+}
+
 /* ---- following ---- */
 
 /* Begins the followed file anew. One that came as a descriptor is the same one, else the name tells. */
@@ -423,7 +485,11 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
     }
     *event = TAMIS__READER_RECORDS;
     batch->count = 0;
-    tamis_status status = reader->undecided ? TAMIS_OK : take_whole(reader, keys, batch, err);
+    tamis_status status = TAMIS_OK;
+    if (reader->behind && !reader->undecided)
+        status = pass_over(reader, err);
+    if (status == TAMIS_OK && !reader->behind && !reader->undecided)
+        status = take_whole(reader, keys, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__watch_tick(reader->watch);
@@ -434,6 +500,8 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
     if (status != TAMIS_OK)
         return status;
     *known = false;
+    if (result == READ_END && reader->behind && (!reader->undecided || reader->end == reader->start))
+        return fail_short(reader, err);
     if (result == READ_END && is_followed(reader))
         return follow(reader, keys, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {

@@ -30,8 +30,19 @@ typedef struct tamis__reader_setup {
     bool passes_mark;        /* a byte order mark in front of an input is in no record */
     bool csv;                /* terminators within quotes end no record */
     unsigned char delimiter; /* of it */
-    uint64_t *bytes_read;    /* NULL, or counts bytes as they stand in the inputs, packed or not */
-    uint64_t *read_time;     /* see clock.h */
+    /* Where it begins, as an earlier reader of the same inputs has left it; zeroed: at their beginning. */
+    struct tamis__reader_from {
+        size_t input; /* its number; those before it are not opened */
+        uint64_t
+            offset; /* bytes of it that are passed over, unpacked: whole records; an input that is no regular
+                            file is read from where it is */
+        uint64_t records, lines; /* in them, a header too; of CSV, line ends */
+    } from;
+    /* NULL, or told of a byte order mark that was passed over, so many bytes at the beginning of that input */
+    void (*marked)(void *context, size_t input, uint64_t bytes);
+    void *marked_context;
+    uint64_t *bytes_read; /* NULL, or counts bytes as they stand in the inputs, packed or not */
+    uint64_t *read_time;  /* see clock.h */
     uint64_t *split_time;
 } tamis__reader_setup;
 
@@ -88,7 +99,9 @@ typedef struct tamis__reader {
     bool replaced; /* another file has taken its name: this one is read to its end, then that one */
     dev_t device;  /* what file it is, to tell another */
     ino_t inode;
-    const char *name;      /* of the open one, for a person */
+    bool behind;      /* what stands in front of setup.from is still to be passed over */
+    off_t base;       /* where in its file the input begins: it may be a descriptor that was read before */
+    const char *name; /* of the open one, for a person */
     uint64_t file_offset;  /* of `start` in it, unpacked */
     uint64_t file_records; /* handed out of it */
     uint64_t file_counted; /* those of them that a person counts */

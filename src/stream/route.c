@@ -155,7 +155,7 @@ tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, cons
 tamis_status tamis__route_mark(tamis__router *router, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++)
-        if (router->writers[i].place)
+        if (router->writers[i].place && !router->writers[i].has_header)
             status = put(&router->writers[i], TAMIS__BOM, TAMIS__BOM_SIZE, err);
     return status;
 }
@@ -165,7 +165,7 @@ tamis_status tamis__route_header(tamis__router *router, const unsigned char *dat
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++) {
         tamis__writer *writer = &router->writers[i];
-        if (!writer->place)
+        if (!writer->place || writer->has_header)
             continue;
         if (router->marking == TAMIS_STREAM_COLUMN || router->service->mark) {
             status = put(writer, router->name, strlen(router->name), err);

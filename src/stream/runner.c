@@ -20,59 +20,17 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "base/versioned.h"
-#include "store/place.h"
 #include "stream/clock.h"
 #include "stream/ends.h"
 #include "stream/find.h"
-#include "stream/header.h"
-#include "stream/lot.h"
-#include "stream/pipeline.h"
-#include "stream/reader.h"
-#include "stream/route.h"
+#include "stream/run.h"
 #include "stream/taken.h"
-#include "stream/writer.h"
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
 
 enum { PARTS_A_THREAD = 4 };
 
-typedef struct run {
-    tamis_stream_service service;
-    tamis_stream_options options;
-    tamis__stream_tuning tuning;
-    tamis_allocator memory;
-    tamis_stream_stats stats;
-    tamis__watch watch;
-    tamis__reader reader;
-    tamis__place places[OUTPUTS];
-    tamis__writer writers[OUTPUTS];
-    size_t threads;
-    tamis__pipeline *pipeline;
-    tamis__lot *lots; /* of the pipeline */
-    size_t lot_count;
-    tamis__router router;
-    tamis__header header;
-    tamis__first_malformed first_malformed;
-    /* of reading */
-    bool begun;                /* an input has had a record, or a header */
-    uint64_t read;             /* records */
-    tamis__reader_event event; /* what came last, */
-    tamis_status read_status;  /* or that nothing more does */
-    tamis_error read_err;
-    uint64_t asked; /* records, of asking */
-    /* of writing */
-    size_t input;               /* whose records are written */
-    size_t opened;              /* inputs that were */
-    tamis_stream_stats earlier; /* of the inputs before it */
-    /* of both, where they are timed */
-    bool timed;
-    uint64_t begin;
-    tamis_stream_profile profile;
-    tamis__pipeline_waits waits;
-    bool over; /* the run ends, whatever was read behind: */
-    tamis_status status;
-    tamis_error err;
-} run;
+typedef tamis__run run;
 
 static size_t threads_of(const tamis_stream_options *options) {
     if (options->threads > 0)
@@ -88,9 +46,13 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
     r->tuning = *tuning;
     r->threads = threads_of(options);
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-    r->watch = (tamis__watch){
-        options->stop_fd, options->progress, options->progress_context,
-        &r->stats,        &r->read,          tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000)};
+    r->watch = (tamis__watch){options->stop_fd,
+                              options->progress,
+                              options->progress_context,
+                              &r->stats,
+                              &r->read,
+                              tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000),
+                              0};
     r->reader.fd = -1;
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].memory = r->memory;
@@ -175,7 +137,7 @@ static void count_lot(run *r, const tamis__lot *lot, size_t done) {
 }
 
 static void count_written(run *r) {
-    r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written;
+    r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written - r->before;
 }
 
 /* The first batch of an input: what stands in front of its records. */
@@ -227,6 +189,8 @@ static bool read_lot(void *context, size_t which) {
             return false;
         if (batch->first == 1)
             r->read_status = begin(r, batch, &r->read_err);
+        if (r->read_status == TAMIS_OK && batch->count == 0)
+            tamis__run_pass_front(r, tamis__reader_input(&r->reader), batch->offset);
         if (r->read_status != TAMIS_OK || batch->count == 0)
             tamis__reader_give_back(&r->reader, batch);
     } while (r->read_status == TAMIS_OK && batch->count == 0);
@@ -245,10 +209,15 @@ static void key_lot(void *context, size_t which) {
 /* How many records are behind those of the lot, if they go on being as long. */
 static void foresee(run *r, const tamis__lot *lot) {
     const uint64_t read = lot->bytes_read, total = r->stats.bytes_total;
+    const bool first = r->asked == 0;
     r->asked += lot->batch.count;
-    if (r->service.expect && read > 0 && read <= total)
-        r->service.expect(r->service.context,
-                          (uint64_t)((double)r->asked * ((double)(total - read) / (double)read)));
+    if (read == 0 || read > total)
+        return;
+    const double each = (double)r->asked / (double)read;
+    if (r->service.expect)
+        r->service.expect(r->service.context, (uint64_t)(each * (double)(total - read)));
+    if (first)
+        tamis__run_expect(r, lot, (uint64_t)(each * (double)total));
 }
 
 static size_t divide_lot(void *context, size_t which) {
@@ -288,7 +257,9 @@ static bool write_lot(void *context, size_t which) {
     tamis__lot *lot = &r->lots[which];
     end_inputs(r, lot->input);
     const bool fails = lot->status != TAMIS_OK; /* that is the error to tell, then */
-    const tamis_status status = route_lot(r, lot, fails ? NULL : &r->err);
+    tamis_status status = route_lot(r, lot, fails ? NULL : &r->err);
+    if (!fails && status == TAMIS_OK)
+        status = tamis__run_written(r, lot, &r->err);
     tamis__reader_give_back(&r->reader, &lot->batch);
     /* A record behind those that are enough ends nothing: where batches end must not show. */
     const bool ends = lot->ends != TAMIS_OK && !lot->enough;
@@ -369,6 +340,10 @@ static tamis_status make_lots(run *r, tamis_error *err) {
     return status;
 }
 
+static void pass_mark(void *context, size_t input, uint64_t bytes) {
+    tamis__run_pass_front(context, input, bytes);
+}
+
 static tamis_status open_all(run *r, tamis_error *err) {
     const tamis_extractor *extractor = r->options.extractor;
     const tamis__reader_setup setup = {.inputs = r->options.inputs,
@@ -384,6 +359,9 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                            r->header.wanted || (extractor && has_syntax(extractor)),
                                        .csv = extractor && tamis_extractor_is_csv(extractor),
                                        .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                       .from = tamis__run_from(r),
+                                       .marked = pass_mark,
+                                       .marked_context = r,
                                        .bytes_read = &r->stats.bytes_read,
                                        .read_time = r->timed ? &r->profile.read : NULL,
                                        .split_time = r->timed ? &r->profile.split : NULL};
@@ -428,6 +406,8 @@ static tamis_status idle(run *r, tamis_error *err) {
     uint64_t *waiting = r->timed ? &r->profile.input : NULL;
     tamis_status status = flush_direct(r, true, err);
     count_written(r);
+    if (status == TAMIS_OK)
+        status = tamis__run_idle(r, err);
     const uint64_t begun = tamis__clock_begin(waiting);
     if (status == TAMIS_OK)
         status = tamis__reader_wait(&r->reader, err);
@@ -455,9 +435,11 @@ static tamis_status pump(run *r, tamis_error *err) {
 }
 
 static tamis_status finish(run *r, tamis_error *err) {
-    tamis_status status = TAMIS_OK;
+    tamis_status status = tamis__run_drain(r, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_finish(&r->writers[i], err);
+    if (status == TAMIS_OK)
+        status = tamis__run_finish(r, err);
     return status == TAMIS_OK
                ? tamis__aside_publish_both(&r->writers[FIRSTS].aside, &r->writers[REPEATS].aside, err)
                : status;
@@ -480,15 +462,31 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
         err->status = status;
 }
 
+/* A stop is told in *err, and commits first. */
+static tamis_status commit_stopped(run *r, tamis_error *err) {
+    tamis_error failed = TAMIS_ERROR_INIT;
+    const tamis_status status = tamis__run_commit(r, &failed);
+    if (status == TAMIS_OK)
+        return TAMIS_E_INTERRUPTED;
+    return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
+}
+
+static tamis_status run_through(run *r, tamis_error *err) {
+    tamis_status status = open_all(r, err);
+    if (status == TAMIS_OK)
+        status = pump(r, err);
+    if (status == TAMIS_OK)
+        return finish(r, err);
+    return status == TAMIS_E_INTERRUPTED ? commit_stopped(r, err) : status;
+}
+
 static tamis_status go(run *r, tamis_error *err) {
     tamis_status status = check(r, err);
     if (status != TAMIS_OK)
         return status;
-    status = open_all(r, err);
-    if (status == TAMIS_OK)
-        status = pump(r, err);
-    if (status == TAMIS_OK)
-        status = finish(r, err);
+    status = tamis__run_begin(r, err);
+    if (status == TAMIS_OK && !r->durable.finished)
+        status = run_through(r, err);
     r->stats.settled = status == TAMIS_OK;
     if (status != TAMIS_OK)
         flush_rest(r, status, err);
@@ -504,6 +502,7 @@ static tamis_status go(run *r, tamis_error *err) {
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
     tamis__lots_free(r->lots, r->lot_count, &r->memory);
+    tamis__run_end(r);
     return status;
 }
 

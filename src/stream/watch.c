@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 
 #include "base/system.h"
 #include "store/trouble.h"
@@ -19,12 +20,16 @@ void tamis__watch_tick(tamis__watch *watch) {
     watch->progress(watch->progress_context, watch->stats);
 }
 
-/* How long a wait may last before progress is due; -1: for ever. */
-static int until_report(const tamis__watch *watch) {
-    if (!watch->progress)
+/* How long a wait may last before progress is due, or it is time to wake; -1: for ever. */
+static int until_due(const tamis__watch *watch) {
+    uint64_t due = watch->wake_at ? watch->wake_at : UINT64_MAX;
+    if (watch->progress && watch->next_report < due)
+        due = watch->next_report;
+    if (due == UINT64_MAX)
         return -1;
-    uint64_t now = tamis__now_ns();
-    return now >= watch->next_report ? 0 : (int)((watch->next_report - now + MS - 1) / MS);
+    const uint64_t now = tamis__now_ns();
+    const uint64_t wait = now >= due ? 0 : (due - now + MS - 1) / MS;
+    return wait < INT_MAX ? (int)wait : INT_MAX;
 }
 
 /* One poll of fd (-1: none) and the request to stop. A signal ends it early, with *ready false: who sent
@@ -60,8 +65,8 @@ tamis_status tamis__watch_wait(tamis__watch *watch, int fd, short events, const 
     struct pollfd input = {.fd = fd, .events = events};
     for (;;) {
         bool ready;
-        tamis_status status = poll_once(watch, input, until_report(watch), &ready, name, err);
-        if (status != TAMIS_OK || ready)
+        tamis_status status = poll_once(watch, input, until_due(watch), &ready, name, err);
+        if (status != TAMIS_OK || ready || (watch->wake_at && tamis__now_ns() >= watch->wake_at))
             return status;
         tamis__watch_tick(watch);
     }

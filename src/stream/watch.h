@@ -21,6 +21,7 @@ typedef struct tamis__watch {
     const tamis_stream_stats *stats; /* live */
     const uint64_t *records; /* that were read, for sentences, which are told when these are answered */
     uint64_t next_report;    /* tamis__now_ns at which progress is due */
+    uint64_t wake_at;        /* 0, or tamis__now_ns at which a wait ends though nothing is there */
 } tamis__watch;
 
 enum {
@@ -38,7 +39,7 @@ void tamis__watch_tick(tamis__watch *watch);
 tamis_status tamis__watch_look(const tamis__watch *watch, int fd, short events, bool *ready, const char *name,
                                tamis_error *err);
 
-/* The same, waiting until it has; progress is called meanwhile. */
+/* The same, waiting until it has, or it is time to wake; progress is called meanwhile. */
 tamis_status tamis__watch_wait(tamis__watch *watch, int fd, short events, const char *name, tamis_error *err);
 
 /* Waits some milliseconds, or until the run is to stop. */

@@ -153,6 +153,8 @@ static tamis_status write_all(tamis__writer *writer, const unsigned char *data, 
             size -= (size_t)wrote;
             writer->written += (uint64_t)wrote;
         }
+        if (wrote > 0 && writer->durable && S_ISREG(writer->place->about.st_mode))
+            tamis__send_off(writer->fd, &writer->sent, writer->written);
         if (wrote < (ssize_t)piece)
             status = after_short(writer, sys_errno, err);
     }
@@ -169,6 +171,7 @@ static tamis_status hand_on(tamis__writer *writer, const void *data, size_t size
     tamis_status status =
         writer->pack ? tamis__pack_put(writer->pack, data, size, err) : write_all(writer, data, size, err);
     writer->failed = status != TAMIS_OK; /* to pack is to fail too */
+    writer->in_pack = true;
     tamis__clock_end(writer->time, begun);
     return status;
 }
@@ -209,7 +212,8 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err) {
         return TAMIS_OK;
     writer->ended = true;
     tamis_status status = empty_buffer(writer, err);
-    if (status != TAMIS_OK || !writer->pack)
+    /* Nothing at all is an empty packed file; nothing behind a commit is nothing. */
+    if (status != TAMIS_OK || !writer->pack || (writer->written > 0 && !writer->in_pack))
         return status;
     return end_pack(writer, tamis__pack_finish, err);
 }
@@ -266,6 +270,36 @@ static bool is_taken(const tamis__writer *writer) {
         if (unread == 0 || tamis__now_ns() >= end)
             return unread == 0;
     }
+}
+
+/* Another packed file begins behind the one that is there. */
+static tamis_status begin_pack_anew(tamis__writer *writer, tamis_error *err) {
+    tamis_status status = end_pack(writer, tamis__pack_finish, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__pack_free(writer->pack);
+    writer->pack = NULL;
+    writer->in_pack = false;
+    status = tamis__pack_create(&writer->pack, &writer->packing, &writer->memory,
+                                &(tamis__pack_out){write_packed, writer}, err);
+    writer->failed = status != TAMIS_OK;
+    return status;
+}
+
+tamis_status tamis__writer_commit(tamis__writer *writer, bool *taken, tamis_error *err) {
+    *taken = true;
+    if (!is_open(writer) || writer->failed || writer->ended)
+        return TAMIS_OK;
+    writer->flushed_at = tamis__now_ns();
+    tamis_status status = empty_buffer(writer, err);
+    if (status == TAMIS_OK && writer->pack && writer->in_pack)
+        status = begin_pack_anew(writer, err);
+    if (status != TAMIS_OK)
+        return status;
+    *taken = is_taken(writer);
+    status = sync_output(writer, err);
+    writer->failed = status != TAMIS_OK;
+    return status;
 }
 
 bool tamis__writer_settled(tamis__writer *writer, tamis_error *err) {

@@ -25,11 +25,14 @@ typedef struct tamis__writer {
     size_t capacity;
     size_t used;
     uint64_t written;    /* bytes the system has taken, packed ones */
+    uint64_t sent;       /* of them, of one that is durable, on their way to the disk */
     uint64_t flushed_at; /* tamis__now_ns */
     uint64_t *time;      /* of packing, writing and syncing, see clock.h */
     unsigned char terminator;
     bool durable;         /* a regular file is to outlive a power loss */
+    bool in_pack;         /* of a packed one: something was put since its last commit */
     bool owes_terminator; /* the last record has none: it gets one if another follows */
+    bool has_header;      /* what stands in front of records is in it, of an earlier run */
     bool stopping;        /* the run is to stop: what is in hand goes out, but not for ever */
     bool failed;          /* nothing more is written */
     bool ended;           /* nothing more is put */
@@ -44,7 +47,7 @@ tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int l
                                        tamis_error *err);
 
 /* Opens the place (creates the file aside) of a writer that is zeroed but for its memory, time, terminator, durable and
- * packing, with a buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
+ * packing, and, of one that goes on behind another, `written` and owes_terminator, with a buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
  * fine and has nothing to do. */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
                                 tamis__watch *watch, tamis_error *err);
@@ -64,6 +67,11 @@ tamis_status tamis__writer_flush_due(tamis__writer *writer, tamis_error *err);
 /* The last flush, whether the run went well or not: what is packed is ended, so that what was written is a whole file.
  * Nothing is put from then on. A second time it does nothing. */
 tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err);
+
+/* All that was put is where it belongs: written, a packed one's file or frame ended, so that what is behind it is another one,
+ * and of a durable writer synced. *taken is false where the reader of a pipe has not taken all of it in a second: nothing is
+ * wrong then. Of an output that is written directly. */
+tamis_status tamis__writer_commit(tamis__writer *writer, bool *taken, tamis_error *err);
 
 /* Whether somebody can see what is flushed before the run ends. */
 bool tamis__writer_direct(const tamis__writer *writer);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_ACCOUNT_H
+#define TAMIS_STREAM_ACCOUNT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/stream.h>
+
+#include "base/memory.h"
+#include "store/identity.h"
+
+/*
+ * What a commit tells of a run: how far its inputs are read and its outputs written, and what they were by then. It is the
+ * account of tamis_state_commit; those of earlier runs are notes of the state.
+ */
+typedef struct tamis__account_input {
+    char *name;         /* as it was given */
+    bool regular;       /* else it is a pipe or the like: nothing more is known of it */
+    bool packed;        /* its identity is that of the whole file */
+    uint64_t offset;    /* unpacked bytes that are read */
+    tamis__identity as; /* of those, where it is plain */
+    uint64_t
+        front; /* where its mark and header end, which may be all it has: of a run under way, and not of its bytes */
+} tamis__account_input;
+
+typedef enum tamis__account_form {
+    TAMIS__ACCOUNT_NONE,  /* there is no such output */
+    TAMIS__ACCOUNT_FILE,  /* a regular file */
+    TAMIS__ACCOUNT_STREAM /* what cannot be cut back */
+} tamis__account_form;
+
+typedef struct tamis__account_output {
+    tamis__account_form form;
+    char *path;         /* FILE: absolute */
+    tamis__identity as; /* FILE: of all of it, as.at being its length */
+    bool owes_terminator;
+    bool begun; /* it has had what stands in front of records: its header */
+} tamis__account_output;
+
+typedef struct tamis__account {
+    bool finished;     /* all inputs are at their end */
+    bool begun;        /* an input has had a record, or a header */
+    bool unterminated; /* the last record had no terminator */
+    tamis_stream_stats stats;
+    uint64_t input;          /* the one that is read */
+    uint64_t records, lines; /* of it, see tamis__reader_from */
+    tamis__account_input *inputs;
+    size_t input_count;
+    tamis__account_output outputs[2];
+    tamis_allocator memory;
+} tamis__account;
+
+/* Set up a zeroed one for so many inputs, zeroed. TAMIS_E_NOMEM. Release is fine after a failure, and twice. */
+tamis_status tamis__account_init(tamis__account *account, size_t inputs, const tamis_allocator *memory,
+                                 tamis_error *err);
+void tamis__account_release(tamis__account *account);
+/* A copy of the text, NULL if there is no memory. */
+char *tamis__account_text(const tamis__account *account, const char *text);
+
+/* *bytes is from the account's allocator. TAMIS_E_NOMEM; TAMIS_E_RANGE: more than TAMIS_STATE_ACCOUNT_MAX bytes. */
+tamis_status tamis__account_encode(const tamis__account *account, unsigned char **bytes, size_t *size,
+                                   tamis_error *err);
+/* Into a zeroed one. TAMIS_E_FORMAT of bytes that are no account of this version; TAMIS_E_NOMEM. */
+tamis_status tamis__account_decode(tamis__account *account, const void *bytes, size_t size,
+                                   const tamis_allocator *memory, tamis_error *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_DURABLE_H
+#define TAMIS_STREAM_DURABLE_H
+
+#include <stdbool.h>
+
+#include <tamis/file.h>
+#include <tamis/stream.h>
+
+#include "store/place.h"
+#include "stream/account.h"
+
+/*
+ * The side of a run that makes it last, docs/DURABILITY.md: where it begins, its outputs in place, and its commits. The runner
+ * moves `live`, and says when.
+ */
+typedef struct tamis__durable {
+    tamis_stream_commits *commits; /* the caller's */
+    tamis_dedup *session;
+    tamis_allocator memory;
+    tamis__account live; /* the run as it stands: of outputs as.at and owes_terminator, of inputs offset */
+    const char *const *names;
+    tamis__place *places; /* the runner's */
+    tamis_lock *locks[2];
+    int fds[2];    /* of outputs that are regular files; -1: none */
+    bool finished; /* there is nothing to do */
+    bool goes_on;  /* where an earlier run was, so that foresight is its */
+    /* the input whose content is summed: */
+    size_t summed; /* its number, */
+    int input;     /* open; -1: none */
+    bool borrowed;
+    off_t base;
+    uint64_t size; /* as it was opened */
+} tamis__durable;
+
+/*
+ * Looks where the run of these inputs and places begins, opens its outputs, cut back to there, and commits that it has begun:
+ * the places are descriptors then. `durable` is zeroed; tamis__durable_end follows in any case. Errors as tamis_stream_run
+ * tells them.
+ */
+tamis_status tamis__durable_begin(tamis__durable *durable, const tamis_stream_options *options,
+                                  tamis__place *places, const tamis_allocator *memory, tamis_error *err);
+void tamis__durable_end(tamis__durable *durable);
+
+/* How many keys are to come is decided once a run, by its first batch. */
+tamis_status tamis__durable_expect(tamis__durable *durable, uint64_t more, tamis_error *err);
+
+/* Commits what `live` tells. Outputs are written and synced up to there. */
+tamis_status tamis__durable_commit(tamis__durable *durable, tamis_error *err);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_RUN_H
+#define TAMIS_STREAM_RUN_H
+
+/* A run, for runner.c, and for run_commit.c, which makes it last. */
+#include "base/memory.h"
+#include "store/place.h"
+#include "stream/durable.h"
+#include "stream/header.h"
+#include "stream/lot.h"
+#include "stream/pipeline.h"
+#include "stream/reader.h"
+#include "stream/route.h"
+#include "stream/runner.h"
+#include "stream/writer.h"
+
+typedef struct tamis__run {
+    tamis_stream_service service;
+    tamis_stream_options options;
+    tamis__stream_tuning tuning;
+    tamis_allocator memory;
+    tamis_stream_stats stats;
+    tamis__watch watch;
+    tamis__reader reader;
+    tamis__place places[TAMIS__OUTPUTS];
+    tamis__writer writers[TAMIS__OUTPUTS];
+    size_t threads;
+    tamis__pipeline *pipeline;
+    tamis__lot *lots; /* of the pipeline */
+    size_t lot_count;
+    tamis__router router;
+    tamis__header header;
+    tamis__first_malformed first_malformed;
+    /* of reading */
+    bool begun;                /* an input has had a record, or a header */
+    uint64_t read;             /* records */
+    tamis__reader_event event; /* what came last, */
+    tamis_status read_status;  /* or that nothing more does */
+    tamis_error read_err;
+    uint64_t asked; /* records, of asking */
+    /* of writing */
+    size_t input;  /* whose records are written */
+    size_t opened; /* inputs that were */
+    /* where it is made last */
+    tamis__durable durable;
+    uint64_t committed_bytes;   /* stats.bytes_in by then */
+    uint64_t commit_at;         /* tamis__now_ns at which the next is due */
+    bool uncommitted;           /* something was written since */
+    uint64_t before;            /* bytes that its outputs had */
+    tamis_stream_stats earlier; /* of the inputs before it */
+    /* of both, where they are timed */
+    bool timed;
+    uint64_t begin;
+    tamis_stream_profile profile;
+    tamis__pipeline_waits waits;
+    bool over; /* the run ends, whatever was read behind: */
+    tamis_status status;
+    tamis_error err;
+} tamis__run;
+
+/* All that follows does nothing, and well, in a run without commits. */
+
+/* Looks where it begins, and sets reader, writers, header and stats up for that; r->durable.finished: there is nothing to do.
+ * After the run is checked, and before anything of it is opened. */
+tamis_status tamis__run_begin(tamis__run *r, tamis_error *err);
+/* The reader's, of where it begins. */
+struct tamis__reader_from tamis__run_from(const tamis__run *r);
+/* Before the first lot is asked: about `more` records are to come, as far as what is read ahead of it tells. */
+void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more);
+/* `bytes` of an input that are in front of its records, a byte order mark and a header, and may be all it has. */
+void tamis__run_pass_front(tamis__run *r, size_t input, uint64_t bytes);
+/* All of the lot is written: it is logged, and committed with those before it if that is due. */
+tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_error *err);
+/* Nothing more is there for now: commits if that is due, else has the wait end when it is. */
+tamis_status tamis__run_idle(tamis__run *r, tamis_error *err);
+/* Commits all that is written, unless the reader of a pipe does not take it. */
+tamis_status tamis__run_commit(tamis__run *r, tamis_error *err);
+/* The end: waits for readers of pipes, before the writers finish; then commits that the inputs are at their end. */
+tamis_status tamis__run_drain(tamis__run *r, tamis_error *err);
+tamis_status tamis__run_finish(tamis__run *r, tamis_error *err);
+void tamis__run_end(tamis__run *r);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "service/dedup/dedup_commits.h"
+#include "store/trouble.h"
+#include "stream/find.h"
+#include "stream/run.h"
+#include "stream/split.h"
+
+enum { OUTPUTS = TAMIS__OUTPUTS, DEFAULT_MS = 1000 };
+static const uint64_t DEFAULT_BYTES = (uint64_t)64 << 20;
+
+static bool is_durable(const tamis__run *r) {
+    return r->options.commits != NULL;
+}
+
+static void set_due(tamis__run *r) {
+    const tamis_stream_commits *commits = r->options.commits;
+    const uint64_t ms = commits->milliseconds ? commits->milliseconds : DEFAULT_MS;
+    r->committed_bytes = r->stats.bytes_in;
+    r->commit_at = tamis__now_ns() + ms * UINT64_C(1000000);
+    r->uncommitted = false;
+    r->watch.wake_at = 0;
+}
+
+static bool is_due(const tamis__run *r) {
+    const uint64_t bytes = r->options.commits->bytes ? r->options.commits->bytes : DEFAULT_BYTES;
+    return r->stats.bytes_in - r->committed_bytes >= bytes || tamis__now_ns() >= r->commit_at;
+}
+
+/* ---- beginning ---- */
+
+/* The header of the first input that has one, which is in the output already. */
+static tamis_status read_header_of(tamis__run *r, size_t input, tamis_error *err) {
+    tamis_key key;
+    tamis__batch batch = {.keys = &key};
+    tamis__reader_event event;
+    tamis__reader reader;
+    const tamis_extractor *x = r->options.extractor;
+    const tamis__reader_setup setup = {.inputs = &r->durable.names[input],
+                                       .input_count = 1,
+                                       .max_record = r->options.max_record,
+                                       .read_size = r->tuning.read_size,
+                                       .batch_size = 1,
+                                       .batches = 1,
+                                       .terminator = r->options.terminator,
+                                       .header = true,
+                                       .passes_mark = true,
+                                       .csv = x && tamis_extractor_is_csv(x),
+                                       .delimiter = x ? tamis__extractor_delimiter(x) : 0};
+    tamis_status status = tamis__reader_init(&reader, &setup, &r->watch, &r->memory, err);
+    if (status == TAMIS_OK)
+        status = tamis__reader_next(&reader, &key, &batch, &event, err);
+    if (status == TAMIS_OK && event == TAMIS__READER_RECORDS)
+        status = tamis__header_take(&r->header, &batch, NULL, err);
+    if (reader.borrowed && reader.fd >= 0 && tamis__sys.seek(reader.fd, r->durable.base, SEEK_SET) < 0)
+        status = tamis__fail(err, TAMIS_E_IO, errno,
+                             "standard input: cannot go back to its beginning; give the file by name");
+    tamis__reader_release(&reader);
+    return status;
+}
+
+static tamis_status read_header(tamis__run *r, tamis_error *err) {
+    const tamis__account *live = &r->durable.live;
+    tamis_status status = TAMIS_OK;
+    if (!r->header.wanted || !live->begun)
+        return TAMIS_OK;
+    for (size_t i = 0; i <= live->input && !r->header.bytes && status == TAMIS_OK; i++)
+        if (live->inputs[i].regular)
+            status = read_header_of(r, i, err);
+    return status;
+}
+
+tamis_status tamis__run_begin(tamis__run *r, tamis_error *err) {
+    if (!is_durable(r))
+        return TAMIS_OK;
+    tamis__durable *d = &r->durable;
+    tamis_status status = tamis__durable_begin(d, &r->options, r->places, &r->memory, err);
+    if (status != TAMIS_OK)
+        return status;
+    const uint64_t total = r->stats.bytes_total;
+    r->stats = d->live.stats;
+    r->stats.bytes_total = total;
+    r->earlier = r->stats;
+    r->begun = d->live.begun;
+    r->input = (size_t)d->live.input;
+    for (int i = 0; i < OUTPUTS; i++) {
+        r->writers[i].durable = true;
+        r->writers[i].written = r->writers[i].sent = d->live.outputs[i].as.at;
+        r->writers[i].owes_terminator = d->live.outputs[i].owes_terminator;
+        r->writers[i].has_header = d->live.outputs[i].begun;
+        r->before += r->writers[i].written;
+    }
+    set_due(r);
+    return d->finished ? TAMIS_OK : read_header(r, err);
+}
+
+struct tamis__reader_from tamis__run_from(const tamis__run *r) {
+    const tamis__account *live = &r->durable.live;
+    if (!is_durable(r))
+        return (struct tamis__reader_from){0, 0, 0, 0};
+    return (struct tamis__reader_from){(size_t)live->input, live->inputs[live->input].offset, live->records,
+                                       live->lines};
+}
+
+void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more) {
+    const tamis__batch *batch = &lot->batch;
+    const double each = (double)batch->count / (double)(batch->end - batch->begin + 1);
+    /* It is told once, so the bytes of the records themselves are better; of packed ones nobody knows all. */
+    if (is_durable(r) && !r->durable.live.inputs[lot->input].packed)
+        more = (uint64_t)(each * (double)r->stats.bytes_total);
+    if (is_durable(r))
+        (void)tamis__durable_expect(&r->durable, more, NULL); /* a state that fails says so again */
+}
+
+/* ---- on its way ---- */
+
+void tamis__run_pass_front(tamis__run *r, size_t input, uint64_t bytes) {
+    if (is_durable(r))
+        r->durable.live.inputs[input].front = bytes;
+}
+
+/* Inputs up to this one that had no record are at their end. */
+static void pass_fronts(tamis__account *live, size_t to) {
+    for (size_t i = (size_t)live->input; i <= to && i < live->input_count; i++)
+        if (live->inputs[i].offset < live->inputs[i].front)
+            live->inputs[i].offset = live->inputs[i].front;
+}
+
+static void move_on(tamis__run *r, const tamis__lot *lot) {
+    tamis__account *live = &r->durable.live;
+    const tamis__batch *batch = &lot->batch;
+    if (lot->input > live->input)
+        pass_fronts(live, lot->input - 1);
+    live->input = lot->input;
+    live->inputs[lot->input].offset = batch->offset + (uint64_t)(batch->end - batch->begin);
+    live->records = batch->first - 1 + batch->count;
+    live->lines = batch->line - 1 + tamis__count_byte(batch->begin, batch->end, '\n');
+    live->unterminated = batch->unterminated;
+    r->uncommitted = true;
+}
+
+tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_error *err) {
+    if (!is_durable(r))
+        return TAMIS_OK;
+    move_on(r, lot);
+    tamis_status status = TAMIS_OK;
+    if (lot->question.count > 0)
+        status = tamis__dedup_written(r->durable.session, err); /* W4 */
+    if (status == TAMIS_OK && lot->ends == TAMIS_OK && is_due(r))
+        status = tamis__run_commit(r, err);
+    return status;
+}
+
+tamis_status tamis__run_idle(tamis__run *r, tamis_error *err) {
+    if (!is_durable(r) || !r->uncommitted)
+        return TAMIS_OK;
+    if (is_due(r))
+        return tamis__run_commit(r, err);
+    r->watch.wake_at = r->commit_at;
+    return TAMIS_OK;
+}
+
+static tamis_status commit(tamis__run *r, tamis_error *err) {
+    tamis__account *live = &r->durable.live;
+    live->begun = r->begun;
+    live->stats = r->stats;
+    for (int i = 0; i < OUTPUTS; i++) {
+        live->outputs[i].as.at = r->writers[i].written;
+        live->outputs[i].owes_terminator = r->writers[i].owes_terminator;
+        live->outputs[i].begun = live->outputs[i].begun || r->begun;
+    }
+    const tamis_status status = tamis__durable_commit(&r->durable, err);
+    if (status == TAMIS_OK)
+        set_due(r);
+    return status;
+}
+
+tamis_status tamis__run_commit(tamis__run *r, tamis_error *err) {
+    if (!is_durable(r))
+        return TAMIS_OK;
+    bool taken = true;
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK && taken; i++)
+        status = tamis__writer_commit(&r->writers[i], &taken, err); /* K1, K2 */
+    if (status == TAMIS_OK && taken)
+        return commit(r, err);
+    /* What is not taken may be lost with its reader. */
+    r->commit_at = tamis__now_ns() + DEFAULT_MS * UINT64_C(1000000);
+    return status;
+}
+
+/* TAMIS_E_PIPE where the reader of an output has gone: what it left is lost, so that nothing may tell of it. */
+static tamis_status look_at_readers(const tamis__run *r, tamis_error *err) {
+    for (int i = 0; i < OUTPUTS; i++) {
+        struct pollfd output = {.fd = r->writers[i].place ? r->writers[i].fd : -1};
+        if (tamis__sys.poll(&output, 1, 0) > 0 && output.revents & (POLLERR | POLLHUP))
+            return tamis__fail_file(err, r->places[i].name, EPIPE);
+    }
+    return TAMIS_OK;
+}
+
+/* A reader may take its time: the run has no other end than that it has taken all, or has gone, or a stop. */
+tamis_status tamis__run_drain(tamis__run *r, tamis_error *err) {
+    enum { STEP_MS = 20 };
+    if (!is_durable(r) || !r->options.commits->inexact)
+        return TAMIS_OK;
+    tamis_status status = tamis__run_commit(r, err);
+    while (status == TAMIS_OK && r->uncommitted) {
+        status = look_at_readers(r, err);
+        if (status == TAMIS_OK)
+            status = tamis__watch_pause(&r->watch, STEP_MS, r->options.commits->inexact, err);
+        if (status == TAMIS_OK)
+            status = tamis__run_commit(r, err);
+    }
+    return status;
+}
+
+tamis_status tamis__run_finish(tamis__run *r, tamis_error *err) {
+    tamis__account *live = &r->durable.live;
+    if (!is_durable(r) || (r->options.commits->inexact && r->uncommitted))
+        return TAMIS_OK;
+    pass_fronts(live, live->input_count - 1);
+    live->input = live->input_count - 1;
+    live->finished = true;
+    return commit(r, err);
+}
+
+void tamis__run_end(tamis__run *r) {
+    if (is_durable(r))
+        tamis__durable_end(&r->durable);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "commits.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/state/state_int.h"
+
+const commits_make commits_makes[COMMITS_MAKES] = {
+    [COMMITS_GROWING] = {"growing", TAMIS_KIND_FINGERPRINT, 0, 1e-2},
+    [COMMITS_FIXED] = {"fixed", TAMIS_KIND_FINGERPRINT, 20000, 1e-2},
+    [COMMITS_EXACT] = {"exact", TAMIS_KIND_EXACT, 0, 0},
+    [COMMITS_BLOCKED] = {"blocked", TAMIS_KIND_BLOCKED, 20000, 1e-2},
+    [COMMITS_CLASSIC] = {"classic", TAMIS_KIND_CLASSIC, 20000, 1e-2},
+};
+
+void commits_init(commits_run *run, const commits_make *make) {
+    memset(run, 0, sizeof *run);
+    run->make = make;
+    run->options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
+    run->commits = (tamis_stream_commits)TAMIS_STREAM_COMMITS_INIT;
+    run->commits.bytes = 1000;
+    run->commits.milliseconds = 1000000; /* never by the clock */
+    run->tuning = (tamis__stream_tuning){1000, 500, 50};
+    run->err = (tamis_error)TAMIS_ERROR_INIT;
+    run->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    run->info = (tamis_state_info)TAMIS_STATE_INFO_INIT;
+}
+
+static tamis_status open_state(commits_run *run, tamis_state **state) {
+    static const commits_make *planned; /* once, for it takes longer than to open a small state */
+    static tamis_plan plan;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    want.kind = run->make->kind;
+    want.expect = run->make->expect;
+    want.fpr = run->make->fpr;
+    if (planned != run->make) {
+        plan = (tamis_plan)TAMIS_PLAN_INIT;
+        planned = NULL;
+        if (tamis_plan_make(&plan, &want, &run->err) != TAMIS_OK)
+            return run->err.status;
+        planned = run->make;
+    }
+    options.plan = &plan;
+    options.allocator = run->allocator;
+    return tamis_state_open(state, scratch("state"), &options, &run->err);
+}
+
+/* The session, and the other end of the pipe by which a run is stopped. */
+typedef struct asked {
+    tamis_stream_service service;
+    tamis_dedup *session;
+    uint64_t batches, stop_before;
+    int stop;
+} asked;
+
+static void count_batch(void *context, const tamis_stream_origin *origin) {
+    asked *a = context;
+    (void)origin;
+    if (++a->batches == a->stop_before && write(a->stop, "", 1) != 1)
+        abort();
+}
+
+static tamis_status ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    const asked *a = context;
+    return tamis_dedup_ask(a->session, keys, count, answers, done, err);
+}
+
+static tamis_status ask_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    const asked *a = context;
+    return a->service.ask_hashes(a->session, keys, hashes, count, answers, done, err);
+}
+
+static uint32_t parts(void *context, size_t count, uint32_t most) {
+    const asked *a = context;
+    return a->service.parts(a->session, count, most);
+}
+
+static tamis_status ask_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                             uint32_t of, tamis_answer *answers, size_t *done, tamis_error *err) {
+    const asked *a = context;
+    return a->service.ask_part(a->session, hashes, count, part, of, answers, done, err);
+}
+
+static void settle(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                   tamis_error *err) {
+    const asked *a = context;
+    a->service.settle(a->session, answers, done, status, err);
+}
+
+static tamis_status stream(commits_run *run, tamis_dedup *session) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        abort();
+    asked a = {TAMIS_STREAM_SERVICE_INIT, session, 0, run->stop_before, ends[1]};
+    tamis_stream_service_dedup(&a.service, session);
+    tamis_stream_service service = a.service;
+    service.context = &a;
+    service.place = count_batch;
+    service.ask = ask_keys;
+    service.ask_hashes = run->typed ? NULL : ask_hashes;
+    service.hasher = run->typed ? NULL : service.hasher;
+    service.parts = run->typed ? NULL : parts;
+    service.ask_part = run->typed ? NULL : ask_part;
+    service.settle = run->typed ? NULL : settle;
+    service.expect = NULL; /* a session over a state heeds none */
+    run->options.stop_fd = ends[0];
+    run->commits.session = session;
+    run->options.commits = &run->commits;
+    run->options.allocator = run->allocator;
+    const tamis_status status =
+        tamis__stream_run_tuned(&service, &run->options, &run->tuning, &run->stats, &run->err);
+    close(ends[0]);
+    close(ends[1]);
+    return status;
+}
+
+tamis_status commits_go(commits_run *run) {
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_state *state = NULL;
+    tamis_dedup *session = NULL;
+    run->status = open_state(run, &state);
+    if (run->status == TAMIS_OK) {
+        state->snapshot_at = run->snapshot_at;
+        options.state = state;
+        options.allocator = run->allocator;
+        run->status = tamis_dedup_open(&session, NULL, &options, &run->err);
+    }
+    if (run->status == TAMIS_OK)
+        run->status = stream(run, session);
+    if (run->status == TAMIS_OK)
+        run->status = tamis_state_settle(state, 1000, &run->err);
+    if (state)
+        tamis_state_info_get(state, &run->info);
+    tamis_dedup_close(session);
+    tamis_state_close(state);
+    return run->status;
+}
+
+void commits_forget(void) {
+    char folder[300];
+    snprintf(folder, sizeof folder, "%s", scratch("state"));
+    DIR *open = opendir(folder);
+    const struct dirent *entry;
+    while (open && (entry = readdir(open))) {
+        char path[sizeof folder + sizeof entry->d_name + 1];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && unlink(path) < 0)
+            abort();
+    }
+    if (!open)
+        return;
+    closedir(open);
+    if (rmdir(folder) < 0)
+        abort();
+}
+
+void commits_records(test_bytes *to, size_t count, uint64_t keys, uint64_t seed) {
+    char text[40];
+    for (size_t i = 0; i < count; i++) {
+        int size = snprintf(text, sizeof text, "record %llu\n", (unsigned long long)test_below(&seed, keys));
+        bytes_add(to, text, (size_t)size);
+    }
+}

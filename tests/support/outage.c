@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "outage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "support/scratch.h"
+
+typedef enum change_kind {
+    MADE,
+    FOLDER_MADE,
+    RENAMED,
+    REMOVED,
+    WRITTEN,
+    CUT,
+    SYNCED,
+    FOLDER_SYNCED,
+    MARKED
+} change_kind;
+
+typedef struct change {
+    change_kind kind;
+    int file;                  /* its number */
+    char name[120], from[120]; /* below the root; of FOLDER_SYNCED the folder, "" for the root */
+    uint64_t at, size;         /* in the file */
+    size_t bytes;              /* where those written are, of `written` */
+    size_t sure_after;         /* the change that makes sure of it; SIZE_MAX: none */
+} change;
+
+enum { CHANGES = 4000, FILES = 500, DESCRIPTORS = 1024, NAMES = 200, ITEMS = 60 };
+
+typedef enum missing_way { END, ZEROS, HALF, WAYS } missing_way;
+
+static struct tamis__system real;
+static bool recording, stopped;
+static char root[300];
+static outage_left_out left_out;
+static const char *left_out_only;
+static change changes[CHANGES];
+static size_t change_count, count_of_stop;
+static uint64_t stop_at;
+static test_bytes written;
+static int file_count;
+static struct {
+    int file;    /* 0: none of ours */
+    bool folder; /* `name` is */
+    char name[120];
+    uint64_t at;
+} open_files[DESCRIPTORS];
+static struct {
+    char name[120];
+    int file;
+} names[NAMES];
+static int name_count;
+
+static void give_up(const char *what) {
+    fprintf(stderr, "outage: %s\n", what);
+    abort();
+}
+
+/* ---- recording ---- */
+
+/* The name below the root, or NULL. */
+static const char *below(const char *path) {
+    const size_t size = strlen(root);
+    if (strncmp(path, root, size) != 0 || (path[size] != '/' && path[size] != '\0'))
+        return NULL;
+    path += size;
+    while (*path == '/')
+        path++;
+    return path;
+}
+
+/* Locks mean nothing after a power loss, whether their files are there or not. */
+static bool counts(const char *name) {
+    return name && *name && !strstr(name, "tamis-lock") && !strstr(name, "/lock");
+}
+
+static int *named(const char *name) {
+    for (int i = 0; i < name_count; i++)
+        if (strcmp(names[i].name, name) == 0)
+            return &names[i].file;
+    if (name_count == NAMES || strlen(name) >= sizeof names->name)
+        give_up("too many names");
+    snprintf(names[name_count].name, sizeof names->name, "%s", name);
+    names[name_count].file = 0;
+    return &names[name_count++].file;
+}
+
+static change *record(change_kind kind, int file, const char *name) {
+    if (change_count == CHANGES)
+        give_up("too many changes");
+    change *c = &changes[change_count++];
+    *c = (change){.kind = kind, .file = file, .sure_after = SIZE_MAX};
+    snprintf(c->name, sizeof c->name, "%s", name);
+    return c;
+}
+
+/* Whether a change that is to be made now fails. */
+static bool fails(void) {
+    if (++count_of_stop == stop_at)
+        stopped = true;
+    if (stopped)
+        errno = EIO;
+    return stopped;
+}
+
+static int outage_open(const char *path, int flags, mode_t mode) {
+    const char *name = below(path);
+    const bool is_new = counts(name) && flags & O_CREAT && access(path, F_OK) < 0;
+    if (is_new && fails())
+        return -1;
+    const int fd = real.open(path, flags, mode);
+    if (fd < 0)
+        return fd;
+    if (fd >= DESCRIPTORS || flags & O_TRUNC)
+        give_up("an open that it does not know");
+    open_files[fd].file = 0;
+    open_files[fd].at = 0;
+    open_files[fd].folder = name && flags & O_DIRECTORY;
+    const size_t size = name ? strlen(name) : 0;
+    snprintf(open_files[fd].name, sizeof open_files[fd].name, "%.*s",
+             (int)(size - (size > 0 && name[size - 1] == '/')), name ? name : "");
+    if (is_new) {
+        if (++file_count == FILES)
+            give_up("too many files");
+        *named(name) = file_count;
+        record(MADE, file_count, name);
+    }
+    if (counts(name) && !(flags & O_DIRECTORY))
+        open_files[fd].file = *named(name);
+    return fd;
+}
+
+static int outage_close(int fd) {
+    open_files[fd].file = 0;
+    open_files[fd].folder = false;
+    return real.close(fd);
+}
+
+static ssize_t outage_write(int fd, const void *bytes, size_t size) {
+    if (open_files[fd].file > 0 && fails())
+        return -1;
+    const ssize_t wrote = real.write(fd, bytes, size);
+    if (wrote <= 0 || open_files[fd].file <= 0)
+        return wrote;
+    change *c = record(WRITTEN, open_files[fd].file, open_files[fd].name);
+    c->at = open_files[fd].at;
+    c->size = (uint64_t)wrote;
+    c->bytes = written.size;
+    bytes_add(&written, bytes, (size_t)wrote);
+    open_files[fd].at += (uint64_t)wrote;
+    return wrote;
+}
+
+static ssize_t outage_pwrite(int fd, const void *bytes, size_t size, off_t at) {
+    if (open_files[fd].file > 0)
+        give_up("a pwrite");
+    return real.pwrite(fd, bytes, size, at);
+}
+
+static off_t outage_seek(int fd, off_t at, int from) {
+    const off_t result = real.seek(fd, at, from);
+    if (result >= 0)
+        open_files[fd].at = (uint64_t)result;
+    return result;
+}
+
+static int outage_truncate(int fd, off_t size) {
+    if (open_files[fd].file > 0 && fails())
+        return -1;
+    const int result = real.truncate(fd, size);
+    if (result == 0 && open_files[fd].file > 0)
+        record(CUT, open_files[fd].file, open_files[fd].name)->size = (uint64_t)size;
+    return result;
+}
+
+static int outage_sync(int fd) {
+    const bool is_folder = open_files[fd].folder;
+    if ((is_folder || open_files[fd].file > 0) && fails())
+        return -1;
+    const bool left = left_out == (is_folder ? OUTAGE_FOLDER_SYNCS : OUTAGE_FILE_SYNCS) &&
+                      (!left_out_only || strstr(open_files[fd].name, left_out_only));
+    if (!left && is_folder)
+        record(FOLDER_SYNCED, 0, open_files[fd].name);
+    else if (!left && open_files[fd].file > 0)
+        record(SYNCED, open_files[fd].file, open_files[fd].name);
+    return 0;
+}
+
+static int outage_rename(const char *from, const char *to) {
+    const bool ours = counts(below(to));
+    if (ours && fails())
+        return -1;
+    const int result = real.rename(from, to);
+    if (result < 0 || !ours)
+        return result;
+    change *c = record(RENAMED, *named(below(from)), below(to));
+    snprintf(c->from, sizeof c->from, "%s", below(from));
+    *named(below(from)) = 0;
+    *named(below(to)) = c->file;
+    return result;
+}
+
+static int outage_rename_new(const char *from, const char *to) {
+    (void)from;
+    (void)to;
+    errno = ENOSYS;
+    return -1;
+}
+
+static int outage_unlink(const char *path) {
+    const char *name = below(path);
+    if (!counts(name))
+        return real.unlink(path);
+    if (*named(name) && fails())
+        return -1;
+    const int result = real.unlink(path);
+    if (result == 0) {
+        record(REMOVED, *named(name), name);
+        *named(name) = 0;
+    }
+    return result;
+}
+
+static int outage_mkdir(const char *path, mode_t mode) {
+    if (fails())
+        return -1;
+    const int result = real.mkdir(path, mode);
+    if (result == 0 && counts(below(path)))
+        record(FOLDER_MADE, 0, below(path));
+    return result;
+}
+
+static int outage_reserve(int fd, off_t size) {
+    (void)fd;
+    (void)size;
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+static void install(void) {
+    real = tamis__sys;
+    tamis__sys.open = outage_open;
+    tamis__sys.close = outage_close;
+    tamis__sys.write = outage_write;
+    tamis__sys.pwrite = outage_pwrite;
+    tamis__sys.seek = outage_seek;
+    tamis__sys.truncate = outage_truncate;
+    tamis__sys.sync = outage_sync;
+    tamis__sys.rename = outage_rename;
+    tamis__sys.rename_new = outage_rename_new;
+    tamis__sys.unlink = outage_unlink;
+    tamis__sys.mkdir = outage_mkdir;
+    tamis__sys.reserve = outage_reserve;
+    recording = true;
+}
+
+void outage_begin(const char *path, outage_left_out leave, const char *only) {
+    outage_end();
+    snprintf(root, sizeof root, "%s", path);
+    for (size_t size = strlen(root); size > 1 && root[size - 1] == '/'; size--)
+        root[size - 1] = '\0';
+    left_out = leave;
+    left_out_only = only;
+    install();
+}
+
+void outage_stop_at(uint64_t n) {
+    stop_at = n;
+    count_of_stop = 0;
+}
+
+void outage_go_on(void) {
+    stopped = false;
+    stop_at = 0;
+}
+
+void outage_pause(void) {
+    if (recording)
+        tamis__sys = real;
+    recording = false;
+}
+
+void outage_end(void) {
+    outage_pause();
+    outage_go_on();
+    bytes_clear(&written);
+    change_count = 0;
+    file_count = name_count = 0;
+    memset(open_files, 0, sizeof open_files);
+}
+
+void outage_mark(void) {
+    record(MARKED, 0, "");
+}
+
+size_t outage_changes(void) {
+    return change_count;
+}
+
+/* ---- what a loss may leave ---- */
+
+/* Whether the name is in the folder itself. */
+static bool is_in(const char *name, const char *in) {
+    const char *slash = strrchr(name, '/');
+    const size_t size = slash ? (size_t)(slash - name) : 0;
+    return size == strlen(in) && strncmp(name, in, size) == 0;
+}
+
+static bool is_name(const change *c) {
+    return c->kind == MADE || c->kind == FOLDER_MADE || c->kind == RENAMED || c->kind == REMOVED;
+}
+
+static bool is_content(const change *c) {
+    return c->kind == WRITTEN || c->kind == CUT;
+}
+
+static void find_sure(void) {
+    for (size_t i = 0; i < change_count; i++)
+        for (size_t j = 0; j < i; j++) {
+            const change *by = &changes[i];
+            change *c = &changes[j];
+            if (c->sure_after != SIZE_MAX)
+                continue;
+            if ((by->kind == FOLDER_SYNCED && is_name(c) && is_in(c->name, by->name)) ||
+                (by->kind == SYNCED && is_content(c) && c->file == by->file))
+                c->sure_after = i;
+        }
+}
+
+static struct {
+    size_t moments;
+    size_t items[ITEMS]; /* that are not sure */
+    size_t item_count;
+    uint64_t missing; /* a bit an item */
+    missing_way way;
+} now;
+
+static bool is_missing(size_t number) {
+    for (size_t i = 0; i < now.item_count; i++)
+        if (now.items[i] == number)
+            return now.missing >> i & 1;
+    return false;
+}
+
+static void write_at(test_bytes *to, uint64_t at, const unsigned char *bytes, uint64_t size) {
+    static const unsigned char zeros[4096];
+    while (to->size < at + size) {
+        const uint64_t more = at + size - to->size;
+        bytes_add(to, zeros, more < sizeof zeros ? (size_t)more : sizeof zeros);
+    }
+    if (size > 0 && bytes)
+        memcpy(to->data + at, bytes, (size_t)size);
+    else if (size > 0)
+        memset(to->data + at, 0, (size_t)size);
+}
+
+static void find_content(int file, test_bytes *to) {
+    bytes_clear(to);
+    for (size_t i = 0; i < now.moments; i++) {
+        const change *c = &changes[i];
+        if (c->file != file || !is_content(c))
+            continue;
+        const bool missing = is_missing(i);
+        if (c->kind == CUT && !missing && c->size < to->size)
+            to->size = (size_t)c->size;
+        if (c->kind != WRITTEN || (missing && now.way == END))
+            continue;
+        const bool zeros = missing && now.way == ZEROS;
+        write_at(to, c->at, zeros ? NULL : written.data + c->bytes,
+                 missing && !zeros ? c->size / 2 : c->size);
+    }
+}
+
+static bool has_folder(const char *name) {
+    const char *slash = strrchr(name, '/');
+    if (!slash)
+        return true;
+    for (size_t i = 0; i < now.moments; i++)
+        if (changes[i].kind == FOLDER_MADE && strncmp(changes[i].name, name, (size_t)(slash - name)) == 0 &&
+            !is_missing(i))
+            return true;
+    return false;
+}
+
+/* Names as far as they are kept. */
+static void find_names(void) {
+    for (int i = 0; i < name_count; i++)
+        names[i].file = 0;
+    for (size_t i = 0; i < now.moments; i++) {
+        const change *c = &changes[i];
+        if (!is_name(c) || is_missing(i))
+            continue;
+        if (c->kind == RENAMED)
+            *named(c->from) = 0;
+        if (c->kind == MADE || c->kind == RENAMED)
+            *named(c->name) = c->file;
+        if (c->kind == REMOVED && *named(c->name) == c->file)
+            *named(c->name) = 0;
+    }
+}
+
+static void build(void) {
+    test_bytes bytes = {0};
+    char path[sizeof root + sizeof names->name + 2];
+    find_names();
+    for (size_t i = 0; i < now.moments; i++) {
+        snprintf(path, sizeof path, "%s/%.119s", root, changes[i].name);
+        if (changes[i].kind == FOLDER_MADE && !is_missing(i) && mkdir(path, 0777) < 0 && errno != EEXIST)
+            give_up(path);
+    }
+    for (int i = 0; i < name_count; i++) {
+        if (!names[i].file || !has_folder(names[i].name))
+            continue;
+        find_content(names[i].file, &bytes);
+        snprintf(path, sizeof path, "%s/%.119s", root, names[i].name);
+        file_write(path, bytes.size ? (const void *)bytes.data : "", bytes.size);
+    }
+    bytes_clear(&bytes);
+}
+
+static void find_items(size_t moments) {
+    now.moments = moments;
+    now.item_count = 0;
+    now.missing = 0;
+    now.way = END;
+    for (size_t i = 0; i < moments; i++) {
+        if ((!is_name(&changes[i]) && !is_content(&changes[i])) || changes[i].sure_after < moments)
+            continue;
+        if (now.item_count == ITEMS)
+            give_up("too many items");
+        now.items[now.item_count++] = i;
+    }
+}
+
+static bool loses_bytes(void) {
+    for (size_t i = 0; i < now.item_count; i++)
+        if (now.missing >> i & 1 && changes[now.items[i]].kind == WRITTEN)
+            return true;
+    return false;
+}
+
+/* The next set of at most `most` missing items, or of all; false past the last one. */
+static bool next_set(unsigned most) {
+    const uint64_t all = (UINT64_C(1) << now.item_count) - 1;
+    if (now.missing == all)
+        return false;
+    do {
+        now.missing++;
+        if ((unsigned)__builtin_popcountll(now.missing) >
+            most) /* on to the next with as few: the lowest bit is carried */
+            now.missing |= (now.missing & -now.missing) - 1;
+        else
+            return true;
+    } while (now.missing < all);
+    now.missing = all;
+    return true;
+}
+
+uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(void *context, bool marked),
+                     void *context) {
+    uint64_t states = 0;
+    outage_pause();
+    find_sure();
+    for (size_t moments = from; moments <= change_count; moments += (size_t)step) {
+        bool marked = false;
+        for (size_t i = 0; i < moments; i++)
+            marked = marked || changes[i].kind == MARKED;
+        find_items(moments);
+        do {
+            const int ways = loses_bytes() ? WAYS : 1;
+            for (int way = 0; way < ways; way++) {
+                now.way = (missing_way)way;
+                build();
+                states++;
+                if (!check(context, marked))
+                    return states;
+            }
+        } while (next_set(most));
+    }
+    return states;
+}
+
+const char *outage_describe(void) {
+    static char text[1500];
+    static const char *const kinds[] = {"make", "make folder", "rename", "remove", "write", "cut"};
+    static const char *const ways[] = {"its end", "zeros", "half"};
+    int size = snprintf(text, sizeof text, "after %zu of %zu changes, missing (%s):", now.moments,
+                        change_count, ways[now.way]);
+    for (size_t i = 0; i < now.item_count && size < 1300; i++) {
+        const change *c = &changes[now.items[i]];
+        if (now.missing >> i & 1)
+            size += snprintf(text + size, sizeof text - (size_t)size, " %s %s %llu+%llu;", kinds[c->kind],
+                             c->name, (unsigned long long)c->at, (unsigned long long)c->size);
+    }
+    return text;
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Inputs and outputs of runs over a state that are not what they were, or not of the kind that can be gone
+ * on with. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "support/commits.h"
+#include "support/scratch.h"
+
+static commits_run run;
+static char in[300], output[300], other[300], fd_name[40];
+static const char *names[2];
+static test_bytes want;
+
+enum { LATE = 600 /* looks, more than one second has */ };
+
+static struct tamis__system unharmed;
+
+static const commits_make *const make = &commits_makes[COMMITS_GROWING];
+
+static void prepare(void) {
+    commits_init(&run, make);
+    names[0] = in;
+    run.options.inputs = names;
+    run.options.input_count = 1;
+    run.options.output = output;
+}
+
+static void assert_status(tamis_status status, const char *text) {
+    if (run.status != status || (status != TAMIS_OK && !strstr(run.err.text, text)))
+        fail_msg("%s \"%s\" instead of %s \"%s\"", tamis_status_name(run.status), run.err.text,
+                 tamis_status_name(status), text);
+}
+
+static void assert_begun(tamis_stream_begun begun) {
+    assert_status(TAMIS_OK, "");
+    assert_int_equal(run.commits.begun, begun);
+}
+
+static void go(uint64_t stop) {
+    prepare();
+    run.stop_before = stop;
+    commits_go(&run);
+}
+
+static void go_to(const char *path, bool again) {
+    prepare();
+    run.options.output = path;
+    run.commits.again = again;
+    commits_go(&run);
+}
+
+static void write_records(const char *path, size_t count, uint64_t seed) {
+    test_bytes text = {0};
+    commits_records(&text, count, 1500, seed);
+    file_write(path, text.data, text.size);
+    bytes_clear(&text);
+}
+
+/* The run has ended, or was stopped in the middle. */
+static void begin(bool ended) {
+    commits_forget();
+    unlink(output);
+    unlink(other);
+    write_records(in, 1000, 1);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+    file_read(output, &want);
+    if (ended)
+        return;
+    commits_forget();
+    unlink(output);
+    go(9);
+    assert_status(TAMIS_E_INTERRUPTED, "");
+}
+
+static void change(const char *path, long at, int whence) {
+    FILE *file = fopen(path, "r+");
+    assert_true(file && fseek(file, at, whence) == 0);
+    int byte = fgetc(file);
+    assert_true(byte != EOF && fseek(file, -1, SEEK_CUR) == 0 && fputc(byte ^ 1, file) != EOF);
+    assert_int_equal(fclose(file), 0);
+}
+
+static off_t size_of(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 ? about.st_size : -1;
+}
+
+static void assert_untouched(const char *path, off_t size) {
+    assert_int_equal(size_of(path), size);
+}
+
+static bool is_wanted(const char *path) {
+    test_bytes got = {0};
+    file_read(path, &got);
+    const bool same = bytes_check("output", &got, &want);
+    bytes_clear(&got);
+    return same;
+}
+
+/* ---- inputs ---- */
+
+static void an_input_that_changed_is_refused(void **state) {
+    (void)state;
+    for (int ended = 0; ended < 2; ended++)
+        for (int way = 0; way < 3; way++) {
+            begin(ended);
+            const off_t size = size_of(output);
+            if (way == 0)
+                change(in, 100, SEEK_SET);
+            else if (way == 1)
+                assert_int_equal(truncate(in, ended ? size_of(in) - 1 : 3000), 0);
+            else
+                change(in, ended ? -10 : 4200, ended ? SEEK_END : SEEK_SET);
+            go(0);
+            assert_status(TAMIS_E_STALE, "made shorter or changed");
+            assert_true(run.commits.was_read);
+            assert_untouched(output, size);
+        }
+}
+
+static void an_input_that_was_moved_is_known(void **state) {
+    (void)state;
+    begin(false);
+    snprintf(in, sizeof in, "%s", scratch("moved"));
+    assert_int_equal(rename(scratch("in"), in), 0);
+    go(0);
+    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(is_wanted(output));
+    unlink(in);
+    write_records(in, 1000, 1); /* the same bytes in another file */
+    go(0);
+    assert_begun(TAMIS_STREAM_FINISHED);
+}
+
+static void another_file_of_that_name_is_refused(void **state) {
+    (void)state;
+    begin(false);
+    const off_t size = size_of(output);
+    write_records(scratch("new"), 900, 8);
+    assert_int_equal(rename(scratch("new"), in), 0);
+    go(0);
+    assert_status(TAMIS_E_STALE, "is another file than the run");
+    assert_untouched(output, size);
+    go_to(output, true); /* which leaves that run as it is */
+    assert_begun(TAMIS_STREAM_NEW);
+}
+
+static void the_same_input_elsewhere_is_refused(void **state) {
+    (void)state;
+    for (int ended = 0; ended < 2; ended++) {
+        begin(ended);
+        go_to(other, false);
+        assert_status(TAMIS_E_INVALID, "was read already by the run that wrote to");
+        assert_true(strstr(run.err.text, output) && run.commits.was_read);
+        assert_false(file_exists(other));
+        go_to(other, true);
+        assert_begun(TAMIS_STREAM_NEW);
+        go_to(other, true);
+        assert_begun(TAMIS_STREAM_FINISHED);
+    }
+}
+
+/* All of it is in the keys then, and none in the new output. */
+static void again_finds_duplicates(void **state) {
+    (void)state;
+    begin(true);
+    go_to(other, true);
+    assert_begun(TAMIS_STREAM_NEW);
+    assert_int_equal(size_of(other), 0);
+    assert_int_equal(run.stats.duplicates, 1000);
+}
+
+/* ---- outputs ---- */
+
+static void an_output_that_changed_is_refused(void **state) {
+    (void)state;
+    static const char *const says[] = {"is shorter than", "was changed since", "was changed since",
+                                       "is no longer there", "is longer than"};
+    for (int ended = 0; ended < 2; ended++)
+        for (int way = 0; way < 4 + ended; way++) {
+            begin(ended);
+            if (way == 0)
+                assert_int_equal(truncate(output, size_of(output) - 1), 0);
+            else if (way < 3)
+                change(output, way == 1 ? 5 : -3, way == 1 ? SEEK_SET : SEEK_END);
+            else if (way == 3)
+                assert_int_equal(unlink(output), 0);
+            else
+                assert_int_equal(truncate(output, size_of(output) + 1), 0);
+            const off_t size = size_of(output);
+            go(0);
+            assert_status(TAMIS_E_STALE, says[way]);
+            assert_untouched(output, size);
+        }
+}
+
+/* What stands behind the last commit is the run's own. */
+static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
+    (void)state;
+    begin(false);
+    assert_int_equal(truncate(output, size_of(output) + 700), 0);
+    go(0);
+    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(is_wanted(output));
+}
+
+/* Also where another run has been between. */
+static void an_older_run_is_gone_on_with(void **state) {
+    (void)state;
+    begin(false);
+    assert_int_equal(truncate(output, size_of(output) + 700), 0);
+    char stopped[300];
+    snprintf(stopped, sizeof stopped, "%s", in);
+    snprintf(in, sizeof in, "%s", scratch("between"));
+    write_records(in, 500, 99);
+    go_to(other, false);
+    assert_begun(TAMIS_STREAM_NEW);
+    const uint64_t between = run.stats.unique;
+    snprintf(in, sizeof in, "%s", stopped);
+    go(0);
+    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_int_equal(run.stats.records, 1000);
+    assert_int_equal(run.info.keys, run.stats.unique + between);
+    go(0);
+    assert_begun(TAMIS_STREAM_FINISHED);
+}
+
+static void an_unknown_output_is_refused(void **state) {
+    (void)state;
+    write_records(in, 100, 1);
+    file_write(output, "mine\n", 5);
+    go(0);
+    assert_status(TAMIS_E_STALE, "knows nothing of it");
+    assert_true(file_is(output, "mine\n"));
+    file_write(output, "", 0);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+}
+
+static void the_next_input_is_appended(void **state) {
+    (void)state;
+    begin(true);
+    const off_t size = size_of(output);
+    snprintf(in, sizeof in, "%s", scratch("next"));
+    write_records(in, 1000, 2);
+    go(4);
+    assert_status(TAMIS_E_INTERRUPTED, "");
+    go(0);
+    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(size_of(output) > size);
+    assert_int_equal(truncate(output, size), 0);
+    assert_true(is_wanted(output));
+}
+
+static void an_output_of_another_process_is_refused(void **state) {
+    (void)state;
+    tamis_lock *lock;
+    write_records(in, 100, 1);
+    assert_int_equal(tamis_file_lock(&lock, output, NULL), TAMIS_OK);
+    go(0);
+    assert_status(TAMIS_E_BUSY, "");
+    tamis_file_unlock(lock);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+}
+
+/* ---- what is no file ---- */
+
+static int pipe_with(const char *text, int *writing) {
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(write(ends[1], text, strlen(text)), (ssize_t)strlen(text));
+    if (writing)
+        *writing = ends[1];
+    else
+        close(ends[1]);
+    return ends[0];
+}
+
+static void an_input_pipe_is_told(void **state) {
+    (void)state;
+    for (int exact = 1; exact >= 0; exact--) {
+        const int fd = pipe_with("a\nb\na\n", NULL);
+        prepare();
+        snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", fd);
+        names[0] = fd_name;
+        run.commits.require_exact = exact;
+        commits_go(&run);
+        close(fd);
+        assert_string_equal(run.commits.inexact, fd_name);
+        if (exact)
+            assert_status(TAMIS_E_UNSUPPORTED, "is no regular file");
+        assert_int_equal(file_exists(output), !exact);
+    }
+    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(file_is(output, "a\nb\n"));
+    const int fd = pipe_with("b\nc\n", NULL); /* a second start has what is new of it */
+    prepare();
+    snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", fd);
+    names[0] = fd_name;
+    commits_go(&run);
+    close(fd);
+    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(file_is(output, "a\nb\nc\n"));
+}
+
+static int reading;
+static uint64_t looks;
+static char taken[40];
+
+/* The reader of the pipe takes nothing for the first looks at it. */
+static int late_unread(int fd, int *bytes) {
+    const int result = unharmed.unread(fd, bytes);
+    if (++looks == LATE && result == 0 && *bytes > 0 && read(reading, taken, sizeof taken - 1) < 0)
+        return -1;
+    return result;
+}
+
+static int going_unread(int fd, int *bytes) {
+    const int result = unharmed.unread(fd, bytes);
+    if (reading >= 0)
+        close(reading);
+    reading = -1;
+    return result;
+}
+
+static void an_output_pipe_is_told(void **state) {
+    (void)state;
+    int writing;
+    file_write(in, "a\nb\na\n", 6);
+    reading = pipe_with("", &writing);
+    snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", writing);
+    prepare();
+    run.options.output = fd_name;
+    run.commits.require_exact = true;
+    commits_go(&run);
+    assert_status(TAMIS_E_UNSUPPORTED, "is no regular file");
+    unharmed = tamis__sys;
+    tamis__sys.unread = late_unread;
+    go_to(fd_name, false);
+    tamis__sys = unharmed;
+    assert_begun(TAMIS_STREAM_NEW);
+    assert_string_equal(run.commits.inexact, fd_name);
+    assert_string_equal(taken, "a\nb\n");
+    assert_true(looks > LATE);
+    go_to(fd_name, false);
+    assert_begun(TAMIS_STREAM_FINISHED);
+    close(reading);
+    close(writing);
+}
+
+/* What it had not taken is not committed, and comes again. */
+static void an_output_pipe_whose_reader_goes(void **state) {
+    (void)state;
+    int writing;
+    file_write(in, "a\nb\na\n", 6);
+    reading = pipe_with("", &writing);
+    snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", writing);
+    unharmed = tamis__sys;
+    tamis__sys.unread = going_unread;
+    go_to(fd_name, false);
+    tamis__sys = unharmed;
+    assert_status(TAMIS_E_PIPE, fd_name);
+    close(writing);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(file_is(output, "a\nb\n"));
+}
+
+static void the_null_device_is_exact(void **state) {
+    (void)state;
+    file_write(in, "a\nb\na\n", 6);
+    for (int i = 0; i < 2; i++) {
+        prepare();
+        run.options.duplicates = "/dev/null";
+        run.commits.require_exact = true;
+        commits_go(&run);
+        assert_begun(i ? TAMIS_STREAM_FINISHED : TAMIS_STREAM_NEW);
+        assert_null(run.commits.inexact);
+        assert_true(file_is(output, "a\nb\n"));
+    }
+}
+
+static void an_open_file_is_refused(void **state) {
+    (void)state;
+    file_write(in, "a\n", 2);
+    const int fd = open(scratch("opened"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", fd);
+    go_to(fd_name, false);
+    assert_status(TAMIS_E_UNSUPPORTED, "give the output by its name");
+    close(fd);
+}
+
+static void what_is_followed_is_refused(void **state) {
+    (void)state;
+    file_write(in, "a\n", 2);
+    prepare();
+    run.options.follow = true;
+    commits_go(&run);
+    assert_status(TAMIS_E_UNSUPPORTED, "does not follow");
+}
+
+/* ---- around them ---- */
+
+static int set_up(void **state) {
+    (void)state;
+    scratch_make();
+    snprintf(in, sizeof in, "%s", scratch("in"));
+    snprintf(output, sizeof output, "%s", scratch("output"));
+    snprintf(other, sizeof other, "%s", scratch("other"));
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    bytes_clear(&want);
+    commits_forget();
+    scratch_remove();
+    return 0;
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(an_input_that_changed_is_refused),
+        CASE(an_input_that_was_moved_is_known),
+        CASE(another_file_of_that_name_is_refused),
+        CASE(the_same_input_elsewhere_is_refused),
+        CASE(again_finds_duplicates),
+        CASE(an_output_that_changed_is_refused),
+        CASE(the_rest_of_a_stopped_run_is_cut_off),
+        CASE(an_older_run_is_gone_on_with),
+        CASE(an_unknown_output_is_refused),
+        CASE(the_next_input_is_appended),
+        CASE(an_output_of_another_process_is_refused),
+        CASE(an_input_pipe_is_told),
+        CASE(an_output_pipe_is_told),
+        CASE(an_output_pipe_whose_reader_goes),
+        CASE(the_null_device_is_exact),
+        CASE(an_open_file_is_refused),
+        CASE(what_is_followed_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
