@@ -128,6 +128,7 @@ extern const cli_command cmd_add;
 extern const cli_command cmd_check;
 extern const cli_command cmd_dedup;
 extern const cli_command cmd_info;
+extern const cli_command cmd_state;
 extern const cli_command cmd_verify;
 extern const cli_command cmd_merge;
 extern const cli_command cmd_copy;

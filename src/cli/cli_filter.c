@@ -66,25 +66,32 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
     return check_scheme(filter, plan, err);
 }
 
+int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_want *want,
+                    const cli_secret *secret, tamis_error *err) {
+    if (want->layout.kind != TAMIS_KIND_AUTO) {
+        *plan = want->layout;
+    } else if ((want->server != NULL ? cli_server_plan(plan, &want->want, want->server, err)
+                                     : tamis_plan_make(plan, &want->want, err)) != TAMIS_OK) {
+        if (want->given != NULL)
+            cli_want_name_memory(&want->given[CLI_PLAN_MEMORY], err);
+        return CLI_FAILED;
+    }
+    options->seed = want->seed;
+    options->overfill = want->server != NULL && plan->kind == TAMIS_KIND_CLASSIC; /* as other programs do */
+    if (secret != NULL) {
+        options->secret = secret->bytes;
+        options->secret_size = secret->size;
+    }
+    return CLI_DONE;
+}
+
 int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const cli_secret *secret,
                       tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
 
-    if (want->layout.kind != TAMIS_KIND_AUTO) {
-        plan = want->layout;
-    } else if ((want->server != NULL ? cli_server_plan(&plan, &want->want, want->server, err)
-                                     : tamis_plan_make(&plan, &want->want, err)) != TAMIS_OK) {
-        if (want->given != NULL)
-            cli_want_name_memory(&want->given[CLI_PLAN_MEMORY], err);
+    if (cli_filter_plan(&plan, &options, want, secret, err) != CLI_DONE)
         return CLI_FAILED;
-    }
-    options.seed = want->seed;
-    options.overfill = want->server != NULL && plan.kind == TAMIS_KIND_CLASSIC; /* as other programs do */
-    if (secret != NULL) {
-        options.secret = secret->bytes;
-        options.secret_size = secret->size;
-    }
     return tamis_filter_create(filter, &plan, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 

@@ -29,6 +29,11 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
 /* Refuses "-", which would be read as records; NULL is none. */
 int cli_filter_check_secret(const char *secret_file, tamis_error *err);
 
+/* What such a filter is made by: *plan and *options start from their INIT; secret may be NULL, and is borrowed. CLI_DONE or
+ * CLI_FAILED. */
+int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_want *want,
+                    const cli_secret *secret, tamis_error *err);
+
 /* An empty filter of that kind. `secret` may be NULL. */
 int cli_filter_create(tamis_filter **filter, const cli_filter_want *want, const cli_secret *secret,
                       tamis_error *err);

@@ -26,6 +26,20 @@ static double bits_per_key(const cli_summary *summary) {
                                    : 0.0;
 }
 
+/* How a run with commits began. */
+static const char *begun_name(const tamis_stream_commits *commits) {
+    static const char *const names[] = {[TAMIS_STREAM_NEW] = "new",
+                                        [TAMIS_STREAM_RESUMED] = "resumed",
+                                        [TAMIS_STREAM_GROWN] = "grown",
+                                        [TAMIS_STREAM_FINISHED] = "finished"};
+
+    return names[commits->begun];
+}
+
+static double per_second(const cli_summary *summary, uint64_t now, uint64_t before) {
+    return (double)(now - before) / seconds_of(summary);
+}
+
 static void print_share(FILE *out, const char *name, uint64_t count, uint64_t records) {
     char text[CLI_TEXT_NUMBER];
 
@@ -42,7 +56,6 @@ static uint32_t threads_of(const cli_summary *summary) {
 
 static void print_speed(FILE *out, const cli_summary *summary) {
     char text[CLI_TEXT_NUMBER], more[CLI_TEXT_NUMBER];
-    double seconds = seconds_of(summary);
     uint32_t threads = threads_of(summary);
 
     fprintf(out, "%-22s %15s", "bytes", cli_text_count(text, sizeof text, summary->stats.bytes_in));
@@ -50,8 +63,9 @@ static void print_speed(FILE *out, const cli_summary *summary) {
         fprintf(out, "  %s", cli_text_volume(more, sizeof more, (double)summary->stats.bytes_in));
     fputc('\n', out);
     fprintf(out, "%-22s %15.3f\n", "seconds", summary->seconds);
-    cli_text_metric(text, sizeof text, (double)summary->stats.records / seconds);
-    cli_text_volume(more, sizeof more, (double)summary->stats.bytes_in / seconds);
+    cli_text_metric(text, sizeof text, per_second(summary, summary->stats.records, summary->before.records));
+    cli_text_volume(more, sizeof more,
+                    per_second(summary, summary->stats.bytes_in, summary->before.bytes_in));
     fprintf(out, "%-22s %15s  records/s, %s/s, %" PRIu32 " thread%s\n", "rate", text, more, threads,
             threads == 1 ? "" : "s");
 }
@@ -122,6 +136,10 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
     print_speed(out, summary);
     if (summary->plan != NULL)
         print_filter(out, summary);
+    if (summary->commits != NULL)
+        fprintf(out, "%-22s %15s%s%s\n", "run", begun_name(summary->commits),
+                summary->commits->inexact != NULL ? "  records may come twice after a crash: " : "",
+                summary->commits->inexact != NULL ? summary->commits->inexact : "");
     print_each(out, summary, stream);
     if (summary->interrupted || summary->failed)
         fprintf(out, "%-22s %15s  what is above was answered until then\n",
@@ -197,13 +215,21 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     cli_json_count(object, "bytes_in", stats->bytes_in);
     cli_json_count(object, "bytes_out", stats->bytes_out);
     cli_json_real(object, "seconds", summary->seconds);
-    cli_json_real(object, "records_per_second", (double)stats->records / seconds_of(summary));
-    cli_json_real(object, "bytes_per_second", (double)stats->bytes_in / seconds_of(summary));
+    cli_json_real(object, "records_per_second", per_second(summary, stats->records, summary->before.records));
+    cli_json_real(object, "bytes_per_second", per_second(summary, stats->bytes_in, summary->before.bytes_in));
     cli_json_count(object, "threads", threads_of(summary));
     members += put_filter(object, summary);
     if (stream->each != NULL) {
         put_each(object, summary, stream);
         members++;
+    }
+    if (summary->commits != NULL) {
+        cli_json_text(object, "run", begun_name(summary->commits));
+        if (summary->commits->inexact != NULL)
+            cli_file_json_text(object, "inexact", summary->commits->inexact);
+        else
+            cli_json_null(object, "inexact");
+        members += 2;
     }
     if (summary->profile != NULL) {
         cli_profile_put(object, summary->profile);

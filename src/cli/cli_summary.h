@@ -22,6 +22,8 @@ typedef struct cli_summary {
     const tamis_plan *plan;              /* borrowed from the filter; NULL: nothing is said of a filter */
     tamis_scheme scheme;                 /* in use: never AUTO */
     const tamis_stream_profile *profile; /* NULL: nobody asks */
+    const tamis_stream_commits *commits; /* NULL: the run has none */
+    tamis_stream_stats before;           /* what of `stats` was answered by earlier processes */
     double seconds;
     bool interrupted;
     bool failed;
@@ -29,7 +31,8 @@ typedef struct cli_summary {
 
 /* clang-format off */
 #define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, false, false, NULL, TAMIS_ERROR_INIT, \
-                          TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, NULL, 0, false, false}
+                          TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, NULL, NULL, \
+                          TAMIS_STREAM_STATS_INIT, 0, false, false}
 /* clang-format on */
 
 /* Takes from the filter what is said of it. */

@@ -15,10 +15,13 @@
 #include "cli/cli_summary.h"
 #include "cli/cli_text.h"
 #include "cli/dedup_config.h"
+#include "cli/dedup_state.h"
 
 typedef struct dedup_run {
     tamis_lock *lock; /* of --filter */
-    tamis_filter *filter;
+    tamis_state *state;
+    tamis_stream_commits commits;
+    tamis_filter *filter;  /* of `state` too */
     tamis_packing packing; /* of its file */
     bool opened;           /* it was there before */
     bool saved;
@@ -53,6 +56,12 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
     const char *path = config->filter_file;
     bool remarks = !config->stream.quiet && !config->stream.json;
 
+    if (config->state != NULL) {
+        if (dedup_state_open(&run->state, config, secret, err) != CLI_DONE)
+            return CLI_FAILED;
+        run->filter = tamis_state_filter(run->state);
+        return CLI_DONE;
+    }
     /* Held first: else another run could make the file after this one has looked, and its keys be lost. */
     if (path != NULL && cli_file_lock(&run->lock, path, err) != CLI_DONE)
         return CLI_FAILED;
@@ -95,6 +104,7 @@ static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tam
     if (code != CLI_DONE)
         return code;
     session_options.when_full = config->when_full;
+    session_options.state = run->state;
     if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
         return CLI_DONE;
     if (run->opened && err->status == TAMIS_E_UNSUPPORTED)
@@ -107,6 +117,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
     cli_stream records = config->stream;
+    dedup_state_begun begun = {config, &run->report.before};
 
     tamis_stream_service_dedup(&service, run->session);
     stream_options.output = config->output;
@@ -119,6 +130,17 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.mark_name = config->mark_name;
     stream_options.profile = config->profile ? &run->profile : NULL;
     run->report.profile = stream_options.profile;
+    if (run->state != NULL) {
+        run->commits.session = run->session;
+        run->commits.bytes = config->commit_bytes;
+        run->commits.milliseconds = (uint32_t)config->commit_ms;
+        run->commits.again = config->again;
+        run->commits.require_exact = config->require_exact;
+        run->commits.told = dedup_state_told;
+        run->commits.told_context = &begun;
+        run->report.commits = &run->commits;
+        stream_options.commits = &run->commits;
+    }
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                 cli_stream_line_end(&records));
     return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
@@ -193,6 +215,8 @@ static void tell_removed(const char *path) {
 
 /* Says in *err what the library knows, with what helps here. */
 static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    if (run->state != NULL)
+        dedup_state_advise(&run->commits, status, err);
     if (status == TAMIS_E_FULL && run->opened)
         return cli_filter_full(
             run->filter, config->filter_file, run->report.stats.records + 1,
@@ -269,14 +293,30 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         return code;
     if (err->sys_errno != 0 && code == CLI_DONE)
         cli_report(err->text); /* the last records found no reader */
-    tell_removed(config->output);
-    tell_removed(config->duplicates);
+    if (run->state == NULL) {
+        tell_removed(config->output);
+        tell_removed(config->duplicates);
+    }
     return code == CLI_DONE ? cli_signals_code() : code;
+}
+
+/* A snapshot that is under way is a part of the run. Where the reader of a pipe did not take all, the last commit was left
+ * undone, so that it comes again: no snapshot is waited for then. */
+static tamis_status settle_state(const dedup_run *run, tamis_error *err) {
+    tamis_error refused = TAMIS_ERROR_INIT;
+    tamis_status status = tamis_state_settle(run->state, UINT64_MAX, &refused);
+
+    if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->commits.inexact != NULL))
+        return TAMIS_OK;
+    *err = refused;
+    return status;
 }
 
 static int run_dedup(const cli_args *args, tamis_error *err) {
     dedup_config config;
-    dedup_run run = {.report = CLI_SUMMARY_INIT, .profile = TAMIS_STREAM_PROFILE_INIT};
+    dedup_run run = {.report = CLI_SUMMARY_INIT,
+                     .profile = TAMIS_STREAM_PROFILE_INIT,
+                     .commits = TAMIS_STREAM_COMMITS_INIT};
     double begun = cli_progress_now();
     int code, stop_fd = -1;
 
@@ -293,11 +333,15 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         status = save(&run, &config, status, err);
+        if (status == TAMIS_OK && run.state != NULL)
+            status = settle_state(&run, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
     tamis_dedup_close(run.session);
-    tamis_filter_free(run.filter);
+    if (run.state == NULL)
+        tamis_filter_free(run.filter);
+    tamis_state_close(run.state);
     tamis_file_unlock(run.lock);
     cli_stream_release(&config.stream);
     return code;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli_server.h"
+#include "cli/dedup_state.h"
 
 static bool is_standard(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
@@ -82,6 +83,26 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
     return cli_stream_keep_apart(&config->stream, path, "the file of --filter", err);
 }
 
+/* The options that say something of --state need it. */
+static int check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
+    static const int needing[] = {DEDUP_AGAIN, DEDUP_REQUIRE_EXACT, DEDUP_COMMIT_EVERY};
+
+    for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++)
+        if (values[needing[i]].given)
+            return cli_fail(
+                err, "--%s: says something of --state, which is not given; give --state DIR, or leave it out",
+                dedup_options[needing[i]].name);
+    if (config->state == NULL)
+        return CLI_DONE;
+    if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
+                          err) != CLI_DONE)
+        return CLI_FAILED;
+    return values[DEDUP_COMMIT_EVERY].given
+               ? dedup_state_commits(values[DEDUP_COMMIT_EVERY].text, &config->commit_bytes,
+                                     &config->commit_ms, err)
+               : CLI_DONE;
+}
+
 /* Where it is a member of records, and so of UTF-8; the other one is a word of a header. */
 static int check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
     const tamis_extractor *extractor = config->stream.extract.extractor;
@@ -120,11 +141,15 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->output = values[DEDUP_OUTPUT].given ? values[DEDUP_OUTPUT].text : config->count ? NULL : "-";
     config->duplicates = values[DEDUP_DUPLICATES].text;
     config->filter_file = values[DEDUP_FILTER].text;
+    config->state = values[DEDUP_STATE].text;
+    config->again = values[DEDUP_AGAIN].given;
+    config->require_exact = values[DEDUP_REQUIRE_EXACT].given;
+    config->values = values;
     config->when_full = (tamis_when_full)values[DEDUP_WHEN_FULL].number;
     given.prints = is_standard(config->output) || is_standard(config->duplicates);
     if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
         check_mark(config, &values[DEDUP_MARK], err) != CLI_DONE || check_outputs(config, err) != CLI_DONE ||
-        check_filter_file(config, err) != CLI_DONE ||
+        check_filter_file(config, err) != CLI_DONE || check_state(config, values, err) != CLI_DONE ||
         cli_filter_configure(&config->filter, values + DEDUP_EXPECT, 0, err) != CLI_DONE)
         return CLI_FAILED;
     return check_kind(config, args, err);

@@ -17,6 +17,10 @@ enum {
     DEDUP_MARK,
     DEDUP_COMPRESS,
     DEDUP_FILTER,
+    DEDUP_STATE,
+    DEDUP_AGAIN,
+    DEDUP_REQUIRE_EXACT,
+    DEDUP_COMMIT_EVERY,
     DEDUP_FILES_FROM,
     DEDUP_RECORDS, /* the block */
     DEDUP_EXPECT = DEDUP_RECORDS + CLI_RECORDS,
@@ -38,7 +42,7 @@ enum {
     DEDUP_OPTIONS
 };
 
-enum { DEDUP_CONFLICTS = 6 };
+enum { DEDUP_CONFLICTS = 7 };
 
 extern const cli_option dedup_options[DEDUP_OPTIONS];
 extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
@@ -55,6 +59,10 @@ typedef struct dedup_config {
     const char *output;      /* NULL: nowhere */
     const char *duplicates;  /* NULL: nowhere */
     const char *filter_file; /* NULL: the filter is forgotten at the end */
+    const char *state;       /* NULL: the run is begun anew after a crash */
+    bool again, require_exact;
+    uint64_t commit_bytes, commit_ms; /* 0: the library's */
+    const cli_value *values;          /* by the numbers above, of argv */
     tamis_when_full when_full;
     bool count;
     bool profile;

@@ -20,6 +20,10 @@ const char *const dedup_description[] = {
     "the middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
     "standard output and the summary is printed; a file given to --output stays as it was, and so does that "
     "of --filter unless all that was answered is printed, and its reader has taken it.",
+    "With --state DIR nothing of that is lost by a crash, and nothing comes twice: DIR has a log of what was "
+    "seen and of how "
+    "far the run is, committed as --commit-every says, and the same command goes on from the last commit. "
+    "See NOTES.",
     "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
     "Counts: k, M, G and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
     NULL};
@@ -29,7 +33,9 @@ const char *const dedup_exits[] = {
     "All records were read and answered.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a malformed record, a full filter, a "
-    "summary that cannot be written. The file of --filter stays as it was.",
+    "summary that cannot be written. The file of --filter stays as it was; with --state the same command "
+    "goes on from the last "
+    "commit.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP). A remark says whether the file of --filter "
     "was saved. The same signal once more ends the run at once, without a word: nothing is saved then.",
@@ -46,6 +52,8 @@ const cli_example dedup_examples[] = {
      "Room for ten million distinct lines from the start, and one wrong drop in 1e12."},
     {"tamis dedup --filter seen.tamis a.log > new.log",
      "Run again with other files, it prints what none of them had before: seen.tamis is made, and kept."},
+    {"tamis dedup --state seen clicks.log -o unique.log && tamis dedup --state seen a.log -o unique.log",
+     "Killed at any instant and given again it goes on where it was; another day's file is appended."},
     {"seq -w 1000 | tamis dedup --type int64 --filter ids.tamis > new.log",
      "Numbers that no run before has printed, however they are written: 0007 is 7."},
     {"find . -print0 | tamis dedup -z --count",
@@ -93,6 +101,13 @@ const cli_entry dedup_json[] = {
                     "fraction."},
     {"saturated", "true: a new record found no room in the filter, or it had more than it was made for."},
     CLI_JSON_FILES("unique", "duplicates, unknown"),
+    {"run", "With --state: new; resumed, where an earlier process ended within it; grown, where its last "
+            "FILE has grown since "
+            "it had ended; or finished, where nothing was to be done. Counts are of all of the run, rates of "
+            "this process."},
+    {"inexact", "With --state: the first FILE or output that is no regular file, so that records may come "
+                "twice after a crash; "
+                "null = there is none."},
     {"profile", "With --profile, in nanoseconds: read, split, extract, hash, ask, route and write, which are "
                 "the stages; "
                 "wait_input, wait_caller and wait_others; and wall, the time on the clock. In bytes, where "
@@ -109,7 +124,12 @@ const cli_entry dedup_files[] = {
      "a second signal and a crash of the machine can leave it behind. That of --filter is "
      "removed by the next run that "
      "writes NAME. Those of --output and --duplicates nobody removes: do so when no process PID is there."},
-    {".NAME.tamis-lock", "Lies beside the file NAME of --filter while a process changes it."},
+    {".NAME.tamis-lock",
+     "Lies beside the file NAME of --filter, or of an output with --state, while a process changes it."},
+    {"DIR",
+     "The folder of --state: manifest, log-N, snapshot-N.tamis and lock. Another process that would use it "
+     "meanwhile is "
+     "told which one does. Nothing in it is to be changed; it is removed as a whole, with the outputs."},
     {NULL, NULL}};
 
 const char *const dedup_notes[] = {
@@ -120,6 +140,22 @@ const char *const dedup_notes[] = {
     "With --type or --hex a record is seen when its key was, whatever its text: 7, +7 and 007 are one int64, "
     "and the first of them is printed, as it came. A record that is no key (a blank before the digits, a "
     "carriage return behind them) ends the run, after those before it are written to standard output.",
+    "--state: a run is its FILEs and outputs. The same ones again go on where the last commit was; where all "
+    "was done, nothing "
+    "is done, unless the last FILE has grown. Other FILEs are a new run against the same keys, with a new "
+    "--output or appending "
+    "to an old one. A FILE is known by its content (its head, and the 4 KiB in front of where it was read "
+    "to), so it may be "
+    "renamed; one that was made shorter or changed there is refused, and so are one that another run has "
+    "read (--again reads it "
+    "anew), an output that is not as it was left, and one that is there and that the state does not know. "
+    "FILEs may be "
+    "compressed; a compressed output has one frame or member a commit.",
+    "--state with a pipe or a terminal: what it was given cannot be taken back, nor what it gave be read "
+    "again. So after a "
+    "crash records may come twice there; none is lost. Standard output that is redirected to a file is "
+    "refused, since the shell "
+    "empties that before a restart: give --output.",
     CLI_NOTES_EXTRACT,
     CLI_NOTE_PACKED,
     CLI_NOTE_DCSO,

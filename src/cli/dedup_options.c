@@ -52,6 +52,43 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                  "error, it stays as it was. Meanwhile no other process can change it; what another program "
                  "puts there without asking stays, and nothing is saved then. One that holds what it was "
                  "made for, or more, is full, whatever program made it: see --when-full."},
+    [DEDUP_STATE] =
+        {.name = "state",
+         .type = CLI_FILE,
+         .value = "DIR",
+         .help = "Keep what was seen and how far the run is in this folder, so that no crash harms it.",
+         .more =
+             "Killed at any instant, by SIGKILL or a power loss, and started again with the same command, "
+             "the run "
+             "goes on from its last commit and ends with the output of one that was not disturbed, byte for "
+             "byte. "
+             "--output and --duplicates are written in place for that, and appended to by later runs. Other "
+             "FILEs "
+             "are another run against the same keys. A folder that is not there is made, as --expect, --fpr, "
+             "--memory, --kind, --exact, --scheme and --seed say; one that is there keeps its kind. See "
+             "FILES and "
+             "NOTES."},
+    [DEDUP_AGAIN] =
+        {.name = "again",
+         .type = CLI_FLAG,
+         .help = "With --state: read FILEs although an earlier run has read them.",
+         .more = "Their records are duplicates then, but for what has changed. Without it such a FILE is "
+                 "refused, and so is one that changed where it was read already."},
+    [DEDUP_REQUIRE_EXACT] =
+        {.name = "require-exact",
+         .type = CLI_FLAG,
+         .help = "With --state: refuse inputs and outputs that are no regular files.",
+         .more = "Pipes and terminals cannot be read again or cut back: after a crash a record "
+                 "may come twice, and none is lost."},
+    [DEDUP_COMMIT_EVERY] =
+        {.name = "commit-every",
+         .type = CLI_TEXT,
+         .value = "EVERY",
+         .fallback = "64MiB,1s",
+         .help =
+             "With --state: commit after so many bytes of records, or so much time, whichever comes first.",
+         .more =
+             "Each commit waits for the disk; what was read since the last one is read again after a crash."},
     [DEDUP_FILES_FROM] = CLI_ROW_FILES_FROM,
     [DEDUP_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [DEDUP_EXPECT] =
@@ -105,6 +142,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
 const cli_conflict dedup_conflicts[DEDUP_CONFLICTS] = {
     {DEDUP_COUNT, DEDUP_OUTPUT, "no records are written"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
+    {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
     {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
     {DEDUP_EXACT, DEDUP_FPR, "exact accepts no rate"},
     {DEDUP_PROGRESS, DEDUP_NO_PROGRESS, "one shows what the other hides"},

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tamis/state.h>
+#include <tamis/stream.h>
+
+#include "cli/cli.h"
+#include "cli/cli_file.h"
+#include "cli/cli_json.h"
+#include "cli/cli_secret.h"
+#include "cli/cli_signal.h"
+#include "cli/cli_text.h"
+
+enum { OPT_SECRET, OPT_JSON, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_SECRET] = {.name = "secret-file",
+                    .type = CLI_FILE,
+                    .value = "FILE",
+                    .help = "The secret that the state was made with, for a keyed hash."},
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
+};
+
+/* A state that is looked at. */
+typedef struct look {
+    const char *folder;
+    cli_secret secret;
+    tamis_state_options options;
+    tamis_state *state;
+    tamis_state_info info;
+} look;
+
+/* ---- show ---- */
+
+static void print_number(const char *name, uint64_t number, const char *more) {
+    char text[CLI_TEXT_NUMBER];
+
+    printf("%-12s %15s%s\n", name, cli_text_count(text, sizeof text, number), more);
+}
+
+static void print_run(const tamis_stream_account *run) {
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    bool finished = tamis_stream_account_get(run, &stats);
+    char records[CLI_TEXT_NUMBER], unique[CLI_TEXT_NUMBER];
+    const char *name;
+
+    printf("%-12s %15s records, %s unique:", finished ? "run ended" : "run begun",
+           cli_text_count(records, sizeof records, stats.records),
+           cli_text_count(unique, sizeof unique, stats.unique));
+    for (size_t i = 0; (name = tamis_stream_account_input(run, i, NULL)) != NULL; i++) {
+        putchar(' ');
+        cli_file_print(stdout, name);
+    }
+    for (size_t i = 0; i < 2; i++)
+        if ((name = tamis_stream_account_output(run, i, NULL)) != NULL) {
+            fputs(i == 0 ? " to " : ", duplicates to ", stdout);
+            cli_file_print(stdout, name);
+        }
+    putchar('\n');
+}
+
+static void add_run(json_t *runs, const tamis_stream_account *run) {
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    json_t *object = json_object(), *inputs = json_array();
+    static const char *const names[] = {"output", "duplicates_to"};
+    const char *name;
+    uint64_t bytes;
+
+    cli_json_bool(object, "ended", tamis_stream_account_get(run, &stats));
+    cli_json_count(object, "records", stats.records);
+    cli_json_count(object, "unique", stats.unique);
+    cli_json_count(object, "duplicates", stats.duplicates);
+    for (size_t i = 0; (name = tamis_stream_account_input(run, i, &bytes)) != NULL; i++) {
+        json_t *input = json_object();
+        cli_file_json_text(input, "file", name);
+        cli_json_count(input, "bytes_read", bytes);
+        json_array_append_new(inputs, input);
+    }
+    json_object_set_new(object, "inputs", inputs);
+    for (size_t i = 0; i < 2; i++)
+        if ((name = tamis_stream_account_output(run, i, NULL)) != NULL)
+            cli_file_json_text(object, names[i], name);
+        else
+            cli_json_null(object, names[i]);
+    json_array_append_new(runs, object);
+}
+
+/* Every run that the state knows, the last one last: to `runs`, or printed where that is NULL. What is none of the command's
+ * own is another program's, and passed over. */
+static int each_run(const look *at, json_t *runs, tamis_error *err) {
+    for (size_t i = 0;; i++) {
+        tamis_stream_account *run = NULL;
+        size_t size;
+        const void *bytes = tamis_state_note_at(at->state, i, &size);
+        bool last = bytes == NULL;
+        tamis_status status;
+
+        if (last)
+            tamis_state_committed(at->state, &bytes, &size);
+        status = size > 0 ? tamis_stream_account_open(&run, bytes, size, err) : TAMIS_E_FORMAT;
+        if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
+            return CLI_FAILED;
+        if (status == TAMIS_OK && runs != NULL)
+            add_run(runs, run);
+        else if (status == TAMIS_OK)
+            print_run(run);
+        tamis_stream_account_free(run);
+        if (last)
+            return CLI_DONE;
+    }
+}
+
+static int show_text(const look *at, tamis_error *err) {
+    const tamis_filter *filter = tamis_state_filter(at->state);
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    char rate[CLI_TEXT_NUMBER], more[100], volume[CLI_TEXT_NUMBER];
+
+    snprintf(more, sizeof more, "  kind %s, scheme %s, rate %s", tamis_kind_name(plan->kind),
+             tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))),
+             cli_text_real(rate, sizeof rate, plan->fpr));
+    print_number("keys", at->info.keys, more);
+    snprintf(more, sizeof more, "  in %s starts", cli_text_count(rate, sizeof rate, at->info.epoch));
+    print_number("commits", at->info.commits, more);
+    snprintf(more, sizeof more, "  %s", cli_text_volume(volume, sizeof volume, (double)at->info.log_bytes));
+    print_number("log", at->info.log_bytes, more);
+    snprintf(more, sizeof more, "  %s",
+             cli_text_volume(volume, sizeof volume, (double)at->info.snapshot_bytes));
+    print_number("snapshot", at->info.snapshot_bytes, more);
+    if (tamis_state_about(at->state)[0] != '\0') {
+        printf("%-12s ", "made with");
+        cli_file_print(stdout, tamis_state_about(at->state));
+        putchar('\n');
+    }
+    return each_run(at, NULL, err);
+}
+
+static int show_json(const look *at, tamis_error *err) {
+    const tamis_filter *filter = tamis_state_filter(at->state);
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    json_t *object = json_object(), *runs = json_array();
+
+    cli_file_json_text(object, "state", at->folder);
+    cli_json_count(object, "keys", at->info.keys);
+    cli_json_text(object, "kind", tamis_kind_name(plan->kind));
+    cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))));
+    cli_json_real(object, "fpr", plan->fpr);
+    cli_json_count(object, "commits", at->info.commits);
+    cli_json_count(object, "starts", at->info.epoch);
+    cli_json_count(object, "log_bytes", at->info.log_bytes);
+    cli_json_count(object, "snapshot_bytes", at->info.snapshot_bytes);
+    cli_file_json_text(object, "made_with", tamis_state_about(at->state));
+    if (each_run(at, runs, err) != CLI_DONE) {
+        json_decref(runs);
+        json_decref(object);
+        return CLI_FAILED;
+    }
+    json_object_set_new(object, "runs", runs);
+    return cli_json_write(object, 11, stdout, 0) ? CLI_DONE : cli_fail_nomem("state", err);
+}
+
+static int show(look *at, const cli_args *args, tamis_error *err) {
+    at->options.read_only = true;
+    if (tamis_state_open(&at->state, at->folder, &at->options, err) != TAMIS_OK)
+        return CLI_FAILED;
+    tamis_state_info_get(at->state, &at->info);
+    return args->values[OPT_JSON].given ? show_json(at, err) : show_text(at, err);
+}
+
+/* ---- verify ---- */
+
+static int verify(look *at, const cli_args *args, tamis_error *err) {
+    tamis_status status = tamis_state_verify(at->folder, &at->options, err);
+    json_t *object;
+
+    if (status != TAMIS_OK && status != TAMIS_E_DAMAGED)
+        return CLI_FAILED;
+    if (!args->values[OPT_JSON].given) {
+        cli_file_print(stdout, status == TAMIS_OK ? at->folder : err->text);
+        puts(status == TAMIS_OK ? ": whole" : "");
+        return status == TAMIS_OK ? CLI_DONE : CLI_NEGATIVE;
+    }
+    object = json_object();
+    cli_file_json_text(object, "state", at->folder);
+    cli_json_bool(object, "whole", status == TAMIS_OK);
+    if (status == TAMIS_OK)
+        cli_json_null(object, "damage");
+    else
+        cli_file_json_text(object, "damage", err->text);
+    if (!cli_json_write(object, 3, stdout, 0))
+        return cli_fail_nomem("state", err);
+    return status == TAMIS_OK ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static const char *const action_names[] = {"show", "verify", NULL};
+
+static int run_state(const cli_args *args, tamis_error *err) {
+    look at = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
+    const char *action = args->operand_count > 0 ? args->operands[0] : NULL;
+    bool shows = action != NULL && strcmp(action, "show") == 0;
+    int code = CLI_DONE, stop_fd;
+
+    if (action == NULL)
+        return cli_fail(err, "state: what to do is missing; give show or verify");
+    if (!shows && strcmp(action, "verify") != 0)
+        return cli_fail(err, "state: '%.60s' is not known; give show or verify", action);
+    if (args->operand_count != 2)
+        return cli_fail(err, "state %s: takes DIR, the folder of --state; see tamis help state", action);
+    at.folder = args->operands[1];
+    if (args->values[OPT_SECRET].given) {
+        code = cli_signals_begin(&stop_fd, err);
+        if (code == CLI_DONE)
+            code = cli_secret_read(&at.secret, args->values[OPT_SECRET].text, stop_fd, err);
+        at.options.secret = at.secret.bytes;
+        at.options.secret_size = at.secret.size;
+    }
+    if (code == CLI_DONE)
+        code = shows ? show(&at, args, err) : verify(&at, args, err);
+    if (code == CLI_FAILED && err->status == TAMIS_E_MISMATCH)
+        cli_remedy(err, "give that one by --secret-file");
+    cli_secret_forget(&at.secret);
+    tamis_state_close(at.state);
+    return code;
+}
+
+static const char *const description[] = {
+    "Look at the folder that tamis dedup --state keeps: what was seen, and how far its runs are.",
+    "show prints how many keys it has, of what kind its filter is, how many commits and starts there were, "
+    "the bytes of its "
+    "log and of its snapshot, and each run: whether it ended, its records, its inputs and its outputs. "
+    "Another process may be "
+    "at work there meanwhile; what is printed is as of one of its commits.",
+    "verify reads all of it: that log and snapshot are as they were written, and agree. It waits for nobody: "
+    "while a run is "
+    "under way it is refused.",
+    "Nothing in the folder is changed. To begin anew, remove the folder together with the outputs.", NULL};
+
+static const char *const exits[] = {
+    "0",   "It was printed; verify: all is whole.",
+    "1",   "verify: damage was found.",
+    "2",   "Error: there is no state, or it cannot be read, or another process has it (verify).",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_entry json[] = {
+    {"state", "The folder, as given; what is not UTF-8 in it is shown as ?."},
+    {"keys", "show: keys that were seen, in all runs."},
+    {"kind", "show: kind of its filter."},
+    {"scheme", "show: hash in use, as --scheme names it."},
+    {"fpr", "show: chance, 0 to 1, that was promised for a new record to be taken for a duplicate."},
+    {"commits", "show: commits, in all."},
+    {"starts", "show: how often it was opened by a run."},
+    {"log_bytes", "show: bytes of the log on the disk."},
+    {"snapshot_bytes", "show: bytes of the snapshot; 0 = there is none yet."},
+    {"made_with", "show: the options that say what a key is."},
+    {"runs", "show: of each run, in order: ended, records, unique, duplicates, inputs (file and bytes_read "
+             "of each), and the "
+             "files output and duplicates_to; null = there was none."},
+    {"whole", "verify: false: damage was found."},
+    {"damage", "verify: what is damaged, in words; null = nothing."},
+    {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis dedup --state seen clicks.log -o unique.log && tamis state show seen",
+     "What was seen so far, and by which run."},
+    {"tamis dedup --state seen clicks.log -o unique.log && tamis state verify seen",
+     "Whether all of it is whole."},
+    {NULL, NULL}};
+
+const cli_command cmd_state = {
+    .name = "state",
+    .summary = "look at what dedup --state keeps",
+    .operands = "show|verify DIR",
+    .operand_words = action_names,
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .json_about = "With --json it is one object:",
+    .run = run_state,
+};

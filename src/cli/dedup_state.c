@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/dedup_state.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli_number.h"
+#include "cli/cli_same.h"
+#include "cli/cli_text.h"
+
+/* The options that say what a key is, as the command line had them: a state's keys are of one kind. */
+static const int key_options[] = {
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY,
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_DELIMITER,
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_TRIM,
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_IGNORE_CASE,
+    DEDUP_RECORDS + CLI_RECORDS_TYPE,
+    DEDUP_RECORDS + CLI_RECORDS_HEX,
+};
+
+static bool append(char *to, size_t room, size_t *used, const char *name, const char *text) {
+    int size = snprintf(to + *used, room - *used, "%s--%s%s%s", *used > 0 ? " " : "", name,
+                        text != NULL ? " " : "", text != NULL ? text : "");
+
+    if (size < 0 || (size_t)size >= room - *used)
+        return false;
+    *used += (size_t)size;
+    return true;
+}
+
+/* "--key json:/id --trim": `room` bytes. */
+static int describe_keys(char *to, size_t room, const cli_value *values, tamis_error *err) {
+    size_t used = 0;
+    bool fits = true;
+
+    to[0] = '\0';
+    for (size_t i = 0; i < sizeof key_options / sizeof *key_options && fits; i++) {
+        const cli_value *value = &values[key_options[i]];
+        const char *name = dedup_options[key_options[i]].name;
+        if (!value->given)
+            continue;
+        for (size_t n = 0; n < value->count && fits; n++)
+            fits = append(to, room, &used, name, value->list[n]);
+        if (value->count == 0)
+            fits = append(to, room, &used, name, value->text);
+    }
+    return fits ? CLI_DONE : cli_fail(err, "--key: too long for a state to keep; give a shorter one");
+}
+
+static int check_keys(const tamis_state *state, const dedup_config *config, const char *keys,
+                      tamis_error *err) {
+    const char *has = tamis_state_about(state);
+
+    if (strcmp(has, keys) == 0)
+        return CLI_DONE;
+    return cli_fail(
+        err, "%.200s: its keys were made with %.200s, not with %.200s; give those options, or another state",
+        config->state, has[0] != '\0' ? has : "no option", keys[0] != '\0' ? keys : "none");
+}
+
+int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
+                     tamis_error *err) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    char keys[4096];
+    bool remarks = !config->stream.quiet && !config->stream.json;
+
+    if (describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE ||
+        cli_filter_plan(&plan, &filter, &config->filter, secret, err) != CLI_DONE)
+        return CLI_FAILED;
+    options.plan = &plan;
+    options.filter = &filter;
+    options.about = keys;
+    if (secret != NULL) {
+        options.secret = secret->bytes;
+        options.secret_size = secret->size;
+    }
+    if (tamis_state_open(state, config->state, &options, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != CLI_DONE)
+        return CLI_FAILED;
+    return check_keys(*state, config, keys, err);
+}
+
+/* One of the two that a number with this unit is. */
+static bool take_part(const char *text, uint64_t *bytes, uint64_t *milliseconds) {
+    uint64_t value;
+    size_t size = strlen(text);
+    bool is_time = size > 0 && strchr("smhd", text[size - 1]) != NULL;
+
+    if (is_time ? cli_number_time(text, &value) != CLI_NUMBER_OK
+                : cli_number_size(text, &value) != CLI_NUMBER_OK)
+        return false;
+    if (value == 0 || (is_time && value > UINT32_MAX))
+        return false;
+    *(is_time ? milliseconds : bytes) = value;
+    return true;
+}
+
+int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err) {
+    char part[64];
+    const char *at = text;
+
+    *bytes = *milliseconds = 0;
+    for (;;) {
+        size_t size = strcspn(at, ",|");
+        if (size == 0 || size >= sizeof part)
+            break;
+        memcpy(part, at, size);
+        part[size] = '\0';
+        if (!take_part(part, bytes, milliseconds))
+            break;
+        if (at[size] == '\0')
+            return CLI_DONE;
+        at += size + 1;
+    }
+    return cli_fail(
+        err, "--commit-every '%.60s': is no size and no time; give one of them, or both, as 64MiB,1s", text);
+}
+
+void dedup_state_told(void *context, const tamis_stream_commits *commits, const tamis_stream_stats *before) {
+    const dedup_state_begun *begun = context;
+    const dedup_config *config = begun->config;
+    char sentence[600], count[CLI_TEXT_NUMBER];
+
+    *begun->before = *before;
+    if (config->stream.quiet || config->stream.json)
+        return;
+    if (commits->begun == TAMIS_STREAM_RESUMED || commits->begun == TAMIS_STREAM_GROWN) {
+        snprintf(sentence, sizeof sentence, "%.200s: %s, behind %s", config->state,
+                 commits->begun == TAMIS_STREAM_RESUMED ? "goes on where it was"
+                                                        : "goes on with what has come since",
+                 cli_text_records(count, sizeof count, before->records));
+        cli_report(sentence);
+    } else if (commits->begun == TAMIS_STREAM_FINISHED) {
+        snprintf(sentence, sizeof sentence, "%.200s: this run had ended, with %s; nothing is to be done",
+                 config->state, cli_text_records(count, sizeof count, before->records));
+        cli_report(sentence);
+    }
+    if (commits->inexact != NULL && commits->begun != TAMIS_STREAM_FINISHED) {
+        snprintf(sentence, sizeof sentence,
+                 "%.200s: is no regular file, so after a crash a record may come twice; none is lost",
+                 commits->inexact);
+        cli_report(sentence);
+    }
+}
+
+void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err) {
+    if (commits->was_read)
+        cli_remedy(err, status == TAMIS_E_INVALID
+                            ? "give that run's inputs and -o to go on with it, or --again to read it anew"
+                            : "give it as it was, or --again to read it anew");
+    else if (status == TAMIS_E_UNSUPPORTED && commits->inexact != NULL && commits->require_exact)
+        cli_remedy(err, "give a file, or leave --require-exact out");
+    else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
+        cli_remedy(err, "give -o FILE instead of redirecting");
+}

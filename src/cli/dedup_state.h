@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_DEDUP_STATE_H
+#define TAMIS_CLI_DEDUP_STATE_H
+
+#include <tamis/state.h>
+
+#include "cli/cli_secret.h"
+#include "cli/dedup_config.h"
+
+/* Opens the state of --state, or makes it as the options say, and compares it with them. secret may be NULL. CLI_DONE or
+ * CLI_FAILED. */
+int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
+                     tamis_error *err);
+
+/* What --commit-every asks for: a size, a time, or both with a comma between them; 0 of what is not given. */
+int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err);
+
+/* What the end of a run needs to know of its beginning. */
+typedef struct dedup_state_begun {
+    const dedup_config *config;
+    tamis_stream_stats *before; /* filled: what was answered by then */
+} dedup_state_begun;
+
+/* Says how the run begins, for tamis_stream_commits.told; the context is a dedup_state_begun. */
+void dedup_state_told(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
+
+/* Names the option that helps in the error of a run with --state. */
+void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err);
+
+#endif

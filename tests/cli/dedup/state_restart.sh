@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# README's four lines: killed, and given again, the output is that of an undisturbed run.
+tamis gen clicks 200000 --duplicates 20% --seed 7 > clicks.log
+tamis dedup clicks.log > undisturbed.log
+{ tamis dedup --state seen clicks.log -o once.log --commit-every 1MiB & sleep 0.05; kill -9 $!; wait $!; } 2> killed
+tamis dedup --state seen clicks.log -o once.log -q
+cmp once.log undisturbed.log && echo 'the same'
+tamis dedup --state seen clicks.log -o once.log
+cmp once.log undisturbed.log && echo 'the same'
+# What has come since is gone on with, once.
+head -n 3 clicks.log > more && tamis gen words 2 --seed 1 >> more && cat more >> clicks.log
+tamis dedup --state seen clicks.log -o once.log
+tail -n 2 once.log
+# Another file against the same keys, behind the old output.
+cp clicks.log tomorrow.log && sed -i '1d;$s/$/!/' tomorrow.log
+tamis dedup --state seen tomorrow.log -o once.log
+tail -n 1 once.log

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+refused() { "$@"; echo "exit $?"; }
+refused tamis state
+refused tamis state list seen
+refused tamis state show
+refused tamis state show nowhere
+mkdir empty && refused tamis state show empty
+refused tamis state verify empty
+seq 10 > a.log
+head -c 20 /dev/zero > secret
+tamis dedup --state keyed --secret-file secret a.log -o once
+refused tamis state show keyed
+tamis state show keyed --secret-file secret | grep keys
+head -c 21 /dev/zero > other
+refused tamis state verify keyed --secret-file other
+# Damage in front of the last commit is found, and never read over.
+log=$(ls keyed/log-* | head -n 1)
+printf 'x' | dd of="$log" bs=1 seek=150 conv=notrunc 2> dd
+refused tamis state verify keyed --secret-file secret
+refused tamis dedup --state keyed --secret-file secret a.log -o once
