@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The disk is full, of the state or of the output, in each phase of dedup --state: a clear error, and with more room the same
+# command ends with the outputs of an undisturbed run. On tmpfs of some sizes, in a mount namespace of its own.
+set -u
+if [ -z "${inside-}" ]; then
+    inside=1 unshare -m true 2>/dev/null || { echo "skipped: no mount namespace to be had"; exit 77; }
+    inside=1 exec unshare -m bash "$0"
+fi
+. "$TAMIS_SOURCE_DIR/tests/support/random.bash"
+PATH=$TAMIS_BUILD_DIR/bin:$PATH
+cd "$work" || exit 2
+mkdir disk
+tamis gen words 60000 --seed 5 > a.log
+tamis dedup a.log -o once -q --duplicates again || exit 1
+size=$(stat -c %s once)
+failures=0
+# From one that holds nothing to one that holds all: keys take 16 bytes of log each.
+for kib in 4 16 64 100 200 300 400 500 600 800 1000 1200 1400 1600; do
+    for place in both state output; do
+        mount -t tmpfs -o "size=${kib}k" none disk || { echo "skipped: no tmpfs to be had"; exit 77; }
+        state=disk/state out=disk/out
+        [ $place != output ] || state=state
+        [ $place != state ] || out=out
+        status=0
+        tamis dedup --state $state a.log -o $out --duplicates again.2 --commit-every 64KiB -q 2> said || status=$?
+        if [ $status != 0 ]; then
+            failures=$((failures + 1))
+            [ $status = 2 ] && grep -q 'no space left on device' said || { echo "$kib KiB, $place: exit $status"; cat said; exit 1; }
+            [ "$(wc -l < said)" = 1 ] || { echo "$kib KiB, $place: more than one line"; cat said; exit 1; }
+            mount -o remount,size=64M disk
+            tamis dedup --state $state a.log -o $out --duplicates again.2 -q || { echo "$kib KiB, $place: not with more room"; exit 1; }
+        fi
+        cmp $out once && cmp again.2 again || { echo "$kib KiB, $place: differs"; exit 1; }
+        umount disk
+        rm -rf state out again.2
+    done
+done
+[ $failures -ge 10 ] || { echo "only $failures disks were full, of $size bytes of output"; exit 1; }
+echo "$failures full disks"
