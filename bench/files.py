@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from timed import need
+from timed import evict, need
 
 MIB, GIB = 1 << 20, 1 << 30
 KEYS_A_GIB = 552_555_606  # of a blocked filter at a rate of 1e-3: tamis plan --kind blocked --fpr 1e-3 --memory 1GiB
@@ -145,14 +145,6 @@ def opening(b):
 
 
 # ---- whole files ----
-
-def evict(paths):
-    """Out of the page cache, as far as the system takes advice."""
-    os.sync()
-    for path in paths:
-        with open(path, "rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
 
 def whole_row(row, moved, seconds, first, cold=None):
     line = f"{row:<26}{moved / 1e9:>7.2f}{seconds:>9.3f}{moved / seconds / 1e9:>8.2f}{seconds / first:>11.2f}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the scripts share: a timed run, runs of several ways in turns, and how a bar is told."""
+"""What the scripts share: a timed run, files that are not in memory, runs of several ways in turns, and how a bar is
+told."""
 import os
 import statistics
 import subprocess
@@ -27,6 +28,14 @@ def run(argv, stdin, stdout):
     need(status == 0, f"{' '.join(argv)}: exit status {status}")
     with open(report, encoding="ascii") as lines:
         return seconds, int(lines.read()) * 1024
+
+
+def evict(paths):
+    """Out of the page cache, as far as the system takes advice."""
+    os.sync()
+    for path in paths:
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def in_turns(ways, runs, once):

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What stands beside `tamis dedup --state` in bench/state.py:
+ *
+ *     bench_state disk FOLDER OUTPUT LOG   writes two new files of so many bytes, side by side, and syncs
+ *                                          both after each 64 MiB of the first: what a disk takes for an
+ *                                          output and its log, and no more
+ *     bench_state log STATE KEYS           a new state, growing and of rate 1e-9, of so many distinct keys,
+ *                                          ended as by SIGKILL after its one commit: all of them are in its
+ *                                          log, and there is no snapshot yet
+ *     bench_state open STATE               seconds of opening a state, the keys that came out of its log, all
+ *                                          its keys, and the bytes of log and snapshot
+ *     bench_state sqlite|lmdb FOLDER IN    the lines of IN once each, to FOLDER/out, with the lines seen in a
+ *                                          database there
+ *     bench_state databases                which of these two it was built with
+ *
+ * The databases keep the promise of --state: each commit, after 64 MiB of records or one second, first syncs
+ * the output, then makes last, in one transaction, the lines seen and the places reached in input and output.
+ * The next start goes on from there and cuts the output back. Keys are the lines as they are. The input is
+ * mapped, which costs less than reading it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef TAMIS_HAVE_SQLITE
+#include <sqlite3.h>
+#endif
+#ifdef TAMIS_HAVE_LMDB
+#include <lmdb.h>
+#endif
+
+#include <tamis/hash.h>
+#include <tamis/plan.h>
+#include <tamis/state.h>
+
+enum { COMMIT_BYTES = 64 << 20, BUFFER = 1 << 20, RECORDS_A_LOOK = 1024, BATCH = 1024, PATH = 4096 };
+
+static const double commit_seconds = 1.0;
+
+static void fail(const char *what, const char *why) {
+    fprintf(stderr, "bench_state: %s: %s\n", what, why);
+    exit(2);
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void path_in(char path[PATH], const char *folder, const char *name) {
+    if (snprintf(path, PATH, "%s/%s", folder, name) >= PATH)
+        fail(folder, "the path is too long");
+}
+
+static void write_all(int fd, const char *path, const char *bytes, size_t size) {
+    while (size > 0) {
+        ssize_t written = write(fd, bytes, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            fail(path, strerror(errno));
+        bytes += written;
+        size -= (size_t)written;
+    }
+}
+
+static void sync_file(int fd, const char *path) {
+    if (fsync(fd) != 0)
+        fail(path, strerror(errno));
+}
+
+/* ---- the disk ---- */
+
+typedef struct written {
+    int fd;
+    char path[PATH];
+    uint64_t size, done;
+} written;
+
+static uint64_t number(const char *text, const char *what) {
+    char *end;
+    const uint64_t value = strtoull(text, &end, 10);
+    if (end == text || *end != '\0')
+        fail(text, what);
+    return value;
+}
+
+static void begin_file(written *file, const char *folder, const char *name, const char *size) {
+    file->size = number(size, "is no number of bytes");
+    file->done = 0;
+    path_in(file->path, folder, name);
+    file->fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file->fd < 0)
+        fail(file->path, strerror(errno));
+}
+
+/* Up to so many bytes of it, in pieces of a buffer. */
+static void write_up_to(written *file, const char *buffer, uint64_t end) {
+    while (file->done < end) {
+        size_t some = end - file->done < BUFFER ? (size_t)(end - file->done) : BUFFER;
+        write_all(file->fd, file->path, buffer, some);
+        file->done += some;
+    }
+}
+
+static void time_disk(const char *folder, const char *output_size, const char *log_size) {
+    static char buffer[BUFFER];
+    written output, log;
+    begin_file(&output, folder, "disk-output", output_size);
+    begin_file(&log, folder, "disk-log", log_size);
+    uint64_t noise = 1; /* a disk may make less of zeros */
+    for (size_t i = 0; i < sizeof buffer; i++) {
+        noise = noise * UINT64_C(6364136223846793005) + 1;
+        buffer[i] = (char)(noise >> 56);
+    }
+    const uint64_t pieces = output.size / COMMIT_BYTES + (output.size % COMMIT_BYTES > 0 || output.size == 0);
+    for (uint64_t i = 1; i <= pieces; i++) {
+        write_up_to(&output, buffer, i < pieces ? i * COMMIT_BYTES : output.size);
+        write_up_to(&log, buffer, i < pieces ? log.size / pieces * i : log.size);
+        sync_file(output.fd, output.path);
+        sync_file(log.fd, log.path);
+    }
+    close(output.fd);
+    close(log.fd);
+}
+
+/* ---- states ---- */
+
+static void need(tamis_status status, const tamis_error *err) {
+    if (status != TAMIS_OK)
+        fail("state", err->text);
+}
+
+static tamis_state *make_state(const char *folder) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_state *state;
+    want.kind = TAMIS_KIND_FINGERPRINT;
+    want.fpr = 1e-9;
+    options.plan = &plan;
+    need(tamis_plan_make(&plan, &want, &err), &err);
+    need(tamis_state_open(&state, folder, &options, &err), &err);
+    return state;
+}
+
+/* A key in some 1e9 is taken for another; it is in the log as little as a duplicate is. */
+static void log_some(tamis_state *state, uint64_t from, size_t count) {
+    uint64_t numbers[BATCH];
+    tamis_key keys[BATCH];
+    tamis_hash hashes[BATCH];
+    tamis_answer answers[BATCH];
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter *filter = tamis_state_filter(state);
+    size_t fresh = 0;
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = from + i;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    need(tamis_hash_many(tamis_filter_hasher(filter), keys, count, hashes, &err), &err);
+    need(tamis_filter_add_hashes(filter, hashes, count, answers, NULL, &err), &err);
+    for (size_t i = 0; i < count; i++)
+        if (answers[i] == TAMIS_FRESH)
+            hashes[fresh++] = hashes[i];
+    need(tamis_state_log(state, hashes, fresh, &err), &err);
+}
+
+static void log_keys(const char *folder, uint64_t count) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_state *state = make_state(folder);
+    for (uint64_t from = 0; from < count; from += BATCH)
+        log_some(state, from, count - from < BATCH ? (size_t)(count - from) : BATCH);
+    need(tamis_state_commit(state, "", 0, &err), &err);
+    _exit(0); /* before a snapshot is done */
+}
+
+static void time_open(const char *folder) {
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+    tamis_state *state;
+    options.read_only = true;
+    const double begun = now();
+    need(tamis_state_open(&state, folder, &options, &err), &err);
+    const double seconds = now() - begun;
+    tamis_state_info_get(state, &info);
+    printf("%.6f %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", seconds, info.replayed, info.keys,
+           info.log_bytes, info.snapshot_bytes);
+    tamis_state_close(state);
+}
+
+/* ---- databases ---- */
+
+/* How far a run is: bytes of what it reads and of what it wrote. */
+typedef struct place {
+    uint64_t input, output;
+} place;
+
+typedef struct database {
+    const char *name;
+    place (*open)(const char *folder);         /* where the last commit was; a transaction is begun */
+    bool (*add)(const char *key, size_t size); /* true: it is new */
+    void (*commit)(place at);                  /* and begins the next transaction */
+    void (*close)(void);
+} database;
+
+#ifdef TAMIS_HAVE_SQLITE
+static struct {
+    sqlite3 *base;
+    sqlite3_stmt *add, *keep;
+} sqlite;
+
+static void sqlite_need(bool good) {
+    if (!good)
+        fail("sqlite", sqlite3_errmsg(sqlite.base));
+}
+
+static void sqlite_run(const char *statement) {
+    sqlite_need(sqlite3_exec(sqlite.base, statement, NULL, NULL, NULL) == SQLITE_OK);
+}
+
+static sqlite3_stmt *sqlite_prepare(const char *text) {
+    sqlite3_stmt *statement;
+    sqlite_need(sqlite3_prepare_v3(sqlite.base, text, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL) ==
+                SQLITE_OK);
+    return statement;
+}
+
+/* The cache is large enough for all pages, so that only commits wait for the disk. */
+static place sqlite_begin(const char *folder) {
+    char path[PATH];
+    path_in(path, folder, "seen.sqlite");
+    sqlite_need(sqlite3_open(path, &sqlite.base) == SQLITE_OK);
+    sqlite_run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1048576;"
+               "CREATE TABLE IF NOT EXISTS seen (record BLOB PRIMARY KEY) WITHOUT ROWID;"
+               "CREATE TABLE IF NOT EXISTS place (run INTEGER PRIMARY KEY, input INTEGER, output INTEGER);"
+               "BEGIN");
+    sqlite.add = sqlite_prepare("INSERT OR IGNORE INTO seen VALUES (?)");
+    sqlite.keep = sqlite_prepare("INSERT OR REPLACE INTO place VALUES (1, ?, ?)");
+    sqlite3_stmt *last = sqlite_prepare("SELECT input, output FROM place WHERE run = 1");
+    place at = {0, 0};
+    if (sqlite3_step(last) == SQLITE_ROW)
+        at = (place){(uint64_t)sqlite3_column_int64(last, 0), (uint64_t)sqlite3_column_int64(last, 1)};
+    sqlite3_finalize(last);
+    return at;
+}
+
+static bool sqlite_add(const char *key, size_t size) {
+    sqlite_need(sqlite3_bind_blob64(sqlite.add, 1, key, size, SQLITE_STATIC) == SQLITE_OK);
+    sqlite_need(sqlite3_step(sqlite.add) == SQLITE_DONE);
+    sqlite3_reset(sqlite.add);
+    return sqlite3_changes(sqlite.base) > 0;
+}
+
+static void sqlite_commit(place at) {
+    sqlite3_bind_int64(sqlite.keep, 1, (int64_t)at.input);
+    sqlite3_bind_int64(sqlite.keep, 2, (int64_t)at.output);
+    sqlite_need(sqlite3_step(sqlite.keep) == SQLITE_DONE);
+    sqlite3_reset(sqlite.keep);
+    sqlite_run("COMMIT; BEGIN");
+}
+
+static void sqlite_end(void) {
+    sqlite3_finalize(sqlite.add);
+    sqlite3_finalize(sqlite.keep);
+    sqlite_need(sqlite3_close(sqlite.base) == SQLITE_OK);
+}
+#endif
+
+#ifdef TAMIS_HAVE_LMDB
+enum { LMDB_MAP_LOG2 = 36 }; /* addresses only: the file is as long as what is in it */
+
+static struct {
+    MDB_env *base;
+    MDB_txn *transaction;
+    MDB_dbi seen, place;
+} lmdb;
+
+static void lmdb_need(int code) {
+    if (code != 0)
+        fail("lmdb", mdb_strerror(code));
+}
+
+static MDB_val lmdb_place_key(void) {
+    static char name[] = "place";
+    return (MDB_val){sizeof name, name};
+}
+
+static place lmdb_begin(const char *folder) {
+    place at = {0, 0};
+    MDB_val key = lmdb_place_key(), last;
+    lmdb_need(mdb_env_create(&lmdb.base));
+    lmdb_need(mdb_env_set_mapsize(lmdb.base, (size_t)1 << LMDB_MAP_LOG2));
+    lmdb_need(mdb_env_set_maxdbs(lmdb.base, 2));
+    lmdb_need(mdb_env_open(lmdb.base, folder, 0, 0666));
+    lmdb_need(mdb_txn_begin(lmdb.base, NULL, 0, &lmdb.transaction));
+    lmdb_need(mdb_dbi_open(lmdb.transaction, "seen", MDB_CREATE, &lmdb.seen));
+    lmdb_need(mdb_dbi_open(lmdb.transaction, "place", MDB_CREATE, &lmdb.place));
+    const int found = mdb_get(lmdb.transaction, lmdb.place, &key, &last);
+    if (found != MDB_NOTFOUND) {
+        lmdb_need(found);
+        memcpy(&at, last.mv_data, sizeof at);
+    }
+    return at;
+}
+
+static bool lmdb_add(const char *key, size_t size) {
+    MDB_val record = {size, (void *)(uintptr_t)key}, nothing = {0, NULL};
+    const int code = mdb_put(lmdb.transaction, lmdb.seen, &record, &nothing, MDB_NOOVERWRITE);
+    if (code != MDB_KEYEXIST)
+        lmdb_need(code);
+    return code == 0;
+}
+
+static void lmdb_commit(place at) {
+    MDB_val key = lmdb_place_key(), value = {sizeof at, &at};
+    lmdb_need(mdb_put(lmdb.transaction, lmdb.place, &key, &value, 0));
+    lmdb_need(mdb_txn_commit(lmdb.transaction));
+    lmdb_need(mdb_txn_begin(lmdb.base, NULL, 0, &lmdb.transaction));
+}
+
+static void lmdb_end(void) {
+    mdb_txn_abort(lmdb.transaction);
+    mdb_env_close(lmdb.base);
+}
+#endif
+
+static const database databases[] = {
+#ifdef TAMIS_HAVE_SQLITE
+    {"sqlite", sqlite_begin, sqlite_add, sqlite_commit, sqlite_end},
+#endif
+#ifdef TAMIS_HAVE_LMDB
+    {"lmdb", lmdb_begin, lmdb_add, lmdb_commit, lmdb_end},
+#endif
+    {NULL, NULL, NULL, NULL, NULL}};
+
+/* ---- dedup by a database ---- */
+
+typedef struct answers {
+    int fd;
+    char path[PATH];
+    size_t used;
+    uint64_t size;
+    char buffer[BUFFER];
+} answers;
+
+static void flush(answers *out) {
+    write_all(out->fd, out->path, out->buffer, out->used);
+    out->used = 0;
+}
+
+static void put(answers *out, const char *record, size_t size) {
+    if (size > BUFFER - out->used)
+        flush(out);
+    if (size > BUFFER)
+        write_all(out->fd, out->path, record, size);
+    else
+        memcpy(out->buffer + out->used, record, size);
+    out->used += size > BUFFER ? 0 : size;
+    out->size += size;
+}
+
+static void commit(const database *base, answers *out, uint64_t input) {
+    flush(out);
+    sync_file(out->fd, out->path);
+    base->commit((place){input, out->size});
+}
+
+/* The output as it was at the last commit; its name is made last before anything is. */
+static void begin_output(answers *out, const char *folder, uint64_t size) {
+    path_in(out->path, folder, "out");
+    const int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    out->fd = open(out->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (out->fd < 0 || ftruncate(out->fd, (off_t)size) != 0 || lseek(out->fd, 0, SEEK_END) < 0)
+        fail(out->path, strerror(errno));
+    sync_file(out->fd, out->path);
+    if (folder_fd < 0)
+        fail(folder, strerror(errno));
+    sync_file(folder_fd, folder);
+    close(folder_fd);
+    out->size = size;
+}
+
+static const char *map_input(const char *path, uint64_t *size) {
+    struct stat about;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) != 0)
+        fail(path, strerror(errno));
+    *size = (uint64_t)about.st_size;
+    const char *text = *size > 0 ? mmap(NULL, (size_t)*size, PROT_READ, MAP_PRIVATE, fd, 0) : "";
+    if (text == MAP_FAILED)
+        fail(path, strerror(errno));
+    close(fd);
+    return text;
+}
+
+static void dedup(const database *base, const char *folder, const char *in) {
+    static answers out;
+    uint64_t size, records = 0;
+    const char *text = map_input(in, &size);
+    uint64_t at = 0, committed;
+    const place last = base->open(folder);
+    begin_output(&out, folder, last.output);
+    if (last.input > size)
+        fail(in, "is shorter than what was read of it");
+    at = committed = last.input;
+    double begun = now();
+    while (at < size) {
+        const char *record = text + at, *newline = memchr(record, '\n', (size_t)(size - at));
+        const size_t key = newline ? (size_t)(newline - record) : (size_t)(size - at);
+        const size_t whole = key + (newline != NULL);
+        if (base->add(record, key))
+            put(&out, record, whole);
+        at += whole;
+        const bool looks = ++records % RECORDS_A_LOOK == 0;
+        if (at - committed >= COMMIT_BYTES || (looks && now() - begun >= commit_seconds)) {
+            commit(base, &out, at);
+            committed = at;
+            begun = now();
+        }
+    }
+    commit(base, &out, at);
+    base->close();
+    close(out.fd);
+}
+
+static void list(void) {
+    for (const database *base = databases; base->name; base++)
+        puts(base->name);
+}
+
+int main(int count, char **args) {
+    const char *verb = count > 1 ? args[1] : "";
+    const database *base = databases;
+    while (base->name && strcmp(verb, base->name) != 0)
+        base++;
+    if (strcmp(verb, "disk") == 0 && count == 5)
+        time_disk(args[2], args[3], args[4]);
+    else if (strcmp(verb, "log") == 0 && count == 4)
+        log_keys(args[2], number(args[3], "is no number of keys"));
+    else if (strcmp(verb, "open") == 0 && count == 3)
+        time_open(args[2]);
+    else if (strcmp(verb, "databases") == 0 && count == 2)
+        list();
+    else if (base->name && count == 4)
+        dedup(base, args[2], args[3]);
+    else
+        fail(verb, "give disk FOLDER OUTPUT LOG, log STATE KEYS, open STATE, sqlite FOLDER IN, lmdb FOLDER "
+                   "IN, or databases");
+    return 0;
+}

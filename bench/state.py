@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""tamis dedup --state beside the same without it, beside the disk and beside databases, and how it starts again.
+
+Usage: state.py TAMIS BENCH_STATE BENCH_KEYS [RUNS [SCALE]]
+
+BENCH_STATE and BENCH_KEYS are the programs of bench_state.c and bench_keys.c; each way is run RUNS (default 5) times;
+SCALE is 1 (default) for the published figures, or less, for a look. Inputs, outputs, states and databases lie in one
+folder in TMPDIR, which is to be on a disk: commits wait for fsync.
+
+    W  tamis gen words 10000000 --seed 7                      words
+    U  tamis gen urls 10000000 --duplicates 20% --seed 7      addresses
+
+Each run begins with new files, and only when all that others wrote is on the disk. "the disk" writes as many bytes as
+the output has, and 16 for each of its records, as the log has, with fsync of both after each 64 MiB of output, and does
+nothing else. The databases do by SQLite (INSERT OR IGNORE; WAL, synchronous=FULL) and by LMDB (MDB_NOOVERWRITE) what
+--state does: a commit each 64 MiB of records or second, of the records seen and of the places in input and output,
+after fsync of the output; in C, with the whole input mapped. All must print the same bytes. Medians of wall seconds;
+who takes more than 15 is run once; the runs of all others are in turns.
+"""
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from dedup import INPUTS, digest, lines_of
+from timed import evict, in_turns, need, print_bars, run
+
+KEYS = [10_000_000, 100_000_000]
+LOGGED = 16  # bytes of a record in the log
+ROOM = 6e9  # bytes of disk at SCALE 1: log and snapshot of the larger state, and the log that the snapshot replaces
+PLAIN, STATE, DISK = "tamis dedup {X} -o OUT", "tamis dedup --state S {X} -o OUT", "the disk"
+DATABASES = {"sqlite": ("SQLite, INSERT OR IGNORE", 20), "lmdb": ("LMDB, MDB_NOOVERWRITE", 10)}
+
+
+class Bench:
+    def __init__(self, tamis, program, keys, runs, scale, folder):
+        self.tamis, self.program, self.keys, self.folder = tamis, program, keys, folder
+        self.runs, self.scale = runs, scale
+        self.databases = subprocess.check_output([program, "databases"], text=True).split()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def scaled(self, count):
+        return max(int(count * self.scale), 1)
+
+    def bar(self, wanted):
+        """The bars are for the published figures."""
+        return wanted if self.scale == 1 else None
+
+    def fresh(self):
+        """An empty folder for what is written, and nothing of what others wrote left to be put on the disk."""
+        shutil.rmtree(self.path("new"), ignore_errors=True)
+        os.mkdir(self.path("new"))
+        os.sync()
+        return self.path("new")
+
+
+class Way:
+    """A command that writes into the folder "new"."""
+
+    def __init__(self, name, argv):
+        self.name, self.argv = name, argv
+
+
+def once(b, way, path):
+    b.fresh()
+    with open(os.devnull, "wb") as null:
+        return run(way.argv, path, null)
+
+
+# ---- a run with a state ----
+
+def ways_of(b, name, path):
+    out, new = b.path("new/out"), b.path("new")
+    ways = [Way(PLAIN.format(X=name), [b.tamis, "dedup", "-q", path, "-o", out]),
+            Way(STATE.format(X=name), [b.tamis, "dedup", "-q", "--state", os.path.join(new, "S"), path, "-o", out])]
+    if name == "W":
+        ways += [Way(DATABASES[base][0], [b.program, base, new, path]) for base in b.databases]
+    return ways
+
+
+def check(b, ways, path):
+    """Bytes and records of the output, which all have to agree on, and the commits of the state."""
+    wanted, found, commits = None, None, 0
+    for way in ways:
+        once(b, way, path)
+        out = b.path("new/out")
+        if wanted is None:
+            wanted, found = digest(out), (os.path.getsize(out), lines_of(out))
+        need(digest(out) == wanted, f"{way.name}: does not print what {ways[0].name} prints")
+        if os.path.isdir(b.path("new/S")):
+            told = subprocess.check_output([b.tamis, "state", "show", "--json", b.path("new/S")])
+            commits = json.loads(told)["commits"]
+    return (*found, commits)
+
+
+def writing(b, name):
+    kind, count, *more = INPUTS[name][1]
+    path, records = b.path(name), b.scaled(int(count))
+    with open(path, "wb") as file:
+        subprocess.run([b.tamis, "gen", kind, str(records), *more, "--seed", "7"], stdout=file, check=True)
+    ways = ways_of(b, name, path)
+    size, unique, commits = check(b, ways, path)
+    ways.insert(2, Way(DISK, [b.program, "disk", b.path("new"), str(size), str(LOGGED * unique)]))
+    results = in_turns(ways, b.runs, lambda way: once(b, way, path))
+    seconds = {way.name: result[0][0] for way, result in results.items()}
+    plain, state = seconds[PLAIN.format(X=name)], seconds[STATE.format(X=name)]
+    print(f"{name}: {records} records, {os.path.getsize(path) / 1e6:.1f} MB; output {size / 1e6:.1f} MB, "
+          f"{unique} records; log {LOGGED * unique / 1e6:.1f} MB in {commits} commits;\n"
+          f"every way printed the same; median of {b.runs}\n\n"
+          f"{'way':<36}{'seconds':>9}{'runs':>6}{'peak MB':>9}{'M records/s':>13}{'times --state':>15}")
+    for way, ((wall, peak), runs) in results.items():
+        rate = records / wall / 1e6
+        print(f"{way.name:<36}{wall:>9.3f}{runs:>6}{peak / 1e6:>9.0f}{rate:>13.2f}{wall / state:>15.2f}")
+    bars = [(f"{name}: rate with --state to that without", b.bar(0.8), plain / state),
+            (f"{name}: the disk's rate to that without --state", None, plain / seconds[DISK])]
+    if name == "W":
+        bars += [(f"{name}, --state: times as fast as {title}", b.bar(bar),
+                  seconds[title] / state if title in seconds else None) for title, bar in DATABASES.values()]
+    print_bars(bars)
+    os.unlink(path)
+
+
+# ---- starting again ----
+
+def make_logged(b, count):
+    """A state that was killed in front of its first snapshot, so that all of its keys come out of the log."""
+    state = os.path.join(b.fresh(), "S")
+    subprocess.run([b.program, "log", state, str(count)], check=True)
+    return state
+
+
+def make_ended(b, count):
+    """A state that a run has left, with a snapshot if there is one to be. Where its records went is no matter."""
+    state = os.path.join(b.fresh(), "S")
+    with subprocess.Popen([b.keys, str(count)], stdout=subprocess.PIPE) as source:
+        done = subprocess.run([b.tamis, "dedup", "-q", "--state", state, "-o", os.devnull], stdin=source.stdout,
+                              check=False)
+        source.stdout.close()
+    need(done.returncode == 0, f"tamis dedup --state: exit status {done.returncode}")
+    return state
+
+
+def time_open(b, state):
+    """Seconds, keys that came out of the log, all keys, bytes of log and snapshot."""
+    told = subprocess.check_output([b.program, "open", state], text=True).split()
+    return [float(told[0]), *map(int, told[1:])]
+
+
+def time_start(b, state, number):
+    """Seconds of a run that has nothing to read, from its start to its end."""
+    empty = b.path("empty")
+    with open(empty, "wb"):
+        pass
+    begun = time.monotonic()
+    subprocess.run([b.tamis, "dedup", "-q", "--state", state, empty, "-o", b.path(f"new/out{number}")], check=True)
+    return time.monotonic() - begun
+
+
+def files_below(folder):
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+
+
+def need_keys(found, count):
+    need(0 <= count - found <= 3 + 1e-8 * count, f"the state has {found} keys instead of {count}")
+
+
+def replay(b, count):
+    """A state's log, opened by the library, so that the start of a process is not in it."""
+    state = make_logged(b, count)
+    os.sync()
+    rows = [time_open(b, state) for _ in range(b.runs)]
+    _, replayed, keys, log, _ = rows[0]
+    need_keys(keys, count)
+    need(replayed == keys, f"{replayed} of {keys} keys came out of the log, and the others out of a snapshot")
+    seconds = statistics.median(row[0] for row in rows)
+    print(f"{keys:>11}{log / 1e6:>10.1f}{seconds:>10.3f}{keys / seconds / 1e6:>13.1f}", flush=True)
+    return keys / seconds / 1e6
+
+
+def start(b, count):
+    state = make_ended(b, count)
+    _, replayed, keys, log, snapshot = time_open(b, state)
+    need_keys(keys, count)
+    warm, cold = [], []
+    for i in range(b.runs):
+        os.sync()
+        warm.append(time_start(b, state, 2 * i))
+        evict(files_below(state))
+        cold.append(time_start(b, state, 2 * i + 1))
+    print(f"{keys:>11}{log / 1e6:>10.1f}{snapshot / 1e6:>13.1f}{replayed:>11}{statistics.median(warm):>10.3f}"
+          f"{statistics.median(cold):>10.3f}", flush=True)
+    return statistics.median(warm)
+
+
+def starting(b):
+    counts = [b.scaled(count) for count in KEYS]
+    print(f"Replay: a state that was killed before it had a snapshot, opened; median of {b.runs}\n\n"
+          f"{'keys':>11}{'log MB':>10}{'seconds':>10}{'M entries/s':>13}", flush=True)
+    bars = [(f"{count:.0e} keys: million entries of the log a second", b.bar(20), replay(b, count)) for count in counts]
+    print("\nStart: bench_keys KEYS | tamis dedup --state S -o /dev/null, then tamis dedup --state S EMPTY -o OUT,\n"
+          f"from its start to its end, with the files of S in memory (warm) and without (cold); median of {b.runs}\n\n"
+          f"{'keys':>11}{'log MB':>10}{'snapshot MB':>13}{'replayed':>11}{'warm s':>10}{'cold s':>10}", flush=True)
+    bars += [(f"{count:.0e} keys: seconds of a start", b.bar(-5), start(b, count)) for count in counts]
+    print_bars(bars)
+
+
+def wrong(what):
+    print(f"state.py: {what}; use ./dev bench state [RUNS [SCALE]]", file=sys.stderr)
+    sys.exit(2)
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    given = sys.argv[4:]
+    if len(given) > 2:
+        wrong(f"'{given[2]}' is one argument too many")
+    runs, scale = given + ["5", "1"][len(given):]
+    if not re.fullmatch("[1-9][0-9]{0,5}", runs):
+        wrong(f"'{runs}' is no number of runs from 1")
+    if not (re.fullmatch(r"[0-9]*\.?[0-9]+", scale) and 0.001 <= float(scale) <= 1):
+        wrong(f"'{scale}' is no scale from 0.001 to 1")
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
+        b = Bench(*sys.argv[1:4], int(runs), float(scale), folder)
+        free = shutil.disk_usage(folder).free
+        need(free >= ROOM * b.scale, f"{folder} has {free / 1e9:.1f} GB free, {ROOM * b.scale / 1e9:.1f} are needed;"
+             " name a folder with more in TMPDIR, or give a smaller SCALE")
+        place = subprocess.check_output(["df", "--output=fstype,source", folder], text=True)
+        kind, device = place.splitlines()[-1].split(None, 1)
+        nothing = "; fsync costs nothing there: name a folder on a disk in TMPDIR" if kind in ("tmpfs", "ramfs") else ""
+        print(f"Everything on {device}, {kind}{nothing}\n", flush=True)
+        for name in "WU":
+            writing(b, name)
+        starting(b)
+
+
+if __name__ == "__main__":
+    main()
