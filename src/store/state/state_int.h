@@ -241,6 +241,20 @@ tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t at, 
 
 /* ---- what the disk has ---- */
 
+/* Keys of the log on their way into a filter, enough that threads are worth it. */
+enum { STATE_LOT_FRAMES = 16, STATE_LOT = STATE_LOT_FRAMES * STATE_KEYS_FRAME, STATE_THREADS_MAX = 16 };
+typedef struct state_lot {
+    tamis_filter *filter;
+    uint32_t threads; /* that add them, the caller's among them; up to STATE_THREADS_MAX */
+    size_t count;
+    tamis_hash hashes[STATE_LOT];
+    tamis_answer answers[STATE_LOT];
+} state_lot;
+
+/* Adds them in order, side by side where the filter has parts. *fresh: those in front of the first one that was not fresh, or
+ * found no room. TAMIS_E_NOMEM. */
+tamis_status tamis__state_lot_add(state_lot *lot, size_t *fresh, tamis_error *err);
+
 /* The filter of snapshot and segments up to the bytes they have; all that has to be whole. Its keys have to be `keys`. */
 typedef struct state_source {
     const state_folder *folder;
@@ -250,6 +264,7 @@ typedef struct state_source {
     size_t segment_count;
     const tamis_hasher *hasher;
     const state_commit *last;
+    uint32_t threads; /* that keys are added by */
 } state_source;
 
 /* *replayed: keys that came out of the log. */

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
+#include "base/thread.h"
 #include "hash/hasher.h"
 #include "store/state/state_int.h"
 #include "store/trouble.h"
@@ -114,48 +115,71 @@ typedef struct replay {
     tamis_filter *filter;
     uint64_t keys; /* logged up to here */
     uint64_t replayed;
-    tamis_hash hashes[STATE_KEYS_FRAME];
-    tamis_answer answers[STATE_KEYS_FRAME];
+    size_t frame_count; /* whose keys wait in the lot, */
+    struct replay_frame {
+        uint64_t at;
+        size_t end; /* of its keys there */
+    } frames[STATE_LOT];
+    state_lot lot;
 } replay;
 
-static tamis_status add_keys(replay *r, const state_frames *frames, const state_frame *frame,
-                             tamis_error *err) {
+/* Adds the keys that wait, all of the segment of `frames`. */
+static tamis_status add_waiting(replay *r, const state_frames *frames, tamis_error *err) {
+    state_lot *lot = &r->lot;
+    const size_t count = lot->count;
+    size_t fresh, frame = 0;
+    if (count == 0)
+        return TAMIS_OK;
+    tamis_status status = tamis__state_lot_add(lot, &fresh, err);
+    lot->count = r->frame_count = 0;
+    if (status != TAMIS_OK || fresh == count)
+        return status;
+    while (r->frames[frame].end <= fresh)
+        frame++;
+    return tamis__state_fail_damaged(frames, r->frames[frame].at, "has a key that was not fresh when it came",
+                                     err);
+}
+
+static tamis_status take_keys(replay *r, const state_frames *frames, const state_frame *frame,
+                              tamis_error *err) {
     const size_t count = frame->size / STATE_KEY;
     const uint64_t origin = r->source->hasher->origin;
-    tamis_error why = TAMIS_ERROR_INIT;
-    unsigned seen = 0;
-    size_t done;
+    state_lot *lot = &r->lot;
+    tamis_status status = count > STATE_LOT - lot->count ? add_waiting(r, frames, err) : TAMIS_OK;
+    if (status != TAMIS_OK)
+        return status;
     for (size_t i = 0; i < count; i++) {
         const uint8_t *from = frame->payload + i * STATE_KEY;
-        r->hashes[i] = (tamis_hash){{tamis__load64le(from), tamis__load64le(from + 8)}, origin};
+        lot->hashes[lot->count++] = (tamis_hash){{tamis__load64le(from), tamis__load64le(from + 8)}, origin};
     }
-    tamis_status status = tamis_filter_add_hashes(r->filter, r->hashes, count, r->answers, &done, &why);
-    if (status != TAMIS_OK && status != TAMIS_E_FULL)
-        return tamis__state_tell(&why, status, err);
-    for (size_t i = 0; i < done; i++)
-        seen |= r->answers[i];
-    if (status == TAMIS_E_FULL || seen != TAMIS_FRESH)
-        return tamis__state_fail_damaged(frames, frame->at, "has a key that was not fresh when it came", err);
+    r->frames[r->frame_count++] = (struct replay_frame){frame->at, lot->count};
     r->keys += count;
     r->replayed += count;
     return TAMIS_OK;
+}
+
+/* What the filter is told to foresee it is told between the keys where it was. */
+static tamis_status foresee(replay *r, const state_frames *frames, uint64_t keys, tamis_error *err) {
+    if (r->filter->foreseen == keys)
+        return TAMIS_OK;
+    const tamis_status status = add_waiting(r, frames, err);
+    r->filter->foreseen = keys;
+    return status;
 }
 
 static tamis_status apply(replay *r, const state_frames *frames, const state_frame *frame, tamis_error *err) {
     state_commit commit;
     switch (frame->type) {
     case STATE_KEYS:
-        return add_keys(r, frames, frame, err);
+        return take_keys(r, frames, frame, err);
     case STATE_EXPECT:
-        r->filter->foreseen = tamis__load64le(frame->payload);
-        return TAMIS_OK;
+        return foresee(r, frames, tamis__load64le(frame->payload), err);
     case STATE_COMMIT:
     case STATE_RESTATED:
         tamis__state_commit_take(frame, &commit);
-        r->filter->foreseen = commit.foreseen;
         if (commit.keys != r->keys)
             return tamis__state_fail_damaged(frames, frame->at, "tells other keys than there are", err);
-        return TAMIS_OK;
+        return foresee(r, frames, commit.foreseen, err);
     default:
         return TAMIS_OK;
     }
@@ -179,6 +203,8 @@ static tamis_status replay_segment(replay *r, const state_segment *segment, tami
     } while (status == TAMIS_OK && frame.type);
     if (status == TAMIS_OK && (frame.broken || frames.check != segment->check))
         status = tamis__state_fail_damaged(&frames, frames.at, "is not what was written", err);
+    if (status == TAMIS_OK)
+        status = add_waiting(r, &frames, err);
     tamis__state_frames_close(&frames);
     return status;
 }
@@ -212,6 +238,8 @@ tamis_status tamis__state_build(const state_source *source, tamis_filter **filte
         return tamis__fail_nomem(err, "state", sizeof *r);
     r->source = source;
     tamis_status status = begin(source, &r->filter, err);
+    r->lot.filter = r->filter;
+    r->lot.threads = source->threads;
     if (status == TAMIS_OK)
         status = replay_all(r, err);
     if (status == TAMIS_OK) {
@@ -294,8 +322,12 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     state_segment *live = &copy.segments[copy.segment_count - 1];
     live->bytes = state->log.sure;
     live->check = state->log.sure_check;
-    const state_source source = {&state->folder,     &state->memory, manifest,    copy.segments,
-                                 copy.segment_count, state->hasher,  &state->last};
+    const uint32_t processors = tamis__thread_processors();
+    const state_source source = {
+        &state->folder,     &state->memory,
+        manifest,           copy.segments,
+        copy.segment_count, state->hasher,
+        &state->last,       processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX};
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
     tamis__state_manifest_free(&state->memory, &copy);
     state->keys = state->last.keys;

@@ -116,7 +116,8 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
                                  job->manifest.segments,
                                  job->manifest.segment_count - 1,
                                  state->hasher,
-                                 &job->last};
+                                 &job->last,
+                                 1 /* the others are the run's */};
     job->begun = true;
     return TAMIS_OK;
 }

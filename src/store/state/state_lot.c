@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Adding keys of the log takes most of the time of a start. Where the filter has parts they are added by several threads, each
+ * taking the next part when it is done with one; filter/parts.h says why the filter becomes the same. A thread for each lot
+ * costs little beside the lot.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "filter/parts.h"
+#include "store/state/state_int.h"
+
+enum { PARTS_A_THREAD = 4 };
+
+typedef struct work {
+    state_lot *lot;
+    uint32_t parts, next; /* `next`: atomic */
+    pthread_mutex_t turn; /* of all that follows */
+    size_t done;          /* the least of the parts, */
+    tamis_status status;  /* and its status */
+    tamis_error err;
+} work;
+
+static void note(work *w, size_t done, tamis_status status, const tamis_error *err) {
+    pthread_mutex_lock(&w->turn);
+    if (done < w->done) {
+        w->done = done;
+        w->status = status;
+        w->err = *err;
+    }
+    pthread_mutex_unlock(&w->turn);
+}
+
+static void *add_parts(void *context) {
+    work *w = context;
+    state_lot *lot = w->lot;
+    for (;;) {
+        const uint32_t part = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
+        if (part >= w->parts)
+            return NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        size_t done = 0;
+        const tamis_status status = tamis__filter_add_part(lot->filter, lot->hashes, lot->count, part,
+                                                           w->parts, lot->answers, &done, &err);
+        if (status != TAMIS_OK)
+            note(w, done, status, &err);
+    }
+}
+
+static size_t count_fresh(const state_lot *lot, size_t done) {
+    size_t fresh = 0;
+    while (fresh < done && lot->answers[fresh] == TAMIS_FRESH)
+        fresh++;
+    return fresh;
+}
+
+static void add_side_by_side(work *w) {
+    pthread_t threads[STATE_THREADS_MAX];
+    uint32_t made = 0;
+    while (made + 1 < w->lot->threads && tamis__thread_make(&threads[made], add_parts, w) == 0)
+        made++;
+    (void)add_parts(w);
+    while (made > 0)
+        pthread_join(threads[--made], NULL);
+}
+
+tamis_status tamis__state_lot_add(state_lot *lot, size_t *fresh, tamis_error *err) {
+    work w = {.lot = lot, .done = lot->count, .err = TAMIS_ERROR_INIT};
+    const uint32_t most = lot->threads > 1 ? PARTS_A_THREAD * lot->threads : 1;
+    w.parts = tamis__filter_parts(lot->filter, lot->count, most);
+    if (w.parts > 1) {
+        (void)pthread_mutex_init(&w.turn, NULL); /* one without attributes cannot fail */
+        add_side_by_side(&w);
+        pthread_mutex_destroy(&w.turn);
+        *fresh = count_fresh(lot, w.done);
+        tamis__filter_added_parts(lot->filter, *fresh, w.status, &w.err);
+    } else {
+        w.status =
+            tamis_filter_add_hashes(lot->filter, lot->hashes, lot->count, lot->answers, &w.done, &w.err);
+        *fresh = count_fresh(lot, w.done);
+    }
+    if (w.status == TAMIS_OK || w.status == TAMIS_E_FULL)
+        return TAMIS_OK;
+    return tamis__state_tell(&w.err, w.status, err);
+}
