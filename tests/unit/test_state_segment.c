@@ -160,7 +160,7 @@ static void each_file_cut(void **unused) {
     assert_int_equal(opens_at(), 0);
     unlink(scratch("log-0000000001"));
     tamis_state *state = NULL;
-    assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_IO);
+    assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_DAMAGED);
 }
 
 /* What is behind the last commit is anything at all. */

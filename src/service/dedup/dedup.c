@@ -28,6 +28,7 @@ typedef struct outlook {
 struct tamis_dedup {
     tamis_filter *filter; /* borrowed, or that of the state */
     tamis__dedup_log log;
+    uint64_t added_before; /* keys of the filter, where there is a log, that are none of `counts.fresh` */
     const tamis_hash *in_parts; /* the batch that is asked so, where there is a log */
     tamis_hash *hashes;         /* of a batch of keys, where there is a log */
     size_t room;                /* of those */
@@ -93,6 +94,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     made->memory = memory;
     if (asked.state)
         tamis__dedup_log_init(&made->log, asked.state, &memory);
+    made->added_before = filter->added;
     *session = made;
     return TAMIS_OK;
 }
@@ -104,6 +106,14 @@ void tamis_dedup_close(tamis_dedup *session) {
     tamis__dedup_log_release(&session->log);
     tamis__free(&memory, session->hashes, session->room * sizeof *session->hashes);
     tamis__free(&memory, session, sizeof *session);
+}
+
+/* A batch in parts is not yet among the keys that the filter tells: all that were fresh are counted here. */
+static void log_batch(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
+                      size_t count) {
+    tamis__state_figures figures = tamis__state_figures_of(session->filter);
+    figures.added = session->added_before + session->counts.fresh;
+    tamis__dedup_log_take(&session->log, hashes, answers, count, &figures);
 }
 
 /* The seam: `count` answers are final and about to be handed out. Returns how many are fresh. The hashes are for the log, and
@@ -120,7 +130,7 @@ static uint64_t settle(tamis_dedup *session, const tamis_hash *hashes, const tam
     session->counts.unknown += unknown;
     session->counts.fresh += count - seen - unknown;
     if (session->log.state)
-        tamis__dedup_log_take(&session->log, hashes, answers, count);
+        log_batch(session, hashes, answers, count);
     return count - seen - unknown;
 }
 
@@ -195,9 +205,16 @@ static tamis_status hash_for_log(tamis_dedup *session, asked *what, tamis_error 
                            err);
 }
 
+/* The abort has failed, and with it the state, which says so. */
+static tamis_status fail_aborted(const tamis_dedup *session, tamis_error *err) {
+    return tamis_state_log(session->log.state, NULL, 0, err);
+}
+
 static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers, size_t *done,
                         tamis_error *err) {
     size_t answered = 0;
+    if (!session->filter)
+        return fail_aborted(session, err);
     tamis_status hashed = hash_for_log(session, what, err);
     if (hashed != TAMIS_OK)
         return hashed;
@@ -227,6 +244,9 @@ uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t m
 tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                    uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
                                    tamis_error *err) {
+    *done = 0;
+    if (!session->filter)
+        return fail_aborted(session, err);
     __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* the same from all parts */
     *done = 0;
     return ask_filter(session, &(asked){NULL, hashes, count, part, parts}, answers, done, err);
@@ -259,6 +279,11 @@ tamis_state *tamis__dedup_state(const tamis_dedup *session) {
     return session->log.state;
 }
 
+bool tamis__dedup_is_settled(const tamis_dedup *session) {
+    return session->filter && session->log.waiting == 0 && session->log.status == TAMIS_OK &&
+           tamis__state_is_settled(session->log.state);
+}
+
 tamis_status tamis__dedup_written(tamis_dedup *session, tamis_error *err) {
     return tamis__dedup_log_written(&session->log, 1, err);
 }
@@ -283,6 +308,9 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
     tamis__dedup_log_forget(&session->log);
     status = tamis_state_abort(session->log.state, err);
     session->filter = tamis_state_filter(session->log.state);
+    if (status == TAMIS_OK)
+        session->added_before =
+            session->filter->added - session->counts.fresh; /* may wrap: a sum alone is of use */
     return status;
 }
 

@@ -11,6 +11,9 @@
 /* NULL where it has none. */
 TAMIS_PRIVATE_API tamis_state *tamis__dedup_state(const tamis_dedup *session);
 
+/* Whether nothing was asked since the last commit, or the abort that came behind it. */
+TAMIS_PRIVATE_API bool tamis__dedup_is_settled(const tamis_dedup *session);
+
 /* What the oldest batch that was asked has of fresh keys is logged: its records are written, and the next commit tells of
  * them. While another thread may ask the next one. Errors of tamis_state_log, and TAMIS_E_NOMEM. */
 TAMIS_PRIVATE_API tamis_status tamis__dedup_written(tamis_dedup *session, tamis_error *err);

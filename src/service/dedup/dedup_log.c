@@ -48,7 +48,8 @@ static void drop_logged(tamis__dedup_log *log) {
     log->count = left;
 }
 
-static bool take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
+static bool take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers, size_t count,
+                 const tamis__state_figures *figures) {
     void *row = log->hashes, *batches = log->batches;
     drop_logged(log);
     const bool has_room =
@@ -63,15 +64,15 @@ static bool take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_an
         log->hashes[to] = hashes[i];
         to += answers[i] == TAMIS_FRESH;
     }
-    log->batches[log->waiting++] = to - log->count;
+    log->batches[log->waiting++] = (struct tamis__dedup_batch){to - log->count, *figures};
     log->count = to;
     return true;
 }
 
 void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
-                           size_t count) {
+                           size_t count, const tamis__state_figures *figures) {
     pthread_mutex_lock(&log->turn);
-    if (log->status == TAMIS_OK && !take(log, hashes, answers, count))
+    if (log->status == TAMIS_OK && !take(log, hashes, answers, count, figures))
         log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
     pthread_mutex_unlock(&log->turn);
 }
@@ -82,7 +83,9 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
     if (batches > log->waiting)
         batches = log->waiting;
     for (size_t i = 0; i < batches; i++)
-        hashes += log->batches[i];
+        hashes += log->batches[i].hashes;
+    if (batches > 0)
+        tamis__state_told(log->state, &log->batches[batches - 1].figures);
     tamis_status status = log->status;
     if (status != TAMIS_OK)
         tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);

@@ -10,6 +10,7 @@
 
 #include "base/failure.h"
 #include "base/memory.h"
+#include "store/state/state_figures.h"
 
 /*
  * Keys that a session answered fresh, on their way to the log of its state:
@@ -25,7 +26,10 @@ typedef struct tamis__dedup_log {
     pthread_mutex_t turn; /* of all that follows */
     tamis_hash *hashes;   /* from `logged` on those of the batches that wait */
     size_t logged, count, room;
-    size_t *batches; /* how many hashes each has, of those that wait */
+    struct tamis__dedup_batch {
+        size_t hashes;                /* how many it has */
+        tamis__state_figures figures; /* of the filter, behind it */
+    } * batches;                      /* those that wait */
     size_t waiting, batch_room;
     tamis_status status; /* what a batch met that found no place here: the log is at an end then */
     tamis_error err;
@@ -36,9 +40,10 @@ void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tami
 /* Fine for a zeroed one. */
 void tamis__dedup_log_release(tamis__dedup_log *log);
 
-/* Appends a batch: those of `count` hashes whose answer is TAMIS_FRESH. A failure is told by the next call of written. */
+/* Appends a batch: those of `count` hashes whose answer is TAMIS_FRESH, and what the filter is behind it. A failure is told by
+ * the next call of written. */
 void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
-                           size_t count);
+                           size_t count, const tamis__state_figures *figures);
 
 /* Logs the oldest `batches` that wait, at most those there are. TAMIS_E_NOMEM of one that found no place; errors of
  * tamis_state_log. */

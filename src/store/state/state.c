@@ -3,8 +3,10 @@
 /* What is asked of a state that is open. The log is written by state_segment.c; the filter is the caller's to add to. */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "base/system.h"
 #include "base/versioned.h"
 #include "hash/hasher.h"
 #include "store/state/state_int.h"
@@ -36,6 +38,23 @@ static tamis_status settle_failure(tamis_state *state, tamis_status status, cons
 
 bool tamis__state_is_clean(const tamis_state *state) {
     return state->log.keys == 0 && state->log.segment.bytes == state->log.whole;
+}
+
+tamis__state_figures tamis__state_figures_of(const tamis_filter *filter) {
+    return (tamis__state_figures){filter->added, filter->tally.memory, filter->saturated, filter->full};
+}
+
+void tamis__state_told(tamis_state *state, const tamis__state_figures *figures) {
+    state->told = true;
+    state->figures = *figures;
+}
+
+tamis__state_figures tamis__state_figures_now(const tamis_state *state) {
+    return state->told ? state->figures : tamis__state_figures_of(state->filter);
+}
+
+bool tamis__state_is_settled(const tamis_state *state) {
+    return state->failed == TAMIS_OK && tamis__state_is_clean(state) && state->filter->added == state->keys;
 }
 
 /* ---- what it tells ---- */
@@ -99,11 +118,12 @@ tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_
         status = tamis__hasher_check(state->hasher, hashes, count, err);
     if (status != TAMIS_OK)
         return status;
-    if (count > state->filter->added - state->keys)
+    const uint64_t added = tamis__state_figures_now(state).added;
+    if (count > added - state->keys)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: %zu keys are to be logged, and its filter has %" PRIu64
                            " that are not; log those alone that were fresh, and once",
-                           count, state->filter->added - state->keys);
+                           count, added - state->keys);
     state->keys += count;
     status = tamis__state_log_keys(&state->log, hashes, count, &why);
     return settle_failure(state, status, &why, err);
@@ -142,14 +162,20 @@ static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
 }
 
 static tamis_status commit(tamis_state *state, const void *account, size_t size, tamis_error *err) {
-    const tamis_filter *filter = state->filter;
+    const tamis__state_figures filter = tamis__state_figures_now(state);
     const state_commit made = {state->last.number + 1,
                                state->keys,
                                state->foreseen,
                                state->notes.count,
-                               filter->saturated ? STATE_SATURATED : 0u,
-                               (uint32_t)filter->full};
+                               filter.saturated ? STATE_SATURATED : 0u,
+                               (uint32_t)filter.full};
     state_bytes kept = {NULL, 0, 0};
+    struct stat about;
+    /* Its folder was removed: what is written now would be nowhere. */
+    if (tamis__sys.fstat(state->log.fd, &about) < 0 || about.st_nlink == 0)
+        return tamis__fail(err, TAMIS_E_IO, 0,
+                           "%s: was removed while it was open; bring it back, and begin again",
+                           tamis__show(state->log.path.text).text);
     /* What may fail without harm comes first. */
     if (!tamis__state_bytes_add(&state->memory, &kept, account, size))
         return tamis__fail_nomem(err, "account", size);
@@ -191,6 +217,7 @@ tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
         return status;
     tamis_filter_free(state->filter);
     state->filter = NULL;
+    state->told = false;
     tamis__state_log_close(&state->log, &state->memory);
     status = tamis__state_load(state, &why);
     if (status == TAMIS_OK)

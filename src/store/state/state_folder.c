@@ -230,18 +230,28 @@ static void note_holder(const state_folder *folder) {
         (void)tamis__sys.pwrite(folder->lock_fd, who, (size_t)size, 0); /* on a full disk there is none */
 }
 
-tamis_status tamis__state_folder_lock(state_folder *folder, tamis_error *err) {
-    const state_path path = tamis__state_path(folder, "lock");
+/* -1 and errno; without `writes` the lock of who may only read will do. */
+static int open_lock(const char *path, bool writes) {
+    int fd;
     do
-        folder->lock_fd = tamis__sys.open(path.text, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    while (folder->lock_fd < 0 && errno == EINTR);
+        fd = writes ? tamis__sys.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)
+                    : tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+tamis_status tamis__state_folder_lock(state_folder *folder, bool writes, tamis_error *err) {
+    const state_path path = tamis__state_path(folder, "lock");
+    folder->lock_fd = open_lock(path.text, writes);
+    if (folder->lock_fd < 0 && errno == ENOENT && !writes)
+        return TAMIS_OK; /* nobody has ever had it open, or it was copied without */
     if (folder->lock_fd < 0)
         return tamis__fail_file(err, path.text, errno);
     int failed;
     do
-        failed = tamis__sys.lock(folder->lock_fd, LOCK_EX | LOCK_NB) < 0 ? errno : 0;
+        failed = tamis__sys.lock(folder->lock_fd, (writes ? LOCK_EX : LOCK_SH) | LOCK_NB) < 0 ? errno : 0;
     while (failed == EINTR);
-    if (failed == 0)
+    if (failed == 0 && writes)
         note_holder(folder);
     if (failed == EWOULDBLOCK)
         return fail_busy(folder, err);

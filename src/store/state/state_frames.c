@@ -84,6 +84,9 @@ tamis_status tamis__state_frames_open(state_frames *frames, const state_folder *
             frames->end = segment->bytes;
     } else {
         frames->fd = -1;
+        if (status == TAMIS_E_IO && err && err->sys_errno == ENOENT)
+            status = tamis__fail(err, TAMIS_E_DAMAGED, ENOENT, "%s: is not there; " STATE_REMEDY,
+                                 tamis__show(frames->path.text).text);
     }
     if (status == TAMIS_OK)
         status = fill(frames, err);

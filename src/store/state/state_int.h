@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "filter/filter_int.h"
+#include "store/state/state_figures.h"
 
 #define STATE_REMEDY "restore the folder from a copy, or begin a new state"
 
@@ -56,7 +57,7 @@ tamis_status tamis__state_folder_open(state_folder *folder, const char *path, ta
 tamis_status tamis__state_folder_make(state_folder *folder, const char *path, tamis_error *err);
 void tamis__state_folder_close(state_folder *folder);
 /* For as long as it is open. TAMIS_E_BUSY names who has it. */
-tamis_status tamis__state_folder_lock(state_folder *folder, tamis_error *err);
+tamis_status tamis__state_folder_lock(state_folder *folder, bool writes, tamis_error *err);
 tamis_status tamis__state_folder_sync(const state_folder *folder, tamis_error *err);
 /* A name in the folder. */
 typedef struct state_found {
@@ -104,6 +105,9 @@ typedef struct state_snapshot {
     state_commit of;
     state_bytes sums; /* what its file does not tell to the last bit, see tamis__filter_sums: 8 bytes each */
 } state_snapshot;
+
+#define STATE_LOG_MAGIC                                                                                      \
+    { 0x89, 'T', 'A', 'M', 'L', 'G', '\r', '\n' }
 
 enum { STATE_SEGMENTS_MAX = 65536, STATE_NOTES_MAX = 256 << 20 /* bytes of all notes */ };
 
@@ -273,6 +277,8 @@ tamis_status tamis__state_build(const state_source *source, tamis_filter **filte
 
 /* ---- the state ---- */
 
+tamis__state_figures tamis__state_figures_now(const tamis_state *state);
+
 /* A snapshot that is being made, by a thread of its own or by the caller's. */
 typedef struct state_job {
     bool begun;    /* there is one, to be joined */
@@ -288,6 +294,8 @@ typedef struct state_job {
 } state_job;
 
 struct tamis_state {
+    bool told; /* of the filter, by who adds to it in another thread: */
+    tamis__state_figures figures;
     tamis_allocator memory;
     state_folder folder;
     bool read_only;

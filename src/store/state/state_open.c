@@ -2,6 +2,7 @@
 
 /* Opening a state: steps S (start) and M (made anew). */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,19 +43,63 @@ void tamis_state_close(tamis_state *state) {
 
 /* ---- made anew ---- */
 
+enum { BEGINNING = 32 };
+
+/* Zeros, or nothing, are in the place of what was lost. */
+static bool is_log(const uint8_t *bytes, size_t size) {
+    static const uint8_t magic[8] = STATE_LOG_MAGIC;
+    for (size_t i = 0; i < size && i < sizeof magic; i++)
+        if (bytes[i] != 0 && bytes[i] != magic[i])
+            return false;
+    return true;
+}
+
+static bool is_lock(const uint8_t *bytes, size_t size) {
+    size_t digits = 0;
+    while (digits < size && bytes[digits] >= '0' && bytes[digits] <= '9')
+        digits++;
+    const size_t left = size - digits;
+    return size == 0 || bytes[0] == 0 ||
+           (digits > 0 && memcmp(bytes + digits, " on ", left < 4 ? left : 4) == 0);
+}
+
+/* Whether a file is what a start may have left, by its first bytes. */
+static tamis_status begins_as(const char *path, bool (*is)(const uint8_t *bytes, size_t size), bool *so,
+                              tamis_error *err) {
+    uint8_t bytes[BEGINNING];
+    int fd;
+    do
+        fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    while (fd < 0 && errno == EINTR);
+    ssize_t size = -1;
+    do
+        size = fd < 0 ? -1 : tamis__sys.pread(fd, bytes, sizeof bytes, 0);
+    while (fd >= 0 && size < 0 && errno == EINTR);
+    const int failed = size < 0 ? errno : 0;
+    if (fd >= 0)
+        tamis__sys.close(fd);
+    *so = size >= 0 && is(bytes, (size_t)size);
+    return failed ? tamis__fail_file(err, path, failed) : TAMIS_OK;
+}
+
 /* What a start leaves that was ended while it made a state is taken away; what else there is was somebody's (M3). */
 static tamis_status look_at_left_over(void *context, const state_found *found, tamis_error *err) {
     const state_folder *folder = context;
     const char *name = found->name;
     struct stat about;
+    tamis_status status = TAMIS_OK;
+    bool ours = false;
     if (found->log == 1 && tamis__sys.stat(tamis__state_log_path(folder, 1).text, &about) == 0 &&
         about.st_size <= STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED)
-        return TAMIS_OK;
+        status = begins_as(tamis__state_log_path(folder, 1).text, is_log, &ours, err);
+    if (strcmp(name, "lock") == 0)
+        status = begins_as(tamis__state_path(folder, "lock").text, is_lock, &ours, err);
+    if (ours || status != TAMIS_OK)
+        return status;
     if (found->log || found->snapshot)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: has a log but no manifest; " STATE_REMEDY,
                            tamis__show(folder->path).text);
-    if (name[0] == '.' || strcmp(name, "lock") == 0 || strcmp(name, "manifest.new") == 0 ||
-        strcmp(name, "lost+found") == 0)
+    if (name[0] == '.' || strcmp(name, "manifest.new") == 0 || strcmp(name, "lost+found") == 0)
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_FORMAT, 0,
@@ -116,7 +161,8 @@ static tamis_status make_new(tamis_state *state, const tamis_state_options *opti
     if (!options->plan)
         return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
                            tamis__show(state->folder.path).text);
-    tamis_status status = tamis__state_folder_list(&state->folder, look_at_left_over, &state->folder, err);
+    tamis_status status =
+        tamis__state_folder_list(&state->folder, look_at_left_over, &state->folder, err); /* M3 */
     if (status == TAMIS_OK)
         status = plan_new(state, options, err);
     return status == TAMIS_OK ? tamis__state_roll(state, 1, &fatal, err) : status; /* M4 */
@@ -185,13 +231,23 @@ static tamis_status look(tamis_state *state, const tamis_state_options *options,
     return status == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&why, status, err);
 }
 
+/* Before anything is written there, a lock too: of a folder that has no manifest all has to be what a start may have left. */
+static tamis_status check_ours(const state_folder *folder, tamis_error *err) {
+    struct stat about;
+    if (tamis__sys.stat(tamis__state_path(folder, "manifest").text, &about) == 0)
+        return TAMIS_OK;
+    return tamis__state_folder_list(folder, look_at_left_over, (void *)folder, err);
+}
+
 static tamis_status open_to_write(tamis_state *state, const char *path, const tamis_state_options *options,
                                   tamis_error *err) {
     bool there, fatal;
     tamis_status status = options->plan ? tamis__state_folder_make(&state->folder, path, err)
                                         : tamis__state_folder_open(&state->folder, path, err);
     if (status == TAMIS_OK)
-        status = tamis__state_folder_lock(&state->folder, err); /* S1 */
+        status = check_ours(&state->folder, err);
+    if (status == TAMIS_OK)
+        status = tamis__state_folder_lock(&state->folder, true, err); /* S1 */
     if (status == TAMIS_OK)
         status = read_there(state, options, &there, err);
     if (status != TAMIS_OK)
@@ -210,7 +266,7 @@ static tamis_status open_to_look(tamis_state *state, const char *path, const tam
     bool there;
     tamis_status status = tamis__state_folder_open(&state->folder, path, err);
     if (status == TAMIS_OK && to == TO_VERIFY)
-        status = tamis__state_folder_lock(&state->folder, err);
+        status = tamis__state_folder_lock(&state->folder, false, err);
     if (status == TAMIS_OK)
         status = look(state, options, &there, err);
     if (status == TAMIS_OK && !there)

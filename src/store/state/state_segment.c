@@ -24,7 +24,7 @@
 #include "store/state/state_int.h"
 #include "store/trouble.h"
 
-static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'L', 'G', '\r', '\n'};
+static const uint8_t magic[8] = STATE_LOG_MAGIC;
 enum { VERSION = 1 };
 
 uint64_t tamis__state_header_check(const uint8_t header[STATE_HEADER], uint64_t seed) {

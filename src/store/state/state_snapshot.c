@@ -31,7 +31,7 @@ uint64_t tamis__state_log_bytes(const tamis_state *state) {
 bool tamis__state_snapshot_is_due(const tamis_state *state) {
     uint64_t most = state->snapshot_at;
     if (most == 0)
-        most = TIMES_FILTER * state->filter->tally.memory + LEAST_LOG;
+        most = TIMES_FILTER * tamis__state_figures_now(state).memory + LEAST_LOG;
     return !state->job.begun &&
            (tamis__state_log_bytes(state) > most || state->manifest.segment_count > SEGMENTS);
 }
