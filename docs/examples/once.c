@@ -5,6 +5,7 @@
  *
  * What it commits is how far both files are. After a crash it cuts the output back to that, and goes on from there. */
 #define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,18 @@ static void check(tamis_status status) {
         die(err.text);
 }
 
+/* So that the name of a new output is there after a power loss. */
+static void sync_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+    int fd = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY);
+
+    if (fd < 0 || fsync(fd) != 0)
+        die("the folder of the output cannot be synced");
+    close(fd);
+    free(folder);
+}
+
 /* Where the last commit was; nothing that was written behind it may come back among what is written now. */
 static account begin(const tamis_state *state, FILE *input, FILE *output) {
     account at = {0, 0};
@@ -40,6 +53,8 @@ static account begin(const tamis_state *state, FILE *input, FILE *output) {
     tamis_state_committed(state, &bytes, &size);
     if (size == sizeof at)
         memcpy(&at, bytes, sizeof at);
+    if (fseeko(output, 0, SEEK_END) != 0 || ftello(output) < at.written)
+        die("the output is shorter than it was left");
     if (fseeko(input, at.read, SEEK_SET) != 0 || ftruncate(fileno(output), at.written) != 0 ||
         fsync(fileno(output)) != 0 || fseeko(output, at.written, SEEK_SET) != 0)
         die("cannot go on where it was");
@@ -80,6 +95,7 @@ int main(int argc, char **argv) {
     check(tamis_dedup_open(&session, NULL, &options, &err));
 
     account at = begin(state, input, output);
+    sync_folder(argv[3]);
     for (uint64_t lines = 1; (size = getline(&line, &room, input)) > 0; lines++) {
         const tamis_key key = {line, (size_t)size - (line[size - 1] == '\n')};
         tamis_answer answer;

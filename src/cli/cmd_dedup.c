@@ -154,6 +154,11 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
     if (tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK)
         return CLI_FAILED; /* the library's own sentence stands in *err */
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
+    if (run->state != NULL) {
+        cli_remedy(err,
+                   "begin a new state with a larger --expect or more --memory, or give --when-full pass");
+        return CLI_FAILED;
+    }
     switch (info.full) {
     case TAMIS_FULL_CAPACITY:
         return cli_fail(err,

@@ -218,7 +218,8 @@ static int run_state(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = shows ? show(&at, args, err) : verify(&at, args, err);
     if (code == CLI_FAILED && err->status == TAMIS_E_MISMATCH)
-        cli_remedy(err, "give that one by --secret-file");
+        cli_remedy(err, strstr(err->text, "without a secret") != NULL ? "leave --secret-file out"
+                                                                      : "give that one by --secret-file");
     cli_secret_forget(&at.secret);
     tamis_state_close(at.state);
     return code;

@@ -18,7 +18,8 @@ const char *const dedup_description[] = {
     "n/2^128.",
     "A record leaves as soon as it arrived: when input pauses, what was read is written, so tamis serves in "
     "the middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
-    "standard output and the summary is printed; a file given to --output stays as it was, and so does that "
+    "standard output and the summary is printed; a file given to --output stays as it was (but with --state, "
+    "which commits first), and so does that "
     "of --filter unless all that was answered is printed, and its reader has taken it.",
     "With --state DIR nothing of that is lost by a crash, and nothing comes twice: DIR has a log of what was "
     "seen and of how "
@@ -101,7 +102,8 @@ const cli_entry dedup_json[] = {
                     "fraction."},
     {"saturated", "true: a new record found no room in the filter, or it had more than it was made for."},
     CLI_JSON_FILES("unique", "duplicates, unknown"),
-    {"run", "With --state: new; resumed, where an earlier process ended within it; grown, where its last "
+    {"run", "With --state (files are of this process alone): new; resumed, where an earlier process ended "
+            "within it; grown, where its last "
             "FILE has grown since "
             "it had ended; or finished, where nothing was to be done. Counts are of all of the run, rates of "
             "this process."},
@@ -150,7 +152,11 @@ const char *const dedup_notes[] = {
     "read (--again reads it "
     "anew), an output that is not as it was left, and one that is there and that the state does not know. "
     "FILEs may be "
-    "compressed; a compressed output has one frame or member a commit.",
+    "compressed, and may not grow then; a compressed output has one frame or member a commit. A last record "
+    "without its end "
+    "should be complete before the FILE is given: it is answered as it is. How records end, --mark, "
+    "--header, --missing, "
+    "--on-error and --compress stay for a run what they were when it was begun.",
     "--state with a pipe or a terminal: what it was given cannot be taken back, nor what it gave be read "
     "again. So after a "
     "crash records may come twice there; none is lost. Standard output that is redirected to a file is "

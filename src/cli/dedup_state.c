@@ -56,7 +56,30 @@ static int check_keys(const tamis_state *state, const dedup_config *config, cons
         return CLI_DONE;
     return cli_fail(
         err, "%.200s: its keys were made with %.200s, not with %.200s; give those options, or another state",
-        config->state, has[0] != '\0' ? has : "no option", keys[0] != '\0' ? keys : "none");
+        config->state, has[0] != '\0' ? has : "no option (whole lines)", keys[0] != '\0' ? keys : "none");
+}
+
+/* What is written there would be taken for a piece of the state, or be in its way. */
+static int check_outside(const dedup_config *config, tamis_error *err) {
+    const char *const outputs[] = {config->output, config->duplicates};
+    struct stat state, folder;
+
+    if (stat(config->state, &state) != 0)
+        return CLI_DONE; /* it is not there yet */
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        const char *slash = outputs[i] != NULL ? strrchr(outputs[i], '/') : NULL;
+        char name[4096] = ".";
+        if (outputs[i] == NULL || strcmp(outputs[i], "-") == 0)
+            continue;
+        if (slash != NULL)
+            snprintf(name, sizeof name, "%.*s/", (int)(slash - outputs[i]), outputs[i]);
+        if (stat(name, &folder) == 0 && folder.st_dev == state.st_dev && folder.st_ino == state.st_ino)
+            return cli_fail(
+                err,
+                "%.300s: is in the folder of --state, which has no place for other files; write elsewhere",
+                outputs[i]);
+    }
+    return CLI_DONE;
 }
 
 int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
@@ -67,7 +90,8 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     char keys[4096];
     bool remarks = !config->stream.quiet && !config->stream.json;
 
-    if (describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE ||
+    if (check_outside(config, err) != CLI_DONE ||
+        describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE ||
         cli_filter_plan(&plan, &filter, &config->filter, secret, err) != CLI_DONE)
         return CLI_FAILED;
     options.plan = &plan;
@@ -77,7 +101,8 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    if (tamis_state_open(state, config->state, &options, err) != TAMIS_OK)
+    if (tamis_state_open(state, config->state, &options, err) != TAMIS_OK ||
+        check_outside(config, err) != CLI_DONE) /* again, where it was not there before */
         return CLI_FAILED;
     if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != CLI_DONE)
         return CLI_FAILED;
@@ -90,6 +115,8 @@ static bool take_part(const char *text, uint64_t *bytes, uint64_t *milliseconds)
     size_t size = strlen(text);
     bool is_time = size > 0 && strchr("smhd", text[size - 1]) != NULL;
 
+    if (*(is_time ? milliseconds : bytes) != 0)
+        return false; /* said twice */
     if (is_time ? cli_number_time(text, &value) != CLI_NUMBER_OK
                 : cli_number_size(text, &value) != CLI_NUMBER_OK)
         return false;
@@ -116,8 +143,10 @@ int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *millisecond
             return CLI_DONE;
         at += size + 1;
     }
-    return cli_fail(
-        err, "--commit-every '%.60s': is no size and no time; give one of them, or both, as 64MiB,1s", text);
+    return cli_fail(err,
+                    "--commit-every '%.60s': is no size, no time and not one of each; give them as 64MiB, "
+                    "500ms or 64MiB,1s",
+                    text);
 }
 
 void dedup_state_told(void *context, const tamis_stream_commits *commits, const tamis_stream_stats *before) {
@@ -149,9 +178,9 @@ void dedup_state_told(void *context, const tamis_stream_commits *commits, const 
 
 void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err) {
     if (commits->was_read)
-        cli_remedy(err, status == TAMIS_E_INVALID
-                            ? "give that run's inputs and -o to go on with it, or --again to read it anew"
-                            : "give it as it was, or --again to read it anew");
+        cli_remedy(err, status == TAMIS_E_INVALID ? "leave it out, give all inputs and outputs of that run "
+                                                    "to go on with it, or --again to read it anew"
+                                                  : "give it as it was, or --again to read it anew");
     else if (status == TAMIS_E_UNSUPPORTED && commits->inexact != NULL && commits->require_exact)
         cli_remedy(err, "give a file, or leave --require-exact out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)

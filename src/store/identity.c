@@ -71,13 +71,11 @@ tamis_status tamis__identity_compare(const tamis__identity *known, int fd, off_t
     if (status != TAMIS_OK)
         return status;
     const bool hinted = named || same_file;
+    const bool one_end = known->at > 0 && (now.head == known->head || (whole && now.tail == known->tail));
     const bool alike = whole && now.head == known->head && now.tail == known->tail;
     if (alike)
         *likeness = hinted || known->at >= TAMIS__IDENTITY_BYTES ? TAMIS__SAME : TAMIS__OTHER;
-    else /* of another file under that name, as of a log that was rotated, both ends differ */
-        *likeness = same_file || (named && known->at > 0 &&
-                                  (now.head == known->head || (whole && now.tail == known->tail)))
-                        ? TAMIS__CHANGED
-                        : TAMIS__OTHER;
+    else /* another file has the name of a log that was rotated, or the inode of one that was removed: both ends differ */
+        *likeness = (named && same_file) || (hinted && one_end) ? TAMIS__CHANGED : TAMIS__OTHER;
     return TAMIS_OK;
 }

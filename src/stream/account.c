@@ -22,13 +22,13 @@ static const unsigned char MAGIC[8] = {'A', 'C', 'C', 1};
 enum {
     FINISHED = 1,
     BEGUN = 2,
-    UNTERMINATED = 4,
     REGULAR = 1,
     PACKED = 2,
+    UNTERMINATED = 4,
     OWES = 1,
     HEADED = 2,
     NAME_MOST = 65536,
-    LEAST_INPUT = 8 * 8 /* bytes of one with an empty name */
+    LEAST_INPUT = 8 * 10 /* bytes of one with an empty name */
 };
 
 tamis_status tamis__account_init(tamis__account *account, size_t inputs, const tamis_allocator *memory,
@@ -98,8 +98,7 @@ static void put_identity(ink *i, const tamis__identity *as) {
 
 static void put_account(ink *i, const tamis__account *a) {
     const tamis_stream_stats *s = &a->stats;
-    const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->begun ? BEGUN : 0u) |
-                                    (a->unterminated ? UNTERMINATED : 0u),
+    const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->begun ? BEGUN : 0u),
                                 s->records,
                                 s->unique,
                                 s->duplicates,
@@ -107,24 +106,28 @@ static void put_account(ink *i, const tamis__account *a) {
                                 s->missing,
                                 s->malformed,
                                 s->bytes_in,
-                                s->bytes_read,
-                                a->input,
-                                a->records,
-                                a->lines,
-                                a->input_count};
+                                s->bytes_read};
     put(i, MAGIC, sizeof MAGIC);
     for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
         put_number(i, numbers[n]);
+    for (int n = 0; n < TAMIS__FORMS; n++)
+        put_number(i, a->form[n]);
+    put_number(i, a->input);
+    put_number(i, a->input_count);
     for (size_t n = 0; n < a->input_count; n++) {
         const tamis__account_input *in = &a->inputs[n];
-        put_number(i, (in->regular ? REGULAR : 0u) | (in->packed ? PACKED : 0u));
-        put_number(i, in->offset);
+        put_number(i, (in->regular ? REGULAR : 0u) | (in->packed ? PACKED : 0u) |
+                          (in->at.unterminated ? UNTERMINATED : 0u));
+        put_number(i, in->at.offset);
+        put_number(i, in->at.records);
+        put_number(i, in->at.lines);
         put_identity(i, &in->as);
         put_text(i, in->name);
     }
     for (int n = 0; n < 2; n++) {
         put_number(i, a->outputs[n].form);
         put_number(i, (a->outputs[n].owes_terminator ? OWES : 0u) | (a->outputs[n].begun ? HEADED : 0u));
+        put_number(i, (uint64_t)a->outputs[n].packing);
         put_identity(i, &a->outputs[n].as);
         put_text(i, a->outputs[n].path);
     }
@@ -198,7 +201,7 @@ static tamis__identity take_identity(eye *e) {
 
 static tamis_status fail_format(tamis_error *err) {
     return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                       "state: what its last commit tells is not of this program; use that which made it");
+                       "state: what one of its commits tells is not of this program; use that which made it");
 }
 
 static bool take_fields(eye *e, tamis__account *a) {
@@ -207,7 +210,10 @@ static bool take_fields(eye *e, tamis__account *a) {
         const uint64_t flags = take_number(e);
         in->regular = flags & REGULAR;
         in->packed = flags & PACKED;
-        in->offset = take_number(e);
+        in->at.unterminated = flags & UNTERMINATED;
+        in->at.offset = take_number(e);
+        in->at.records = take_number(e);
+        in->at.lines = take_number(e);
         in->as = take_identity(e);
         in->name = take_text(e, &a->memory);
         if (!in->name)
@@ -218,6 +224,7 @@ static bool take_fields(eye *e, tamis__account *a) {
         a->outputs[n].form = (tamis__account_form)form;
         a->outputs[n].owes_terminator = flags & OWES;
         a->outputs[n].begun = flags & HEADED;
+        a->outputs[n].packing = (int)take_number(e);
         a->outputs[n].as = take_identity(e);
         a->outputs[n].path = take_text(e, &a->memory);
         e->well = e->well && form <= TAMIS__ACCOUNT_STREAM;
@@ -240,8 +247,10 @@ tamis_status tamis__account_decode(tamis__account *account, const void *bytes, s
                                 &s.missing, &s.malformed, &s.bytes_in,   &s.bytes_read};
     for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
         *counts[n] = take_number(&e);
-    const uint64_t input = take_number(&e), records = take_number(&e), lines = take_number(&e),
-                   inputs = take_number(&e);
+    uint64_t form[TAMIS__FORMS];
+    for (int n = 0; n < TAMIS__FORMS; n++)
+        form[n] = take_number(&e);
+    const uint64_t input = take_number(&e), inputs = take_number(&e);
     if (!e.well || inputs > e.left / LEAST_INPUT || input > inputs)
         return fail_format(err);
     tamis_status status = tamis__account_init(account, (size_t)inputs, memory, err);
@@ -249,11 +258,9 @@ tamis_status tamis__account_decode(tamis__account *account, const void *bytes, s
         return status;
     account->finished = flags & FINISHED;
     account->begun = flags & BEGUN;
-    account->unterminated = flags & UNTERMINATED;
     account->stats = s;
+    memcpy(account->form, form, sizeof form);
     account->input = input;
-    account->records = records;
-    account->lines = lines;
     const bool taken = take_fields(&e, account);
     if (taken && e.well && e.left == 0)
         return TAMIS_OK;
@@ -298,7 +305,7 @@ const char *tamis_stream_account_input(const tamis_stream_account *account, size
     if (i >= account->account.input_count)
         return NULL;
     if (read)
-        *read = account->account.inputs[i].offset;
+        *read = account->account.inputs[i].at.offset;
     return account->account.inputs[i].name;
 }
 

@@ -17,13 +17,21 @@
  * account of tamis_state_commit; those of earlier runs are notes of the state.
  */
 typedef struct tamis__account_input {
-    char *name;         /* as it was given */
-    bool regular;       /* else it is a pipe or the like: nothing more is known of it */
-    bool packed;        /* its identity is that of the whole file */
-    uint64_t offset;    /* unpacked bytes that are read */
-    tamis__identity as; /* of those, where it is plain */
-    uint64_t
-        front; /* where its mark and header end, which may be all it has: of a run under way, and not of its bytes */
+    char *name;   /* as it was given */
+    bool regular; /* else it is a pipe or the like: nothing more is known of it */
+    bool packed;  /* its identity is that of the whole file */
+    struct tamis__account_place {
+        uint64_t offset;         /* unpacked bytes that are read */
+        uint64_t records, lines; /* in them, see tamis__reader_from */
+        bool unterminated;       /* the last record had no terminator */
+    } at;
+    tamis__identity as; /* of those bytes, where it is plain */
+    /* of a run under way, and not of its bytes: */
+    struct tamis__account_place front; /* behind its mark and header, which may be all it has */
+    uint64_t device, inode;            /* of the file that the reader has opened; 0: not yet */
+    off_t base;                        /* where it begins in a descriptor that was open before, */
+    bool based;                        /* once that is known */
+    bool passed;                       /* there is nothing to read of it */
 } tamis__account_input;
 
 typedef enum tamis__account_form {
@@ -38,15 +46,26 @@ typedef struct tamis__account_output {
     tamis__identity as; /* FILE: of all of it, as.at being its length */
     bool owes_terminator;
     bool begun; /* it has had what stands in front of records: its header */
+    int packing;
 } tamis__account_output;
 
+/* Of its options those that say what a record is and how it is written: a run is gone on with as it was begun. */
+enum {
+    TAMIS__FORM_TERMINATOR,
+    TAMIS__FORM_HEADER,
+    TAMIS__FORM_MARKING,
+    TAMIS__FORM_MARK, /* the sum of its name */
+    TAMIS__FORM_MISSING,
+    TAMIS__FORM_MALFORMED,
+    TAMIS__FORMS
+};
+
 typedef struct tamis__account {
-    bool finished;     /* all inputs are at their end */
-    bool begun;        /* an input has had a record, or a header */
-    bool unterminated; /* the last record had no terminator */
+    bool finished; /* all inputs are at their end */
+    bool begun;    /* an input has had a record, or a header */
     tamis_stream_stats stats;
-    uint64_t input;          /* the one that is read */
-    uint64_t records, lines; /* of it, see tamis__reader_from */
+    uint64_t form[TAMIS__FORMS];
+    uint64_t input; /* the one that is read */
     tamis__account_input *inputs;
     size_t input_count;
     tamis__account_output outputs[2];

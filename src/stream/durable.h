@@ -39,7 +39,8 @@ typedef struct tamis__durable {
  * tells them.
  */
 tamis_status tamis__durable_begin(tamis__durable *durable, const tamis_stream_options *options,
-                                  tamis__place *places, const tamis_allocator *memory, tamis_error *err);
+                                  const int *packings, tamis__place *places, const tamis_allocator *memory,
+                                  tamis_error *err);
 void tamis__durable_end(tamis__durable *durable);
 
 /* How many keys are to come is decided once a run, by its first batch. */

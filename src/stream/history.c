@@ -55,6 +55,8 @@ static tamis_status compare(const char *name, const tamis__account_input *known,
                                      tamis__input_name(name), likeness, err);
     if (*likeness == TAMIS__SAME && known->packed && size != known->as.at)
         *likeness = TAMIS__CHANGED; /* what is packed behind its end was not read */
+    if (*likeness == TAMIS__CHANGED && known->at.offset == 0)
+        *likeness = TAMIS__SAME; /* nothing of it was read, so that it is no matter */
     if (!borrowed)
         tamis__sys.close(fd);
     return status;
@@ -62,10 +64,19 @@ static tamis_status compare(const char *name, const tamis__account_input *known,
 
 /* ---- outputs ---- */
 
+/* By name; or, where they were moved with their folder so that the old name stands for nothing, by inode. */
+static bool is_same_file(const tamis__account_output *mine, const tamis__account_output *known) {
+    struct stat about;
+    if (strcmp(mine->path, known->path) == 0)
+        return true;
+    return mine->as.inode != 0 && mine->as.inode == known->as.inode && mine->as.device == known->as.device &&
+           tamis__sys.stat(known->path, &about) < 0 && errno == ENOENT;
+}
+
 static bool same_outputs(const tamis__account *one, const tamis__account *other) {
     for (int i = 0; i < 2; i++) {
         const tamis__account_output *a = &one->outputs[i], *b = &other->outputs[i];
-        if (a->form != b->form || (a->form == TAMIS__ACCOUNT_FILE && strcmp(a->path, b->path) != 0))
+        if (a->form != b->form || (a->form == TAMIS__ACCOUNT_FILE && !is_same_file(a, b)))
             return false;
     }
     return true;
@@ -77,10 +88,12 @@ static void know_outputs(tamis__history *h, const tamis__account *account) {
         tamis__known_output *known = &h->outputs[i / 2];
         const tamis__account_output *mine = &h->run->outputs[i / 2], *theirs = &account->outputs[i % 2];
         if (known->found || mine->form != TAMIS__ACCOUNT_FILE || theirs->form != TAMIS__ACCOUNT_FILE ||
-            strcmp(mine->path, theirs->path) != 0)
+            !is_same_file(mine, theirs))
             continue;
-        *known = (tamis__known_output){true, !account->finished, theirs->owes_terminator, theirs->begun,
-                                       theirs->as};
+        *known = (tamis__known_output){
+            true, !account->finished, theirs->owes_terminator, theirs->begun, theirs->as, theirs->packing,
+            {0}};
+        memcpy(known->form, account->form, sizeof known->form);
     }
 }
 
@@ -96,20 +109,28 @@ static const char *output_of(const tamis__account *account) {
 static tamis_status fail_changed(tamis__history *h, const tamis__account *before, size_t i,
                                  tamis_error *err) {
     h->was_read = true;
+    h->changed = true;
+    const tamis__shown name = tamis__show(tamis__input_name(h->run->inputs[i].name));
+    if (before->inputs[i].packed)
+        return tamis__fail(err, TAMIS_E_STALE, 0,
+                           "%s: is compressed, and is not what it was when it was read: such a file is known "
+                           "as a whole, and "
+                           "may not grow either; give it as it was, or allow that it is read anew",
+                           name.text);
     return tamis__fail(
         err, TAMIS_E_STALE, 0,
         "%s: was read up to byte %" PRIu64
         ", and is not what it was in front of that: it was made shorter or changed; give it as it was, or "
         "allow that it is read anew",
-        tamis__show(tamis__input_name(h->run->inputs[i].name)).text, before->inputs[i].offset);
+        name.text, before->inputs[i].at.offset);
 }
 
 static tamis_status fail_read(tamis__history *h, const tamis__account *before, size_t i, tamis_error *err) {
     h->was_read = true;
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
-        "%s: was read already by the run that wrote to %s, so that all of it would be duplicates; give the "
-        "inputs and outputs of that run, or allow that it is read anew",
+        "%s: was read already by the run that wrote to %s, so that all of it would be duplicates; leave "
+        "it out, give all inputs and outputs of that run to go on with it, or allow that it is read anew",
         tamis__show(tamis__input_name(h->run->inputs[i].name)).text, tamis__show(output_of(before)).text);
 }
 
@@ -120,7 +141,7 @@ static tamis_status fail_gone(tamis__history *h, const tamis__account *before, t
         err, TAMIS_E_STALE, 0,
         "%s: is another file than the run that wrote to %s was reading, of which %" PRIu64
         " bytes were read; give that under the name it has now, or allow that the run is left so",
-        tamis__show(tamis__input_name(in->name)).text, tamis__show(output_of(before)).text, in->offset);
+        tamis__show(tamis__input_name(in->name)).text, tamis__show(output_of(before)).text, in->at.offset);
 }
 
 static bool same_names(const tamis__account *one, const tamis__account *other) {
@@ -154,13 +175,14 @@ static tamis_status look_at(tamis__history *h, const tamis__account *account, bo
         return TAMIS_OK;
     if (changed != SIZE_MAX)
         return fail_changed(h, account, changed, err);
-    if (last && !account->finished && to_same && same_names(run, account) && account->inputs[0].regular)
+    if (last && !account->finished && to_same && same_names(run, account) &&
+        account->inputs[account->input].regular)
         return fail_gone(h, account, err);
     for (size_t i = 0; i < run->input_count; i++)
         for (size_t n = 0; n < account->input_count; n++) {
             tamis__likeness likeness;
             tamis_status status = compare(run->inputs[i].name, &account->inputs[n], &likeness, err);
-            if (status == TAMIS_OK && likeness == TAMIS__SAME && account->inputs[n].offset > 0)
+            if (status == TAMIS_OK && likeness == TAMIS__SAME && account->inputs[n].at.offset > 0)
                 status = fail_read(h, account, i, err);
             if (status != TAMIS_OK)
                 return status;
@@ -191,22 +213,27 @@ static tamis_status take(tamis__history *h, const void *bytes, size_t size, bool
 }
 
 tamis_status tamis__history_search(tamis__history *h, const tamis_state *state, tamis_error *err) {
-    tamis_error against = TAMIS_ERROR_INIT, *told = &against;
+    tamis_error against = TAMIS_ERROR_INIT;
     tamis_status first = TAMIS_OK;
     const void *bytes;
-    size_t size, count = 0;
+    size_t size, notes = 0;
+    while (tamis_state_note_at(state, notes, &size))
+        notes++;
     tamis_state_committed(state, &bytes, &size);
-    if (size > 0)
-        first = take(h, bytes, size, true, told);
-    while (tamis_state_note_at(state, count, &size))
-        count++;
-    while (count-- > 0) {
-        bytes = tamis_state_note_at(state, count, &size);
-        tamis_error later = TAMIS_ERROR_INIT;
-        tamis_status status = take(h, bytes, size, false, first == TAMIS_OK ? told : &later);
-        first = first == TAMIS_OK ? status : first;
+    for (bool last = true; bytes; last = false) {
+        tamis_error why = TAMIS_ERROR_INIT;
+        h->was_read = false;
+        const tamis_status status = size > 0 ? take(h, bytes, size, last, &why) : TAMIS_OK;
+        if (status != TAMIS_OK && !h->was_read) /* what is known may not be left out */
+            return tamis__fail(err, status, why.sys_errno, "%s", why.text);
+        if (status != TAMIS_OK && first == TAMIS_OK) {
+            first = status;
+            against = why;
+        }
+        if (h->changed || notes == 0)
+            break;
+        bytes = tamis_state_note_at(state, --notes, &size);
     }
-    if (h->found || first == TAMIS_OK)
-        return TAMIS_OK;
-    return tamis__fail(err, first, against.sys_errno, "%s", against.text);
+    h->was_read = !h->found && first != TAMIS_OK;
+    return h->was_read ? tamis__fail(err, first, against.sys_errno, "%s", against.text) : TAMIS_OK;
 }

@@ -16,6 +16,8 @@ typedef struct tamis__known_output {
     bool unfinished; /* the run that wrote it last had not ended, and may have written more */
     bool owes_terminator, begun;
     tamis__identity as;
+    int packing;
+    uint64_t form[TAMIS__FORMS]; /* of the run that wrote it */
 } tamis__known_output;
 
 typedef struct tamis__history {
@@ -26,6 +28,7 @@ typedef struct tamis__history {
     tamis__account before; /* its account then, to be released */
     tamis__known_output outputs[2];
     bool was_read; /* why it failed */
+    bool changed;  /* and nothing older speaks for it */
 } tamis__history;
 
 /* Looks for the run. TAMIS_E_STALE of an input that changed where it was read, or of an unfinished run whose input is gone;

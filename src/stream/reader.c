@@ -69,7 +69,6 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
         return tamis__fail_nomem(err, "read buffers", size);
     reader->into = reader->buffers;
     reader->room = setup->read_size;
-    reader->next_input = setup->from.input;
     if (!set_buffer(reader, reader->into, reader->room))
         return tamis__fail_nomem(err, "read buffer", reader->room);
     return TAMIS_OK;
@@ -120,6 +119,18 @@ static void begin_file(tamis__reader *reader) {
     reader->csv_place = 0;
 }
 
+/* Where the input that was opened last begins. */
+static const struct tamis__reader_from *from_of(const tamis__reader *reader) {
+    return &reader->setup.from[reader->next_input - 1];
+}
+
+/* Those that were read to their end before. */
+static void pass_inputs(tamis__reader *reader) {
+    while (reader->setup.from && reader->next_input < inputs_of(reader) &&
+           reader->setup.from[reader->next_input].passed)
+        reader->next_input++;
+}
+
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     const char *path = reader->setup.input_count ? reader->setup.inputs[reader->next_input] : "-";
     struct stat about;
@@ -135,8 +146,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->inode = about.st_ino;
     reader->name = tamis__input_name(path);
     begin_file(reader);
-    const struct tamis__reader_from *from = &reader->setup.from;
-    reader->behind = !reader->may_block && reader->next_input - 1 == from->input && from->offset > 0;
+    reader->behind = !reader->may_block && reader->setup.from && from_of(reader)->offset > 0;
     reader->base = reader->behind && reader->borrowed ? tamis__sys.seek(reader->fd, 0, SEEK_CUR) : 0;
     if (reader->base < 0)
         return tamis__fail_file(err, reader->name, errno);
@@ -387,12 +397,12 @@ static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_
 static tamis_status fail_short(const tamis__reader *reader, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_STALE, 0,
                        "%s: ends before byte %" PRIu64 ", from which it is to be read on; give it as it was",
-                       tamis__show(reader->name).text, reader->setup.from.offset);
+                       tamis__show(reader->name).text, from_of(reader)->offset);
 }
 
 /* To the beginning of the first record that is wanted, as if those before it had been handed out. */
 static void begin_from(tamis__reader *reader) {
-    const struct tamis__reader_from *from = &reader->setup.from;
+    const struct tamis__reader_from *from = from_of(reader);
     reader->behind = false;
     reader->scan = reader->start;
     reader->file_offset = from->offset;
@@ -402,7 +412,7 @@ static void begin_from(tamis__reader *reader) {
 }
 
 static tamis_status seek_from(tamis__reader *reader, tamis_error *err) {
-    const uint64_t offset = reader->setup.from.offset;
+    const uint64_t offset = from_of(reader)->offset;
     struct stat about;
     if (tamis__sys.fstat(reader->fd, &about) < 0)
         return tamis__fail_file(err, reader->name, errno);
@@ -417,7 +427,7 @@ static tamis_status seek_from(tamis__reader *reader, tamis_error *err) {
 
 /* Passes over what is there, counted by file_offset, until that is all. */
 static tamis_status pass_over(tamis__reader *reader, tamis_error *err) {
-    const uint64_t left = reader->setup.from.offset - reader->file_offset;
+    const uint64_t left = from_of(reader)->offset - reader->file_offset;
     const size_t there = reader->end - reader->start;
     tamis_status status = TAMIS_OK;
     if (left <= there) {
@@ -479,6 +489,7 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
                          tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
     if (reader->fd < 0) {
+        pass_inputs(reader);
         *event = TAMIS__READER_END;
         *known = reader->next_input == inputs_of(reader);
         return *known ? TAMIS_OK : open_input(reader, err);

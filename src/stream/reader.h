@@ -30,14 +30,14 @@ typedef struct tamis__reader_setup {
     bool passes_mark;        /* a byte order mark in front of an input is in no record */
     bool csv;                /* terminators within quotes end no record */
     unsigned char delimiter; /* of it */
-    /* Where it begins, as an earlier reader of the same inputs has left it; zeroed: at their beginning. */
-    struct tamis__reader_from {
-        size_t input; /* its number; those before it are not opened */
+    /* NULL, or of each input where it begins, as an earlier reader has left it; borrowed. */
+    const struct tamis__reader_from {
+        bool passed; /* it is not opened at all */
         uint64_t
             offset; /* bytes of it that are passed over, unpacked: whole records; an input that is no regular
                             file is read from where it is */
         uint64_t records, lines; /* in them, a header too; of CSV, line ends */
-    } from;
+    } * from;
     /* NULL, or told of a byte order mark that was passed over, so many bytes at the beginning of that input */
     void (*marked)(void *context, size_t input, uint64_t bytes);
     void *marked_context;

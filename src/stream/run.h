@@ -43,11 +43,12 @@ typedef struct tamis__run {
     size_t opened; /* inputs that were */
     /* where it is made last */
     tamis__durable durable;
-    uint64_t committed_bytes;   /* stats.bytes_in by then */
-    uint64_t commit_at;         /* tamis__now_ns at which the next is due */
-    bool uncommitted;           /* something was written since */
-    uint64_t before;            /* bytes that its outputs had */
-    tamis_stream_stats earlier; /* of the inputs before it */
+    uint64_t committed_bytes;        /* stats.bytes_in by then */
+    uint64_t commit_at;              /* tamis__now_ns at which the next is due */
+    bool uncommitted;                /* something was written since */
+    struct tamis__reader_from *from; /* of each input, the reader's */
+    uint64_t before;                 /* bytes that its outputs had */
+    tamis_stream_stats earlier;      /* of the inputs before it */
     /* of both, where they are timed */
     bool timed;
     uint64_t begin;
@@ -63,12 +64,14 @@ typedef struct tamis__run {
 /* Looks where it begins, and sets reader, writers, header and stats up for that; r->durable.finished: there is nothing to do.
  * After the run is checked, and before anything of it is opened. */
 tamis_status tamis__run_begin(tamis__run *r, tamis_error *err);
-/* The reader's, of where it begins. */
-struct tamis__reader_from tamis__run_from(const tamis__run *r);
+/* *from is the reader's, of where each input begins. */
+tamis_status tamis__run_from(tamis__run *r, const struct tamis__reader_from **from, tamis_error *err);
 /* Before the first lot is asked: about `more` records are to come, as far as what is read ahead of it tells. */
 void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more);
-/* `bytes` of an input that are in front of its records, a byte order mark and a header, and may be all it has. */
-void tamis__run_pass_front(tamis__run *r, size_t input, uint64_t bytes);
+/* A batch was read: of an input whose file is known by that; one of no record is nothing but the header of its input. */
+void tamis__run_opened(tamis__run *r, const tamis__batch *batch);
+/* A byte order mark was passed over at the beginning of that input. */
+void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes);
 /* All of the lot is written: it is logged, and committed with those before it if that is due. */
 tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_error *err);
 /* Nothing more is there for now: commits if that is due, else has the wait end when it is. */

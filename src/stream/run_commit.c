@@ -68,8 +68,8 @@ static tamis_status read_header(tamis__run *r, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     if (!r->header.wanted || !live->begun)
         return TAMIS_OK;
-    for (size_t i = 0; i <= live->input && !r->header.bytes && status == TAMIS_OK; i++)
-        if (live->inputs[i].regular)
+    for (size_t i = 0; i < live->input_count && !r->header.bytes && status == TAMIS_OK; i++)
+        if (live->inputs[i].regular && live->inputs[i].at.offset > 0)
             status = read_header_of(r, i, err);
     return status;
 }
@@ -78,7 +78,8 @@ tamis_status tamis__run_begin(tamis__run *r, tamis_error *err) {
     if (!is_durable(r))
         return TAMIS_OK;
     tamis__durable *d = &r->durable;
-    tamis_status status = tamis__durable_begin(d, &r->options, r->places, &r->memory, err);
+    const int packings[OUTPUTS] = {(int)r->writers[0].packing.packing, (int)r->writers[1].packing.packing};
+    tamis_status status = tamis__durable_begin(d, &r->options, packings, r->places, &r->memory, err);
     if (status != TAMIS_OK)
         return status;
     const uint64_t total = r->stats.bytes_total;
@@ -98,12 +99,21 @@ tamis_status tamis__run_begin(tamis__run *r, tamis_error *err) {
     return d->finished ? TAMIS_OK : read_header(r, err);
 }
 
-struct tamis__reader_from tamis__run_from(const tamis__run *r) {
+tamis_status tamis__run_from(tamis__run *r, const struct tamis__reader_from **from, tamis_error *err) {
     const tamis__account *live = &r->durable.live;
+    const size_t size = live->input_count * sizeof *r->from;
+    *from = NULL;
     if (!is_durable(r))
-        return (struct tamis__reader_from){0, 0, 0, 0};
-    return (struct tamis__reader_from){(size_t)live->input, live->inputs[live->input].offset, live->records,
-                                       live->lines};
+        return TAMIS_OK;
+    r->from = tamis__alloc(&r->memory, size, TAMIS__LINE);
+    if (!r->from)
+        return tamis__fail_nomem(err, "stream", size);
+    for (size_t i = 0; i < live->input_count; i++) {
+        const struct tamis__account_place *at = &live->inputs[i].at;
+        r->from[i] = (struct tamis__reader_from){live->inputs[i].passed, at->offset, at->records, at->lines};
+    }
+    *from = r->from;
+    return TAMIS_OK;
 }
 
 void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more) {
@@ -118,16 +128,26 @@ void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more) {
 
 /* ---- on its way ---- */
 
-void tamis__run_pass_front(tamis__run *r, size_t input, uint64_t bytes) {
+void tamis__run_opened(tamis__run *r, const tamis__batch *batch) {
+    if (!is_durable(r))
+        return;
+    tamis__account_input *in = &r->durable.live.inputs[tamis__reader_input(&r->reader)];
+    in->device = (uint64_t)r->reader.device;
+    in->inode = (uint64_t)r->reader.inode;
+    if (batch->count == 0)
+        in->front = (struct tamis__account_place){batch->offset, batch->first - 1, batch->line - 1, false};
+}
+
+void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes) {
     if (is_durable(r))
-        r->durable.live.inputs[input].front = bytes;
+        r->durable.live.inputs[input].front.offset = bytes;
 }
 
 /* Inputs up to this one that had no record are at their end. */
 static void pass_fronts(tamis__account *live, size_t to) {
     for (size_t i = (size_t)live->input; i <= to && i < live->input_count; i++)
-        if (live->inputs[i].offset < live->inputs[i].front)
-            live->inputs[i].offset = live->inputs[i].front;
+        if (live->inputs[i].at.offset < live->inputs[i].front.offset)
+            live->inputs[i].at = live->inputs[i].front;
 }
 
 static void move_on(tamis__run *r, const tamis__lot *lot) {
@@ -136,10 +156,9 @@ static void move_on(tamis__run *r, const tamis__lot *lot) {
     if (lot->input > live->input)
         pass_fronts(live, lot->input - 1);
     live->input = lot->input;
-    live->inputs[lot->input].offset = batch->offset + (uint64_t)(batch->end - batch->begin);
-    live->records = batch->first - 1 + batch->count;
-    live->lines = batch->line - 1 + tamis__count_byte(batch->begin, batch->end, '\n');
-    live->unterminated = batch->unterminated;
+    live->inputs[lot->input].at = (struct tamis__account_place){
+        batch->offset + (uint64_t)(batch->end - batch->begin), batch->first - 1 + batch->count,
+        batch->line - 1 + tamis__count_byte(batch->begin, batch->end, '\n'), batch->unterminated};
     r->uncommitted = true;
 }
 
@@ -230,6 +249,8 @@ tamis_status tamis__run_finish(tamis__run *r, tamis_error *err) {
 }
 
 void tamis__run_end(tamis__run *r) {
-    if (is_durable(r))
-        tamis__durable_end(&r->durable);
+    if (!is_durable(r))
+        return;
+    tamis__free(&r->memory, r->from, r->durable.live.input_count * sizeof *r->from);
+    tamis__durable_end(&r->durable);
 }

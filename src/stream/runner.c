@@ -189,8 +189,8 @@ static bool read_lot(void *context, size_t which) {
             return false;
         if (batch->first == 1)
             r->read_status = begin(r, batch, &r->read_err);
-        if (r->read_status == TAMIS_OK && batch->count == 0)
-            tamis__run_pass_front(r, tamis__reader_input(&r->reader), batch->offset);
+        if (r->read_status == TAMIS_OK)
+            tamis__run_opened(r, batch);
         if (r->read_status != TAMIS_OK || batch->count == 0)
             tamis__reader_give_back(&r->reader, batch);
     } while (r->read_status == TAMIS_OK && batch->count == 0);
@@ -341,31 +341,31 @@ static tamis_status make_lots(run *r, tamis_error *err) {
 }
 
 static void pass_mark(void *context, size_t input, uint64_t bytes) {
-    tamis__run_pass_front(context, input, bytes);
+    tamis__run_marked(context, input, bytes);
 }
 
 static tamis_status open_all(run *r, tamis_error *err) {
     const tamis_extractor *extractor = r->options.extractor;
-    const tamis__reader_setup setup = {.inputs = r->options.inputs,
-                                       .input_count = r->options.input_count,
-                                       .max_record = r->options.max_record,
-                                       .read_size = r->tuning.read_size,
-                                       .batch_size = r->tuning.batch_size,
-                                       .batches = tamis__pipeline_lots(r->threads),
-                                       .terminator = r->options.terminator,
-                                       .follow = r->options.follow,
-                                       .header = r->header.wanted,
-                                       .passes_mark =
-                                           r->header.wanted || (extractor && has_syntax(extractor)),
-                                       .csv = extractor && tamis_extractor_is_csv(extractor),
-                                       .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
-                                       .from = tamis__run_from(r),
-                                       .marked = pass_mark,
-                                       .marked_context = r,
-                                       .bytes_read = &r->stats.bytes_read,
-                                       .read_time = r->timed ? &r->profile.read : NULL,
-                                       .split_time = r->timed ? &r->profile.split : NULL};
-    tamis_status status = make_lots(r, err);
+    tamis__reader_setup setup = {.inputs = r->options.inputs,
+                                 .input_count = r->options.input_count,
+                                 .max_record = r->options.max_record,
+                                 .read_size = r->tuning.read_size,
+                                 .batch_size = r->tuning.batch_size,
+                                 .batches = tamis__pipeline_lots(r->threads),
+                                 .terminator = r->options.terminator,
+                                 .follow = r->options.follow,
+                                 .header = r->header.wanted,
+                                 .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
+                                 .csv = extractor && tamis_extractor_is_csv(extractor),
+                                 .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                 .marked = pass_mark,
+                                 .marked_context = r,
+                                 .bytes_read = &r->stats.bytes_read,
+                                 .read_time = r->timed ? &r->profile.read : NULL,
+                                 .split_time = r->timed ? &r->profile.split : NULL};
+    tamis_status status = tamis__run_from(r, &setup.from, err);
+    if (status == TAMIS_OK)
+        status = make_lots(r, err);
     if (status == TAMIS_OK)
         status = make_stages(r, err);
     if (status == TAMIS_OK)

@@ -287,7 +287,7 @@ static tamis_status begin_pack_anew(tamis__writer *writer, tamis_error *err) {
 }
 
 tamis_status tamis__writer_commit(tamis__writer *writer, bool *taken, tamis_error *err) {
-    *taken = true;
+    *taken = !is_open(writer) || !writer->failed; /* what it holds is not written, and will not be */
     if (!is_open(writer) || writer->failed || writer->ended)
         return TAMIS_OK;
     writer->flushed_at = tamis__now_ns();

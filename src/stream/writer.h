@@ -69,8 +69,8 @@ tamis_status tamis__writer_flush_due(tamis__writer *writer, tamis_error *err);
 tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err);
 
 /* All that was put is where it belongs: written, a packed one's file or frame ended, so that what is behind it is another one,
- * and of a durable writer synced. *taken is false where the reader of a pipe has not taken all of it in a second: nothing is
- * wrong then. Of an output that is written directly. */
+ * and of a durable writer synced. *taken is false where the reader of a pipe has not taken all of it in a second, with nothing
+ * wrong, and where the writer has failed before. Of an output that is written directly. */
 tamis_status tamis__writer_commit(tamis__writer *writer, bool *taken, tamis_error *err);
 
 /* Whether somebody can see what is flushed before the run ends. */
