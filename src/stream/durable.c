@@ -165,8 +165,9 @@ static tamis_status look_at_input(tamis__durable *d, size_t i, unsigned char ter
         return status;
     if (d->input < 0 || in->at.offset == 0)
         *more = d->input < 0 || d->size > 0;
-    else if (in->packed) /* one that was read in part is the one that is read */
-        *more = !d->live.finished && i == d->live.input;
+    else if (
+        in->packed) /* of those behind the one that is read some may have been read in part, before that one grew */
+        *more = !d->live.finished && i >= d->live.input;
     else
         *more = d->size > in->at.offset;
     if (*more && in->at.unterminated && !in->packed)

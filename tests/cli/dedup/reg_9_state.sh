@@ -33,6 +33,13 @@ tamis dedup --state H h.csv --key csv:id -o once.csv && cat once.csv
 # Every input that has grown is read on.
 seq 3 > a && seq 4 6 > b && tamis dedup --state G a b -o g && echo 7 >> a && echo 8 >> b && tamis dedup --state G a b -o g
 tail -n 2 g
+# One that grows while a compressed one behind it is read in part.
+long=$(printf '%50s' x) && seq 3 > p && printf '4\n5\n%s\n6\n' "$long" | gzip > z.gz
+limited() { refused tamis dedup --state P p z.gz -o pz --max-record 20 --commit-every 1B; }
+limited
+printf '7\n%s\n' "$long" >> p
+limited
+tamis dedup --state P p z.gz -o pz && tr -d ' ' < pz | tr '\n' ' ' && echo
 # Half a line more is refused, and --again reads all anew.
 printf 'one\nthr' > half && tamis dedup --state T half -o t && printf 'ee\nfour\n' >> half
 refused tamis dedup --state T half -o t
