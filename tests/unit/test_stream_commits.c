@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h> /* runs have threads: for the label */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
