@@ -18,7 +18,7 @@
 
 #include "hash/murmur3.h"
 
-enum { LANES = 8 };
+enum { LANES = 8, SAMPLE = 32 };
 
 typedef struct eight {
     __m512i sizes, front, back;
@@ -182,15 +182,10 @@ static inline void xxh3_eights(const tamis__xxh3 *x, uint64_t origin, const tami
     size_t others = 0;
     for (size_t i = 0; i < count; i += LANES) {
         const __m512i sizes = load_sizes(keys + i);
-        __mmask8 marked = _mm512_cmpgt_epu64_mask(sizes, all(16));
-        marked = _mm_popcnt_u32(marked) > LANES / 2 ? 0xff : marked; /* what is left is not worth it */
-        others += note(longer + others, i, marked);
-        if (marked != 0xff)
-            hash_eight(x, sizes, origin, keys + i, hashes + i);
+        others += note(longer + others, i, _mm512_cmpgt_epu64_mask(sizes, all(16)));
+        hash_eight(x, sizes, origin, keys + i, hashes + i);
     }
-    if (others == count) {
-        tamis__hash_kernels_scalar.xxh3(x, origin, keys, count, hashes);
-    } else if (others > 0) {
+    if (others > 0) {
         classes c;
         memset(c.count, 0, sizeof c.count);
         for (size_t i = 0; i < others; i++)
@@ -199,11 +194,23 @@ static inline void xxh3_eights(const tamis__xxh3 *x, uint64_t origin, const tami
     }
 }
 
+/* Whether, by the first of them, AVX2 takes less: from an eighth on that are longer, since those are hashed twice here. */
+static inline bool are_long(const tamis_key *keys, size_t count) {
+    const size_t some = count < SAMPLE ? count : SAMPLE;
+    size_t longer = 0;
+    for (size_t i = 0; i < some; i += LANES)
+        longer += (size_t)_mm_popcnt_u32(_mm512_cmpgt_epu64_mask(load_sizes(keys + i), all(16)));
+    return longer > some / 8;
+}
+
 static void xxh3(const tamis__xxh3 *x, uint64_t origin, const tamis_key *keys, size_t count,
                  tamis_hash *hashes) {
     for (size_t some; count >= LANES; keys += some, hashes += some, count -= some) {
         some = count < HASH_CHUNK ? count / LANES * LANES : HASH_CHUNK;
-        xxh3_eights(x, origin, keys, some, hashes);
+        if (are_long(keys, some))
+            tamis__hash_kernels_avx2.xxh3(x, origin, keys, some, hashes);
+        else
+            xxh3_eights(x, origin, keys, some, hashes);
     }
     tamis__hash_kernels_scalar.xxh3(x, origin, keys, count, hashes);
 }
