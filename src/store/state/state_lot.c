@@ -12,7 +12,7 @@
 #include "filter/parts.h"
 #include "store/state/state_int.h"
 
-enum { PARTS_A_THREAD = 4 };
+enum { PARTS_A_THREAD = 2 };
 
 typedef struct work {
     state_lot *lot;
