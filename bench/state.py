@@ -137,6 +137,16 @@ def make_logged(b, count):
     return state
 
 
+def make_foreseen(b, count):
+    """A state of a run over a file, whose size told it what to expect; of up to some 10^7 keys there is no snapshot yet."""
+    path = os.path.join(b.fresh(), "keys")
+    with open(path, "wb") as file:
+        subprocess.run([b.keys, str(count)], stdout=file, check=True)
+    state = b.path("new/S")
+    subprocess.run([b.tamis, "dedup", "-q", "--state", state, path, "-o", b.path("new/out")], check=True)
+    return state
+
+
 def make_ended(b, count):
     """A state that a run has left, with a snapshot if there is one to be. Where its records went is no matter."""
     state = os.path.join(b.fresh(), "S")
@@ -172,17 +182,17 @@ def need_keys(found, count):
     need(0 <= count - found <= 3 + 1e-8 * count, f"the state has {found} keys instead of {count}")
 
 
-def replay(b, count):
+def replay(b, count, make, title):
     """A state's log, opened by the library, so that the start of a process is not in it."""
-    state = make_logged(b, count)
+    state = make(b, count)
     os.sync()
     rows = [time_open(b, state) for _ in range(b.runs)]
     _, replayed, keys, log, _ = rows[0]
     need_keys(keys, count)
     need(replayed == keys, f"{replayed} of {keys} keys came out of the log, and the others out of a snapshot")
     seconds = statistics.median(row[0] for row in rows)
-    print(f"{keys:>11}{log / 1e6:>10.1f}{seconds:>10.3f}{keys / seconds / 1e6:>13.1f}", flush=True)
-    return keys / seconds / 1e6
+    print(f"{keys:>11}  {title:<20}{log / 1e6:>8.1f}{seconds:>10.3f}{keys / seconds / 1e6:>13.1f}", flush=True)
+    return f"{count:.0e} keys, {title}: million entries of the log a second", b.bar(20), keys / seconds / 1e6
 
 
 def start(b, count):
@@ -202,9 +212,11 @@ def start(b, count):
 
 def starting(b):
     counts = [b.scaled(count) for count in KEYS]
-    print(f"Replay: a state that was killed before it had a snapshot, opened; median of {b.runs}\n\n"
-          f"{'keys':>11}{'log MB':>10}{'seconds':>10}{'M entries/s':>13}", flush=True)
-    bars = [(f"{count:.0e} keys: million entries of the log a second", b.bar(20), replay(b, count)) for count in counts]
+    print("Replay: a state without a snapshot, all of whose keys come out of its log, opened: of a run over a file, whose\n"
+          f"size foresaw them, or killed when all of them had come unforeseen; median of {b.runs}\n\n"
+          f"{'keys':>11}  {'':<20}{'log MB':>8}{'seconds':>10}{'M entries/s':>13}", flush=True)
+    bars = [replay(b, counts[0], make_foreseen, "foreseen")]
+    bars += [replay(b, count, make_logged, "nothing foreseen") for count in counts]
     print("\nStart: bench_keys KEYS | tamis dedup --state S -o /dev/null, then tamis dedup --state S EMPTY -o OUT,\n"
           f"from its start to its end, with the files of S in memory (warm) and without (cold); median of {b.runs}\n\n"
           f"{'keys':>11}{'log MB':>10}{'snapshot MB':>13}{'replayed':>11}{'warm s':>10}{'cold s':>10}", flush=True)
