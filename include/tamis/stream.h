@@ -313,7 +313,7 @@ typedef struct tamis_stream_options {
  *   So it is where a batch that is asked in parts fails: other parts may know records of it behind the one that failed.
  *   How far the other output has come by then depends on threads and time: what it has is a beginning of what it would have.
  * - Memory is bounded: a run reads no more than a few batches ahead of what its output takes, for each thread one of up to
- *   4096 records or 256 KiB, and of records that take more, 64 MiB in all. The extractor's allocator, and that of the
+ *   8192 records or 512 KiB, and of records that take more, 64 MiB in all. The extractor's allocator, and that of the
  *   options, are called by all threads; progress, input_end, reading and writing are the caller's alone. The threads end
  *   before this returns, and take no signal of others.
  * - Sentences name records and lines by numbers from 1, and bytes by how many stand before them in their input.

@@ -28,7 +28,7 @@
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
 
-enum { PARTS_A_THREAD = 4 };
+enum { PARTS_A_THREAD = 2 };
 
 typedef tamis__run run;
 

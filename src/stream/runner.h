@@ -17,7 +17,7 @@ typedef struct tamis__stream_tuning {
 } tamis__stream_tuning;
 
 #define TAMIS__STREAM_TUNING_INIT                                                                            \
-    { (size_t)256 << 10, (size_t)256 << 10, 4096 }
+    { (size_t)512 << 10, (size_t)256 << 10, 8192 }
 
 /* tamis_stream_run with sizes other than these; each at least 1. */
 TAMIS_PRIVATE_API tamis_status tamis__stream_run_tuned(const tamis_stream_service *service,

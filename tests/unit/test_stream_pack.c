@@ -367,6 +367,7 @@ static void live_start(live *l, tamis_packing packing, const char *input, bool e
     pipe_or_abort(&l->ends[0], &l->in);
     pipe_or_abort(&l->out, &l->ends[1]);
     pipe_or_abort(&l->ends[2], &l->stop);
+    fcntl(l->ends[1], F_SETFL, O_NONBLOCK); /* so that it waits where it sees the stop */
     for (int i = 0; i < 2; i++)
         snprintf(l->names[i], sizeof l->names[i], "/dev/fd/%d", l->ends[i]);
     l->inputs[0] = input ? input : l->names[0];
@@ -613,7 +614,6 @@ static void a_stop_while_the_reader_sleeps(void **state) {
         live l;
         options.durable = false;
         live_start(&l, packing, in, false);
-        fcntl(l.ends[1], F_SETFL, O_NONBLOCK); /* so that it waits where it sees the stop */
         struct pollfd arrived = {.fd = l.out, .events = POLLIN};
         assert_int_equal(poll(&arrived, 1, PATIENCE_MS), 1);
         send(l.stop, "!");

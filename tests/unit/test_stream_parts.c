@@ -22,7 +22,7 @@
 
 /* ---- services that count wrong ---- */
 
-enum { ALL = 3000, MOST = 4096, ONE_MORE = 1000 };
+enum { ALL = 3000, MOST = 8192, ONE_MORE = 1000 };
 
 /* Answers every key fresh, and says what it was told to. */
 typedef struct liar {
@@ -202,15 +202,15 @@ static void a_batch_has_as_many_parts_as_there_may_be(void **state) {
         }
 }
 
-/* Four a thread and more, unless that leaves each too few keys. */
+/* Two a thread and more, unless that leaves each too few keys. */
 static void a_part_has_keys_worth_a_thread(void **state) {
     (void)state;
     static const struct {
         size_t records;
         uint32_t threads, most;
     } batches[] = {
-        {511, 16, 0},   {512, 16, 2},  {1023, 16, 2}, {1024, 16, 4}, {4095, 16, 8},
-        {4096, 16, 16}, {4096, 3, 16}, {4096, 2, 8},  {512, 2, 2},   {4096, 1, 0},
+        {511, 16, 0},   {512, 16, 2}, {1023, 16, 2}, {1024, 16, 4}, {4095, 16, 8}, {4096, 16, 16},
+        {8192, 16, 32}, {8192, 3, 8}, {8192, 2, 4},  {512, 2, 2},   {8192, 1, 0},
     };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         tamis_stream_stats stats;
@@ -355,7 +355,7 @@ static void add_number(test_bytes *to, uint64_t number) {
  * though parts have new keys behind it. */
 static void a_crowd_ends_the_run_where_it_is(void **state) {
     (void)state;
-    enum { RECORDS = 12000, FIRST = 4500 };
+    enum { RECORDS = 20000, FIRST = 9000 };
     uint64_t crowd[CROWD], seed = test_seed(31);
     test_bytes input = {0};
     outcome want = {.status = TAMIS_OK};
