@@ -135,7 +135,7 @@ TAMIS_API tamis_status tamis_filter_open(tamis_filter **filter, const char *path
 
 /*
  * Holds a file, there or not yet, for who opens it, changes the filter and saves it: meanwhile no other process saves to
- * it or holds it (TAMIS_E_BUSY, the sentence names the process), this one does. Who reads it is not kept off. It is
+ * it or holds it (TAMIS_E_BUSY, the sentence names process, host and since when), this one does. Who reads it is not kept off. It is
  * advice to programs that use this library; the system gives the lock back when the process ends, however it does.
  * *lock is the caller's until tamis_file_unlock (NULL is fine there). In one process only one lock of a file is given.
  * TAMIS_E_IO; TAMIS_E_UNSUPPORTED where the file system has no locks. Any thread.

@@ -9,8 +9,7 @@
  * no name any more, and sees so by looking again: the name must stand for what is locked. One that a killed holder left
  * is as good as none.
  *
- * It holds two lines: the process that holds it, and the file that it writes aside. They are for people and for
- * clearing up; who holds the lock is the kernel's to say.
+ * It holds two lines: who holds it (store/holder.h), and the file that it writes aside, for clearing up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +22,14 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/holder.h"
 #include "store/lock.h"
 #include "store/trouble.h"
 
 enum {
-    TRIES = 100,         /* locks that had lost their name */
-    BASE_SHOWN = 240,    /* bytes of the name in the lock's: NAME_MAX less what is added */
-    NOTE = NAME_MAX + 40 /* bytes the lock's file holds at most */
+    TRIES = 100,                            /* locks that had lost their name */
+    BASE_SHOWN = 240,                       /* bytes of the name in the lock's: NAME_MAX less what is added */
+    NOTE = sizeof(tamis__holder) + NAME_MAX /* bytes the lock's file holds at most */
 };
 
 struct tamis_lock {
@@ -94,13 +94,12 @@ static tamis_status fail_busy(tamis_error *err, const tamis__place *place, int f
     char note[NOTE + 1];
     const char *aside;
     read_note(fd, note, &aside);
-    long holder = strtol(note, NULL, 10);
-    if (holder == (long)getpid())
+    if (tamis__holder_is_us(note))
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: this process holds it already; let it go first",
                            tamis__show(place->name).text);
-    if (holder > 0)
-        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %ld holds it; wait for that to end",
-                           tamis__show(place->name).text, holder);
+    if (note[0] != '\0')
+        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s holds it; wait for that to end",
+                           tamis__show(place->name).text, tamis__show(note).text);
     return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: another process holds it; wait for that to end",
                        tamis__show(place->name).text);
 }
@@ -110,7 +109,7 @@ void tamis__lock_note(const tamis_lock *lock, const tamis__aside *aside) {
     if (!lock)
         return;
     const char *name = aside ? aside->path + tamis__place_folder(aside->place) : "";
-    int size = snprintf(note, sizeof note, "%ld\n%s\n", (long)getpid(), name);
+    int size = snprintf(note, sizeof note, "%s\n%s\n", tamis__holder_now().text, name);
     if (size > 0 && (size_t)size < sizeof note)
         (void)tamis__sys.pwrite(lock->fd, note, (size_t)size, 0); /* on a full disk there is none */
 }
@@ -245,6 +244,30 @@ void tamis__lock_return(tamis_lock *lock) {
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     if (last)
         tamis__free(&memory, lock, sizeof *lock);
+}
+
+tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err) {
+    tamis_lock lock = {.fd = -1};
+    struct stat about;
+    if (!name_lock(&lock, place))
+        return TAMIS_OK;
+    do
+        lock.fd = tamis__sys.open(lock.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    while (lock.fd < 0 && errno == EINTR);
+    if (lock.fd < 0)
+        return TAMIS_OK; /* none, or one that cannot be asked */
+    tamis_status status = TAMIS_OK;
+    if (tamis__sys.fstat(lock.fd, &about) == 0 && tamis__sys.lock(lock.fd, LOCK_SH | LOCK_NB) < 0 &&
+        errno == EWOULDBLOCK) {
+        lock.device = about.st_dev;
+        lock.inode = about.st_ino;
+        pthread_mutex_lock(&held_turn);
+        const bool ours = find_held(&lock) != NULL;
+        pthread_mutex_unlock(&held_turn);
+        status = ours ? TAMIS_OK : fail_busy(err, place, lock.fd);
+    }
+    tamis__sys.close(lock.fd);
+    return status;
 }
 
 tamis_status tamis_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {

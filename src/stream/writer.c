@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "store/lock.h"
 #include "store/trouble.h"
 #include "stream/clock.h"
 #include "stream/ends.h"
@@ -38,8 +39,12 @@ bool tamis__writer_direct(const tamis__writer *writer) {
 }
 
 static tamis_status open_place(tamis__writer *writer, tamis_error *err) {
-    if (is_aside(writer))
-        return tamis__aside_create(&writer->aside, writer->place, writer->durable, &writer->fd, err);
+    if (is_aside(writer)) {
+        const tamis_status status = tamis__lock_look(writer->place, err);
+        return status == TAMIS_OK
+                   ? tamis__aside_create(&writer->aside, writer->place, writer->durable, &writer->fd, err)
+                   : status;
+    }
     if (writer->place->form == TAMIS__PLACE_SPECIAL)
         return tamis__place_open(writer->place, writer->watch, &writer->fd, err);
     writer->fd = writer->place->fd;

@@ -538,14 +538,16 @@ static void end(holder h, bool killed) {
 static void another_process_is_told_who_holds_it(void **state) {
     (void)state;
     tamis_lock *lock = NULL;
-    char want[100];
+    char want[400], host[256] = "";
     assert_int_equal(save("f", 0), TAMIS_OK);
     assert_int_equal(symlink("f", scratch("link")), 0);
     holder h = hold(scratch("f"), false);
-    snprintf(want, sizeof want, "/f: process %ld holds it; wait for that to end", (long)h.pid);
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    snprintf(want, sizeof want, "/f: process %ld on %s since 20", (long)h.pid, host);
     assert_int_equal(tamis_file_lock(&lock, scratch("f"), &err), TAMIS_E_BUSY);
     assert_null(lock);
     assert_says(want);
+    assert_says(" UTC holds it; wait for that to end");
     assert_int_equal(save("f", 1000), TAMIS_E_BUSY);
     assert_says(want);
     assert_int_equal(save("link", 1000), TAMIS_E_BUSY); /* by any name */

@@ -16,14 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/system.h"
+#include "store/holder.h"
 #include "store/state/state_int.h"
 #include "store/trouble.h"
 
-enum { DIGITS = 10, HOLDER = 400 };
+enum { DIGITS = 10 };
 
 /* ---- bytes ---- */
 
@@ -201,33 +201,26 @@ tamis_status tamis__state_folder_list(const state_folder *folder,
 /* ---- locked ---- */
 
 static tamis_status fail_busy(const state_folder *folder, tamis_error *err) {
-    char who[HOLDER + 1];
-    ssize_t size = tamis__sys.pread(folder->lock_fd, who, HOLDER, 0);
-    who[size > 0 ? size : 0] = '\0';
-    char *end = strchr(who, '\n');
+    tamis__holder who;
+    ssize_t size = tamis__sys.pread(folder->lock_fd, who.text, sizeof who.text - 1, 0);
+    who.text[size > 0 ? size : 0] = '\0';
+    char *end = strchr(who.text, '\n');
     if (!end)
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: another process has it open; wait for that to end",
                            tamis__show(folder->path).text);
     *end = '\0';
-    if (strtol(who, NULL, 10) == (long)getpid())
+    if (tamis__holder_is_us(who.text))
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: this process has it open already; close it first",
                            tamis__show(folder->path).text);
     return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s has it open; wait for that to end",
-                       tamis__show(folder->path).text, tamis__show(who).text);
+                       tamis__show(folder->path).text, tamis__show(who.text).text);
 }
 
-/* "PID on HOST since TIME". Longer than what stood there, or cut to its length. */
+/* A line longer than what stood there, or with the end of that behind it. */
 static void note_holder(const state_folder *folder) {
-    char who[HOLDER], host[256] = "", time_text[40] = "";
-    time_t now = (time_t)tamis__now_unix();
-    struct tm utc;
-    if (gethostname(host, sizeof host - 1) < 0)
-        host[0] = '\0';
-    if (gmtime_r(&now, &utc))
-        strftime(time_text, sizeof time_text, "%Y-%m-%d %H:%M:%S UTC", &utc);
-    int size = snprintf(who, sizeof who, "%ld on %s since %s\n", (long)getpid(), host, time_text);
-    if (size > 0 && (size_t)size < sizeof who)
-        (void)tamis__sys.pwrite(folder->lock_fd, who, (size_t)size, 0); /* on a full disk there is none */
+    char line[sizeof(tamis__holder) + 1];
+    int size = snprintf(line, sizeof line, "%s\n", tamis__holder_now().text);
+    (void)tamis__sys.pwrite(folder->lock_fd, line, (size_t)size, 0); /* on a full disk there is none */
 }
 
 /* -1 and errno; without `writes` the lock of who may only read will do. */

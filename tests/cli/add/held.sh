@@ -8,13 +8,13 @@ exec 3> pipe
 sleep 0.3
 echo b | tamis add f.tamis 2> err
 echo "status $?"
-sed "s/process $! holds/process PID holds/" err
+sed -E "s/process $! on $(hostname) since [-0-9: ]+ UTC holds/process PID on HOST since TIME holds/" err
 tamis build -o f.tamis in 2> err
 echo "status $?"
-sed "s/process $! holds/process PID holds/" err
+sed -E "s/process $! on $(hostname) since [-0-9: ]+ UTC holds/process PID on HOST since TIME holds/" err
 echo b | tamis dedup --filter f.tamis 2> err
 echo "status $?"
-sed "s/process $! holds/process PID holds/" err
+sed -E "s/process $! on $(hostname) since [-0-9: ]+ UTC holds/process PID on HOST since TIME holds/" err
 tamis check f.tamis in
 echo c >&3
 exec 3>&-
