@@ -60,7 +60,8 @@ typedef struct tamis_state_options {
 
 /*
  * Opens the state in a folder, makes it where there is none (the folder too, if its parent is there). What was written
- * behind the last commit is gone. *state is the caller's, to be closed. TAMIS_E_IO; TAMIS_E_BUSY; TAMIS_E_DAMAGED: bytes in
+ * behind the last commit is gone; of a state that nothing was committed to, what it was made by is too, where a plan is given.
+ * *state is the caller's, to be closed. TAMIS_E_IO; TAMIS_E_BUSY; TAMIS_E_DAMAGED: bytes in
  * front of the last commit are not what was written, the sentence names file and place; TAMIS_E_FORMAT: of a later version,
  * or no state; TAMIS_E_MISMATCH: another secret, or none. Time: that of reading the snapshot and adding what was logged
  * since, see docs/PERFORMANCE.md.

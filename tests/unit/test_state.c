@@ -98,6 +98,25 @@ static void what_is_committed_is_there(void **unused) {
     tamis_state_close(state);
 }
 
+/* Of a run that was refused nothing binds the next one; a commit, even of no key, does. */
+static void what_nothing_was_committed_to_is_made_anew(void **unused) {
+    (void)unused;
+    tamis_state *state = opened(small);
+    assert_ok(states_add(state, 0, 10));
+    tamis_state_close(state);
+    state = opened(growing);
+    assert_true(tamis_state_filter(state)->plan.kind == growing->kind);
+    assert_int_equal(told(state).epoch, 2);
+    assert_int_equal(states_keys(state), 0);
+    assert_ok(states_commit(state, "begun"));
+    tamis_state_close(state);
+    state = opened(small);
+    assert_true(tamis_state_filter(state)->plan.kind == growing->kind);
+    assert_true(states_is_at(state, "begun"));
+    tamis_state_close(state);
+    assert_ok(tamis_state_verify(folder(), NULL, &states_err));
+}
+
 /* In one run, undisturbed. */
 static void encode_whole(const states_make *make, uint64_t keys, test_bytes *bytes) {
     tamis_state *state = opened(make);
@@ -406,6 +425,7 @@ static void a_filter_without_order_is_refused(void **unused) {
     want.fpr = 1e-6;
     assert_ok(tamis_plan_make(&plan, &want, &states_err));
     assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);
     state = opened(small); /* what it is made by is of the first time */
     assert_int_equal(tamis_hasher_seed(tamis_filter_hasher(tamis_state_filter(state))), 3);
@@ -442,6 +462,7 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(what_is_committed_is_there),
+        CASE(what_nothing_was_committed_to_is_made_anew),
         CASE(the_same_after_any_number_of_starts),
         CASE(snapshots_are_taken_while_keys_come),
         CASE(a_settled_state_is_small),

@@ -202,6 +202,20 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
     return status;
 }
 
+/* One that nothing was committed to, as a run leaves that was refused, is what is asked for now and not what was then. */
+static tamis_status plan_anew(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
+    const uint64_t next = state->manifest.next, epoch = state->manifest.epoch;
+    release_read(state);
+    const tamis_status status = plan_new(state, options, err);
+    state->manifest.next = next;
+    state->manifest.epoch = epoch;
+    return status;
+}
+
+static bool is_untouched(const tamis_state *state) {
+    return state->last.keys == 0 && state->account.size == 0 && state->notes.count == 0;
+}
+
 /* S2 to S5 */
 static tamis_status read_there(tamis_state *state, const tamis_state_options *options, bool *there,
                                tamis_error *err) {
@@ -250,6 +264,8 @@ static tamis_status open_to_write(tamis_state *state, const char *path, const ta
         status = tamis__state_folder_lock(&state->folder, true, err); /* S1 */
     if (status == TAMIS_OK)
         status = read_there(state, options, &there, err);
+    if (status == TAMIS_OK && there && options->plan && is_untouched(state))
+        status = plan_anew(state, options, err);
     if (status != TAMIS_OK)
         return status;
     if (there)
