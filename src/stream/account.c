@@ -127,6 +127,7 @@ static void put_account(ink *i, const tamis__account *a) {
     for (int n = 0; n < 2; n++) {
         put_number(i, a->outputs[n].form);
         put_number(i, (a->outputs[n].owes_terminator ? OWES : 0u) | (a->outputs[n].begun ? HEADED : 0u));
+        put_number(i, a->outputs[n].header);
         put_number(i, (uint64_t)a->outputs[n].packing);
         put_identity(i, &a->outputs[n].as);
         put_text(i, a->outputs[n].path);
@@ -224,6 +225,7 @@ static bool take_fields(eye *e, tamis__account *a) {
         a->outputs[n].form = (tamis__account_form)form;
         a->outputs[n].owes_terminator = flags & OWES;
         a->outputs[n].begun = flags & HEADED;
+        a->outputs[n].header = take_number(e);
         a->outputs[n].packing = (int)take_number(e);
         a->outputs[n].as = take_identity(e);
         a->outputs[n].path = take_text(e, &a->memory);

@@ -45,7 +45,8 @@ typedef struct tamis__account_output {
     char *path;         /* FILE: absolute */
     tamis__identity as; /* FILE: of all of it, as.at being its length */
     bool owes_terminator;
-    bool begun; /* it has had what stands in front of records: its header */
+    bool begun;      /* it has had what stands in front of records: its header */
+    uint64_t header; /* the sum of that; 0: none */
     int packing;
 } tamis__account_output;
 

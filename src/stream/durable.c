@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "hash/fnv.h"
 #include "service/dedup/dedup_commits.h"
 #include "store/trouble.h"
 #include "stream/history.h"
@@ -343,6 +344,7 @@ static tamis_status open_output(tamis__durable *d, int i, const tamis__known_out
     out->as = known->as;
     out->owes_terminator = known->owes_terminator;
     out->begun = known->begun;
+    out->header = known->header;
     place->form = TAMIS__PLACE_DESCRIPTOR;
     place->fd = d->fds[i];
     return TAMIS_OK;
@@ -367,9 +369,7 @@ static void take_form(tamis__durable *d, const tamis_stream_options *o, const in
     form[TAMIS__FORM_MARKING] = (uint64_t)o->marking;
     form[TAMIS__FORM_MISSING] = (uint64_t)o->missing;
     form[TAMIS__FORM_MALFORMED] = (uint64_t)o->malformed;
-    form[TAMIS__FORM_MARK] = 14695981039346656037u; /* FNV-1a */
-    for (; *mark; mark++)
-        form[TAMIS__FORM_MARK] = (form[TAMIS__FORM_MARK] ^ (unsigned char)*mark) * 1099511628211u;
+    form[TAMIS__FORM_MARK] = tamis__fnv1_64(mark, strlen(mark));
     for (int i = 0; i < OUTPUTS; i++)
         d->live.outputs[i].packing = packings[i];
 }

@@ -90,9 +90,13 @@ static void know_outputs(tamis__history *h, const tamis__account *account) {
         if (known->found || mine->form != TAMIS__ACCOUNT_FILE || theirs->form != TAMIS__ACCOUNT_FILE ||
             !is_same_file(mine, theirs))
             continue;
-        *known = (tamis__known_output){
-            true, !account->finished, theirs->owes_terminator, theirs->begun, theirs->as, theirs->packing,
-            {0}};
+        *known = (tamis__known_output){.found = true,
+                                       .unfinished = !account->finished,
+                                       .owes_terminator = theirs->owes_terminator,
+                                       .begun = theirs->begun,
+                                       .as = theirs->as,
+                                       .header = theirs->header,
+                                       .packing = theirs->packing};
         memcpy(known->form, account->form, sizeof known->form);
     }
 }

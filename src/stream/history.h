@@ -16,6 +16,7 @@ typedef struct tamis__known_output {
     bool unfinished; /* the run that wrote it last had not ended, and may have written more */
     bool owes_terminator, begun;
     tamis__identity as;
+    uint64_t header;
     int packing;
     uint64_t form[TAMIS__FORMS]; /* of the run that wrote it */
 } tamis__known_output;

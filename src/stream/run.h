@@ -68,6 +68,8 @@ tamis_status tamis__run_begin(tamis__run *r, tamis_error *err);
 tamis_status tamis__run_from(tamis__run *r, const struct tamis__reader_from **from, tamis_error *err);
 /* Before the first lot is asked: about `more` records are to come, as far as what is read ahead of it tells. */
 void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more);
+/* The header of an input was taken: TAMIS_E_MISMATCH where an output has had another from an earlier run. */
+tamis_status tamis__run_headed(tamis__run *r, const char *input, tamis_error *err);
 /* A batch was read: of an input whose file is known by that; one of no record is nothing but the header of its input. */
 void tamis__run_opened(tamis__run *r, const tamis__batch *batch);
 /* A byte order mark was passed over at the beginning of that input. */

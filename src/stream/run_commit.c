@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "hash/fnv.h"
 #include "service/dedup/dedup_commits.h"
 #include "store/trouble.h"
 #include "stream/find.h"
@@ -127,6 +128,22 @@ void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more) {
 }
 
 /* ---- on its way ---- */
+
+tamis_status tamis__run_headed(tamis__run *r, const char *input, tamis_error *err) {
+    if (!is_durable(r) || !r->header.bytes)
+        return TAMIS_OK;
+    const uint64_t sum = tamis__fnv1_64(r->header.bytes, r->header.size - 1);
+    for (int i = 0; i < OUTPUTS; i++) {
+        tamis__account_output *out = &r->durable.live.outputs[i];
+        if (out->header == 0)
+            out->header = sum;
+        if (out->header != sum)
+            return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                               "%s: its header is not the one that %s was begun with; give another output",
+                               tamis__show(input).text, tamis__show(r->places[i].name).text);
+    }
+    return TAMIS_OK;
+}
 
 void tamis__run_opened(tamis__run *r, const tamis__batch *batch) {
     if (!is_durable(r))

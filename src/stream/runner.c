@@ -146,6 +146,8 @@ static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
     r->begun = true;
     if (status == TAMIS_OK && r->header.wanted)
         status = tamis__header_take(&r->header, batch, &r->router, err);
+    if (status == TAMIS_OK)
+        status = tamis__run_headed(r, batch->input, err);
     return status;
 }
 
