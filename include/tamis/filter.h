@@ -99,8 +99,8 @@ TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
 /*
  * Says that about `more` fresh keys are still to come, as far as the caller can tell; it may say so as often as it likes, the
  * last time counts. A filter that grows then takes the memory for them in a few large steps instead of many small ones,
- * which is several times less work; never more than four times what it has, and within plan.memory_limit. A wrong number
- * costs memory or time and no answer. Of no effect on filters of other kinds. O(1).
+ * which is several times less work; never more than four times what it has, or 64 MiB in all, and within
+ * plan.memory_limit. A wrong number costs memory or time and no answer. Of no effect on filters of other kinds. O(1).
  */
 TAMIS_API void tamis_filter_expect(tamis_filter *filter, uint64_t more);
 

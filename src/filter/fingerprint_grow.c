@@ -28,7 +28,8 @@
 
 enum {
     SMALL_LINES = 160, /* partitions below double: memory is no matter yet, and rewriting is */
-    TIMES_MOST = 4     /* lines of a partition at once, of those it has, however many keys are foreseen */
+    TIMES_MOST = 4,    /* lines of a partition at once, of those it has, however many keys are foreseen, */
+    FEW_MIB = 64       /* unless all partitions take no more than that: then all that are */
 };
 
 /* ---- making room ---- */
@@ -189,7 +190,9 @@ static uint64_t limit_count(const table *t, const tamis_filter *filter, uint32_t
 static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
     uint64_t next = next_count(count), most = limit_count(t, filter, hash_bits);
     uint64_t line_limit = line_limit_of(t, hash_bits);
-    most = most < count * TIMES_MOST ? most : count * TIMES_MOST;
+    const uint64_t few = ((uint64_t)FEW_MIB << 20) / LINE_BYTES >> hash_bits;
+    const uint64_t times = few > count * TIMES_MOST ? few : count * TIMES_MOST;
+    most = most < times ? most : times;
     most = most < line_limit ? most : line_limit;
     while (!holds_foreseen(t, filter, hash_bits, next) && next_count(next) <= most)
         next = next_count(next);
