@@ -147,6 +147,29 @@ static void a_commit_has_what_is_written(void **state) {
     close_it(&o);
 }
 
+/* Once a session is closed the state is the caller's own. */
+static void without_the_session_the_state_goes_on(void **state) {
+    (void)state;
+    const tamis_key key = {"direct", 6};
+    tamis_answer answer;
+    tamis_hash hash;
+    open_session o = open_it(0);
+    ask(o.session, 0, 10);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    tamis_dedup_close(o.session);
+    tamis_filter *filter = tamis_state_filter(o.state);
+    assert_ok(tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash, &err));
+    assert_ok(tamis_filter_add_hashes(filter, &hash, 1, &answer, NULL, &err));
+    assert_ok(tamis_state_log(o.state, &hash, 1, &err));
+    assert_ok(tamis_state_commit(o.state, "two", 3, &err));
+    tamis_state_close(o.state);
+    o = open_it(0);
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+    tamis_state_info_get(o.state, &info);
+    assert_int_equal(info.keys, 11);
+    close_it(&o);
+}
+
 /* Keys that found no room were passed on, and are no part of the log. */
 static void what_finds_no_room_is_not_logged(void **state) {
     (void)state;
@@ -221,6 +244,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_is_committed_is_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_abort_leaves_no_trace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_commit_has_what_is_written, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_the_session_the_state_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_finds_no_room_is_not_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_batch_in_parts_is_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_state_nothing_is_committed, set_up, tear_down),

@@ -16,6 +16,7 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     tamis__free(&log->memory, log->hashes, log->room * sizeof *log->hashes);
     tamis__free(&log->memory, log->batches, log->batch_room * sizeof *log->batches);
     pthread_mutex_destroy(&log->turn);
+    tamis__state_figures_set(log->state, NULL);
     *log = (tamis__dedup_log){.state = NULL};
 }
 
@@ -85,7 +86,7 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
     for (size_t i = 0; i < batches; i++)
         hashes += log->batches[i].hashes;
     if (batches > 0)
-        tamis__state_told(log->state, &log->batches[batches - 1].figures);
+        tamis__state_figures_set(log->state, &log->batches[batches - 1].figures);
     tamis_status status = log->status;
     if (status != TAMIS_OK)
         tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);

@@ -44,13 +44,14 @@ tamis__state_figures tamis__state_figures_of(const tamis_filter *filter) {
     return (tamis__state_figures){filter->added, filter->tally.memory, filter->saturated, filter->full};
 }
 
-void tamis__state_told(tamis_state *state, const tamis__state_figures *figures) {
-    state->told = true;
-    state->figures = *figures;
+void tamis__state_figures_set(tamis_state *state, const tamis__state_figures *figures) {
+    state->has_figures = figures != NULL;
+    if (figures)
+        state->figures = *figures;
 }
 
 tamis__state_figures tamis__state_figures_now(const tamis_state *state) {
-    return state->told ? state->figures : tamis__state_figures_of(state->filter);
+    return state->has_figures ? state->figures : tamis__state_figures_of(state->filter);
 }
 
 bool tamis__state_is_settled(const tamis_state *state) {
@@ -80,15 +81,15 @@ const void *tamis_state_note_at(const tamis_state *state, size_t number, size_t 
 }
 
 void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
-    tamis_state_info told = TAMIS_STATE_INFO_INIT;
-    told.keys = state->last.keys;
-    told.commits = state->last.number;
-    told.epoch = state->manifest.epoch;
-    told.log_bytes = tamis__state_log_bytes(state);
-    told.snapshot_bytes = state->manifest.snapshot.bytes;
-    told.replayed = state->replayed;
-    told.notes = state->notes.count;
-    tamis__give_struct(info, &told, sizeof told);
+    tamis_state_info now = TAMIS_STATE_INFO_INIT;
+    now.keys = state->last.keys;
+    now.commits = state->last.number;
+    now.epoch = state->manifest.epoch;
+    now.log_bytes = tamis__state_log_bytes(state);
+    now.snapshot_bytes = state->manifest.snapshot.bytes;
+    now.replayed = state->replayed;
+    now.notes = state->notes.count;
+    tamis__give_struct(info, &now, sizeof now);
 }
 
 /* ---- what is logged ---- */
@@ -217,7 +218,7 @@ tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
         return status;
     tamis_filter_free(state->filter);
     state->filter = NULL;
-    state->told = false;
+    tamis__state_figures_set(state, NULL);
     tamis__state_log_close(&state->log, &state->memory);
     status = tamis__state_load(state, &why);
     if (status == TAMIS_OK)

@@ -19,8 +19,11 @@ typedef struct tamis__state_figures {
 /* Of a filter that nobody adds to meanwhile. */
 TAMIS_PRIVATE_API tamis__state_figures tamis__state_figures_of(const tamis_filter *filter);
 
-/* From now on, until abort, the filter is as it is told here, last. */
-TAMIS_PRIVATE_API void tamis__state_told(tamis_state *state, const tamis__state_figures *figures);
+/* From now on, until abort, the filter is taken to be as the figures set last say; NULL: as it is. */
+TAMIS_PRIVATE_API void tamis__state_figures_set(tamis_state *state, const tamis__state_figures *figures);
+
+/* TAMIS_E_INVALID: the filter has keys that are not logged. The failure of a state that has failed. */
+TAMIS_PRIVATE_API tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err);
 
 /* Whether all keys of its filter are logged and committed. */
 TAMIS_PRIVATE_API bool tamis__state_is_settled(const tamis_state *state);

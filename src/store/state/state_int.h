@@ -294,8 +294,6 @@ typedef struct state_job {
 } state_job;
 
 struct tamis_state {
-    bool told; /* of the filter, by who adds to it in another thread: */
-    tamis__state_figures figures;
     tamis_allocator memory;
     state_folder folder;
     bool read_only;
@@ -303,6 +301,8 @@ struct tamis_state {
     state_manifest manifest; /* as it is on the disk */
     state_notes notes;       /* those not committed too */
     tamis_filter *filter;
+    bool has_figures; /* of the filter, from who adds to it in another thread: */
+    tamis__state_figures figures;
     state_log log;
     state_commit last;
     state_bytes account; /* of that */

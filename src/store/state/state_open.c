@@ -83,7 +83,7 @@ static tamis_status begins_as(const char *path, bool (*is)(const uint8_t *bytes,
 }
 
 /* What a start leaves that was ended while it made a state is taken away; what else there is was somebody's (M3). */
-static tamis_status look_at_left_over(void *context, const state_found *found, tamis_error *err) {
+static tamis_status take_left_over(void *context, const state_found *found, tamis_error *err) {
     const state_folder *folder = context;
     const char *name = found->name;
     struct stat about;
@@ -162,7 +162,7 @@ static tamis_status make_new(tamis_state *state, const tamis_state_options *opti
         return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
                            tamis__show(state->folder.path).text);
     tamis_status status =
-        tamis__state_folder_list(&state->folder, look_at_left_over, &state->folder, err); /* M3 */
+        tamis__state_folder_list(&state->folder, take_left_over, &state->folder, err); /* M3 */
     if (status == TAMIS_OK)
         status = plan_new(state, options, err);
     return status == TAMIS_OK ? tamis__state_roll(state, 1, &fatal, err) : status; /* M4 */
@@ -229,8 +229,8 @@ static tamis_status read_there(tamis_state *state, const tamis_state_options *op
 }
 
 /* Another process may write a manifest and unlink what the one before named: then it is looked at anew. */
-static tamis_status look(tamis_state *state, const tamis_state_options *options, bool *there,
-                         tamis_error *err) {
+static tamis_status read_meanwhile(tamis_state *state, const tamis_state_options *options, bool *there,
+                                   tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < LOOKS; i++) {
@@ -250,7 +250,7 @@ static tamis_status check_ours(const state_folder *folder, tamis_error *err) {
     struct stat about;
     if (tamis__sys.stat(tamis__state_path(folder, "manifest").text, &about) == 0)
         return TAMIS_OK;
-    return tamis__state_folder_list(folder, look_at_left_over, (void *)folder, err);
+    return tamis__state_folder_list(folder, take_left_over, (void *)folder, err);
 }
 
 static tamis_status open_to_write(tamis_state *state, const char *path, const tamis_state_options *options,
@@ -284,7 +284,7 @@ static tamis_status open_to_look(tamis_state *state, const char *path, const tam
     if (status == TAMIS_OK && to == TO_VERIFY)
         status = tamis__state_folder_lock(&state->folder, false, err);
     if (status == TAMIS_OK)
-        status = look(state, options, &there, err);
+        status = read_meanwhile(state, options, &there, err);
     if (status == TAMIS_OK && !there)
         status = tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
                              tamis__show(state->folder.path).text);
