@@ -43,7 +43,8 @@ typedef struct tamis_dedup_options {
 
 /* A session over `filter`, which it borrows: it must outlive the session and be used by nobody else
  * meanwhile. options NULL: defaults. TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or one of too few bits for
- * the rate that the filter promises; or the filter is concurrent. */
+ * the rate that the filter promises; or the filter is concurrent. TAMIS_E_INVALID: the filter of the state has keys that
+ * are not logged, as a session leaves that was closed before it committed: tamis_state_abort first. */
 TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter,
                                         const tamis_dedup_options *options, tamis_error *err);
 TAMIS_API void tamis_dedup_close(tamis_dedup *session);

@@ -95,9 +95,10 @@ TAMIS_API const void *tamis_state_note_at(const tamis_state *state, size_t numbe
 
 /*
  * Makes all that was logged last, with this account. What the answers became (outputs) has to be on the disk before. After
- * TAMIS_OK no crash loses it; after a failure the next start may find this commit or the one before it. Two syncs; and once
- * the log is longer than twice the filter and 64 MiB, a snapshot is begun by a thread of its own, so that log and snapshot
- * are at most three times the filter and 64 MiB when it is done: some more at the peak, see docs/DURABILITY.md.
+ * TAMIS_OK no crash loses it; after a failure the next start may find this commit or the one before it. All keys that the
+ * filter has been given are logged before (TAMIS_E_INVALID). Two syncs; and once the log is longer than twice the filter and
+ * 64 MiB, a snapshot is begun by a thread of its own, so that log and snapshot are at most three times the filter and 64 MiB
+ * when it is done: some more at the peak, see docs/DURABILITY.md.
  */
 TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *account, size_t size,
                                           tamis_error *err);

@@ -79,6 +79,8 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
                            "dedup session: its filter is concurrent, and a session is one thread's; make it "
                            "without that option, or ask the filter itself");
     status = check_scheme(filter, err);
+    if (status == TAMIS_OK && asked.state)
+        status = tamis__state_check_logged(asked.state, err);
     if (status != TAMIS_OK)
         return status;
     if (asked.when_full != TAMIS_WHEN_FULL_FAIL && asked.when_full != TAMIS_WHEN_FULL_PASS)

@@ -94,17 +94,30 @@ void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
 
 /* ---- what is logged ---- */
 
+/* A key that the filter has and the log has not would be answered as seen from here on, and be unknown at the next start. */
+static tamis_status check_added(const tamis_state *state, uint64_t added, tamis_error *err) {
+    if (added == state->keys)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "state: its filter has %" PRIu64 " keys, and %" PRIu64
+                       " are logged; log the others first, or abort",
+                       added, state->keys);
+}
+
+tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err) {
+    return state->failed == TAMIS_OK ? check_added(state, state->filter->added, err)
+                                     : tamis__state_tell(&state->failed_err, state->failed, err);
+}
+
 tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     uint8_t payload[8];
     tamis_status status = check(state, err);
     if (status != TAMIS_OK)
         return status;
-    if (state->keys != state->filter->added)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "state: its filter has %" PRIu64 " keys, and %" PRIu64
-                           " are logged; log them before it is told what to expect",
-                           state->filter->added, state->keys);
+    status = tamis__state_check_logged(state, err);
+    if (status != TAMIS_OK)
+        return status;
     tamis_filter_expect(state->filter, more);
     state->foreseen = state->filter->foreseen;
     tamis__store64le(payload, state->foreseen);
@@ -196,6 +209,8 @@ tamis_status tamis_state_commit(tamis_state *state, const void *account, size_t 
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)
         status = check_filter(state, err);
+    if (status == TAMIS_OK)
+        status = check_added(state, tamis__state_figures_now(state).added, err);
     if (status != TAMIS_OK)
         return status;
     if (size > TAMIS_STATE_ACCOUNT_MAX)
