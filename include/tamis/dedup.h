@@ -33,7 +33,7 @@ typedef struct tamis_dedup_options {
     tamis_when_full when_full;
     const tamis_allocator *allocator; /* NULL: the default */
     /* NULL, or: the session is over the filter of this state (`filter` is that, or NULL), which it borrows too, and what is
-     * fresh is logged there: see tamis_dedup_commit */
+     * fresh is logged there: see tamis_dedup_commit. Until that it keeps sizeof(tamis_hash) bytes of memory a fresh key. */
     tamis_state *state;
 } tamis_dedup_options;
 

@@ -15,6 +15,7 @@
 
 #include "service/dedup/dedup_commits.h"
 #include "service/dedup/dedup_parts.h"
+#include "support/fault.h"
 #include "support/scratch.h"
 
 static tamis_error err;
@@ -198,6 +199,30 @@ static void without_the_session_the_state_goes_on(void **state) {
     close_it(&o);
 }
 
+/* Where there is no memory for the hashes of a batch none of it is answered. */
+static void what_is_not_answered_is_not_done(void **state) {
+    (void)state;
+    const tamis_key key = {"key", 3};
+    tamis_answer answer = TAMIS_UNKNOWN;
+    fault_memory memory = {0};
+    const tamis_allocator allocator = fault_memory_allocator(&memory);
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_dedup *session = NULL;
+    size_t done = 7;
+    open_session o = open_it(0);
+    options.state = o.state;
+    options.allocator = &allocator;
+    assert_ok(tamis_dedup_open(&session, NULL, &options, &err));
+    memory.fail_at = memory.requests + 1;
+    assert_int_equal(tamis_dedup_ask(session, &key, 1, &answer, &done, &err), TAMIS_E_NOMEM);
+    assert_int_equal(done, 0);
+    assert_int_equal(answer, TAMIS_UNKNOWN);
+    assert_ok(tamis_dedup_ask(session, &key, 1, &answer, &done, &err));
+    assert_int_equal(done, 1);
+    tamis_dedup_close(session);
+    close_it(&o);
+}
+
 /* Keys that found no room were passed on, and are no part of the log. */
 static void what_finds_no_room_is_not_logged(void **state) {
     (void)state;
@@ -274,6 +299,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_commit_has_what_is_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_session_leaves_is_aborted_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_the_session_the_state_goes_on, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_answered_is_not_done, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_finds_no_room_is_not_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_batch_in_parts_is_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_state_nothing_is_committed, set_up, tear_down),

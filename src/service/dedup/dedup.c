@@ -215,6 +215,8 @@ static tamis_status fail_aborted(const tamis_dedup *session, tamis_error *err) {
 static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers, size_t *done,
                         tamis_error *err) {
     size_t answered = 0;
+    if (done)
+        *done = 0;
     if (!session->filter)
         return fail_aborted(session, err);
     tamis_status hashed = hash_for_log(session, what, err);
@@ -250,7 +252,6 @@ tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashe
     if (!session->filter)
         return fail_aborted(session, err);
     __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* the same from all parts */
-    *done = 0;
     return ask_filter(session, &(asked){NULL, hashes, count, part, parts}, answers, done, err);
 }
 
