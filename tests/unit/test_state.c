@@ -117,6 +117,48 @@ static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     assert_ok(tamis_state_verify(folder(), NULL, &states_err));
 }
 
+/* What the filter was told to expect is committed by a commit without keys and account too. */
+static void an_empty_commit_binds(void **unused) {
+    (void)unused;
+    tamis_state *state = opened(growing);
+    assert_ok(tamis_state_expect(state, 5000, &states_err));
+    assert_ok(tamis_state_commit(state, NULL, 0, &states_err));
+    tamis_state_close(state);
+    state = opened(small);
+    assert_true(tamis_state_filter(state)->plan.kind == growing->kind);
+    assert_int_equal(tamis_state_filter(state)->foreseen, 5000);
+    assert_ok(states_add(state, 0, 10));
+    assert_ok(states_commit(state, "some"));
+    tamis_state_close(state);
+}
+
+/* One that nothing was committed to was made with no secret yet. */
+static void a_secret_binds_with_the_first_commit(void **unused) {
+    (void)unused;
+    const states_make *keyed = &states_makes[STATES_MAKES - 1];
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_state *state = opened(keyed);
+    assert_ok(states_add(state, 0, 10));
+    plan = *tamis_filter_plan(tamis_state_filter(state));
+    tamis_state_close(state);
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    options.plan = &plan;
+    options.secret = "another secret of some bytes";
+    options.secret_size = 28;
+    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    tamis_state_close(state);
+    want.fpr = 1e-6;
+    plan = (tamis_plan)TAMIS_PLAN_INIT;
+    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    options.secret = NULL;
+    options.secret_size = 0;
+    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    assert_ok(states_add(state, 0, 10));
+    assert_ok(states_commit(state, "some"));
+    tamis_state_close(state);
+}
+
 /* In one run, undisturbed. */
 static void encode_whole(const states_make *make, uint64_t keys, test_bytes *bytes) {
     tamis_state *state = opened(make);
@@ -463,6 +505,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(what_is_committed_is_there),
         CASE(what_nothing_was_committed_to_is_made_anew),
+        CASE(an_empty_commit_binds),
+        CASE(a_secret_binds_with_the_first_commit),
         CASE(the_same_after_any_number_of_starts),
         CASE(snapshots_are_taken_while_keys_come),
         CASE(a_settled_state_is_small),

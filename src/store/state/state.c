@@ -235,7 +235,9 @@ tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
     state->filter = NULL;
     tamis__state_figures_set(state, NULL);
     tamis__state_log_close(&state->log, &state->memory);
-    status = tamis__state_load(state, &why);
+    status = tamis__state_find_commit(state, &why);
+    if (status == TAMIS_OK)
+        status = tamis__state_load(state, &why);
     if (status == TAMIS_OK)
         status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
     return settle_failure(state, status, &why, err);

@@ -317,7 +317,9 @@ struct tamis_state {
     tamis_error failed_err;
 };
 
-/* S3 to S5: last commit, account, notes and filter from manifest and files; log.segment is where the live one ended. */
+/* S3, S4: last commit, account and notes from manifest and live segment; log.sure is where that is to be closed. */
+tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err);
+/* S5: the filter, of the commit that was found. */
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err);
 /* R1 to R6: behind the last commit the log goes on in a new segment. *fatal: what is on the disk is not known. */
 tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, tamis_error *err);

@@ -286,8 +286,9 @@ static tamis_status take_frame(tamis_state *state, const state_frames *frames, c
     }
 }
 
-/* S3, S4: the live segment up to its last whole commit. It begins with one that was synced before it was the live one. */
-static tamis_status find_commit(tamis_state *state, const state_segment *live, tamis_error *err) {
+/* The live segment up to its last whole commit. It begins with one that was synced before it was the live one. */
+tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err) {
+    const state_segment *live = &state->manifest.segments[state->manifest.segment_count - 1];
     state_frames frames;
     state_frame frame = {0};
     uint64_t keys = live->first_key;
@@ -313,12 +314,9 @@ static tamis_status find_commit(tamis_state *state, const state_segment *live, t
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     state_manifest *manifest = &state->manifest;
     state_manifest copy;
-    tamis_status status = find_commit(state, &manifest->segments[manifest->segment_count - 1], err);
-    if (status == TAMIS_OK)
-        status = tamis__state_manifest_copy(&state->memory, &copy, manifest, 0, err);
+    tamis_status status = tamis__state_manifest_copy(&state->memory, &copy, manifest, 0, err);
     if (status != TAMIS_OK)
         return status;
-    /* S5 */
     state_segment *live = &copy.segments[copy.segment_count - 1];
     live->bytes = state->log.sure;
     live->check = state->log.sure_check;

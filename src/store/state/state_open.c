@@ -212,20 +212,19 @@ static tamis_status plan_anew(tamis_state *state, const tamis_state_options *opt
     return status;
 }
 
-static bool is_untouched(const tamis_state *state) {
-    return state->last.keys == 0 && state->account.size == 0 && state->notes.count == 0;
-}
-
 /* S2 to S5 */
 static tamis_status read_there(tamis_state *state, const tamis_state_options *options, bool *there,
                                tamis_error *err) {
     tamis_status status = tamis__state_manifest_read(&state->folder, &state->memory, &state->manifest,
                                                      &state->notes, there, err);
     if (status == TAMIS_OK && *there)
-        status = make_hasher(state, options, err);
-    if (status == TAMIS_OK && *there)
-        status = tamis__state_load(state, err);
-    return status;
+        status = tamis__state_find_commit(state, err);
+    if (status != TAMIS_OK || !*there)
+        return status;
+    if (state->last.number == 0 && options->plan && !state->read_only)
+        return plan_anew(state, options, err);
+    status = make_hasher(state, options, err);
+    return status == TAMIS_OK ? tamis__state_load(state, err) : status;
 }
 
 /* Another process may write a manifest and unlink what the one before named: then it is looked at anew. */
@@ -264,8 +263,6 @@ static tamis_status open_to_write(tamis_state *state, const char *path, const ta
         status = tamis__state_folder_lock(&state->folder, true, err); /* S1 */
     if (status == TAMIS_OK)
         status = read_there(state, options, &there, err);
-    if (status == TAMIS_OK && there && options->plan && is_untouched(state))
-        status = plan_anew(state, options, err);
     if (status != TAMIS_OK)
         return status;
     if (there)
