@@ -87,7 +87,7 @@ TAMIS_API tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tam
 TAMIS_API tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count,
                                        tamis_error *err);
 /* Keeps some bytes for good, with the next commit: 1 to TAMIS_STATE_ACCOUNT_MAX of them. For what is to be known of runs that
- * ended: all notes together take at most 256 MiB (TAMIS_E_RANGE). */
+ * ended: all notes together take at most 256 MiB, and each of them 8 bytes more than it has (TAMIS_E_RANGE). */
 TAMIS_API tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size, tamis_error *err);
 /* The note of that number, from 0, NULL behind the last one; those not committed yet too. Valid until the next note, abort or
  * close. */

@@ -308,6 +308,25 @@ static void notes_are_kept(void **unused) {
     tamis_state_close(state);
 }
 
+/* All of them are in the manifest, which is bounded, with 8 bytes more each. */
+static void small_notes_are_not_for_nothing(void **unused) {
+    (void)unused;
+    tamis_state *state = opened(small);
+    assert_ok(tamis_state_note(state, "x", 1, &states_err));
+    assert_ok(states_commit(state, "one"));
+    assert_int_equal(state->notes.bytes, 9);
+    const uint64_t bytes = state->notes.bytes;
+    state->notes.bytes = STATE_NOTES_MAX - 8;
+    assert_int_equal(tamis_state_note(state, "y", 1, &states_err), TAMIS_E_RANGE);
+    assert_says("its notes take 268435448 bytes");
+    state->notes.bytes = STATE_NOTES_MAX - 9;
+    assert_ok(tamis_state_note(state, "y", 1, &states_err));
+    state->notes.bytes = bytes + 9;
+    assert_ok(tamis_state_abort(state, &states_err));
+    assert_int_equal(state->notes.bytes, bytes);
+    tamis_state_close(state);
+}
+
 static void what_is_not_fresh_is_not_logged(void **unused) {
     (void)unused;
     const uint64_t number = 1;
@@ -512,6 +531,7 @@ int main(void) {
         CASE(a_settled_state_is_small),
         CASE(many_starts_leave_few_files),
         CASE(notes_are_kept),
+        CASE(small_notes_are_not_for_nothing),
         CASE(what_is_not_fresh_is_not_logged),
         CASE(a_second_one_is_told_who_has_it),
         CASE(one_may_look_meanwhile),

@@ -152,7 +152,7 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "state: a note of %zu bytes, not of 1 to %d; say it in as many", size,
                            TAMIS_STATE_ACCOUNT_MAX);
-    if (state->notes.bytes + size > STATE_NOTES_MAX)
+    if (state->notes.bytes + size + STATE_NOTE_SIZE > STATE_NOTES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "state: its notes take %" PRIu64
                            " bytes, and at most %d are kept; begin a new state",

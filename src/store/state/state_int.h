@@ -109,7 +109,11 @@ typedef struct state_snapshot {
 #define STATE_LOG_MAGIC                                                                                      \
     { 0x89, 'T', 'A', 'M', 'L', 'G', '\r', '\n' }
 
-enum { STATE_SEGMENTS_MAX = 65536, STATE_NOTES_MAX = 256 << 20 /* bytes of all notes */ };
+enum {
+    STATE_SEGMENTS_MAX = 65536,
+    STATE_NOTES_MAX = 256 << 20, /* bytes of all notes, */
+    STATE_NOTE_SIZE = 8          /* with those that tell the size of each */
+};
 
 typedef struct state_note {
     uint8_t *bytes;

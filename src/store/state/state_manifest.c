@@ -72,14 +72,14 @@ tamis_status tamis__state_note_add(const tamis_allocator *memory, state_notes *n
         return tamis__fail_nomem(err, "note", size);
     memcpy(copy, bytes, size);
     notes->list[notes->count++] = (state_note){copy, size};
-    notes->bytes += size;
+    notes->bytes += size + STATE_NOTE_SIZE;
     return TAMIS_OK;
 }
 
 void tamis__state_notes_cut(const tamis_allocator *memory, state_notes *notes, uint64_t count) {
     while (notes->count > count) {
         state_note *note = &notes->list[--notes->count];
-        notes->bytes -= note->size;
+        notes->bytes -= note->size + STATE_NOTE_SIZE;
         tamis__free(memory, note->bytes, note->size);
     }
 }
