@@ -314,6 +314,8 @@ struct tamis_state {
     uint64_t foreseen;   /* that the filter was told */
     uint64_t replayed;
     uint64_t snapshot_at; /* bytes of log at which a snapshot is made; 0: by the size of the filter */
+    /* Bytes of log from which on one is tried again, where the last try has failed: else 0. */
+    uint64_t snapshot_again;
     state_job job;
     tamis_status late; /* of a snapshot that could not be made: told by settle */
     tamis_error late_err;

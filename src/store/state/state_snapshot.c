@@ -29,11 +29,12 @@ uint64_t tamis__state_log_bytes(const tamis_state *state) {
 }
 
 bool tamis__state_snapshot_is_due(const tamis_state *state) {
+    const uint64_t bytes = tamis__state_log_bytes(state);
     uint64_t most = state->snapshot_at;
     if (most == 0)
         most = TIMES_FILTER * tamis__state_figures_now(state).memory + LEAST_LOG;
-    return !state->job.begun &&
-           (tamis__state_log_bytes(state) > most || state->manifest.segment_count > SEGMENTS);
+    return !state->job.begun && bytes >= state->snapshot_again &&
+           (bytes > most || state->manifest.segment_count > SEGMENTS);
 }
 
 /* ---- the work, which shares nothing with the run ---- */
@@ -84,7 +85,9 @@ static void *make_snapshot(void *context) {
 
 /* ---- what the run does for it ---- */
 
+/* Each try makes a segment and reads the whole log: what stands in its way is given time to go. */
 static void note_late(tamis_state *state, tamis_status status, const tamis_error *why) {
+    state->snapshot_again = 2 * tamis__state_log_bytes(state);
     if (state->late != TAMIS_OK)
         return;
     state->late = status;
@@ -197,6 +200,8 @@ tamis_status tamis__state_snapshot_end(tamis_state *state, bool wait, tamis_erro
         status = name_snapshot(state, &fatal, &why);
     else
         why = job->err;
+    if (status == TAMIS_OK)
+        state->snapshot_again = 0;
     if (status != TAMIS_OK && !fatal) {
         note_late(state, status, &why);
         unlink_made(state);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Snapshots of a state: when they are made, named. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "store/state/state_int.h"
+#include "support/fault.h"
+#include "support/scratch.h"
+#include "support/states.h"
+
+static size_t descriptors;
+static struct tamis__system real;
+static const states_make *const growing = &states_makes[STATES_GROWING];
+
+/* Nothing here loses power. */
+static int no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    real = tamis__sys;
+    tamis__sys.sync = no_sync;
+    scratch_make_in_memory();
+    states_err = (tamis_error)TAMIS_ERROR_INIT;
+    descriptors = fault_open_descriptors();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tamis__sys = real;
+    if (fault_open_descriptors() != descriptors) {
+        fprintf(stderr, "descriptors are left open\n");
+        return -1;
+    }
+    scratch_remove();
+    return 0;
+}
+
+static void assert_ok(tamis_status status) {
+    if (status != TAMIS_OK)
+        fail_msg("%s: %s", tamis_status_name(status), states_err.text);
+}
+
+static tamis_state *opened(const states_make *make) {
+    tamis_state *state = NULL;
+    assert_ok(states_open(&state, make, scratch(""), NULL));
+    return state;
+}
+
+static tamis_state_info told(const tamis_state *state) {
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+    tamis_state_info_get(state, &info);
+    return info;
+}
+
+/* ---- one that fails ---- */
+
+static int no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context) {
+    (void)thread;
+    (void)how;
+    (void)run;
+    (void)context;
+    return EAGAIN;
+}
+
+static int no_room_for_snapshots(const char *path, int flags, mode_t mode) {
+    if (strstr(path, "/.snapshot-")) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return real.open(path, flags, mode);
+}
+
+/* Each try makes a segment, of which a state can have so many, and reads the whole log. */
+static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
+    (void)unused;
+    uint64_t from = 0;
+    tamis_state *state = opened(growing);
+    state->snapshot_at = 5000;
+    tamis__sys.thread = no_thread;
+    tamis__sys.open = no_room_for_snapshots;
+    for (; from < 10000; from += 50) {
+        assert_ok(states_add(state, from, 50));
+        assert_ok(states_commit(state, "some"));
+    }
+    assert_true(state->manifest.segment_count > 3 && state->manifest.segment_count < 10);
+    assert_int_equal(tamis_state_settle(state, UINT64_MAX, &states_err), TAMIS_E_IO);
+    assert_true(state->manifest.segment_count < 10);
+    tamis__sys.open = real.open;
+    for (; told(state).snapshot_bytes == 0; from += 50) {
+        assert_true(from < 25000);
+        assert_ok(states_add(state, from, 50));
+        assert_ok(states_commit(state, "some"));
+    }
+    for (int i = 0; i < 100; i++, from += 50) { /* and then as soon as it is due */
+        assert_ok(states_add(state, from, 50));
+        assert_ok(states_commit(state, "some"));
+        assert_true(told(state).log_bytes < 8000);
+    }
+    tamis_state_close(state);
+    state = opened(growing);
+    assert_int_equal(states_keys(state), from);
+    tamis_state_close(state);
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_snapshot_that_fails_is_tried_seldom),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
