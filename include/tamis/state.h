@@ -106,8 +106,9 @@ TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *accoun
  * to open it. What tamis_state_filter gave is no longer valid. */
 TAMIS_API tamis_status tamis_state_abort(tamis_state *state, tamis_error *err);
 /* Waits for a snapshot that is being made, and makes one of the last commit if the log since the last snapshot is longer than
- * `bytes`. For the end of a run. TAMIS_E_INVALID where something was logged since the last commit. The error of a snapshot
- * that could not be made is told here, once: it does the state no harm, which goes on with a longer log. */
+ * `bytes`, or than a commit leaves it. For the end of a run. TAMIS_E_INVALID where something was logged since the last commit.
+ * The error of a snapshot that could not be made is told here, once: it does the state no harm, which goes on with a longer
+ * log, and tries again when that is twice as long. */
 TAMIS_API tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error *err);
 
 typedef struct tamis_state_info {

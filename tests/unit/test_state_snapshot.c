@@ -117,10 +117,62 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     tamis_state_close(state);
 }
 
+/* ---- a snapshot that takes long: its thread waits until it is let go ---- */
+
+static pthread_t own;
+static bool is_held;      /* atomic */
+
+static ssize_t held_read(int fd, void *buffer, size_t size, off_t at) {
+    if (pthread_equal(pthread_self(), own))
+        return real.pread(fd, buffer, size, at);
+    while (__atomic_load_n(&is_held, __ATOMIC_ACQUIRE))
+        pause_ms(1);
+    return real.pread(fd, buffer, size, at);
+}
+
+/* A state with a snapshot under way, of 1000 keys in 4 segments. */
+static tamis_state *opened_with_snapshot(void) {
+    tamis_state *state = opened(growing);
+    own = pthread_self();
+    __atomic_store_n(&is_held, true, __ATOMIC_RELEASE);
+    tamis__sys.pread = held_read;
+    for (uint64_t part = 0; part < 4; part++) {
+        state->snapshot_at = part < 3 ? UINT64_MAX : 10000;
+        assert_ok(states_add(state, 250 * part, 250));
+        assert_ok(states_commit(state, "begun"));
+        if (part < 3)
+            assert_ok(tamis_state_abort(state, &states_err));
+    }
+    assert_true(state->job.begun && state->job.threaded);
+    return state;
+}
+
+static void let_go(void) {
+    __atomic_store_n(&is_held, false, __ATOMIC_RELEASE);
+}
+
+/* What is logged while a snapshot is made is as much log as any other. */
+static void settle_leaves_no_more_than_a_commit(void **unused) {
+    (void)unused;
+    tamis_state *state = opened_with_snapshot();
+    assert_ok(states_add(state, 1000, 1000));
+    assert_ok(states_commit(state, "more"));
+    assert_true(told(state).log_bytes > 30000);
+    let_go();
+    assert_ok(tamis_state_settle(state, UINT64_MAX, &states_err));
+    assert_true(told(state).log_bytes <= 10000);
+    tamis_state_close(state);
+    state = opened(growing);
+    assert_int_equal(states_keys(state), 2000);
+    assert_true(told(state).replayed < 1000);
+    tamis_state_close(state);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(a_snapshot_that_fails_is_tried_seldom),
+        CASE(settle_leaves_no_more_than_a_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

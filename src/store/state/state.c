@@ -251,7 +251,9 @@ tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error 
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: something was logged since the last commit; commit or abort first");
     status = tamis__state_snapshot_end(state, true, err);
-    if (status == TAMIS_OK && tamis__state_log_bytes(state) > bytes) {
+    /* While one was made more may have been logged than the next commit would leave. */
+    if (status == TAMIS_OK &&
+        (tamis__state_log_bytes(state) > bytes || tamis__state_snapshot_is_due(state))) {
         status = tamis__state_snapshot_begin(state, false);
         if (status == TAMIS_OK)
             status = tamis__state_snapshot_end(state, true, err);
