@@ -68,7 +68,8 @@ typedef struct tamis_state_options {
  */
 TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *folder,
                                         const tamis_state_options *options, tamis_error *err);
-/* Commits nothing: what was logged since the last commit is gone at the next start. NULL is fine. */
+/* Commits nothing: what was logged since the last commit is gone at the next start. A snapshot that is being made is given
+ * up; one that is being saved is waited for. NULL is fine. */
 TAMIS_API void tamis_state_close(tamis_state *state);
 
 /* The filter, for who adds to it. It stays the state's, and valid until close or abort. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Snapshots of a state: when they are made, named. */
+/* Snapshots of a state: when they are made, named and given up. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -117,16 +117,20 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     tamis_state_close(state);
 }
 
-/* ---- a snapshot that takes long: its thread waits until it is let go ---- */
+/* ---- a snapshot that takes long: its thread waits until it is let go, or given up ---- */
 
 static pthread_t own;
+static tamis_state *watched;
 static bool is_held;      /* atomic */
+static int reads_in_vain; /* by the thread, once it was given up */
 
 static ssize_t held_read(int fd, void *buffer, size_t size, off_t at) {
     if (pthread_equal(pthread_self(), own))
         return real.pread(fd, buffer, size, at);
-    while (__atomic_load_n(&is_held, __ATOMIC_ACQUIRE))
+    while (__atomic_load_n(&is_held, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&watched->job.given_up, __ATOMIC_RELAXED))
         pause_ms(1);
+    reads_in_vain += __atomic_load_n(&watched->job.given_up, __ATOMIC_RELAXED);
     return real.pread(fd, buffer, size, at);
 }
 
@@ -134,7 +138,9 @@ static ssize_t held_read(int fd, void *buffer, size_t size, off_t at) {
 static tamis_state *opened_with_snapshot(void) {
     tamis_state *state = opened(growing);
     own = pthread_self();
+    watched = state;
     __atomic_store_n(&is_held, true, __ATOMIC_RELEASE);
+    reads_in_vain = 0;
     tamis__sys.pread = held_read;
     for (uint64_t part = 0; part < 4; part++) {
         state->snapshot_at = part < 3 ? UINT64_MAX : 10000;
@@ -168,11 +174,43 @@ static void settle_leaves_no_more_than_a_commit(void **unused) {
     tamis_state_close(state);
 }
 
+/* Who closes is not to wait for what the next start can do without. */
+static void close_gives_a_snapshot_up(void **unused) {
+    (void)unused;
+    tamis_state *state = opened_with_snapshot();
+    tamis_state_close(state);
+    assert_int_equal(reads_in_vain, 1);
+    state = opened(growing);
+    assert_int_equal(states_keys(state), 1000);
+    assert_int_equal(told(state).snapshot_bytes, 0);
+    assert_int_equal(told(state).replayed, 1000);
+    tamis_state_close(state);
+}
+
+/* One that is made counts. */
+static void close_names_a_snapshot(void **unused) {
+    (void)unused;
+    tamis_state *state = opened_with_snapshot();
+    let_go();
+    while (!__atomic_load_n(&state->job.ended, __ATOMIC_ACQUIRE))
+        pause_ms(1);
+    assert_ok(states_add(state, 1000, 100)); /* not committed */
+    tamis_state_close(state);
+    assert_int_equal(scratch_entries(), 4); /* lock, manifest, snapshot, log */
+    state = opened(growing);
+    assert_int_equal(states_keys(state), 1000);
+    assert_true(told(state).snapshot_bytes > 0);
+    assert_int_equal(told(state).replayed, 0);
+    tamis_state_close(state);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(a_snapshot_that_fails_is_tried_seldom),
         CASE(settle_leaves_no_more_than_a_commit),
+        CASE(close_gives_a_snapshot_up),
+        CASE(close_names_a_snapshot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,12 +272,15 @@ typedef struct state_source {
     size_t segment_count;
     const tamis_hasher *hasher;
     const state_commit *last;
-    uint32_t threads; /* that keys are added by */
+    uint32_t threads;     /* that keys are added by */
+    const bool *given_up; /* atomic: nobody wants it any more; NULL: it is wanted */
 } state_source;
 
 /* *replayed: keys that came out of the log. */
 tamis_status tamis__state_build(const state_source *source, tamis_filter **filter, uint64_t *replayed,
                                 tamis_error *err);
+/* TAMIS_E_INTERRUPTED: it is given up. */
+tamis_status tamis__state_check_wanted(const state_source *source, tamis_error *err);
 
 /* ---- the state ---- */
 
@@ -288,6 +291,7 @@ typedef struct state_job {
     bool begun;    /* there is one, to be joined */
     bool threaded; /* by `thread` */
     bool ended;    /* atomic */
+    bool given_up; /* atomic */
     pthread_t thread;
     state_source source;
     state_manifest manifest; /* a copy, with the segments that it covers */
@@ -344,7 +348,7 @@ tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded);
 bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* P4, P5, when it has ended or with `wait`. The state has failed where that is fatal. */
 tamis_status tamis__state_snapshot_end(tamis_state *state, bool wait, tamis_error *err);
-/* Waits and drops it. */
+/* For close: gives it up where it is not being saved yet, and else waits for that; P4, P5 of one that has come out well. */
 void tamis__state_snapshot_leave(tamis_state *state);
 
 #endif

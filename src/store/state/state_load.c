@@ -110,6 +110,13 @@ static tamis_status begin(const state_source *source, tamis_filter **filter, tam
 
 /* ---- the keys of the log ---- */
 
+tamis_status tamis__state_check_wanted(const state_source *source, tamis_error *err) {
+    if (!source->given_up || !__atomic_load_n(source->given_up, __ATOMIC_RELAXED))
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: its snapshot was given up",
+                       tamis__show(source->folder->path).text);
+}
+
 typedef struct replay {
     const state_source *source;
     tamis_filter *filter;
@@ -196,6 +203,8 @@ static tamis_status replay_segment(replay *r, const state_segment *segment, tami
     if (segment->first_key != r->keys)
         status = tamis__state_fail_damaged(&frames, 0, "begins behind other keys than there are", err);
     do {
+        if (status == TAMIS_OK)
+            status = tamis__state_check_wanted(r->source, err);
         if (status == TAMIS_OK)
             status = tamis__state_frames_next(&frames, &frame, err);
         if (status == TAMIS_OK && frame.type)
@@ -321,11 +330,15 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     live->bytes = state->log.sure;
     live->check = state->log.sure_check;
     const uint32_t processors = tamis__thread_processors();
-    const state_source source = {
-        &state->folder,     &state->memory,
-        manifest,           copy.segments,
-        copy.segment_count, state->hasher,
-        &state->last,       processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX};
+    const state_source source = {&state->folder,
+                                 &state->memory,
+                                 manifest,
+                                 copy.segments,
+                                 copy.segment_count,
+                                 state->hasher,
+                                 &state->last,
+                                 processors < STATE_THREADS_MAX ? processors : STATE_THREADS_MAX,
+                                 NULL};
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
     tamis__state_manifest_free(&state->memory, &copy);
     state->keys = state->last.keys;

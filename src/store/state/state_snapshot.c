@@ -71,6 +71,8 @@ static void *make_snapshot(void *context) {
     if (job->status == TAMIS_OK)
         job->status = keep_sums(filter, job->source.memory, &job->made.sums, &job->err);
     if (job->status == TAMIS_OK)
+        job->status = tamis__state_check_wanted(&job->source, &job->err);
+    if (job->status == TAMIS_OK)
         job->status = tamis_filter_save(filter, path.text, &job->err);
     if (job->status == TAMIS_OK && tamis__sys.stat(path.text, &about) < 0)
         job->status =
@@ -120,7 +122,8 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
                                  job->manifest.segment_count - 1,
                                  state->hasher,
                                  &job->last,
-                                 1 /* the others are the run's */};
+                                 1, /* the others are the run's */
+                                 &job->given_up};
     job->begun = true;
     return TAMIS_OK;
 }
@@ -214,8 +217,12 @@ tamis_status tamis__state_snapshot_end(tamis_state *state, bool wait, tamis_erro
 void tamis__state_snapshot_leave(tamis_state *state) {
     if (!state->job.begun)
         return;
+    __atomic_store_n(&state->job.given_up, true, __ATOMIC_RELAXED);
+    if (state->failed == TAMIS_OK) {
+        (void)tamis__state_snapshot_end(state, true, NULL);
+        return;
+    }
     join(&state->job);
-    if (!state->read_only)
-        unlink_made(state);
+    unlink_made(state);
     drop_job(state);
 }
