@@ -7,13 +7,13 @@
 tamis_error states_err = TAMIS_ERROR_INIT;
 
 const states_make states_makes[STATES_MAKES] = {
-    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6},
-    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6},
-    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0},
-    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2},
-    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2},
-    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2},
-    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6},
+    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 0},
+    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6, 0},
+    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 0},
+    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0},
+    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0},
+    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2, 0},
+    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6, 0},
 };
 
 static const char secret[] = "sixteen bytes or more";
@@ -40,6 +40,7 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
     want.scheme = make->scheme;
     want.expect = make->expect;
     want.fpr = make->fpr;
+    want.memory = make->memory;
     if (planned != make) {
         plan = (tamis_plan)TAMIS_PLAN_INIT;
         status = tamis_plan_make(&plan, &want, &states_err);

@@ -20,6 +20,7 @@ typedef struct states_make {
     tamis_scheme scheme;
     uint64_t expect;
     double fpr;
+    uint64_t memory; /* at most, of one that grows; 0: no limit */
 } states_make;
 
 enum { STATES_MAKES = 7, STATES_GROWING = 0, STATES_SMALL = 3 /* its snapshot is of a few KiB */ };

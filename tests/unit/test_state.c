@@ -497,7 +497,7 @@ static void a_filter_without_order_is_refused(void **unused) {
 /* A filter that refused a key says so after a start too. */
 static void a_full_filter_stays_full(void **unused) {
     (void)unused;
-    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2};
+    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2, 0};
     tamis_state *state = opened(&tiny);
     test_bytes before = {0}, after = {0};
     assert_ok(states_add(state, 0, 90));

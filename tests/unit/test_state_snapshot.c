@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Snapshots of a state: when they are made, named and given up. */
+/* Snapshots of a state: when they are made, named and given up; and that a filter that has come to a limit does not show them. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -204,6 +204,150 @@ static void close_names_a_snapshot(void **unused) {
     tamis_state_close(state);
 }
 
+/* ---- filters that have come to a limit ---- */
+
+enum { ASKED = 200 }; /* at once */
+
+typedef struct limited {
+    states_make make;
+    uint64_t keys, foreseen; /* asked; told before them */
+} limited;
+
+/* Session and state. */
+typedef struct asking {
+    const limited *of;
+    tamis_state *state;
+    tamis_dedup *session;
+    uint64_t snapshot_at;
+} asking;
+
+static void begin(asking *a) {
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    a->state = opened(&a->of->make);
+    a->state->snapshot_at = a->snapshot_at;
+    options.state = a->state;
+    options.when_full = TAMIS_WHEN_FULL_PASS;
+    assert_ok(tamis_dedup_open(&a->session, NULL, &options, &states_err));
+}
+
+static void end(asking *a) {
+    tamis_dedup_close(a->session);
+    tamis_state_close(a->state);
+}
+
+/* Each key comes about twice. */
+static void ask(asking *a, uint64_t from, tamis_answer *answers) {
+    uint64_t numbers[ASKED];
+    tamis_key keys[ASKED];
+    size_t done;
+    for (uint64_t i = 0; i < ASKED; i++) {
+        uint64_t seed = from + i;
+        numbers[i] = test_below(&seed, a->of->keys / 2);
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    assert_ok(tamis_dedup_ask(a->session, keys, ASKED, answers, &done, &states_err));
+    assert_int_equal(done, ASKED);
+}
+
+typedef struct outcome {
+    tamis_answer *answers;
+    test_bytes filter;
+    tamis_full full;
+    bool saturated;
+} outcome;
+
+static void take_outcome(asking *a, outcome *of) {
+    const tamis_filter *filter = tamis_state_filter(a->state);
+    states_encode(a->state, &of->filter);
+    of->full = filter->full;
+    of->saturated = filter->saturated;
+    end(a);
+}
+
+static void ask_undisturbed(const limited *l, outcome *of) {
+    asking a = {.of = l, .snapshot_at = UINT64_MAX};
+    begin(&a);
+    assert_ok(tamis_state_expect(a.state, l->foreseen, &states_err));
+    for (uint64_t from = 0; from < l->keys; from += ASKED)
+        ask(&a, from, of->answers + from);
+    assert_ok(tamis_dedup_commit(a.session, "all", 3, &states_err));
+    take_outcome(&a, of);
+}
+
+/* With a commit every few batches, and behind it now and then what is forgotten again: by an abort, or by a start. */
+static uint64_t ask_disturbed(const limited *l, outcome *of) {
+    enum { SOME = 20 };
+    asking a = {.of = l, .snapshot_at = 16 * l->keys / 40};
+    tamis_answer lost[ASKED];
+    uint64_t snapshots = 0, last = 0;
+    begin(&a);
+    assert_ok(tamis_state_expect(a.state, l->foreseen, &states_err));
+    for (uint64_t from = 0, n = 1; from < l->keys; from += ASKED, n++) {
+        ask(&a, from, of->answers + from);
+        if (n % SOME && from + ASKED < l->keys)
+            continue;
+        assert_ok(tamis_dedup_commit(a.session, "some", 4, &states_err));
+        const uint64_t number = a.state->manifest.snapshot.number;
+        snapshots += number != last;
+        last = number;
+        if (n % (5 * SOME) == 0) {
+            ask(&a, from + ASKED, lost);
+            assert_ok(tamis_dedup_abort(a.session, &states_err));
+        }
+        if (n % (11 * SOME) == 0)
+            assert_ok(tamis_state_settle(a.state, UINT64_MAX, &states_err));
+        if (n % (7 * SOME) == 0) {
+            ask(&a, from + ASKED, lost);
+            end(&a);
+            begin(&a);
+        }
+    }
+    assert_ok(tamis_state_settle(a.state, UINT64_MAX, &states_err));
+    end(&a);
+    begin(&a);
+    take_outcome(&a, of);
+    return snapshots;
+}
+
+/* Which keys find no room, and all the others' answers, are those of a run that was not disturbed. */
+static void limits_are_met_as_without_snapshots(void **unused) {
+    (void)unused;
+    static const limited each[] = {
+        {{"memory", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 1300000}, 800000, 0},
+        {{"memory, foreseen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000}, 2000000, 900000},
+        {{"memory, exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 4000000}, 600000, 0},
+        {{"capacity", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 60000, 1e-6, 0}, 300000, 0},
+        {{"saturated", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 60000, 1e-2, 0}, 300000, 0},
+    };
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        const limited *l = &each[i];
+        outcome want = {.answers = malloc(l->keys)}, got = {.answers = malloc(l->keys)};
+        uint64_t fresh = 0, unknown = 0;
+        assert_true(want.answers && got.answers);
+        ask_undisturbed(l, &want);
+        scratch_clear();
+        const uint64_t snapshots = ask_disturbed(l, &got);
+        scratch_clear();
+        for (uint64_t k = 0; k < l->keys; k++) {
+            fresh += want.answers[k] == TAMIS_FRESH;
+            unknown += want.answers[k] == TAMIS_UNKNOWN;
+            if (got.answers[k] != want.answers[k])
+                fail_msg("%s: key %d is answered %d and not %d", l->make.name, (int)k, (int)got.answers[k],
+                         (int)want.answers[k]);
+        }
+        printf("%s: %d fresh, %d without room, %d snapshots\n", l->make.name, (int)fresh, (int)unknown,
+               (int)snapshots);
+        assert_true(fresh > 1000 && unknown > 1000 && snapshots > 2);
+        assert_true(bytes_check(l->make.name, &got.filter, &want.filter));
+        assert_int_equal(got.full, want.full);
+        assert_int_equal(got.saturated, want.saturated);
+        bytes_clear(&want.filter);
+        bytes_clear(&got.filter);
+        free(want.answers);
+        free(got.answers);
+    }
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -211,6 +355,7 @@ int main(void) {
         CASE(settle_leaves_no_more_than_a_commit),
         CASE(close_gives_a_snapshot_up),
         CASE(close_names_a_snapshot),
+        CASE(limits_are_met_as_without_snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
