@@ -38,8 +38,8 @@ static char folder[300];
 static size_t folder_size;
 static power_left_out left_out;
 static event events[EVENTS];
-static size_t event_count;
-static test_bytes files[FILES]; /* from 1; all that was written, in order */
+static size_t event_count, first_event; /* those before it made what was there */
+static test_bytes files[FILES];         /* from 1; all that was written, in order */
 static int file_count;
 static int file_of[DESCRIPTORS];
 static struct {
@@ -219,6 +219,22 @@ void power_pause(void) {
     recording = false;
 }
 
+static bool take_there(void *context, const char *name) {
+    (void)context;
+    char path[sizeof folder + sizeof names->name + 1];
+    snprintf(path, sizeof path, "%s/%.79s", folder, name);
+    if (is_of_no_matter(name))
+        return true;
+    if (++file_count == FILES)
+        give_up("too many files");
+    *named(name) = file_count;
+    record(MADE, file_count, name);
+    file_read(path, &files[file_count]);
+    record(WRITTEN, file_count, "")->size = files[file_count].size;
+    record(SYNCED, file_count, "");
+    return true;
+}
+
 void power_begin(const char *path, power_left_out leave) {
     power_end();
     folder_size = strlen(path);
@@ -226,6 +242,10 @@ void power_begin(const char *path, power_left_out leave) {
         folder_size--;
     snprintf(folder, sizeof folder, "%.*s", (int)folder_size, path);
     left_out = leave;
+    if (tamis__sys.list(folder, take_there, NULL) < 0)
+        give_up("the folder cannot be read");
+    record(FOLDER_SYNCED, FOLDER, "");
+    first_event = event_count;
     power_go_on();
 }
 
@@ -302,10 +322,18 @@ static bool is_missing(size_t event_number) {
     return false;
 }
 
-/* Bytes of an older log that stand in the same place. */
+static const char *first_name(int file) {
+    for (size_t i = 0; i < event_count; i++)
+        if (events[i].kind == MADE && events[i].file == file)
+            return events[i].name;
+    return "";
+}
+
+/* A file made before it whose name begins alike, a log for a log, or NULL: its bytes may stand in the same place. */
 static const test_bytes *older(int file) {
+    const char *name = first_name(file);
     for (int i = file; i-- > 1;)
-        if (files[i].size > 0)
+        if (files[i].size > 0 && strncmp(first_name(i), name, 4) == 0)
             return &files[i];
     return NULL;
 }
@@ -420,8 +448,8 @@ uint64_t power_each(unsigned most, bool (*check)(void *context, int mark), void 
     power_pause();
     find_sure();
     *moments = event_count;
-    for (size_t i = 0; i <= event_count; i++) {
-        if (i > 0 && events[i - 1].kind == MARKED)
+    for (size_t i = first_event; i <= event_count; i++) {
+        if (i > first_event && events[i - 1].kind == MARKED)
             mark = events[i - 1].file;
         if (i < event_count && (events[i].kind == MARKED || events[i].kind == SYNC_FAILED))
             continue; /* nothing changes on the disk */

@@ -26,6 +26,7 @@ typedef enum power_left_out {
     POWER_FOLDER_SYNCS
 } power_left_out;
 
+/* What is in the folder has been there for long: no loss takes it. */
 void power_begin(const char *folder, power_left_out left_out);
 /* Takes the recording off again; what was recorded stays. */
 void power_pause(void);
