@@ -4,9 +4,10 @@
  * Power loss at each call that a state makes, from its making over commits, aborts, starts and snapshots: in every state of
  * the disk that the model of support/power.h allows it has to be at the commit that was acknowledged last, or at the one that
  * was under way, with a filter that is byte for byte that of an undisturbed run; and to go on from there. The same with the
- * run stopped at each of its syncs, which fails, and started again.
+ * run stopped at each of its syncs, which fails, and started again; and with power lost once more after a loss.
  *
- * The model is tried itself: where a sync is left out that matters, it finds a state that is neither.
+ * The model is tried itself: where a sync is left out that matters, one that failed is tried again, or what an older log has
+ * in the same place is taken for this one's, it finds a state that is neither.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,9 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/system.h"
+#include "store/state/state_int.h"
 #include "support/power.h"
 #include "support/scratch.h"
 #include "support/states.h"
@@ -62,15 +65,17 @@ static bool step(tamis_state *state, int mark) {
     return true;
 }
 
-/* From the state there is to the last commit, with all that a state does; false where something failed. */
-static bool run(void) {
+/* From the state there is up to `most` commits more, and COMMITS in all, with all that a state does; false where something
+ * failed. */
+static bool run_some(int most) {
     tamis_state *state = open_state();
     if (!state)
         return false;
     int mark = place_of(state); /* told, so it is for good */
+    const int end = mark + most < COMMITS ? mark + most : COMMITS;
     power_mark(2 * mark);
     bool fine = true;
-    while (fine && mark < COMMITS) {
+    while (fine && mark < end) {
         mark++;
         fine = step(state, mark);
         if (fine && mark % 4 == 1) { /* what is logged and not committed is gone */
@@ -87,6 +92,10 @@ static bool run(void) {
     }
     tamis_state_close(state);
     return fine;
+}
+
+static bool run(void) {
+    return run_some(COMMITS);
 }
 
 /* ---- what has to hold ---- */
@@ -213,6 +222,104 @@ static void a_sync_that_failed_is_not_relied_on(void **unused) {
         ;
 }
 
+/* ---- and once more ---- */
+
+typedef struct picked {
+    uint64_t next; /* states with a commit under way up to the one that is wanted */
+    int mark;
+    bool found;
+} picked;
+
+/* Leaves the folder as it is in that state. */
+static bool pick(void *context, int mark) {
+    picked *p = context;
+    if (mark % 2 == 0 || --p->next > 0)
+        return true;
+    p->mark = mark;
+    p->found = true;
+    return false;
+}
+
+/* Power is lost in the nth state with a commit under way, and again in the commits that come after the next start. */
+static bool lose_twice(uint64_t n) {
+    enum { MORE = 2 };
+    picked p = {.next = n};
+    findings f = {0};
+    size_t moments;
+    power_begin(scratch(""), POWER_NOTHING);
+    assert_true(run());
+    power_each(1, pick, &p, &moments);
+    if (p.found) {
+        power_begin(scratch(""), POWER_NOTHING);
+        power_mark(p.mark);
+        if (!run_some(MORE))
+            fail_msg("after the first loss: %s", states_err.text);
+        try_all(&f, 1);
+    }
+    assert_int_equal(f.wrong, 0);
+    power_end();
+    scratch_clear();
+    return p.found;
+}
+
+static void a_loss_after_a_loss_leaves_a_commit(void **unused) {
+    (void)unused;
+    const uint64_t step_wide = test_scale(7, 29, 29);
+    for (uint64_t n = 1; lose_twice(n); n += step_wide)
+        ;
+}
+
+/* ---- what the model has to find ---- */
+
+static int (*recorded_sync)(int fd);
+
+/* As if a second try could make sure of what the first one could not. */
+static int sync_again(int fd) {
+    return recorded_sync(fd) < 0 ? recorded_sync(fd) : 0;
+}
+
+static void a_sync_tried_again_is_found(void **unused) {
+    (void)unused;
+    bool stopped = true;
+    findings f = {.most_wrong = 1};
+    for (uint64_t n = 1; stopped && f.wrong == 0; n++) {
+        power_begin(scratch(""), POWER_NOTHING);
+        power_fail_at_sync(n, false);
+        recorded_sync = tamis__sys.sync;
+        tamis__sys.sync = sync_again;
+        if (!run())
+            fail_msg("the second try fails too: %s", states_err.text);
+        stopped = power_failed();
+        power_heal();
+        try_all(&f, 1);
+        power_end();
+        scratch_clear();
+    }
+    assert_int_equal(f.wrong, 1);
+}
+
+/* The linker puts this in the place of the check that reading compares with (tests/CMakeLists.txt). */
+static bool takes_any_frame;
+uint64_t __real_tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before);
+uint64_t __wrap_tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before);
+
+uint64_t __wrap_tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before) {
+    return takes_any_frame ? tamis__load64le(frame + 8)
+                           : __real_tamis__state_frame_check(frame, size, before);
+}
+
+/* Without the chain of checks, commits of an older log come back. */
+static void an_old_commit_is_found(void **unused) {
+    (void)unused;
+    findings f = {.most_wrong = 1};
+    power_begin(scratch(""), POWER_NOTHING);
+    assert_true(run());
+    takes_any_frame = true;
+    try_all(&f, 2);
+    takes_any_frame = false;
+    assert_int_equal(f.wrong, 1);
+}
+
 static void a_sync_left_out_is_found(void **unused) {
     (void)unused;
     for (power_left_out leave = POWER_FILE_SYNCS; leave <= POWER_FOLDER_SYNCS; leave++) {
@@ -229,9 +336,9 @@ static void a_sync_left_out_is_found(void **unused) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(every_loss_leaves_a_commit),
-        CASE(a_sync_that_failed_is_not_relied_on),
-        CASE(a_sync_left_out_is_found),
+        CASE(every_loss_leaves_a_commit),          CASE(a_sync_that_failed_is_not_relied_on),
+        CASE(a_loss_after_a_loss_leaves_a_commit), CASE(a_sync_left_out_is_found),
+        CASE(a_sync_tried_again_is_found),         CASE(an_old_commit_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
