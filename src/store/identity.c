@@ -2,6 +2,7 @@
 #include "store/identity.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <xxhash.h>
 
@@ -12,26 +13,32 @@ static uint64_t end_size(uint64_t at) {
     return at < TAMIS__IDENTITY_BYTES ? at : TAMIS__IDENTITY_BYTES;
 }
 
+tamis_status tamis__read_at(int fd, off_t from, void *bytes, size_t size, const char *name, size_t *got,
+                            tamis_error *err) {
+    *got = 0;
+    while (*got < size) {
+        const ssize_t some =
+            tamis__sys.pread(fd, (unsigned char *)bytes + *got, size - *got, from + (off_t)*got);
+        if (some < 0 && errno != EINTR)
+            return tamis__fail_file(err, name, errno);
+        if (some == 0)
+            break;
+        *got += some > 0 ? (size_t)some : 0;
+    }
+    return TAMIS_OK;
+}
+
 /* *sum of `size` bytes from `from` on; *whole is false where there are fewer. */
 static tamis_status sum_bytes(int fd, off_t from, uint64_t size, const char *name, uint64_t *sum, bool *whole,
                               tamis_error *err) {
     unsigned char bytes[TAMIS__IDENTITY_BYTES];
-    size_t got = 0;
-    *whole = true;
+    size_t got;
     *sum = 0;
-    while (got < size) {
-        ssize_t some = tamis__sys.pread(fd, bytes + got, (size_t)size - got, from + (off_t)got);
-        if (some < 0 && errno != EINTR)
-            return tamis__fail_file(err, name, errno);
-        if (some == 0)
-            *whole = false;
-        if (some == 0)
-            return TAMIS_OK;
-        got += some > 0 ? (size_t)some : 0;
-    }
-    if (size > 0)
+    const tamis_status status = tamis__read_at(fd, from, bytes, (size_t)size, name, &got, err);
+    *whole = got == size;
+    if (status == TAMIS_OK && *whole && size > 0)
         *sum = XXH3_64bits(bytes, got);
-    return TAMIS_OK;
+    return status;
 }
 
 static tamis_status sum_ends(tamis__identity *of, int fd, off_t base, uint64_t at, const char *name,
@@ -78,4 +85,49 @@ tamis_status tamis__identity_compare(const tamis__identity *known, int fd, off_t
     else /* another file has the name of a log that was rotated, or the inode of one that was removed: both ends differ */
         *likeness = (named && same_file) || (hinted && one_end) ? TAMIS__CHANGED : TAMIS__OTHER;
     return TAMIS_OK;
+}
+
+void tamis__identity_front_add(tamis__identity_front *front, const void *bytes, size_t size) {
+    const size_t room = sizeof front->bytes - front->size;
+    const size_t taken = size < room ? size : room;
+    memcpy(front->bytes + front->size, bytes, taken);
+    front->size += taken;
+}
+
+tamis__identity tamis__identity_of_front(const tamis__identity_front *front) {
+    const uint64_t sum = front->size > 0 ? XXH3_64bits(front->bytes, front->size) : 0;
+    return (tamis__identity){.at = front->size, .head = sum, .tail = sum};
+}
+
+uint64_t tamis__identity_whole_head(const tamis__identity_head *head) {
+    return head->count == TAMIS__IDENTITY_BYTES ? XXH3_64bits(head->bytes, head->count) : 0;
+}
+
+bool tamis__identity_tell(const tamis__identity *known, const tamis__identity_head *head, bool named,
+                          bool closely, tamis__likeness *likeness) {
+    const uint64_t size = end_size(known->at);
+    const bool same_file = head->device == known->device && head->inode == known->inode;
+    const bool hinted = named || same_file;
+    if (!hinted && known->at < TAMIS__IDENTITY_BYTES) {
+        *likeness = TAMIS__OTHER; /* whatever is in it */
+        return true;
+    }
+    const bool begins =
+        head->count >= size && (size > 0 ? XXH3_64bits(head->bytes, (size_t)size) : 0) == known->head;
+    if (begins && known->at == size) {
+        *likeness = TAMIS__SAME; /* its tail is its head */
+        return true;
+    }
+    const bool shorter = head->size < known->at;
+    if (!begins && !closely)
+        *likeness = TAMIS__OTHER;
+    else if (named && same_file && (!begins || shorter))
+        *likeness = TAMIS__CHANGED;
+    else if (shorter)
+        *likeness = hinted && begins ? TAMIS__CHANGED : TAMIS__OTHER;
+    else if (!begins && (!hinted || known->at == size))
+        *likeness = TAMIS__OTHER;
+    else
+        return false;
+    return true;
 }
