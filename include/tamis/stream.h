@@ -155,7 +155,7 @@ typedef enum tamis_stream_begun {
     TAMIS_STREAM_NEW = 0, /* none of them had these inputs and outputs */
     TAMIS_STREAM_RESUMED =
         1, /* it goes on where the last commit of such a one was, as far as inputs and outputs allow */
-    TAMIS_STREAM_GROWN = 2,    /* such a one had ended, and its last input has grown since */
+    TAMIS_STREAM_GROWN = 2,    /* such a one had ended, and inputs of it have grown since */
     TAMIS_STREAM_FINISHED = 3, /* such a one had ended, and there is nothing to do */
 } tamis_stream_begun;
 
@@ -177,11 +177,13 @@ typedef struct tamis_stream_commits {
     const char *inexact;
     bool
         was_read; /* the run was refused because an input was read before, or has changed since: `again` allows it */
+    /* NULL, or the first output whose file system has no locks: nothing keeps other processes from writing to it too. */
+    const char *unlocked;
 } tamis_stream_commits;
 
 /* clang-format off */
 #define TAMIS_STREAM_COMMITS_INIT \
-    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false}
+    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, NULL}
 /* clang-format on */
 
 /* The level that xz calls 0. */
@@ -295,11 +297,11 @@ typedef struct tamis_stream_options {
  *   outputs it goes on from its last commit, and its outputs are byte for byte those of a run that was not disturbed, whatever
  *   the number of threads of either; packed ones unpack to the same bytes. Outputs that are regular files are written in place
  *   for that, and what stands behind the last commit is cut off at the next start; an output that an earlier run wrote is
- *   appended to. A run that had ended changes nothing, unless its last input has grown: then it goes on with that. A run is
- *   known by the content of its inputs, their heads and the 4 KiB in front of where it stands, and by the names of its outputs.
+ *   appended to. A run that had ended changes nothing of inputs and outputs, unless inputs of it have grown: then it goes on
+ *   with those. A run is known by the content of its inputs, their heads and the 4 KiB in front of where it stands, and by the names of its outputs.
  *   TAMIS_E_STALE: an input changed, or was made shorter, where it was read already; an output is not as it was left, or is
- *   there and was never this state's. TAMIS_E_INVALID: an input was read by another run (see `again`). TAMIS_E_UNSUPPORTED: an
- *   open descriptor of a regular file as output, which a shell may have truncated; follow. TAMIS_E_BUSY: another process writes
+ *   there and was never this state's; or either was replaced or changed under the run, whose last commit stands. TAMIS_E_INVALID:
+ *   an input was read by another run (see `again`). TAMIS_E_UNSUPPORTED: an open descriptor of a regular file as output, which a shell may have truncated; follow. TAMIS_E_BUSY: another process writes
  *   the output. Of inputs and outputs that are no regular files records may come twice after a crash, and none is lost: commits
  *   wait for the reader of a pipe to have taken what they tell of. A stop (stop_fd) commits first. docs/DURABILITY.md.
  * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).

@@ -174,6 +174,12 @@ void dedup_state_told(void *context, const tamis_stream_commits *commits, const 
                  commits->inexact);
         cli_report(sentence);
     }
+    if (commits->unlocked != NULL) {
+        snprintf(sentence, sizeof sentence,
+                 "%.200s: its file system has no locks; see to it that nothing else writes to it",
+                 commits->unlocked);
+        cli_report(sentence);
+    }
 }
 
 void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err) {

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/versioned.h"
+#include "store/trouble.h"
 
 static const unsigned char MAGIC[8] = {'A', 'C', 'C', 1};
 
@@ -63,6 +64,20 @@ void tamis__account_release(tamis__account *account) {
     if (account->inputs)
         tamis__free(&account->memory, account->inputs, (count ? count : 1) * sizeof *account->inputs);
     *account = (tamis__account){.inputs = NULL};
+}
+
+tamis_status tamis__account_fail_form(const char *name, int form, tamis_error *err) {
+    static const char *const names[] = {[TAMIS__FORM_TERMINATOR] = "end of records",
+                                        [TAMIS__FORM_HEADER] = "header",
+                                        [TAMIS__FORM_MARKING] = "mark of records",
+                                        [TAMIS__FORM_MARK] = "name of marks",
+                                        [TAMIS__FORM_MISSING] = "way with missing keys",
+                                        [TAMIS__FORM_MALFORMED] = "way with malformed records",
+                                        [TAMIS__FORMS] = "compression"};
+    return tamis__fail(
+        err, TAMIS_E_MISMATCH, 0,
+        "%s: was begun with another %s; give the options that it was begun with, or another output",
+        tamis__show(name).text, names[form]);
 }
 
 /* ---- writing: once to count, with `to` NULL, and once more ---- */
@@ -253,7 +268,7 @@ tamis_status tamis__account_decode(tamis__account *account, const void *bytes, s
     for (int n = 0; n < TAMIS__FORMS; n++)
         form[n] = take_number(&e);
     const uint64_t input = take_number(&e), inputs = take_number(&e);
-    if (!e.well || inputs > e.left / LEAST_INPUT || input > inputs)
+    if (!e.well || inputs > e.left / LEAST_INPUT || input >= inputs)
         return fail_format(err);
     tamis_status status = tamis__account_init(account, (size_t)inputs, memory, err);
     if (status != TAMIS_OK)

@@ -32,6 +32,7 @@ typedef struct tamis__account_input {
     off_t base;                        /* where it begins in a descriptor that was open before, */
     bool based;                        /* once that is known */
     bool passed;                       /* there is nothing to read of it */
+    tamis__identity seen;              /* of what is known to have been in it, maybe ahead of `at` */
 } tamis__account_input;
 
 typedef enum tamis__account_form {
@@ -79,6 +80,9 @@ tamis_status tamis__account_init(tamis__account *account, size_t inputs, const t
 void tamis__account_release(tamis__account *account);
 /* A copy of the text, NULL if there is no memory. */
 char *tamis__account_text(const tamis__account *account, const char *text);
+
+/* The run, or the output, `name` was begun with another of TAMIS__FORM_*, TAMIS__FORMS being the compression: TAMIS_E_MISMATCH. */
+tamis_status tamis__account_fail_form(const char *name, int form, tamis_error *err);
 
 /* *bytes is from the account's allocator. TAMIS_E_NOMEM; TAMIS_E_RANGE: more than TAMIS_STATE_ACCOUNT_MAX bytes. */
 tamis_status tamis__account_encode(const tamis__account *account, unsigned char **bytes, size_t *size,

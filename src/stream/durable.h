@@ -4,14 +4,14 @@
 
 #include <stdbool.h>
 
-#include <tamis/file.h>
 #include <tamis/stream.h>
 
 #include "store/place.h"
 #include "stream/account.h"
+#include "stream/in_place.h"
 
 /*
- * The side of a run that makes it last, docs/DURABILITY.md: where it begins, its outputs in place, and its commits. The runner
+ * The side of a run that makes it last, docs/DURABILITY.md: where it begins, and its commits. The runner
  * moves `live`, and says when.
  */
 typedef struct tamis__durable {
@@ -20,9 +20,7 @@ typedef struct tamis__durable {
     tamis_allocator memory;
     tamis__account live; /* the run as it stands: of outputs as.at and owes_terminator, of inputs offset */
     const char *const *names;
-    tamis__place *places; /* the runner's */
-    tamis_lock *locks[2];
-    int fds[2];    /* of outputs that are regular files; -1: none */
+    tamis__in_place outputs[2];
     bool finished; /* there is nothing to do */
     bool goes_on;  /* where an earlier run was, so that foresight is its */
     /* the input whose content is summed: */
@@ -45,6 +43,10 @@ void tamis__durable_end(tamis__durable *durable);
 
 /* How many keys are to come is decided once a run, by its first batch. */
 tamis_status tamis__durable_expect(tamis__durable *durable, uint64_t more, tamis_error *err);
+
+/* The reader has opened input `i` as `fd`, and read nothing of it. TAMIS_E_STALE where what was read of it earlier is not there. */
+tamis_status tamis__durable_opened(tamis__durable *durable, size_t i, int fd, const struct stat *about,
+                                   tamis_error *err);
 
 /* Commits what `live` tells. Outputs are written and synced up to there. */
 tamis_status tamis__durable_commit(tamis__durable *durable, tamis_error *err);

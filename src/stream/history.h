@@ -21,6 +21,8 @@ typedef struct tamis__known_output {
     uint64_t form[TAMIS__FORMS]; /* of the run that wrote it */
 } tamis__known_output;
 
+typedef struct tamis__looks tamis__looks;
+
 typedef struct tamis__history {
     const tamis__account *run; /* whose inputs and outputs are looked for; its identities do not matter */
     bool again;                /* inputs that were read before do not matter either */
@@ -30,9 +32,14 @@ typedef struct tamis__history {
     tamis__known_output outputs[2];
     bool was_read; /* why it failed */
     bool changed;  /* and nothing older speaks for it */
+    /* ---- meanwhile: ---- */
+    tamis__looks *looks; /* of the run's inputs */
+    bool had_row;        /* an account with as many inputs and these outputs was looked at */
+    bool had_names;      /* and one with these names of inputs, too */
 } tamis__history;
 
-/* Looks for the run. TAMIS_E_STALE of an input that changed where it was read, or of an unfinished run whose input is gone;
+/* Looks for the run. TAMIS_E_STALE of an input that changed where it was read, or where the last run with these
+ * names had not ended and its input is gone;
  * TAMIS_E_INVALID of one that another run has read: both told by was_read, and only without `again`. */
 tamis_status tamis__history_search(tamis__history *history, const tamis_state *state, tamis_error *err);
 

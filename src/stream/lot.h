@@ -29,7 +29,8 @@ typedef struct tamis__lot {
     tamis__batch batch;
     size_t input;        /* number of the one it is of */
     size_t opened;       /* inputs that were, when it was read */
-    uint64_t bytes_read; /* and bytes of them */
+    uint64_t bytes_read; /* and bytes of them, */
+    uint64_t bytes_done; /* those of them that are in this batch and in front of it */
     tamis__keys keys;
     tamis__question question;
     tamis_hash *hashes;         /* of the question; NULL: the service asks for none */

@@ -150,7 +150,9 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     reader->base = reader->behind && reader->borrowed ? tamis__sys.seek(reader->fd, 0, SEEK_CUR) : 0;
     if (reader->base < 0)
         return tamis__fail_file(err, reader->name, errno);
-    return TAMIS_OK;
+    return reader->setup.opened ? reader->setup.opened(reader->setup.context, tamis__reader_input(reader),
+                                                       reader->fd, &about, err)
+                                : TAMIS_OK;
 }
 
 /* An empty batch where the reader stands. */
@@ -182,7 +184,7 @@ static bool pass_mark(tamis__reader *reader) {
     reader->scan += passed;
     reader->file_offset += passed;
     if (reader->marked && reader->setup.marked)
-        reader->setup.marked(reader->setup.marked_context, tamis__reader_input(reader), passed);
+        reader->setup.marked(reader->setup.context, tamis__reader_input(reader), passed);
     return reader->marked;
 }
 
@@ -318,7 +320,7 @@ static bool is_followed(const tamis__reader *reader) {
 }
 
 static void count_read(const tamis__reader *reader, uint64_t size) {
-    if (reader->setup.bytes_read)
+    if (reader->setup.bytes_read && !reader->behind)
         *reader->setup.bytes_read += size;
 }
 
@@ -404,6 +406,7 @@ static tamis_status fail_short(const tamis__reader *reader, tamis_error *err) {
 static void begin_from(tamis__reader *reader) {
     const struct tamis__reader_from *from = from_of(reader);
     reader->behind = false;
+    count_read(reader, tamis__reader_ahead(reader));
     reader->scan = reader->start;
     reader->file_offset = from->offset;
     reader->file_records = from->records;
@@ -420,7 +423,6 @@ static tamis_status seek_from(tamis__reader *reader, tamis_error *err) {
         return fail_short(reader, err);
     if (tamis__sys.seek(reader->fd, reader->base + (off_t)offset, SEEK_SET) < 0)
         return tamis__fail_file(err, reader->name, errno);
-    count_read(reader, offset - (reader->end - reader->start));
     reader->start = reader->end;
     return TAMIS_OK;
 }
@@ -544,6 +546,10 @@ tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
         return tamis__watch_pause(reader->watch, FOLLOW_MS, reader->name, err);
     }
     return tamis__watch_wait(reader->watch, reader->fd, POLLIN, reader->name, err);
+}
+
+size_t tamis__reader_ahead(const tamis__reader *reader) {
+    return reader->unpack ? 0 : reader->end - reader->start;
 }
 
 size_t tamis__reader_input(const tamis__reader *reader) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <tamis/key.h>
@@ -38,11 +39,14 @@ typedef struct tamis__reader_setup {
                             file is read from where it is */
         uint64_t records, lines; /* in them, a header too; of CSV, line ends */
     } * from;
+    /* NULL, or told of each input that was opened, before anything of it is read; what it fails with ends the reading */
+    tamis_status (*opened)(void *context, size_t input, int fd, const struct stat *about, tamis_error *err);
     /* NULL, or told of a byte order mark that was passed over, so many bytes at the beginning of that input */
     void (*marked)(void *context, size_t input, uint64_t bytes);
-    void *marked_context;
-    uint64_t *bytes_read; /* NULL, or counts bytes as they stand in the inputs, packed or not */
-    uint64_t *read_time;  /* see clock.h */
+    void *context; /* of both */
+    /* NULL, or counts bytes as they stand in the inputs, packed or not; those in front of `from` were counted before */
+    uint64_t *bytes_read;
+    uint64_t *read_time; /* see clock.h */
     uint64_t *split_time;
 } tamis__reader_setup;
 
@@ -128,6 +132,9 @@ void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch);
 
 /* Whether so much is handed out that some of it should come back before more is read. */
 bool tamis__reader_is_full(const tamis__reader *reader);
+
+/* Bytes that were counted as read and are in no batch yet; of packed ones 0. */
+size_t tamis__reader_ahead(const tamis__reader *reader);
 
 /* The number of the input that the last event is of, from 0; at the end that of the last. */
 size_t tamis__reader_input(const tamis__reader *reader);

@@ -43,6 +43,7 @@ typedef struct tamis__run {
     size_t opened; /* inputs that were */
     /* where it is made last */
     tamis__durable durable;
+    uint64_t bytes_done;             /* of stats.bytes_read, what is written or in front of it */
     uint64_t committed_bytes;        /* stats.bytes_in by then */
     uint64_t commit_at;              /* tamis__now_ns at which the next is due */
     bool uncommitted;                /* something was written since */
@@ -70,8 +71,11 @@ tamis_status tamis__run_from(tamis__run *r, const struct tamis__reader_from **fr
 void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more);
 /* The header of an input was taken: TAMIS_E_MISMATCH where an output has had another from an earlier run. */
 tamis_status tamis__run_headed(tamis__run *r, const char *input, tamis_error *err);
-/* A batch was read: of an input whose file is known by that; one of no record is nothing but the header of its input. */
-void tamis__run_opened(tamis__run *r, const tamis__batch *batch);
+/* An input is open, as this descriptor, and nothing of it is read. TAMIS_E_STALE where it is not what it was. */
+tamis_status tamis__run_opened(tamis__run *r, size_t input, int fd, const struct stat *about,
+                               tamis_error *err);
+/* A batch was read: one of no record is nothing but the header of its input. */
+void tamis__run_fronted(tamis__run *r, const tamis__batch *batch);
 /* A byte order mark was passed over at the beginning of that input. */
 void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes);
 /* All of the lot is written: it is logged, and committed with those before it if that is due. */

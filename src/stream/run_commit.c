@@ -86,6 +86,7 @@ tamis_status tamis__run_begin(tamis__run *r, tamis_error *err) {
     const uint64_t total = r->stats.bytes_total;
     r->stats = d->live.stats;
     r->stats.bytes_total = total;
+    r->bytes_done = r->stats.bytes_read;
     r->earlier = r->stats;
     r->begun = d->live.begun;
     r->input = (size_t)d->live.input;
@@ -95,6 +96,8 @@ tamis_status tamis__run_begin(tamis__run *r, tamis_error *err) {
         r->writers[i].owes_terminator = d->live.outputs[i].owes_terminator;
         r->writers[i].has_header = d->live.outputs[i].begun;
         r->before += r->writers[i].written;
+        if (r->writers[i].written == 0)
+            r->writers[i].front = &d->outputs[i].front;
     }
     set_due(r);
     return d->finished ? TAMIS_OK : read_header(r, err);
@@ -145,14 +148,15 @@ tamis_status tamis__run_headed(tamis__run *r, const char *input, tamis_error *er
     return TAMIS_OK;
 }
 
-void tamis__run_opened(tamis__run *r, const tamis__batch *batch) {
-    if (!is_durable(r))
-        return;
-    tamis__account_input *in = &r->durable.live.inputs[tamis__reader_input(&r->reader)];
-    in->device = (uint64_t)r->reader.device;
-    in->inode = (uint64_t)r->reader.inode;
-    if (batch->count == 0)
-        in->front = (struct tamis__account_place){batch->offset, batch->first - 1, batch->line - 1, false};
+tamis_status tamis__run_opened(tamis__run *r, size_t input, int fd, const struct stat *about,
+                               tamis_error *err) {
+    return is_durable(r) ? tamis__durable_opened(&r->durable, input, fd, about, err) : TAMIS_OK;
+}
+
+void tamis__run_fronted(tamis__run *r, const tamis__batch *batch) {
+    if (is_durable(r) && batch->count == 0)
+        r->durable.live.inputs[tamis__reader_input(&r->reader)].front =
+            (struct tamis__account_place){batch->offset, batch->first - 1, batch->line - 1, false};
 }
 
 void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes) {
@@ -176,6 +180,7 @@ static void move_on(tamis__run *r, const tamis__lot *lot) {
     live->inputs[lot->input].at = (struct tamis__account_place){
         batch->offset + (uint64_t)(batch->end - batch->begin), batch->first - 1 + batch->count,
         batch->line - 1 + tamis__count_byte(batch->begin, batch->end, '\n'), batch->unterminated};
+    r->bytes_done = lot->bytes_done;
     r->uncommitted = true;
 }
 
@@ -204,6 +209,7 @@ static tamis_status commit(tamis__run *r, tamis_error *err) {
     tamis__account *live = &r->durable.live;
     live->begun = r->begun;
     live->stats = r->stats;
+    live->stats.bytes_read = live->finished ? r->stats.bytes_read : r->bytes_done;
     for (int i = 0; i < OUTPUTS; i++) {
         live->outputs[i].as.at = r->writers[i].written;
         live->outputs[i].owes_terminator = r->writers[i].owes_terminator;

@@ -192,13 +192,14 @@ static bool read_lot(void *context, size_t which) {
         if (batch->first == 1)
             r->read_status = begin(r, batch, &r->read_err);
         if (r->read_status == TAMIS_OK)
-            tamis__run_opened(r, batch);
+            tamis__run_fronted(r, batch);
         if (r->read_status != TAMIS_OK || batch->count == 0)
             tamis__reader_give_back(&r->reader, batch);
     } while (r->read_status == TAMIS_OK && batch->count == 0);
     lot->input = tamis__reader_input(&r->reader);
     lot->opened = r->reader.next_input;
     lot->bytes_read = r->stats.bytes_read;
+    lot->bytes_done = lot->bytes_read - tamis__reader_ahead(&r->reader);
     r->read += batch->count;
     return r->read_status == TAMIS_OK;
 }
@@ -346,6 +347,11 @@ static void pass_mark(void *context, size_t input, uint64_t bytes) {
     tamis__run_marked(context, input, bytes);
 }
 
+static tamis_status take_input(void *context, size_t input, int fd, const struct stat *about,
+                               tamis_error *err) {
+    return tamis__run_opened(context, input, fd, about, err);
+}
+
 static tamis_status open_all(run *r, tamis_error *err) {
     const tamis_extractor *extractor = r->options.extractor;
     tamis__reader_setup setup = {.inputs = r->options.inputs,
@@ -360,8 +366,9 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                  .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
                                  .csv = extractor && tamis_extractor_is_csv(extractor),
                                  .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                 .opened = take_input,
                                  .marked = pass_mark,
-                                 .marked_context = r,
+                                 .context = r,
                                  .bytes_read = &r->stats.bytes_read,
                                  .read_time = r->timed ? &r->profile.read : NULL,
                                  .split_time = r->timed ? &r->profile.split : NULL};

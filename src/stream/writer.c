@@ -153,6 +153,8 @@ static tamis_status write_all(tamis__writer *writer, const unsigned char *data, 
             break;
         ssize_t wrote = tamis__sys.write(writer->fd, data, piece);
         int sys_errno = wrote < 0 ? errno : wrote == 0 ? EIO : 0;
+        if (wrote > 0 && writer->front)
+            tamis__identity_front_add(writer->front, data, (size_t)wrote);
         if (wrote > 0) {
             data += wrote;
             size -= (size_t)wrote;

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "store/aside.h"
+#include "store/identity.h"
 #include "store/place.h"
 #include "stream/pack.h"
 #include "stream/watch.h"
@@ -24,10 +25,11 @@ typedef struct tamis__writer {
     unsigned char *buffer;    /* of what was put: in front of `pack` */
     size_t capacity;
     size_t used;
-    uint64_t written;    /* bytes the system has taken, packed ones */
-    uint64_t sent;       /* of them, of one that is durable, on their way to the disk */
-    uint64_t flushed_at; /* tamis__now_ns */
-    uint64_t *time;      /* of packing, writing and syncing, see clock.h */
+    uint64_t written;             /* bytes the system has taken, packed ones */
+    uint64_t sent;                /* of them, of one that is durable, on their way to the disk */
+    uint64_t flushed_at;          /* tamis__now_ns */
+    tamis__identity_front *front; /* NULL, or gets what the system has taken first; borrowed */
+    uint64_t *time;               /* of packing, writing and syncing, see clock.h */
     unsigned char terminator;
     bool durable;         /* a regular file is to outlive a power loss */
     bool in_pack;         /* of a packed one: something was put since its last commit */
@@ -46,8 +48,8 @@ enum { TAMIS__STOP_GRACE_MS = 1000 }; /* how long a stopped run waits for its re
 tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int level, const char *name,
                                        tamis_error *err);
 
-/* Opens the place (creates the file aside) of a writer that is zeroed but for its memory, time, terminator, durable and
- * packing, and, of one that goes on behind another, `written` and owes_terminator, with a buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
+/* Opens the place (creates the file aside) of a writer that is zeroed but for its memory, time, front, terminator, durable
+ * and packing, and, of one that goes on behind another, `written` and owes_terminator, with a buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
  * fine and has nothing to do. */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
                                 tamis__watch *watch, tamis_error *err);

@@ -57,6 +57,7 @@ typedef struct asked {
     tamis_stream_service service;
     tamis_dedup *session;
     uint64_t batches, stop_before;
+    void (*before_batch)(uint64_t batch);
     int stop;
 } asked;
 
@@ -65,6 +66,8 @@ static void count_batch(void *context, const tamis_stream_origin *origin) {
     (void)origin;
     if (++a->batches == a->stop_before && write(a->stop, "", 1) != 1)
         abort();
+    if (a->before_batch)
+        a->before_batch(a->batches);
 }
 
 static tamis_status ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
@@ -100,7 +103,7 @@ static tamis_status stream(commits_run *run, tamis_dedup *session) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         abort();
-    asked a = {TAMIS_STREAM_SERVICE_INIT, session, 0, run->stop_before, ends[1]};
+    asked a = {TAMIS_STREAM_SERVICE_INIT, session, 0, run->stop_before, run->before_batch, ends[1]};
     tamis_stream_service_dedup(&a.service, session);
     tamis_stream_service service = a.service;
     service.context = &a;

@@ -30,6 +30,7 @@ typedef struct commits_run {
     bool typed;           /* the service takes keys, and no hashes */
     uint64_t
         stop_before; /* this batch, from 1, is the first one behind a request to stop; 0: there is none */
+    void (*before_batch)(uint64_t batch); /* NULL, or called before each is asked, from 1 */
     const tamis_allocator *allocator;
     /* ---- what came of it ---- */
     tamis_status status;

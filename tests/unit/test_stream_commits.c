@@ -123,6 +123,7 @@ static void stopped_anywhere(const commits_make *make, uint64_t step) {
         assert_int_equal(run.stats.missing, whole.missing);
         assert_int_equal(run.stats.malformed, whole.malformed);
         assert_int_equal(run.stats.bytes_in, whole.bytes_in);
+        assert_int_equal(run.stats.bytes_read, whole.bytes_read);
     }
     assert_wanted();
     assert_true(stops > 1);

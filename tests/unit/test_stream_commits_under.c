@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Inputs and outputs of a run over a state that change under it: it ends with an error, and what is committed is true. Brought
+ * back, the run ends as one that was not disturbed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/system.h"
+#include "support/commits.h"
+#include "support/scratch.h"
+
+enum { INPUTS = 2 };
+
+static commits_run run;
+static char in[INPUTS][300], output[300], other[300], spare[300];
+static const char *names[INPUTS];
+static size_t inputs;
+static test_bytes want;
+static uint64_t commit_bytes, when;
+static void (*harm)(void);
+
+static const commits_make *const make = &commits_makes[COMMITS_EXACT];
+
+static void harm_at(uint64_t batch) {
+    if (batch == when)
+        harm();
+}
+
+static void prepare(void) {
+    commits_init(&run, make);
+    run.options.inputs = names;
+    run.options.input_count = inputs;
+    run.options.output = output;
+    run.commits.bytes = commit_bytes;
+    run.before_batch = harm ? harm_at : NULL;
+}
+
+static void go(uint64_t stop) {
+    prepare();
+    run.stop_before = stop;
+    commits_go(&run);
+}
+
+/* With `what` done before batch `batch`. */
+static void go_harmed(uint64_t batch, void (*what)(void)) {
+    when = batch;
+    harm = what;
+    go(0);
+    harm = NULL;
+}
+
+static void assert_status(tamis_status status, const char *text) {
+    if (run.status != status || (status != TAMIS_OK && !strstr(run.err.text, text)))
+        fail_msg("%s \"%s\" instead of %s \"%s\"", tamis_status_name(run.status), run.err.text,
+                 tamis_status_name(status), text);
+}
+
+static void assert_begun(tamis_stream_begun begun) {
+    assert_status(TAMIS_OK, "");
+    assert_int_equal(run.commits.begun, begun);
+}
+
+static void write_records(const char *path, size_t count, uint64_t seed) {
+    test_bytes text = {0};
+    commits_records(&text, count, 1500, seed);
+    file_write(path, text.data, text.size);
+    bytes_clear(&text);
+}
+
+static void copy(const char *from, const char *to) {
+    test_bytes text = {0};
+    file_read(from, &text);
+    file_write(to, text.data, text.size);
+    bytes_clear(&text);
+}
+
+static void append(const char *path, const char *text) {
+    FILE *file = fopen(path, "a");
+    assert_true(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static bool is_wanted(void) {
+    test_bytes got = {0};
+    file_read(output, &got);
+    const bool same = bytes_check("output", &got, &want);
+    bytes_clear(&got);
+    return same;
+}
+
+static void forget(void) {
+    commits_forget();
+    unlink(output);
+    unlink(other);
+}
+
+/* ---- inputs ---- */
+
+static void replace_last(void) {
+    assert_int_equal(rename(in[1], spare), 0);
+    write_records(in[1], 1200, 77);
+}
+
+static void rewrite_last(void) {
+    copy(in[1], spare);
+    write_records(in[1], 1200, 77); /* the same inode */
+}
+
+static void remove_last(void) {
+    assert_int_equal(rename(in[1], spare), 0);
+}
+
+/* Read in part by a run that was killed, then not opened before the one in front of it, which has grown, is read. */
+static void an_input_that_waits_is_replaced(void **state) {
+    (void)state;
+    static const struct {
+        void (*harm)(void);
+        const char *says;
+    } ways[] = {{replace_last, "is not there any more"},
+                {rewrite_last, "is not there any more"},
+                {remove_last, "no such file"}};
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        forget();
+        write_records(in[0], 600, 1);
+        write_records(in[1], 1000, 2);
+        go(18);
+        assert_status(TAMIS_E_INTERRUPTED, "");
+        tamis_state_info info = run.info;
+        for (int i = 0; i < 200; i++)
+            append(in[0], i % 2 ? "more of it\n" : "more\n");
+        go_harmed(1, ways[way].harm);
+        assert_status(way == 2 ? TAMIS_E_IO : TAMIS_E_STALE, ways[way].says);
+        assert_true(strstr(run.err.text, in[1]));
+        assert_true(info.keys < 1500);
+        go(0); /* it was not committed that this is the input */
+        assert_int_not_equal(run.status, TAMIS_OK);
+        assert_int_equal(rename(spare, in[1]), 0);
+        go(0);
+        assert_begun(TAMIS_STREAM_RESUMED);
+        assert_int_equal(run.stats.records, 600 + 200 + 1000);
+        go(0);
+        assert_begun(TAMIS_STREAM_FINISHED);
+    }
+}
+
+/* One that was read to its end before, and is not opened again, is known as it was: the run goes on, the next one tells. */
+static void replace_first(void) {
+    assert_int_equal(rename(in[0], spare), 0);
+    write_records(in[0], 600, 78);
+}
+
+static void an_input_that_was_passed_is_replaced(void **state) {
+    (void)state;
+    write_records(in[0], 600, 1);
+    write_records(in[1], 1000, 2);
+    go(18);
+    assert_status(TAMIS_E_INTERRUPTED, "");
+    go_harmed(2, replace_first);
+    assert_begun(TAMIS_STREAM_RESUMED);
+    go(0);
+    assert_status(TAMIS_E_INVALID, "was read already");
+    assert_int_equal(rename(spare, in[0]), 0);
+    go(0);
+    assert_begun(TAMIS_STREAM_FINISHED);
+}
+
+static void rewrite_first(void) {
+    copy(in[0], spare);
+    write_records(in[0], 1200, 77);
+}
+
+/* Before the first commit, and behind some. */
+static void an_input_is_rewritten_in_place(void **state) {
+    (void)state;
+    inputs = 1;
+    for (int early = 0; early < 2; early++) {
+        forget();
+        write_records(in[0], 1000, 1);
+        commit_bytes = 1000;
+        go(0);
+        assert_begun(TAMIS_STREAM_NEW);
+        bytes_clear(&want);
+        file_read(output, &want);
+        forget();
+        commit_bytes = early ? 6000 : 1000;
+        go_harmed(early ? 5 : 12, rewrite_first);
+        assert_status(TAMIS_E_STALE, "is not there any more");
+        copy(spare, in[0]);
+        go(0);
+        assert_begun(TAMIS_STREAM_RESUMED);
+        assert_true(is_wanted());
+    }
+}
+
+/* ---- outputs ---- */
+
+static void keep_output(void) {
+    copy(output, spare);
+}
+
+static void truncate_output(void) {
+    keep_output();
+    assert_int_equal(truncate(output, 0), 0);
+}
+
+static void truncate_output_in_part(void) {
+    keep_output();
+    struct stat about;
+    assert_int_equal(stat(output, &about), 0);
+    assert_int_equal(truncate(output, about.st_size / 2), 0);
+}
+
+static void add_to_output(void) {
+    FILE *file = fopen(output, "a");
+    char text[30000];
+    keep_output();
+    memset(text, 'x', sizeof text);
+    assert_true(file && fwrite(text, sizeof text, 1, file) == 1 && fclose(file) == 0);
+}
+
+static void rewrite_output(void) {
+    keep_output();
+    FILE *file = fopen(output, "r+");
+    assert_true(file && fputs("mine", file) >= 0 && fclose(file) == 0);
+}
+
+static void replace_output(void) {
+    assert_int_equal(rename(output, spare), 0);
+    write_records(output, 300, 5);
+}
+
+static void an_output_changes(void **state) {
+    (void)state;
+    static const struct {
+        void (*harm)(void);
+        const char *says;
+    } ways[] = {{truncate_output, "was changed since"},
+                {truncate_output_in_part, "was changed since"},
+                {rewrite_output, "was changed since"},
+                {add_to_output, "is longer than"},
+                {replace_output, "was replaced or removed"}};
+    inputs = 1;
+    write_records(in[0], 1000, 1);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+    file_read(output, &want);
+    for (int early = 0; early < 2; early++)
+        for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+            forget();
+            commit_bytes = early ? 6000 : 1000;
+            go_harmed(early ? 6 : 12, ways[way].harm);
+            assert_status(TAMIS_E_STALE, ways[way].says);
+            assert_true(strstr(run.err.text, output));
+            assert_int_equal(rename(spare, output), 0);
+            go(0);
+            assert_begun(TAMIS_STREAM_RESUMED);
+            assert_true(is_wanted());
+        }
+}
+
+/* ---- runs between ---- */
+
+/* A log is rotated while the run over it is stopped, and another run has been since. */
+static void an_unfinished_run_is_not_left_without_a_word(void **state) {
+    (void)state;
+    inputs = 1;
+    write_records(in[0], 1000, 1);
+    go(9);
+    assert_status(TAMIS_E_INTERRUPTED, "");
+    char first[300];
+    snprintf(first, sizeof first, "%s", output);
+    write_records(in[1], 400, 9);
+    names[0] = in[1];
+    snprintf(output, sizeof output, "%s", other);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+    names[0] = in[0];
+    snprintf(output, sizeof output, "%s", first);
+    assert_int_equal(rename(in[0], spare), 0);
+    write_records(in[0], 1000, 10);
+    go(0);
+    assert_status(TAMIS_E_STALE, "is another file than the run");
+    assert_true(run.commits.was_read);
+    for (int i = 0; i < 2; i++) { /* once it was left on purpose, it does not come back */
+        prepare();
+        run.commits.again = i == 0;
+        commits_go(&run);
+        assert_begun(i == 0 ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED);
+    }
+    names[0] = in[1];
+    snprintf(output, sizeof output, "%s", other);
+    append(in[1], "one more\n");
+    go(0);
+    assert_begun(TAMIS_STREAM_GROWN);
+    names[0] = in[0];
+    snprintf(output, sizeof output, "%s", first);
+    assert_int_equal(rename(in[0], spare), 0); /* the next rotation, behind a run that had ended */
+    write_records(in[0], 900, 12);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+}
+
+/* ---- what a start costs ---- */
+
+static struct tamis__system unharmed;
+static uint64_t opens;
+
+static int counted_open(const char *path, int flags, mode_t mode) {
+    opens++;
+    return unharmed.open(path, flags, mode);
+}
+
+/* A day's inputs, which come under new names or under those of the day before. */
+static uint64_t opens_of_day(int day, bool rotated) {
+    enum { MANY = 12 };
+    static char paths[MANY][300];
+    static const char *many[MANY];
+    for (int i = 0; i < MANY; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "log-%d-%d", rotated ? 0 : day, i);
+        snprintf(paths[i], sizeof paths[i], "%s", scratch(name));
+        write_records(spare, 500, (uint64_t)(day * MANY + i) + 100);
+        assert_int_equal(rename(spare, paths[i]), 0);
+        many[i] = paths[i];
+    }
+    unharmed = tamis__sys;
+    tamis__sys.open = counted_open;
+    opens = 0;
+    prepare();
+    run.options.inputs = many;
+    run.options.input_count = MANY;
+    run.commits.bytes = 1 << 30;
+    commits_go(&run);
+    tamis__sys = unharmed;
+    assert_begun(TAMIS_STREAM_NEW);
+    return opens;
+}
+
+static void opens_do_not_grow_with_accounts(void **state) {
+    (void)state;
+    for (int rotated = 0; rotated < 2; rotated++) {
+        forget();
+        const uint64_t first = opens_of_day(0, rotated);
+        uint64_t last = 0;
+        for (int day = 1; day < 15; day++)
+            last = opens_of_day(day, rotated);
+        printf("%" PRIu64 " opens, then %" PRIu64 "\n", first, last);
+        assert_true(last <= first + 40); /* the state has more files */
+    }
+}
+
+/* ---- file systems and signals ---- */
+
+static int no_lock(int fd, int operation) {
+    char link[60], path[300];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t size = readlink(link, path, sizeof path - 1);
+    path[size > 0 ? size : 0] = '\0';
+    if (!strstr(path, ".output.tamis-lock"))
+        return unharmed.lock(fd, operation);
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+static void an_output_without_locks_is_told(void **state) {
+    (void)state;
+    inputs = 1;
+    write_records(in[0], 100, 1);
+    unharmed = tamis__sys;
+    tamis__sys.lock = no_lock;
+    go(0);
+    tamis__sys = unharmed;
+    assert_begun(TAMIS_STREAM_NEW);
+    assert_non_null(run.commits.unlocked);
+    assert_string_equal(run.commits.unlocked, output);
+    go(0);
+    assert_begun(TAMIS_STREAM_FINISHED);
+    assert_null(run.commits.unlocked);
+}
+
+static uint64_t preads;
+
+static int cut_open(const char *path, int flags, mode_t mode) {
+    static bool cut;
+    cut = !cut && flags & O_DIRECTORY && !strstr(path, "state");
+    if (!cut)
+        return unharmed.open(path, flags, mode);
+    opens++;
+    errno = EINTR;
+    return -1;
+}
+
+static ssize_t cut_pread(int fd, void *bytes, size_t size, off_t at) {
+    if (++preads % 2)
+        return unharmed.pread(fd, bytes, size, at);
+    errno = EINTR;
+    return -1;
+}
+
+static void signals_end_no_run(void **state) {
+    (void)state;
+    inputs = 1;
+    write_records(in[0], 500, 1);
+    append(in[0], "no end");
+    for (int i = 0; i < 2; i++) {
+        unharmed = tamis__sys;
+        tamis__sys.open = cut_open;
+        tamis__sys.pread = cut_pread;
+        opens = preads = (uint64_t)i; /* each call is cut short in one of both */
+        go(0);
+        tamis__sys = unharmed;
+        assert_begun(i ? TAMIS_STREAM_GROWN : TAMIS_STREAM_NEW);
+        assert_true(opens > 0 && preads > 5);
+        append(in[0], "\n");
+    }
+    assert_int_equal(run.stats.records, 501);
+}
+
+/* ---- accounts ---- */
+
+/* One whose input is behind its last is no account: who takes it would look there. */
+static void an_account_without_its_input_is_refused(void **state) {
+    (void)state;
+    enum { INPUT_AT = 8 + 8 + 8 * 8 + 6 * 8 };
+    tamis_state *opened;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_stream_account *account;
+    const void *bytes;
+    size_t size;
+    write_records(in[0], 100, 1);
+    write_records(in[1], 100, 2);
+    go(0);
+    assert_begun(TAMIS_STREAM_NEW);
+    assert_int_equal(tamis_state_open(&opened, scratch("state"), &options, &run.err), TAMIS_OK);
+    tamis_state_committed(opened, &bytes, &size);
+    unsigned char *crafted = malloc(size);
+    assert_non_null(crafted);
+    memcpy(crafted, bytes, size);
+    tamis_state_close(opened);
+    assert_int_equal(crafted[INPUT_AT], 1);
+    assert_int_equal(crafted[INPUT_AT + 8], INPUTS);
+    assert_int_equal(tamis_stream_account_open(&account, crafted, size, &run.err), TAMIS_OK);
+    tamis_stream_account_free(account);
+    crafted[INPUT_AT] = INPUTS;
+    assert_int_equal(tamis_stream_account_open(&account, crafted, size, &run.err), TAMIS_E_FORMAT);
+    free(crafted);
+}
+
+/* ---- around them ---- */
+
+static int set_up(void **state) {
+    (void)state;
+    scratch_make();
+    for (int i = 0; i < INPUTS; i++) {
+        snprintf(in[i], sizeof in[i], "%s", scratch(i ? "in1" : "in0"));
+        names[i] = in[i];
+    }
+    snprintf(output, sizeof output, "%s", scratch("output"));
+    snprintf(other, sizeof other, "%s", scratch("other"));
+    snprintf(spare, sizeof spare, "%s", scratch("spare"));
+    inputs = INPUTS;
+    commit_bytes = 1000;
+    harm = NULL;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    bytes_clear(&want);
+    commits_forget();
+    scratch_remove();
+    return 0;
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(an_input_that_waits_is_replaced),
+        CASE(an_input_that_was_passed_is_replaced),
+        CASE(an_input_is_rewritten_in_place),
+        CASE(an_output_changes),
+        CASE(an_unfinished_run_is_not_left_without_a_word),
+        CASE(opens_do_not_grow_with_accounts),
+        CASE(an_output_without_locks_is_told),
+        CASE(signals_end_no_run),
+        CASE(an_account_without_its_input_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
