@@ -184,6 +184,40 @@ static void every_loss_behind_a_kill(void **state) {
     printf("%s: %" PRIu64 " states\n", current->name, states);
 }
 
+/* The sync of an output fails, and the system forgets what it could not write. Then power is lost, at once or while the run that was
+ * started again is under way. */
+static void every_loss_behind_a_failed_sync(void **state) {
+    (void)state;
+    static const char *const outputs[] = {"output", "duplicates"};
+    uint64_t states = 0, failures = 0;
+    for (int i = 0; i < OUTPUTS; i++)
+        for (uint64_t n = 1;; n += step_of(5, 17, 23)) {
+            findings f = {0};
+            commits_run run;
+            outage_begin(scratch(""), OUTAGE_NOTHING, NULL);
+            outage_fail_sync(outputs[i], n);
+            const tamis_status status = go(&run);
+            const bool failed = outage_sync_failed();
+            if (!failed)
+                break;
+            if (status != TAMIS_E_IO || !strstr(run.err.text, outputs[i]))
+                fail_msg("%s: sync %" PRIu64 " failed: %d \"%s\"", current->name, n, status, run.err.text);
+            failures++;
+            const size_t from = outage_changes();
+            if (go(&run) != TAMIS_OK || !is_right())
+                fail_msg("%s: behind sync %" PRIu64 ": %s", current->name, n, run.err.text);
+            outage_mark();
+            outage_pause();
+            forget();
+            states += outage_each(from, step_of(29, 67, 97), 2, check, &f);
+            if (f.wrong > 0)
+                fail_msg("%s: sync %" PRIu64 " of %s", current->name, n, outputs[i]);
+            outage_end();
+        }
+    printf("%s: %" PRIu64 " syncs failed, %" PRIu64 " states\n", current->name, failures, states);
+    assert_true(failures > 0 && states > failures);
+}
+
 static void a_sync_left_out_is_found(void **state) {
     static const struct {
         outage_left_out what;
@@ -284,6 +318,7 @@ int main(int count, char **values) {
         CMUnitTestFunction test;
     } each[] = {{"every_loss", every_loss},
                 {"every_loss_behind_a_kill", every_loss_behind_a_kill},
+                {"every_loss_behind_a_failed_sync", every_loss_behind_a_failed_sync},
                 {"a_sync_left_out_is_found", a_sync_left_out_is_found}};
     enum { TESTS = sizeof each / sizeof *each };
     static char texts[SCENARIOS * TESTS][60];

@@ -21,6 +21,7 @@ typedef enum change_kind {
     WRITTEN,
     CUT,
     SYNCED,
+    SYNC_FAILED,
     FOLDER_SYNCED,
     MARKED
 } change_kind;
@@ -46,6 +47,8 @@ static const char *left_out_only;
 static change changes[CHANGES];
 static size_t change_count, count_of_stop;
 static uint64_t stop_at;
+static const char *failing_sync; /* NULL: none */
+static uint64_t syncs_to_failure;
 static test_bytes written;
 static int file_count;
 static struct {
@@ -186,6 +189,13 @@ static int outage_sync(int fd) {
     const bool is_folder = open_files[fd].folder;
     if ((is_folder || open_files[fd].file > 0) && fails())
         return -1;
+    if (failing_sync && open_files[fd].file > 0 && strstr(open_files[fd].name, failing_sync) &&
+        --syncs_to_failure == 0) {
+        failing_sync = NULL;
+        record(SYNC_FAILED, open_files[fd].file, open_files[fd].name);
+        errno = EIO;
+        return -1;
+    }
     const bool left = left_out == (is_folder ? OUTAGE_FOLDER_SYNCS : OUTAGE_FILE_SYNCS) &&
                       (!left_out_only || strstr(open_files[fd].name, left_out_only));
     if (!left && is_folder)
@@ -278,6 +288,17 @@ void outage_stop_at(uint64_t n) {
     count_of_stop = 0;
 }
 
+void outage_fail_sync(const char *name, uint64_t n) {
+    failing_sync = name;
+    syncs_to_failure = n;
+}
+
+bool outage_sync_failed(void) {
+    const bool failed = !failing_sync;
+    failing_sync = NULL;
+    return failed;
+}
+
 void outage_go_on(void) {
     stopped = false;
     stop_at = 0;
@@ -323,6 +344,13 @@ static bool is_content(const change *c) {
     return c->kind == WRITTEN || c->kind == CUT;
 }
 
+static bool is_dropped(size_t number, size_t by) {
+    for (size_t i = number + 1; i < by; i++)
+        if (changes[i].kind == SYNC_FAILED && changes[i].file == changes[number].file)
+            return true;
+    return false;
+}
+
 static void find_sure(void) {
     for (size_t i = 0; i < change_count; i++)
         for (size_t j = 0; j < i; j++) {
@@ -331,7 +359,7 @@ static void find_sure(void) {
             if (c->sure_after != SIZE_MAX)
                 continue;
             if ((by->kind == FOLDER_SYNCED && is_name(c) && is_in(c->name, by->name)) ||
-                (by->kind == SYNCED && is_content(c) && c->file == by->file))
+                (by->kind == SYNCED && is_content(c) && c->file == by->file && !is_dropped(j, i)))
                 c->sure_after = i;
         }
 }

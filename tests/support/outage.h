@@ -27,6 +27,10 @@ void outage_begin(const char *root, outage_left_out left_out, const char *only);
  * outage_go_on. */
 void outage_stop_at(uint64_t n);
 void outage_go_on(void);
+/* The nth sync (from 1) of a file whose path has `name` in it fails, and what was written to the file by then is never sure: a
+ * later sync says nothing of it. Whether it came to that is returned by outage_sync_failed. */
+void outage_fail_sync(const char *name, uint64_t n);
+bool outage_sync_failed(void);
 /* Takes the recording off; what was recorded stays. */
 void outage_pause(void);
 /* Forgets it. */
