@@ -71,8 +71,6 @@ tamis_status tamis__account_fail_form(const char *name, int form, tamis_error *e
                                         [TAMIS__FORM_HEADER] = "header",
                                         [TAMIS__FORM_MARKING] = "mark of records",
                                         [TAMIS__FORM_MARK] = "name of marks",
-                                        [TAMIS__FORM_MISSING] = "way with missing keys",
-                                        [TAMIS__FORM_MALFORMED] = "way with malformed records",
                                         [TAMIS__FORMS] = "compression"};
     return tamis__fail(
         err, TAMIS_E_MISMATCH, 0,

@@ -57,8 +57,6 @@ enum {
     TAMIS__FORM_HEADER,
     TAMIS__FORM_MARKING,
     TAMIS__FORM_MARK, /* the sum of its name */
-    TAMIS__FORM_MISSING,
-    TAMIS__FORM_MALFORMED,
     TAMIS__FORMS
 };
 

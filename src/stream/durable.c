@@ -202,8 +202,6 @@ static void take_form(tamis__durable *d, const tamis_stream_options *o, const in
     form[TAMIS__FORM_TERMINATOR] = o->terminator;
     form[TAMIS__FORM_HEADER] = o->header;
     form[TAMIS__FORM_MARKING] = (uint64_t)o->marking;
-    form[TAMIS__FORM_MISSING] = (uint64_t)o->missing;
-    form[TAMIS__FORM_MALFORMED] = (uint64_t)o->malformed;
     form[TAMIS__FORM_MARK] = tamis__fnv1_64(mark, strlen(mark));
     for (int i = 0; i < OUTPUTS; i++)
         d->live.outputs[i].packing = packings[i];

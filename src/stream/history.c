@@ -243,6 +243,7 @@ static void know_outputs(tamis__history *h, const tamis__account *account) {
             !is_same_file(mine, theirs))
             continue;
         *known = (tamis__known_output){.found = true,
+                                       .swapped = i / 2 != i % 2,
                                        .unfinished = !account->finished,
                                        .owes_terminator = theirs->owes_terminator,
                                        .begun = theirs->begun,

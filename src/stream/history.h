@@ -13,6 +13,8 @@
 /* The last that is known of the output of a run. */
 typedef struct tamis__known_output {
     bool found;
+    bool
+        swapped; /* it has the repeats of a run, and is to have the firsts of this one, or the other way round */
     bool unfinished; /* the run that wrote it last had not ended, and may have written more */
     bool owes_terminator, begun;
     tamis__identity as;

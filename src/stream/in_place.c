@@ -86,6 +86,11 @@ static tamis_status check_form(const tamis__in_place *o, const tamis__account *a
     static const int kept[] = {TAMIS__FORM_TERMINATOR, TAMIS__FORM_MARKING, TAMIS__FORM_MARK};
     if (!known->found || known->as.at == 0)
         return TAMIS_OK;
+    if (known->swapped)
+        return fail_output(o,
+                           i == 0 ? "has the duplicates of an earlier run; give another output"
+                                  : "has the first occurrences of an earlier run; give another output",
+                           err);
     if (known->packing != account->outputs[i].packing)
         return tamis__account_fail_form(o->place->name, TAMIS__FORMS, err);
     for (size_t n = 0; n < sizeof kept / sizeof *kept; n++)
@@ -177,8 +182,10 @@ tamis_status tamis__in_place_open(tamis__in_place *o, tamis__account *account, i
     o->fd =
         open_file(place->path, O_RDWR | O_NOCTTY | (known->found && known->as.at > 0 ? 0 : O_CREAT), 0666);
     if (o->fd < 0 && errno == ENOENT && known->found)
-        return fail_output(o, "is no longer there; bring it back, or begin anew: remove state and outputs",
-                           err);
+        return fail_output(
+            o,
+            "is no longer there; bring it back, give another output, or begin anew: remove state and outputs",
+            err);
     if (o->fd < 0 || tamis__sys.fstat(o->fd, &place->about) < 0)
         return tamis__fail_file(err, place->name, errno);
     status = check_left(o, known, err);

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/system.h"
+#include "stream/account.h"
 #include "support/commits.h"
 #include "support/scratch.h"
 
@@ -432,7 +433,7 @@ static void signals_end_no_run(void **state) {
 /* One whose input is behind its last is no account: who takes it would look there. */
 static void an_account_without_its_input_is_refused(void **state) {
     (void)state;
-    enum { INPUT_AT = 8 + 8 + 8 * 8 + 6 * 8 };
+    enum { INPUT_AT = 8 + 8 + 8 * 8 + TAMIS__FORMS * 8 };
     tamis_state *opened;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_stream_account *account;

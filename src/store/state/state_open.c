@@ -246,10 +246,16 @@ static tamis_status read_meanwhile(tamis_state *state, const tamis_state_options
 
 /* Before anything is written there, a lock too: of a folder that has no manifest all has to be what a start may have left. */
 static tamis_status check_ours(const state_folder *folder, tamis_error *err) {
+    const state_path manifest = tamis__state_path(folder, "manifest");
     struct stat about;
-    if (tamis__sys.stat(tamis__state_path(folder, "manifest").text, &about) == 0)
+    tamis_error why = TAMIS_ERROR_INIT;
+    if (tamis__sys.stat(manifest.text, &about) == 0)
         return TAMIS_OK;
-    return tamis__state_folder_list(folder, take_left_over, (void *)folder, err);
+    const tamis_status status = tamis__state_folder_list(folder, take_left_over, (void *)folder, &why);
+    if (status == TAMIS_OK ||
+        tamis__sys.stat(manifest.text, &about) == 0) /* another start has made it meanwhile */
+        return TAMIS_OK;
+    return tamis__state_tell(&why, status, err);
 }
 
 static tamis_status open_to_write(tamis_state *state, const char *path, const tamis_state_options *options,

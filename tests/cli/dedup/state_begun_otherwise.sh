@@ -15,3 +15,20 @@ tamis dedup -q --state C --key csv:id wednesday.csv -o other.csv
 cat all.csv other.csv
 printf 'name,id\nc,3\n' | gzip > thursday.csv.gz
 refused tamis dedup --state C --key csv:id thursday.csv.gz -o all.csv
+# What becomes of malformed records may change when one has ended a run; what an output has, may not.
+printf '{"a":1}\n{bad\n{"a":2}\n' > j
+refused tamis dedup --state J --key json:/a j -o jo
+tamis dedup -q --state J --key json:/a j -o jo --on-error skip
+cat jo
+seq 5 > five && seq 7 > seven
+tamis dedup -q --state F in -o firsts
+refused tamis dedup --state F five five -o new --duplicates firsts
+tamis dedup -q --state F five seven -o new --duplicates twice
+cat new twice
+# Of starts at once that make a state, one does and the others are told.
+for i in $(seq 20); do
+    for j in 1 2 3 4; do tamis dedup -q --state "many$i" in -o "o$i" 2>> many & done
+    wait
+done
+grep -vE "(another process|process .*) has it open; wait for that to end$" many
+echo "status $?"
