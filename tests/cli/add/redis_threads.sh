@@ -4,7 +4,7 @@
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 threads() { tamis add --json --print fresh "$@" 2>&1 > out | grep -o '"threads": [0-9]*' | sed 's/[23]$/2 or 3/'; }
-seq 5000 > many
+seq 40000 > many
 threads "$redis_uri/a?expect=1e5&fpr=1e-6" many
 threads --threads 3 "$redis_uri/a" many
 tamis build -o file --expect 1e5 many
