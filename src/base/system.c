@@ -182,6 +182,10 @@ int tamis__sync(int fd) {
     return result;
 }
 
+int tamis__sync_folder(int fd) {
+    return tamis__sync(fd) < 0 && errno != EINVAL ? -1 : 0;
+}
+
 void tamis__send_off(int fd, uint64_t *sent, uint64_t to) {
     const uint64_t piece = (uint64_t)8 << 20; /* what a disk takes in some hundredths of a second */
     if (to < *sent + piece)

@@ -74,6 +74,9 @@ extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
 /* fsync, asked anew where a signal cut the wait short; -1 with errno. Any other failure is final: the system may have
  * dropped what it could not write and forgotten the error, so that a second fsync would succeed over lost bytes. */
 TAMIS_PRIVATE_API int tamis__sync(int fd);
+/* The same of a folder, so that the names in it last. Some file systems cannot sync one and say EINVAL, which is no failure: what
+ * they do for its names, they do by themselves. */
+TAMIS_PRIVATE_API int tamis__sync_folder(int fd);
 
 /* What was written to a file is on its way to the disk, so that a sync has less to wait for: of `to` bytes, those from *sent on,
  * which moves, once they are some MiB. A hint, which makes sure of nothing. */

@@ -177,13 +177,12 @@ void tamis__aside_withdraw(tamis__aside *aside) {
         aside->state = TAMIS__ASIDE_NONE;
 }
 
-/* Some file systems cannot sync a folder and say EINVAL: what they do for its names, they do by themselves. */
 static int sync_folder(tamis__aside *aside) {
     if (!aside->durable)
         return 0;
-    int failed = tamis__sync(aside->folder) < 0 ? errno : 0;
+    int failed = tamis__sync_folder(aside->folder) < 0 ? errno : 0;
     close_folder(aside);
-    return failed == EINVAL ? 0 : failed;
+    return failed;
 }
 
 tamis_status tamis__aside_settle(tamis__aside *aside, tamis_error *err) {

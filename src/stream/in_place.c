@@ -145,7 +145,7 @@ static tamis_status sync_folder(const tamis__place *place, tamis_error *err) {
     const int fd = open_file(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return tamis__fail_file(err, place->name, errno);
-    const int failed = tamis__sync(fd) < 0 && errno != EINVAL ? errno : 0; /* EINVAL: it does so by itself */
+    const int failed = tamis__sync_folder(fd) < 0 ? errno : 0;
     tamis__sys.close(fd);
     return failed ? tamis__fail_file(err, place->name, failed) : TAMIS_OK;
 }

@@ -126,13 +126,8 @@ tamis_status tamis__state_folder_open(state_folder *folder, const char *path, ta
     return folder->fd < 0 ? tamis__fail_file(err, folder->path, errno) : TAMIS_OK;
 }
 
-/* Some file systems cannot sync a folder and say EINVAL: what they do for its names, they do by themselves. */
-static int sync_folder(int fd) {
-    return tamis__sync(fd) < 0 && errno != EINVAL ? -1 : 0;
-}
-
 tamis_status tamis__state_folder_sync(const state_folder *folder, tamis_error *err) {
-    return sync_folder(folder->fd) < 0 ? tamis__fail_file(err, folder->path, errno) : TAMIS_OK;
+    return tamis__sync_folder(folder->fd) < 0 ? tamis__fail_file(err, folder->path, errno) : TAMIS_OK;
 }
 
 /* M2. The parent of a folder that somebody else made is synced where that can be read. */
@@ -144,7 +139,7 @@ static tamis_status sync_parent(const state_folder *folder, bool made, tamis_err
     int fd = open_folder(parent);
     if (fd < 0)
         return made ? tamis__fail_file(err, parent, errno) : TAMIS_OK;
-    int failed = sync_folder(fd) < 0 ? errno : 0;
+    int failed = tamis__sync_folder(fd) < 0 ? errno : 0;
     tamis__sys.close(fd);
     return failed ? tamis__fail_file(err, parent, failed) : TAMIS_OK;
 }
