@@ -26,23 +26,13 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "support/commits.h"
+#include "support/commits_pair.h"
 #include "support/fault.h"
 #include "support/scratch.h"
-#include "support/tools.h"
-#include "support/unpacked.h"
 
-enum { OUTPUTS = 2, INPUTS = 2, RECORDS = 1200, KEYS = 1500 };
+enum { RECORDS = 1200, KEYS = 1500, SNAPSHOT_AT = 12000 /* bytes of log */ };
 
-typedef struct scenario {
-    const char *name;
-    int make;
-    uint32_t threads;
-    tamis_packing packing;
-    uint64_t step; /* between two n that are tried */
-} scenario;
-
-static const scenario scenarios[] = {
+static const pair_scenario scenarios[] = {
     {"growing", COMMITS_GROWING, 1, TAMIS_PACKING_NONE, 1},
     {"blocked", COMMITS_BLOCKED, 1, TAMIS_PACKING_NONE, 7},
     {"classic", COMMITS_CLASSIC, 1, TAMIS_PACKING_NONE, 7},
@@ -51,12 +41,6 @@ static const scenario scenarios[] = {
     {"4 threads", COMMITS_GROWING, 4, TAMIS_PACKING_NONE, 7},
     {"gzip", COMMITS_GROWING, 1, TAMIS_PACKING_GZIP, 7},
 };
-enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
-
-static const scenario *current;
-static test_bytes want[OUTPUTS];
-static char names[INPUTS + OUTPUTS][300];
-static const char *inputs[INPUTS];
 static int descriptors; /* the lowest that is free */
 static uint64_t tried, cut_short;
 
@@ -92,51 +76,14 @@ static void locked_release(void *context, void *block, size_t size) {
 
 /* ---- runs ---- */
 
-static tamis_status go(commits_run *run, const tamis_allocator *allocator) {
-    commits_init(run, &commits_makes[current->make]);
-    run->options.inputs = inputs;
-    run->options.input_count = INPUTS;
-    run->options.output = names[INPUTS];
-    run->options.duplicates = names[INPUTS + 1];
-    run->options.packing = (int)current->packing;
-    run->options.packing_level = current->packing ? 1 : 0;
-    run->options.threads = current->threads;
-    run->snapshot_at = 12000;
-    run->allocator = allocator;
-    return commits_go(run);
-}
-
-static void forget(void) {
-    commits_forget();
-    for (int i = 0; i < OUTPUTS; i++)
-        unlink(names[INPUTS + i]);
-}
-
-static bool output_is_right(int i) {
-    test_bytes got = {0};
-    if (!file_exists(names[INPUTS + i]))
-        return false;
-    if (current->packing)
-        unpacked_file(current->packing, names[INPUTS + i], &got);
-    else
-        file_read(names[INPUTS + i], &got);
-    const bool right = bytes_check(i ? "duplicates" : "output", &got, &want[i]);
-    bytes_clear(&got);
-    return right;
-}
-
-static bool is_right(void) {
-    return output_is_right(0) && output_is_right(1);
-}
-
 /* The same command again, and nothing in its way. */
 static bool finishes(const char *after) {
     commits_run run;
-    go(&run, NULL);
+    pair_go(&run, NULL);
     tried++;
-    const bool right = run.status == TAMIS_OK && is_right();
+    const bool right = run.status == TAMIS_OK && pair_is_right(false);
     if (!right)
-        fprintf(stderr, "%s: after %s: %s \"%s\"\n", current->name, after, tamis_status_name(run.status),
+        fprintf(stderr, "%s: after %s: %s \"%s\"\n", pair_current->name, after, tamis_status_name(run.status),
                 run.err.text);
     return right;
 }
@@ -160,67 +107,59 @@ static bool makes_sense(fault_call call, const way *w) {
 static bool fault_at(fault_call call, const way *w, uint64_t n) {
     commits_run run;
     char after[100];
-    forget();
+    pair_forget();
     fault_install();
     fault_arm(call, n, w->error_number, w->onwards);
-    go(&run, NULL);
+    pair_go(&run, NULL);
     const bool fired = fault_fired() > 0;
     fault_disarm();
     fault_remove();
     snprintf(after, sizeof after, "%s number %" PRIu64 "%s failed with %d", fault_call_name(call), n,
              w->onwards ? " and all after it" : "", w->error_number);
-    if (run.status == TAMIS_OK && !is_right())
-        fail_msg("%s: %s: ended well, and wrote something else", current->name, after);
+    if (run.status == TAMIS_OK && !pair_is_right(false))
+        fail_msg("%s: %s: ended well, and wrote something else", pair_current->name, after);
     if (run.status != TAMIS_OK && (!fired || run.err.status != run.status || run.err.text[0] == '\0'))
-        fail_msg("%s: %s: %d \"%s\"", current->name, after, run.status, run.err.text);
+        fail_msg("%s: %s: %d \"%s\"", pair_current->name, after, run.status, run.err.text);
     cut_short += run.status != TAMIS_OK;
     if (!finishes(after))
-        fail_msg("%s: not finished", current->name);
+        fail_msg("%s: not finished", pair_current->name);
     if (lowest_free() != descriptors)
-        fail_msg("%s: %s: descriptors are left", current->name, after);
+        fail_msg("%s: %s: descriptors are left", pair_current->name, after);
     return fired;
-}
-
-static bool is_torture(void) {
-    const char *scale = getenv("TAMIS_TEST_SCALE");
-    return scale && strcmp(scale, "torture") == 0;
-}
-
-static uint64_t step_of(const scenario *s) {
-    return is_torture() ? 1 : s->step * test_scale(1, 17, 43);
 }
 
 static void every_call_fails(void **state) {
     static const way ways[] = {{EIO, false, 1}, {FAULT_SHORT, false, 1}, {ENOSPC, true, 5}};
     (void)state;
-    const uint64_t step = step_of(current);
+    const uint64_t step = pair_step(1, 17, 43);
     for (fault_call call = 0; call < FAULT_CALL_COUNT; call++)
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             uint64_t n = 1;
             while (makes_sense(call, &ways[i]) && fault_at(call, &ways[i], n))
-                n += is_torture() ? 1 : step * ways[i].step;
+                n += pair_is_torture() ? 1 : step * ways[i].step;
         }
-    printf("%s: %" PRIu64 " disturbed, %" PRIu64 " of them ended by it\n", current->name, tried, cut_short);
+    printf("%s: %" PRIu64 " disturbed, %" PRIu64 " of them ended by it\n", pair_current->name, tried,
+           cut_short);
 }
 
 static void every_allocation_fails(void **state) {
     (void)state;
-    const uint64_t step = step_of(current);
+    const uint64_t step = pair_step(1, 17, 43);
     bool refused = true;
     for (uint64_t n = 1; refused; n += step) {
         commits_run run;
         char after[100];
-        forget();
+        pair_forget();
         memset(&memory, 0, sizeof memory);
         memory.fail_at = n;
-        go(&run, &locked);
+        pair_go(&run, &locked);
         refused = memory.refused > 0;
         snprintf(after, sizeof after, "allocation %" PRIu64 " failed", n);
         if (memory.live_blocks > 0 || lowest_free() != descriptors)
-            fail_msg("%s: %s: %d \"%s\", %zu blocks are left", current->name, after, run.status, run.err.text,
-                     memory.live_blocks);
+            fail_msg("%s: %s: %d \"%s\", %zu blocks are left", pair_current->name, after, run.status,
+                     run.err.text, memory.live_blocks);
         if (!finishes(after))
-            fail_msg("%s: not finished", current->name);
+            fail_msg("%s: not finished", pair_current->name);
     }
 }
 
@@ -311,118 +250,59 @@ static bool killed_at(uint64_t n, bool within) {
     if (child == 0) {
         commits_run run;
         die_at(n, within);
-        _exit(go(&run, NULL) == TAMIS_OK ? 0 : 7);
+        _exit(pair_go(&run, NULL) == TAMIS_OK ? 0 : 7);
     }
     assert_int_equal(waitpid(child, &ended, 0), child);
     if (!WIFEXITED(ended) || (WEXITSTATUS(ended) != 0 && WEXITSTATUS(ended) != 9))
-        fail_msg("%s: killed at change %" PRIu64 ": it ended with %d", current->name, n, ended);
+        fail_msg("%s: killed at change %" PRIu64 ": it ended with %d", pair_current->name, n, ended);
     return WEXITSTATUS(ended) == 9;
 }
 
 static void every_kill(void **state) {
     (void)state;
-    const uint64_t step = step_of(current);
+    const uint64_t step = pair_step(1, 17, 43);
     uint64_t kills = 0;
     for (int within = 0; within < 2; within++)
         for (uint64_t n = 1;; n += step) {
             char after[100];
             snprintf(after, sizeof after, "the kill at change %" PRIu64 "%s", n, within ? ", half made" : "");
-            forget();
+            pair_forget();
             const bool killed = killed_at(n, within);
             kills += killed;
             if (!finishes(after))
-                fail_msg("%s: not finished", current->name);
+                fail_msg("%s: not finished", pair_current->name);
             if (!killed)
                 break;
         }
-    printf("%s: %" PRIu64 " kills\n", current->name, kills);
+    printf("%s: %" PRIu64 " kills\n", pair_current->name, kills);
 }
 
 /* Killed, started again, killed again, and so on: each time some changes further on. */
 static void kills_in_a_row(void **state) {
     (void)state;
-    const uint64_t step = step_of(current);
+    const uint64_t step = pair_step(1, 17, 43);
     for (uint64_t n = 11; n < 200; n += 13 * step) {
         uint64_t starts = 1, most = 3000;
-        forget();
+        pair_forget();
         while (killed_at(n + starts, starts % 2) && starts < most)
             starts++;
         if (starts == most || !finishes("many kills"))
-            fail_msg("%s: not finished, killed each %" PRIu64 " changes", current->name, n);
+            fail_msg("%s: not finished, killed each %" PRIu64 " changes", pair_current->name, n);
     }
 }
 
 /* ---- around them ---- */
 
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
-
-/* So that a snapshot is made by the thread whose calls are counted. */
-static int no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context) {
-    (void)thread;
-    (void)how;
-    (void)run;
-    (void)context;
-    return EAGAIN;
-}
-
-/* A hint, of which there are many. */
-static int no_advice(void *block, size_t size, int advice) {
-    (void)block;
-    (void)size;
-    (void)advice;
-    return 0;
-}
-
-static struct tamis__system real;
-
 static int set_up(void **state) {
-    current = *state;
-    scratch_make();
-    real = tamis__sys;
-    tamis__sys.sync = no_sync; /* of the disk itself nothing is asked here */
-    tamis__sys.advise = no_advice;
-    if (current->threads == 1)
-        tamis__sys.thread = no_thread;
+    commits_run run;
     counted = fault_memory_allocator(&memory);
     locked = (tamis_allocator){locked_allocate, locked_release, NULL};
-    static const char *const called[] = {"one", "two.gz", "output", "duplicates"};
-    for (int i = 0; i < INPUTS + OUTPUTS; i++)
-        snprintf(names[i], sizeof names[i], "%s", scratch(called[i]));
-    for (int i = 0; i < INPUTS; i++) {
-        test_bytes plain = {0}, packed = {0};
-        commits_records(&plain, RECORDS, KEYS, (uint64_t)i + 1);
-        if (i == 1)
-            tool_run("gzip -c", plain.data, plain.size, &packed);
-        file_write(names[i], i ? packed.data : plain.data, i ? packed.size : plain.size);
-        bytes_clear(&plain);
-        bytes_clear(&packed);
-        inputs[i] = names[i];
-    }
-    return 0;
-}
-
-/* What an undisturbed run writes. */
-static int set_up_want(void **state) {
-    commits_run run;
-    set_up(state);
-    scenario plain = *current;
-    plain.packing = TAMIS_PACKING_NONE;
-    current = &plain;
-    if (go(&run, NULL) != TAMIS_OK) {
-        fprintf(stderr, "undisturbed: %s\n", run.err.text);
+    if (!pair_set_up(*state, RECORDS, KEYS, SNAPSHOT_AT, &run))
         return -1;
-    }
-    current = *state;
-    for (int i = 0; i < OUTPUTS; i++)
-        file_read(names[INPUTS + i], &want[i]);
-    if (run.stats.records != INPUTS * RECORDS || run.info.commits < 15 || run.info.snapshot_bytes == 0) {
+    if (run.stats.records != PAIR_INPUTS * RECORDS || run.info.commits < 15 || run.info.snapshot_bytes == 0) {
         fprintf(stderr, "%" PRIu64 " records, %" PRIu64 " commits\n", run.stats.records, run.info.commits);
         return -1;
     }
-    forget();
     descriptors = lowest_free();
     tried = cut_short = 0;
     return 0;
@@ -430,34 +310,15 @@ static int set_up_want(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    forget();
-    for (int i = 0; i < OUTPUTS; i++)
-        bytes_clear(&want[i]);
-    tamis__sys = real;
-    scratch_remove();
+    pair_tear_down();
     return 0;
 }
 
-/* Of the scenarios, or of the one that is named. */
 int main(int count, char **values) {
-    enum { TESTS = 4 };
-    static const struct {
-        const char *name;
-        CMUnitTestFunction test;
-    } each[TESTS] = {{"every_call_fails", every_call_fails},
-                     {"every_allocation_fails", every_allocation_fails},
-                     {"every_kill", every_kill},
-                     {"kills_in_a_row", kills_in_a_row}};
-    static char texts[SCENARIOS * TESTS][60];
-    struct CMUnitTest tests[SCENARIOS * TESTS];
-    size_t taken = 0;
-    for (int i = 0; i < SCENARIOS * TESTS; i++) {
-        const scenario *s = &scenarios[i / TESTS];
-        if (count > 1 && strcmp(values[1], s->name) != 0)
-            continue;
-        snprintf(texts[i], sizeof texts[i], "%s: %s", s->name, each[i % TESTS].name);
-        tests[taken++] =
-            (struct CMUnitTest){texts[i], each[i % TESTS].test, set_up_want, tear_down, (void *)(uintptr_t)s};
-    }
-    return _cmocka_run_group_tests("commits", tests, taken, NULL, NULL);
+    static const pair_test tests[] = {{"every_call_fails", every_call_fails},
+                                      {"every_allocation_fails", every_allocation_fails},
+                                      {"every_kill", every_kill},
+                                      {"kills_in_a_row", kills_in_a_row}};
+    return pair_main(scenarios, sizeof scenarios / sizeof *scenarios, tests, sizeof tests / sizeof *tests,
+                     set_up, tear_down, count, values);
 }

@@ -148,6 +148,21 @@ tamis_status commits_go(commits_run *run) {
     return run->status;
 }
 
+bool commits_came_to(const commits_run *run, tamis_status status, const char *text) {
+    if (run->status == status && (status == TAMIS_OK || strstr(run->err.text, text)))
+        return true;
+    fprintf(stderr, "%s \"%s\" instead of %s \"%s\"\n", tamis_status_name(run->status), run->err.text,
+            tamis_status_name(status), text);
+    return false;
+}
+
+bool commits_began(const commits_run *run, tamis_stream_begun begun) {
+    if (!commits_came_to(run, TAMIS_OK, "") || run->commits.begun == begun)
+        return run->status == TAMIS_OK;
+    fprintf(stderr, "begun as %d instead of %d\n", (int)run->commits.begun, (int)begun);
+    return false;
+}
+
 void commits_forget(void) {
     char folder[300];
     snprintf(folder, sizeof folder, "%s", scratch("state"));
@@ -172,4 +187,11 @@ void commits_records(test_bytes *to, size_t count, uint64_t keys, uint64_t seed)
         int size = snprintf(text, sizeof text, "record %llu\n", (unsigned long long)test_below(&seed, keys));
         bytes_add(to, text, (size_t)size);
     }
+}
+
+void commits_write(const char *path, size_t count, uint64_t seed) {
+    test_bytes text = {0};
+    commits_records(&text, count, 1500, seed);
+    file_write(path, text.data, text.size);
+    bytes_clear(&text);
 }

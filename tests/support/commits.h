@@ -44,9 +44,16 @@ void commits_init(commits_run *run, const commits_make *make);
 /* Opens the state, runs, settles it with a snapshot if the log is longer than 1000 bytes, and closes it. */
 tamis_status commits_go(commits_run *run);
 
+/* Whether it ended that way, and, unless well, with that text in its sentence; stderr has what it did instead. */
+bool commits_came_to(const commits_run *run, tamis_status status, const char *text);
+/* Whether it ended well, begun that way. */
+bool commits_began(const commits_run *run, tamis_stream_begun begun);
+
 /* Removes the state. */
 void commits_forget(void);
 /* Some thousand records, numbers below `keys` in a text, from the seed. */
 void commits_records(test_bytes *to, size_t count, uint64_t keys, uint64_t seed);
+/* Such a file, of 1500 keys. */
+void commits_write(const char *path, size_t count, uint64_t seed);
 
 #endif

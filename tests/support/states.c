@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "states.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/system.h"
+#include "support/fault.h"
 
 tamis_error states_err = TAMIS_ERROR_INIT;
 
@@ -100,8 +104,41 @@ void states_encode(const tamis_state *state, test_bytes *bytes) {
         abort();
 }
 
-uint64_t states_keys(const tamis_state *state) {
+tamis_state_info states_told(const tamis_state *state) {
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
     tamis_state_info_get(state, &info);
-    return info.keys;
+    return info;
+}
+
+uint64_t states_keys(const tamis_state *state) {
+    return states_told(state).keys;
+}
+
+static size_t descriptors;
+static struct tamis__system real;
+
+static int no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+int states_set_up(void **state) {
+    (void)state;
+    real = tamis__sys;
+    tamis__sys.sync = no_sync;
+    scratch_make_in_memory();
+    states_err = (tamis_error)TAMIS_ERROR_INIT;
+    descriptors = fault_open_descriptors();
+    return 0;
+}
+
+int states_tear_down(void **state) {
+    (void)state;
+    tamis__sys = real;
+    if (fault_open_descriptors() != descriptors) {
+        fprintf(stderr, "descriptors are left open\n");
+        return -1;
+    }
+    scratch_remove();
+    return 0;
 }

@@ -42,5 +42,11 @@ bool states_is_at(const tamis_state *state, const char *account);
 /* The filter as a file would have it. */
 void states_encode(const tamis_state *state, test_bytes *bytes);
 uint64_t states_keys(const tamis_state *state);
+tamis_state_info states_told(const tamis_state *state);
+
+/* Fixtures of cmocka, of tests in which no power is lost: a scratch folder in memory, syncs that do nothing, and, at the end, no
+ * descriptor more than before. Calls of the system that a test replaces are put back. */
+int states_set_up(void **state);
+int states_tear_down(void **state);
 
 #endif

@@ -14,40 +14,12 @@
 
 #include <cmocka.h>
 
-#include "base/system.h"
 #include "store/state/state_int.h"
-#include "support/fault.h"
 #include "support/scratch.h"
 #include "support/states.h"
 
-static size_t descriptors;
 static const states_make *const growing = &states_makes[STATES_GROWING];
 static const states_make *const small = &states_makes[STATES_SMALL];
-
-/* Nothing here loses power, and there are thousands of syncs. */
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
-
-static int set_up(void **state) {
-    (void)state;
-    tamis__sys.sync = no_sync;
-    scratch_make_in_memory();
-    states_err = (tamis_error)TAMIS_ERROR_INIT;
-    descriptors = fault_open_descriptors();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    if (fault_open_descriptors() != descriptors) {
-        fprintf(stderr, "descriptors are left open\n");
-        return -1;
-    }
-    scratch_remove();
-    return 0;
-}
 
 static void assert_says(const char *text) {
     if (!strstr(states_err.text, text))
@@ -70,12 +42,6 @@ static tamis_state *opened(const states_make *make) {
     return state;
 }
 
-static tamis_state_info told(const tamis_state *state) {
-    tamis_state_info info = TAMIS_STATE_INFO_INIT;
-    tamis_state_info_get(state, &info);
-    return info;
-}
-
 static void what_is_committed_is_there(void **unused) {
     (void)unused;
     tamis_state *state = opened(growing);
@@ -88,13 +54,13 @@ static void what_is_committed_is_there(void **unused) {
     state = opened(growing);
     assert_true(states_is_at(state, "one"));
     assert_int_equal(states_keys(state), 2500);
-    assert_int_equal(told(state).replayed, 2500);
-    assert_int_equal(told(state).epoch, 2);
+    assert_int_equal(states_told(state).replayed, 2500);
+    assert_int_equal(states_told(state).epoch, 2);
     assert_string_equal(tamis_state_about(state), "numbers");
     assert_ok(states_add(state, 2500, 100)); /* fresh again: nothing of them was left */
     assert_ok(states_commit(state, "two"));
     assert_int_equal(states_keys(state), 2600);
-    assert_int_equal(told(state).commits, 2);
+    assert_int_equal(states_told(state).commits, 2);
     tamis_state_close(state);
 }
 
@@ -106,7 +72,7 @@ static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     tamis_state_close(state);
     state = opened(growing);
     assert_true(tamis_state_filter(state)->plan.kind == growing->kind);
-    assert_int_equal(told(state).epoch, 2);
+    assert_int_equal(states_told(state).epoch, 2);
     assert_int_equal(states_keys(state), 0);
     assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);
@@ -221,11 +187,11 @@ static void snapshots_are_taken_while_keys_come(void **unused) {
         assert_ok(states_commit(state, "some"));
     }
     assert_ok(tamis_state_settle(state, 300000, &states_err));
-    assert_true(told(state).snapshot_bytes > 0);
-    assert_true(told(state).log_bytes <= 300000);
+    assert_true(states_told(state).snapshot_bytes > 0);
+    assert_true(states_told(state).log_bytes <= 300000);
     tamis_state_close(state);
     state = opened(growing);
-    assert_true(told(state).replayed < KEYS);
+    assert_true(states_told(state).replayed < KEYS);
     states_encode(state, &pieces);
     assert_true(bytes_check("snapshots", &pieces, &whole));
     tamis_state_close(state);
@@ -240,10 +206,10 @@ static void a_settled_state_is_small(void **unused) {
     assert_ok(states_add(state, 0, 20000));
     assert_ok(states_commit(state, "one"));
     assert_ok(tamis_state_settle(state, 1000000, &states_err));
-    assert_int_equal(told(state).snapshot_bytes, 0);
+    assert_int_equal(states_told(state).snapshot_bytes, 0);
     assert_ok(tamis_state_settle(state, 0, &states_err));
-    assert_true(told(state).snapshot_bytes > 0);
-    assert_true(told(state).log_bytes < 500);
+    assert_true(states_told(state).snapshot_bytes > 0);
+    assert_true(states_told(state).log_bytes < 500);
     assert_int_equal(scratch_entries(), 4); /* lock, manifest, snapshot, log */
     assert_ok(tamis_state_settle(state, 0, &states_err));
     assert_int_equal(scratch_entries(), 4);
@@ -288,11 +254,11 @@ static void notes_are_kept(void **unused) {
     assert_ok(tamis_state_commit(state, large, TAMIS_STATE_ACCOUNT_MAX, &states_err));
     assert_ok(tamis_state_note(state, "lost", 4, &states_err));
     assert_ok(tamis_state_abort(state, &states_err));
-    assert_int_equal(told(state).notes, 2);
+    assert_int_equal(states_told(state).notes, 2);
     assert_ok(tamis_state_note(state, "lost too", 8, &states_err));
     tamis_state_close(state);
     state = opened(small);
-    assert_int_equal(told(state).notes, 2);
+    assert_int_equal(states_told(state).notes, 2);
     assert_memory_equal(tamis_state_note_at(state, 1, &size), large, sizeof large - 1);
     assert_int_equal(size, TAMIS_STATE_ACCOUNT_MAX);
     assert_null(tamis_state_note_at(state, 2, &size));
@@ -520,7 +486,7 @@ static void a_full_filter_stays_full(void **unused) {
 }
 
 int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, states_set_up, states_tear_down)
     const struct CMUnitTest tests[] = {
         CASE(what_is_committed_is_there),
         CASE(what_nothing_was_committed_to_is_made_anew),

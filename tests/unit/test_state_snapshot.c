@@ -15,39 +15,15 @@
 
 #include "base/system.h"
 #include "store/state/state_int.h"
-#include "support/fault.h"
 #include "support/scratch.h"
 #include "support/states.h"
 
-static size_t descriptors;
 static struct tamis__system real;
 static const states_make *const growing = &states_makes[STATES_GROWING];
 
-/* Nothing here loses power. */
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
-
 static int set_up(void **state) {
-    (void)state;
     real = tamis__sys;
-    tamis__sys.sync = no_sync;
-    scratch_make_in_memory();
-    states_err = (tamis_error)TAMIS_ERROR_INIT;
-    descriptors = fault_open_descriptors();
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    tamis__sys = real;
-    if (fault_open_descriptors() != descriptors) {
-        fprintf(stderr, "descriptors are left open\n");
-        return -1;
-    }
-    scratch_remove();
-    return 0;
+    return states_set_up(state);
 }
 
 static void assert_ok(tamis_status status) {
@@ -59,12 +35,6 @@ static tamis_state *opened(const states_make *make) {
     tamis_state *state = NULL;
     assert_ok(states_open(&state, make, scratch(""), NULL));
     return state;
-}
-
-static tamis_state_info told(const tamis_state *state) {
-    tamis_state_info info = TAMIS_STATE_INFO_INIT;
-    tamis_state_info_get(state, &info);
-    return info;
 }
 
 /* ---- one that fails ---- */
@@ -101,7 +71,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     assert_int_equal(tamis_state_settle(state, UINT64_MAX, &states_err), TAMIS_E_IO);
     assert_true(state->manifest.segment_count < 10);
     tamis__sys.open = real.open;
-    for (; told(state).snapshot_bytes == 0; from += 50) {
+    for (; states_told(state).snapshot_bytes == 0; from += 50) {
         assert_true(from < 25000);
         assert_ok(states_add(state, from, 50));
         assert_ok(states_commit(state, "some"));
@@ -109,7 +79,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     for (int i = 0; i < 100; i++, from += 50) { /* and then as soon as it is due */
         assert_ok(states_add(state, from, 50));
         assert_ok(states_commit(state, "some"));
-        assert_true(told(state).log_bytes < 8000);
+        assert_true(states_told(state).log_bytes < 8000);
     }
     tamis_state_close(state);
     state = opened(growing);
@@ -163,14 +133,14 @@ static void settle_leaves_no_more_than_a_commit(void **unused) {
     tamis_state *state = opened_with_snapshot();
     assert_ok(states_add(state, 1000, 1000));
     assert_ok(states_commit(state, "more"));
-    assert_true(told(state).log_bytes > 30000);
+    assert_true(states_told(state).log_bytes > 30000);
     let_go();
     assert_ok(tamis_state_settle(state, UINT64_MAX, &states_err));
-    assert_true(told(state).log_bytes <= 10000);
+    assert_true(states_told(state).log_bytes <= 10000);
     tamis_state_close(state);
     state = opened(growing);
     assert_int_equal(states_keys(state), 2000);
-    assert_true(told(state).replayed < 1000);
+    assert_true(states_told(state).replayed < 1000);
     tamis_state_close(state);
 }
 
@@ -182,8 +152,8 @@ static void close_gives_a_snapshot_up(void **unused) {
     assert_int_equal(reads_in_vain, 1);
     state = opened(growing);
     assert_int_equal(states_keys(state), 1000);
-    assert_int_equal(told(state).snapshot_bytes, 0);
-    assert_int_equal(told(state).replayed, 1000);
+    assert_int_equal(states_told(state).snapshot_bytes, 0);
+    assert_int_equal(states_told(state).replayed, 1000);
     tamis_state_close(state);
 }
 
@@ -199,8 +169,8 @@ static void close_names_a_snapshot(void **unused) {
     assert_int_equal(scratch_entries(), 4); /* lock, manifest, snapshot, log */
     state = opened(growing);
     assert_int_equal(states_keys(state), 1000);
-    assert_true(told(state).snapshot_bytes > 0);
-    assert_int_equal(told(state).replayed, 0);
+    assert_true(states_told(state).snapshot_bytes > 0);
+    assert_int_equal(states_told(state).replayed, 0);
     tamis_state_close(state);
 }
 
@@ -349,7 +319,7 @@ static void limits_are_met_as_without_snapshots(void **unused) {
 }
 
 int main(void) {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, states_tear_down)
     const struct CMUnitTest tests[] = {
         CASE(a_snapshot_that_fails_is_tried_seldom),
         CASE(settle_leaves_no_more_than_a_commit),

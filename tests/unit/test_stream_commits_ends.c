@@ -39,17 +39,6 @@ static void prepare(void) {
     run.options.output = output;
 }
 
-static void assert_status(tamis_status status, const char *text) {
-    if (run.status != status || (status != TAMIS_OK && !strstr(run.err.text, text)))
-        fail_msg("%s \"%s\" instead of %s \"%s\"", tamis_status_name(run.status), run.err.text,
-                 tamis_status_name(status), text);
-}
-
-static void assert_begun(tamis_stream_begun begun) {
-    assert_status(TAMIS_OK, "");
-    assert_int_equal(run.commits.begun, begun);
-}
-
 static void go(uint64_t stop) {
     prepare();
     run.stop_before = stop;
@@ -63,28 +52,21 @@ static void go_to(const char *path, bool again) {
     commits_go(&run);
 }
 
-static void write_records(const char *path, size_t count, uint64_t seed) {
-    test_bytes text = {0};
-    commits_records(&text, count, 1500, seed);
-    file_write(path, text.data, text.size);
-    bytes_clear(&text);
-}
-
 /* The run has ended, or was stopped in the middle. */
 static void begin(bool ended) {
     commits_forget();
     unlink(output);
     unlink(other);
-    write_records(in, 1000, 1);
+    commits_write(in, 1000, 1);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     file_read(output, &want);
     if (ended)
         return;
     commits_forget();
     unlink(output);
     go(9);
-    assert_status(TAMIS_E_INTERRUPTED, "");
+    assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
 }
 
 static void change(const char *path, long at, int whence) {
@@ -127,7 +109,7 @@ static void an_input_that_changed_is_refused(void **state) {
             else
                 change(in, ended ? -10 : 4200, ended ? SEEK_END : SEEK_SET);
             go(0);
-            assert_status(TAMIS_E_STALE, "made shorter or changed");
+            assert_true(commits_came_to(&run, TAMIS_E_STALE, "made shorter or changed"));
             assert_true(run.commits.was_read);
             assert_untouched(output, size);
         }
@@ -139,25 +121,25 @@ static void an_input_that_was_moved_is_known(void **state) {
     snprintf(in, sizeof in, "%s", scratch("moved"));
     assert_int_equal(rename(scratch("in"), in), 0);
     go(0);
-    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_true(is_wanted(output));
     unlink(in);
-    write_records(in, 1000, 1); /* the same bytes in another file */
+    commits_write(in, 1000, 1); /* the same bytes in another file */
     go(0);
-    assert_begun(TAMIS_STREAM_FINISHED);
+    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
 }
 
 static void another_file_of_that_name_is_refused(void **state) {
     (void)state;
     begin(false);
     const off_t size = size_of(output);
-    write_records(scratch("new"), 900, 8);
+    commits_write(scratch("new"), 900, 8);
     assert_int_equal(rename(scratch("new"), in), 0);
     go(0);
-    assert_status(TAMIS_E_STALE, "is another file than the run");
+    assert_true(commits_came_to(&run, TAMIS_E_STALE, "is another file than the run"));
     assert_untouched(output, size);
     go_to(output, true); /* which leaves that run as it is */
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
 static void the_same_input_elsewhere_is_refused(void **state) {
@@ -165,13 +147,13 @@ static void the_same_input_elsewhere_is_refused(void **state) {
     for (int ended = 0; ended < 2; ended++) {
         begin(ended);
         go_to(other, false);
-        assert_status(TAMIS_E_INVALID, "was read already by the run that wrote to");
+        assert_true(commits_came_to(&run, TAMIS_E_INVALID, "was read already by the run that wrote to"));
         assert_true(strstr(run.err.text, output) && run.commits.was_read);
         assert_false(file_exists(other));
         go_to(other, true);
-        assert_begun(TAMIS_STREAM_NEW);
+        assert_true(commits_began(&run, TAMIS_STREAM_NEW));
         go_to(other, true);
-        assert_begun(TAMIS_STREAM_FINISHED);
+        assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
     }
 }
 
@@ -180,7 +162,7 @@ static void again_finds_duplicates(void **state) {
     (void)state;
     begin(true);
     go_to(other, true);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_int_equal(size_of(other), 0);
     assert_int_equal(run.stats.duplicates, 1000);
 }
@@ -204,7 +186,7 @@ static void an_output_that_changed_is_refused(void **state) {
                 assert_int_equal(truncate(output, size_of(output) + 1), 0);
             const off_t size = size_of(output);
             go(0);
-            assert_status(TAMIS_E_STALE, says[way]);
+            assert_true(commits_came_to(&run, TAMIS_E_STALE, says[way]));
             assert_untouched(output, size);
         }
 }
@@ -215,7 +197,7 @@ static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
     begin(false);
     assert_int_equal(truncate(output, size_of(output) + 700), 0);
     go(0);
-    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_true(is_wanted(output));
 }
 
@@ -227,29 +209,29 @@ static void an_older_run_is_gone_on_with(void **state) {
     char stopped[300];
     snprintf(stopped, sizeof stopped, "%s", in);
     snprintf(in, sizeof in, "%s", scratch("between"));
-    write_records(in, 500, 99);
+    commits_write(in, 500, 99);
     go_to(other, false);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     const uint64_t between = run.stats.unique;
     snprintf(in, sizeof in, "%s", stopped);
     go(0);
-    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_int_equal(run.stats.records, 1000);
     assert_int_equal(run.info.keys, run.stats.unique + between);
     go(0);
-    assert_begun(TAMIS_STREAM_FINISHED);
+    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
 }
 
 static void an_unknown_output_is_refused(void **state) {
     (void)state;
-    write_records(in, 100, 1);
+    commits_write(in, 100, 1);
     file_write(output, "mine\n", 5);
     go(0);
-    assert_status(TAMIS_E_STALE, "knows nothing of it");
+    assert_true(commits_came_to(&run, TAMIS_E_STALE, "knows nothing of it"));
     assert_true(file_is(output, "mine\n"));
     file_write(output, "", 0);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
 static void the_next_input_is_appended(void **state) {
@@ -257,11 +239,11 @@ static void the_next_input_is_appended(void **state) {
     begin(true);
     const off_t size = size_of(output);
     snprintf(in, sizeof in, "%s", scratch("next"));
-    write_records(in, 1000, 2);
+    commits_write(in, 1000, 2);
     go(4);
-    assert_status(TAMIS_E_INTERRUPTED, "");
+    assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     go(0);
-    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_true(size_of(output) > size);
     assert_int_equal(truncate(output, size), 0);
     assert_true(is_wanted(output));
@@ -270,13 +252,13 @@ static void the_next_input_is_appended(void **state) {
 static void an_output_of_another_process_is_refused(void **state) {
     (void)state;
     tamis_lock *lock;
-    write_records(in, 100, 1);
+    commits_write(in, 100, 1);
     assert_int_equal(tamis_file_lock(&lock, output, NULL), TAMIS_OK);
     go(0);
-    assert_status(TAMIS_E_BUSY, "");
+    assert_true(commits_came_to(&run, TAMIS_E_BUSY, ""));
     tamis_file_unlock(lock);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
 /* ---- what is no file ---- */
@@ -304,10 +286,10 @@ static void an_input_pipe_is_told(void **state) {
         close(fd);
         assert_string_equal(run.commits.inexact, fd_name);
         if (exact)
-            assert_status(TAMIS_E_UNSUPPORTED, "is no regular file");
+            assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "is no regular file"));
         assert_int_equal(file_exists(output), !exact);
     }
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\n"));
     const int fd = pipe_with("b\nc\n", NULL); /* a second start has what is new of it */
     prepare();
@@ -315,7 +297,7 @@ static void an_input_pipe_is_told(void **state) {
     names[0] = fd_name;
     commits_go(&run);
     close(fd);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\nc\n"));
 }
 
@@ -349,17 +331,17 @@ static void an_output_pipe_is_told(void **state) {
     run.options.output = fd_name;
     run.commits.require_exact = true;
     commits_go(&run);
-    assert_status(TAMIS_E_UNSUPPORTED, "is no regular file");
+    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "is no regular file"));
     unharmed = tamis__sys;
     tamis__sys.unread = late_unread;
     go_to(fd_name, false);
     tamis__sys = unharmed;
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_string_equal(run.commits.inexact, fd_name);
     assert_string_equal(taken, "a\nb\n");
     assert_true(looks > LATE);
     go_to(fd_name, false);
-    assert_begun(TAMIS_STREAM_FINISHED);
+    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
     close(reading);
     close(writing);
 }
@@ -375,10 +357,10 @@ static void an_output_pipe_whose_reader_goes(void **state) {
     tamis__sys.unread = going_unread;
     go_to(fd_name, false);
     tamis__sys = unharmed;
-    assert_status(TAMIS_E_PIPE, fd_name);
+    assert_true(commits_came_to(&run, TAMIS_E_PIPE, fd_name));
     close(writing);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\n"));
 }
 
@@ -390,7 +372,7 @@ static void the_null_device_is_exact(void **state) {
         run.options.duplicates = "/dev/null";
         run.commits.require_exact = true;
         commits_go(&run);
-        assert_begun(i ? TAMIS_STREAM_FINISHED : TAMIS_STREAM_NEW);
+        assert_true(commits_began(&run, i ? TAMIS_STREAM_FINISHED : TAMIS_STREAM_NEW));
         assert_null(run.commits.inexact);
         assert_true(file_is(output, "a\nb\n"));
     }
@@ -402,7 +384,7 @@ static void an_open_file_is_refused(void **state) {
     const int fd = open(scratch("opened"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", fd);
     go_to(fd_name, false);
-    assert_status(TAMIS_E_UNSUPPORTED, "give the output by its name");
+    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "give the output by its name"));
     close(fd);
 }
 
@@ -412,7 +394,7 @@ static void what_is_followed_is_refused(void **state) {
     prepare();
     run.options.follow = true;
     commits_go(&run);
-    assert_status(TAMIS_E_UNSUPPORTED, "does not follow");
+    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "does not follow"));
 }
 
 /* ---- around them ---- */

@@ -62,24 +62,6 @@ static void go_harmed(uint64_t batch, void (*what)(void)) {
     harm = NULL;
 }
 
-static void assert_status(tamis_status status, const char *text) {
-    if (run.status != status || (status != TAMIS_OK && !strstr(run.err.text, text)))
-        fail_msg("%s \"%s\" instead of %s \"%s\"", tamis_status_name(run.status), run.err.text,
-                 tamis_status_name(status), text);
-}
-
-static void assert_begun(tamis_stream_begun begun) {
-    assert_status(TAMIS_OK, "");
-    assert_int_equal(run.commits.begun, begun);
-}
-
-static void write_records(const char *path, size_t count, uint64_t seed) {
-    test_bytes text = {0};
-    commits_records(&text, count, 1500, seed);
-    file_write(path, text.data, text.size);
-    bytes_clear(&text);
-}
-
 static void copy(const char *from, const char *to) {
     test_bytes text = {0};
     file_read(from, &text);
@@ -110,12 +92,12 @@ static void forget(void) {
 
 static void replace_last(void) {
     assert_int_equal(rename(in[1], spare), 0);
-    write_records(in[1], 1200, 77);
+    commits_write(in[1], 1200, 77);
 }
 
 static void rewrite_last(void) {
     copy(in[1], spare);
-    write_records(in[1], 1200, 77); /* the same inode */
+    commits_write(in[1], 1200, 77); /* the same inode */
 }
 
 static void remove_last(void) {
@@ -133,52 +115,52 @@ static void an_input_that_waits_is_replaced(void **state) {
                 {remove_last, "no such file"}};
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         forget();
-        write_records(in[0], 600, 1);
-        write_records(in[1], 1000, 2);
+        commits_write(in[0], 600, 1);
+        commits_write(in[1], 1000, 2);
         go(18);
-        assert_status(TAMIS_E_INTERRUPTED, "");
+        assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
         tamis_state_info info = run.info;
         for (int i = 0; i < 200; i++)
             append(in[0], i % 2 ? "more of it\n" : "more\n");
         go_harmed(1, ways[way].harm);
-        assert_status(way == 2 ? TAMIS_E_IO : TAMIS_E_STALE, ways[way].says);
+        assert_true(commits_came_to(&run, way == 2 ? TAMIS_E_IO : TAMIS_E_STALE, ways[way].says));
         assert_true(strstr(run.err.text, in[1]));
         assert_true(info.keys < 1500);
         go(0); /* it was not committed that this is the input */
         assert_int_not_equal(run.status, TAMIS_OK);
         assert_int_equal(rename(spare, in[1]), 0);
         go(0);
-        assert_begun(TAMIS_STREAM_RESUMED);
+        assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
         assert_int_equal(run.stats.records, 600 + 200 + 1000);
         go(0);
-        assert_begun(TAMIS_STREAM_FINISHED);
+        assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
     }
 }
 
 /* One that was read to its end before, and is not opened again, is known as it was: the run goes on, the next one tells. */
 static void replace_first(void) {
     assert_int_equal(rename(in[0], spare), 0);
-    write_records(in[0], 600, 78);
+    commits_write(in[0], 600, 78);
 }
 
 static void an_input_that_was_passed_is_replaced(void **state) {
     (void)state;
-    write_records(in[0], 600, 1);
-    write_records(in[1], 1000, 2);
+    commits_write(in[0], 600, 1);
+    commits_write(in[1], 1000, 2);
     go(18);
-    assert_status(TAMIS_E_INTERRUPTED, "");
+    assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     go_harmed(2, replace_first);
-    assert_begun(TAMIS_STREAM_RESUMED);
+    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     go(0);
-    assert_status(TAMIS_E_INVALID, "was read already");
+    assert_true(commits_came_to(&run, TAMIS_E_INVALID, "was read already"));
     assert_int_equal(rename(spare, in[0]), 0);
     go(0);
-    assert_begun(TAMIS_STREAM_FINISHED);
+    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
 }
 
 static void rewrite_first(void) {
     copy(in[0], spare);
-    write_records(in[0], 1200, 77);
+    commits_write(in[0], 1200, 77);
 }
 
 /* Before the first commit, and behind some. */
@@ -187,19 +169,19 @@ static void an_input_is_rewritten_in_place(void **state) {
     inputs = 1;
     for (int early = 0; early < 2; early++) {
         forget();
-        write_records(in[0], 1000, 1);
+        commits_write(in[0], 1000, 1);
         commit_bytes = 1000;
         go(0);
-        assert_begun(TAMIS_STREAM_NEW);
+        assert_true(commits_began(&run, TAMIS_STREAM_NEW));
         bytes_clear(&want);
         file_read(output, &want);
         forget();
         commit_bytes = early ? 6000 : 1000;
         go_harmed(early ? 5 : 12, rewrite_first);
-        assert_status(TAMIS_E_STALE, "is not there any more");
+        assert_true(commits_came_to(&run, TAMIS_E_STALE, "is not there any more"));
         copy(spare, in[0]);
         go(0);
-        assert_begun(TAMIS_STREAM_RESUMED);
+        assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
         assert_true(is_wanted());
     }
 }
@@ -238,7 +220,7 @@ static void rewrite_output(void) {
 
 static void replace_output(void) {
     assert_int_equal(rename(output, spare), 0);
-    write_records(output, 300, 5);
+    commits_write(output, 300, 5);
 }
 
 static void an_output_changes(void **state) {
@@ -252,20 +234,20 @@ static void an_output_changes(void **state) {
                 {add_to_output, "is longer than"},
                 {replace_output, "was replaced or removed"}};
     inputs = 1;
-    write_records(in[0], 1000, 1);
+    commits_write(in[0], 1000, 1);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     file_read(output, &want);
     for (int early = 0; early < 2; early++)
         for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
             forget();
             commit_bytes = early ? 6000 : 1000;
             go_harmed(early ? 6 : 12, ways[way].harm);
-            assert_status(TAMIS_E_STALE, ways[way].says);
+            assert_true(commits_came_to(&run, TAMIS_E_STALE, ways[way].says));
             assert_true(strstr(run.err.text, output));
             assert_int_equal(rename(spare, output), 0);
             go(0);
-            assert_begun(TAMIS_STREAM_RESUMED);
+            assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
             assert_true(is_wanted());
         }
 }
@@ -276,40 +258,40 @@ static void an_output_changes(void **state) {
 static void an_unfinished_run_is_not_left_without_a_word(void **state) {
     (void)state;
     inputs = 1;
-    write_records(in[0], 1000, 1);
+    commits_write(in[0], 1000, 1);
     go(9);
-    assert_status(TAMIS_E_INTERRUPTED, "");
+    assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     char first[300];
     snprintf(first, sizeof first, "%s", output);
-    write_records(in[1], 400, 9);
+    commits_write(in[1], 400, 9);
     names[0] = in[1];
     snprintf(output, sizeof output, "%s", other);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     names[0] = in[0];
     snprintf(output, sizeof output, "%s", first);
     assert_int_equal(rename(in[0], spare), 0);
-    write_records(in[0], 1000, 10);
+    commits_write(in[0], 1000, 10);
     go(0);
-    assert_status(TAMIS_E_STALE, "is another file than the run");
+    assert_true(commits_came_to(&run, TAMIS_E_STALE, "is another file than the run"));
     assert_true(run.commits.was_read);
     for (int i = 0; i < 2; i++) { /* once it was left on purpose, it does not come back */
         prepare();
         run.commits.again = i == 0;
         commits_go(&run);
-        assert_begun(i == 0 ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED);
+        assert_true(commits_began(&run, i == 0 ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED));
     }
     names[0] = in[1];
     snprintf(output, sizeof output, "%s", other);
     append(in[1], "one more\n");
     go(0);
-    assert_begun(TAMIS_STREAM_GROWN);
+    assert_true(commits_began(&run, TAMIS_STREAM_GROWN));
     names[0] = in[0];
     snprintf(output, sizeof output, "%s", first);
     assert_int_equal(rename(in[0], spare), 0); /* the next rotation, behind a run that had ended */
-    write_records(in[0], 900, 12);
+    commits_write(in[0], 900, 12);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
 /* ---- what a start costs ---- */
@@ -331,7 +313,7 @@ static uint64_t opens_of_day(int day, bool rotated) {
         char name[40];
         snprintf(name, sizeof name, "log-%d-%d", rotated ? 0 : day, i);
         snprintf(paths[i], sizeof paths[i], "%s", scratch(name));
-        write_records(spare, 500, (uint64_t)(day * MANY + i) + 100);
+        commits_write(spare, 500, (uint64_t)(day * MANY + i) + 100);
         assert_int_equal(rename(spare, paths[i]), 0);
         many[i] = paths[i];
     }
@@ -344,7 +326,7 @@ static uint64_t opens_of_day(int day, bool rotated) {
     run.commits.bytes = 1 << 30;
     commits_go(&run);
     tamis__sys = unharmed;
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     return opens;
 }
 
@@ -377,16 +359,16 @@ static int no_lock(int fd, int operation) {
 static void an_output_without_locks_is_told(void **state) {
     (void)state;
     inputs = 1;
-    write_records(in[0], 100, 1);
+    commits_write(in[0], 100, 1);
     unharmed = tamis__sys;
     tamis__sys.lock = no_lock;
     go(0);
     tamis__sys = unharmed;
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_non_null(run.commits.unlocked);
     assert_string_equal(run.commits.unlocked, output);
     go(0);
-    assert_begun(TAMIS_STREAM_FINISHED);
+    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
     assert_null(run.commits.unlocked);
 }
 
@@ -412,7 +394,7 @@ static ssize_t cut_pread(int fd, void *bytes, size_t size, off_t at) {
 static void signals_end_no_run(void **state) {
     (void)state;
     inputs = 1;
-    write_records(in[0], 500, 1);
+    commits_write(in[0], 500, 1);
     append(in[0], "no end");
     for (int i = 0; i < 2; i++) {
         unharmed = tamis__sys;
@@ -421,7 +403,7 @@ static void signals_end_no_run(void **state) {
         opens = preads = (uint64_t)i; /* each call is cut short in one of both */
         go(0);
         tamis__sys = unharmed;
-        assert_begun(i ? TAMIS_STREAM_GROWN : TAMIS_STREAM_NEW);
+        assert_true(commits_began(&run, i ? TAMIS_STREAM_GROWN : TAMIS_STREAM_NEW));
         assert_true(opens > 0 && preads > 5);
         append(in[0], "\n");
     }
@@ -439,10 +421,10 @@ static void an_account_without_its_input_is_refused(void **state) {
     tamis_stream_account *account;
     const void *bytes;
     size_t size;
-    write_records(in[0], 100, 1);
-    write_records(in[1], 100, 2);
+    commits_write(in[0], 100, 1);
+    commits_write(in[1], 100, 2);
     go(0);
-    assert_begun(TAMIS_STREAM_NEW);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_int_equal(tamis_state_open(&opened, scratch("state"), &options, &run.err), TAMIS_OK);
     tamis_state_committed(opened, &bytes, &size);
     unsigned char *crafted = malloc(size);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "commits_pair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "support/tools.h"
+#include "support/unpacked.h"
+
+enum { OUTPUTS = 2, MOST_TESTS = 64 };
+
+const pair_scenario *pair_current;
+
+static char names[PAIR_INPUTS + OUTPUTS][300];
+static const char *inputs[PAIR_INPUTS];
+static test_bytes want[OUTPUTS];
+static uint64_t snapshots_at;
+static struct tamis__system real;
+
+/* ---- runs ---- */
+
+tamis_status pair_go(commits_run *run, const tamis_allocator *allocator) {
+    commits_init(run, &commits_makes[pair_current->make]);
+    run->options.inputs = inputs;
+    run->options.input_count = PAIR_INPUTS;
+    run->options.output = names[PAIR_INPUTS];
+    run->options.duplicates = names[PAIR_INPUTS + 1];
+    run->options.packing = (int)pair_current->packing;
+    run->options.packing_level = pair_current->packing ? 1 : 0;
+    run->options.threads = pair_current->threads;
+    run->snapshot_at = snapshots_at;
+    run->allocator = allocator;
+    return commits_go(run);
+}
+
+void pair_forget(void) {
+    commits_forget();
+    for (int i = 0; i < OUTPUTS; i++)
+        unlink(names[PAIR_INPUTS + i]);
+}
+
+static bool output_is_right(int i, bool quiet) {
+    test_bytes got = {0};
+    if (!file_exists(names[PAIR_INPUTS + i]))
+        return false;
+    if (pair_current->packing)
+        unpacked_file(pair_current->packing, names[PAIR_INPUTS + i], &got);
+    else
+        file_read(names[PAIR_INPUTS + i], &got);
+    const bool right =
+        quiet ? bytes_equal(&got, &want[i]) : bytes_check(i ? "duplicates" : "output", &got, &want[i]);
+    bytes_clear(&got);
+    return right;
+}
+
+bool pair_is_right(bool quiet) {
+    return output_is_right(0, quiet) && output_is_right(1, quiet);
+}
+
+/* ---- how much is tried ---- */
+
+bool pair_is_torture(void) {
+    const char *scale = getenv("TAMIS_TEST_SCALE");
+    return scale && strcmp(scale, "torture") == 0;
+}
+
+uint64_t pair_step(uint64_t full, uint64_t sanitizer, uint64_t quick) {
+    return pair_is_torture() ? 1 : pair_current->step * test_scale(full, sanitizer, quick);
+}
+
+/* ---- around them ---- */
+
+static int no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+/* So that a snapshot is made by the thread whose calls are counted. */
+static int no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context) {
+    (void)thread;
+    (void)how;
+    (void)run;
+    (void)context;
+    return EAGAIN;
+}
+
+/* A hint, of which there are many. */
+static int no_advice(void *block, size_t size, int advice) {
+    (void)block;
+    (void)size;
+    (void)advice;
+    return 0;
+}
+
+static void make_inputs(size_t records, uint64_t keys) {
+    static const char *const called[] = {"one", "two.gz", "output", "duplicates"};
+    for (int i = 0; i < PAIR_INPUTS + OUTPUTS; i++)
+        snprintf(names[i], sizeof names[i], "%s", scratch(called[i]));
+    for (int i = 0; i < PAIR_INPUTS; i++) {
+        test_bytes plain = {0}, packed = {0};
+        commits_records(&plain, records, keys, (uint64_t)i + 1);
+        if (i == 1)
+            tool_run("gzip -c", plain.data, plain.size, &packed);
+        file_write(names[i], i ? packed.data : plain.data, i ? packed.size : plain.size);
+        bytes_clear(&plain);
+        bytes_clear(&packed);
+        inputs[i] = names[i];
+    }
+}
+
+bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, uint64_t snapshot_at,
+                 commits_run *undisturbed) {
+    scratch_make();
+    make_inputs(records, keys);
+    real = tamis__sys;
+    tamis__sys.sync = no_sync; /* of the disk itself nothing is asked here */
+    tamis__sys.advise = no_advice;
+    if (scenario->threads == 1)
+        tamis__sys.thread = no_thread;
+    pair_scenario plain = *scenario;
+    plain.packing = TAMIS_PACKING_NONE;
+    pair_current = &plain;
+    snapshots_at = snapshot_at;
+    const tamis_status status = pair_go(undisturbed, NULL);
+    pair_current = scenario;
+    if (status != TAMIS_OK) {
+        fprintf(stderr, "undisturbed: %s\n", undisturbed->err.text);
+        return false;
+    }
+    for (int i = 0; i < OUTPUTS; i++)
+        file_read(names[PAIR_INPUTS + i], &want[i]);
+    pair_forget();
+    return true;
+}
+
+void pair_tear_down(void) {
+    tamis__sys = real;
+    pair_forget();
+    for (int i = 0; i < OUTPUTS; i++)
+        bytes_clear(&want[i]);
+    scratch_remove();
+}
+
+int pair_main(const pair_scenario *scenarios, size_t scenario_count, const pair_test *tests,
+              size_t test_count, CMFixtureFunction set_up, CMFixtureFunction tear_down, int count,
+              char **values) {
+    static char texts[MOST_TESTS][60];
+    struct CMUnitTest taken[MOST_TESTS];
+    size_t some = 0;
+    for (size_t i = 0; i < scenario_count * test_count; i++) {
+        const pair_scenario *s = &scenarios[i / test_count];
+        const pair_test *t = &tests[i % test_count];
+        if (count > 1 && strcmp(values[1], s->name) != 0)
+            continue;
+        if (some == MOST_TESTS)
+            abort();
+        snprintf(texts[some], sizeof texts[some], "%s: %s", s->name, t->name);
+        taken[some] = (struct CMUnitTest){texts[some], t->run, set_up, tear_down, (void *)(uintptr_t)s};
+        some++;
+    }
+    return _cmocka_run_group_tests("commits", taken, some, NULL, NULL);
+}
