@@ -167,6 +167,9 @@ typedef struct tamis_stream_commits {
     uint32_t milliseconds; /* between two commits, whichever comes first; 0: 1000 */
     bool again;            /* inputs that earlier runs have read, in whole or in part, are read anew */
     bool require_exact;    /* what cannot be cut back, or read again, is refused: TAMIS_E_UNSUPPORTED */
+    /* The last record of a regular file that is not packed is left for a later run where it has no terminator: somebody may be
+     * writing it. */
+    bool leave_partial;
     /* NULL, or called once it is known how the run begins, before any record is read */
     void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
     void *told_context;
@@ -179,11 +182,14 @@ typedef struct tamis_stream_commits {
         was_read; /* the run was refused because an input was read before, or has changed since: `again` allows it */
     /* NULL, or the first output whose file system has no locks: nothing keeps other processes from writing to it too. */
     const char *unlocked;
+    /* NULL, or the last input whose last record has no terminator and was left; or the one for which the run was refused, as
+     * such a record of it was read, and has got longer since. */
+    const char *partial;
 } tamis_stream_commits;
 
 /* clang-format off */
 #define TAMIS_STREAM_COMMITS_INIT \
-    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, NULL}
+    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, NULL, NULL}
 /* clang-format on */
 
 /* The level that xz calls 0. */

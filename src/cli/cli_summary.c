@@ -229,7 +229,11 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
             cli_file_json_text(object, "inexact", summary->commits->inexact);
         else
             cli_json_null(object, "inexact");
-        members += 2;
+        if (summary->commits->partial != NULL)
+            cli_file_json_text(object, "partial", summary->commits->partial);
+        else
+            cli_json_null(object, "partial");
+        members += 3;
     }
     if (summary->profile != NULL) {
         cli_profile_put(object, summary->profile);

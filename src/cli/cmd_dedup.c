@@ -136,6 +136,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
         run->commits.milliseconds = (uint32_t)config->commit_ms;
         run->commits.again = config->again;
         run->commits.require_exact = config->require_exact;
+        run->commits.leave_partial = config->leave_partial;
         run->commits.told = dedup_state_told;
         run->commits.told_context = &begun;
         run->report.commits = &run->commits;
@@ -287,6 +288,7 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
             printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
                                         cli_stream_passed(&config->stream, &report->stats));
         tell_unknown(run, config);
+        dedup_state_ended(config, &run->commits);
         cli_summary_tell(report, &config->stream);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)

@@ -43,10 +43,10 @@ static int check_outputs(const dedup_config *config, tamis_error *err) {
 
 static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
     const tamis_want *want = &config->filter.want;
+    const char *kept = config->state != NULL ? config->state : config->filter_file;
 
     /* Of one that is there it is asked only whether it is that kind. */
-    if (!(config->filter_file != NULL && access(config->filter_file, F_OK) == 0) &&
-        tamis_kind_is_bloom(want->kind) && want->expect == 0)
+    if ((kept == NULL || access(kept, F_OK) != 0) && tamis_kind_is_bloom(want->kind) && want->expect == 0)
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",
@@ -85,7 +85,7 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
 
 /* The options that say something of --state need it. */
 static int check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
-    static const int needing[] = {DEDUP_AGAIN, DEDUP_REQUIRE_EXACT, DEDUP_COMMIT_EVERY};
+    static const int needing[] = {DEDUP_AGAIN, DEDUP_REQUIRE_EXACT, DEDUP_LEAVE_PARTIAL, DEDUP_COMMIT_EVERY};
 
     for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++)
         if (values[needing[i]].given)
@@ -144,6 +144,7 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->state = values[DEDUP_STATE].text;
     config->again = values[DEDUP_AGAIN].given;
     config->require_exact = values[DEDUP_REQUIRE_EXACT].given;
+    config->leave_partial = values[DEDUP_LEAVE_PARTIAL].given;
     config->values = values;
     config->when_full = (tamis_when_full)values[DEDUP_WHEN_FULL].number;
     given.prints = is_standard(config->output) || is_standard(config->duplicates);

@@ -20,6 +20,7 @@ enum {
     DEDUP_STATE,
     DEDUP_AGAIN,
     DEDUP_REQUIRE_EXACT,
+    DEDUP_LEAVE_PARTIAL,
     DEDUP_COMMIT_EVERY,
     DEDUP_FILES_FROM,
     DEDUP_RECORDS, /* the block */
@@ -60,7 +61,7 @@ typedef struct dedup_config {
     const char *duplicates;  /* NULL: nowhere */
     const char *filter_file; /* NULL: the filter is forgotten at the end */
     const char *state;       /* NULL: the run is begun anew after a crash */
-    bool again, require_exact;
+    bool again, require_exact, leave_partial;
     uint64_t commit_bytes, commit_ms; /* 0: the library's */
     const cli_value *values;          /* by the numbers above, of argv */
     tamis_when_full when_full;

@@ -110,6 +110,9 @@ const cli_entry dedup_json[] = {
     {"inexact", "With --state: the first FILE or output that is no regular file, so that records may come "
                 "twice after a crash; "
                 "null = there is none."},
+    {"partial",
+     "With --leave-partial: the last FILE whose last record had no end and was left; null = there is "
+     "none."},
     {"profile", "With --profile, in nanoseconds: read, split, extract, hash, ask, route and write, which are "
                 "the stages; "
                 "wait_input, wait_caller and wait_others; and wall, the time on the clock. In bytes, where "
@@ -152,7 +155,8 @@ const char *const dedup_notes[] = {
     "by their inodes where they were renamed: a copy of a folder goes on under the absolute path that it "
     "had. "
     "FILEs may be compressed, and may not grow then; a compressed output has one frame or member a commit. A "
-    "last record without its end should be complete before the FILE is given: it is answered as it is. How "
+    "last record without its end is answered as it is, and cannot get longer then: --leave-partial is for "
+    "FILEs that are still being written. How "
     "records end, --mark, --header and --compress stay for a run what they were when it was begun; --missing "
     "and --on-error may change.",
     "--state with a pipe or a terminal: what it was given cannot be taken back, nor what it gave be read "

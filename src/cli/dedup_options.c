@@ -80,6 +80,13 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .help = "With --state: refuse inputs and outputs that are no regular files.",
          .more = "Pipes and terminals cannot be read again or cut back: after a crash a record "
                  "may come twice, and none is lost."},
+    [DEDUP_LEAVE_PARTIAL] =
+        {.name = "leave-partial",
+         .type = CLI_FLAG,
+         .help = "With --state: leave a last record that has no end yet for the next run.",
+         .more = "For a FILE that is still being written, where it may be half of one. Without it the record "
+                 "is answered as it is, and the FILE refused once it has got longer. A pipe or a compressed "
+                 "FILE ends with its last record in any case."},
     [DEDUP_COMMIT_EVERY] =
         {.name = "commit-every",
          .type = CLI_TEXT,

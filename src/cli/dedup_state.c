@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/dedup_state.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,27 +83,35 @@ static int check_outside(const dedup_config *config, tamis_error *err) {
     return CLI_DONE;
 }
 
+static void advise_full(tamis_error *err) {
+    if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
+        cli_remedy(err, "free space there, and give the same command again: nothing is lost");
+}
+
 int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
                      tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     char keys[4096];
-    bool remarks = !config->stream.quiet && !config->stream.json;
+    bool remarks = !config->stream.quiet && !config->stream.json, planned;
 
     if (check_outside(config, err) != CLI_DONE ||
-        describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE ||
-        cli_filter_plan(&plan, &filter, &config->filter, secret, err) != CLI_DONE)
+        describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
         return CLI_FAILED;
-    options.plan = &plan;
+    planned = cli_filter_plan(&plan, &filter, &config->filter, secret, err) == CLI_DONE;
+    options.plan = planned ? &plan : NULL; /* too little is said to make a state: one may be there */
     options.filter = &filter;
     options.about = keys;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    if (tamis_state_open(state, config->state, &options, err) != TAMIS_OK ||
-        check_outside(config, err) != CLI_DONE) /* again, where it was not there before */
+    if (tamis_state_open(state, config->state, &options, planned ? err : NULL) != TAMIS_OK) {
+        advise_full(err);
+        return CLI_FAILED;
+    }
+    if (check_outside(config, err) != CLI_DONE) /* again, where it was not there before */
         return CLI_FAILED;
     if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != CLI_DONE)
         return CLI_FAILED;
@@ -182,8 +191,20 @@ void dedup_state_told(void *context, const tamis_stream_commits *commits, const 
     }
 }
 
+void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits) {
+    char sentence[400];
+
+    if (commits->partial == NULL || config->stream.quiet || config->stream.json)
+        return;
+    snprintf(sentence, sizeof sentence, "%.200s: its last record has no end yet; it is left for the next run",
+             commits->partial);
+    cli_report(sentence);
+}
+
 void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err) {
-    if (commits->was_read)
+    if (commits->was_read && commits->partial != NULL)
+        cli_remedy(err, "give --again to read it anew, and --leave-partial from now on");
+    else if (commits->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID ? "leave it out, give all inputs and outputs of that run "
                                                     "to go on with it, or --again to read it anew"
                                                   : "give it as it was, or --again to read it anew");
@@ -191,4 +212,6 @@ void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status
         cli_remedy(err, "give a file, or leave --require-exact out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
         cli_remedy(err, "give -o FILE instead of redirecting");
+    else
+        advise_full(err);
 }

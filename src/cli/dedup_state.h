@@ -24,6 +24,9 @@ typedef struct dedup_state_begun {
 /* Says how the run begins, for tamis_stream_commits.told; the context is a dedup_state_begun. */
 void dedup_state_told(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
 
+/* Says what is left for the next run. */
+void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits);
+
 /* Names the option that helps in the error of a run with --state. */
 void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err);
 

@@ -89,6 +89,7 @@ static tamis_status find_ends(tamis__durable *d, size_t inputs, tamis_error *err
 
 static tamis_status fail_unterminated(const tamis__durable *d, size_t i, tamis_error *err) {
     d->commits->was_read = true;
+    d->commits->partial = tamis__input_name(d->names[i]);
     return tamis__fail(
         err, TAMIS_E_STALE, 0,
         "%s: its last record had no end when it was read, and has got longer since; allow that the input is "
@@ -174,6 +175,7 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     d->finished = d->goes_on = false;
     d->commits->begun = TAMIS_STREAM_NEW;
     d->commits->was_read = false;
+    d->commits->partial = NULL;
     live->finished = live->begun = false;
     live->input = 0;
     live->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
@@ -233,7 +235,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     d->input = -1;
     for (int i = 0; i < OUTPUTS; i++)
         tamis__in_place_init(&d->outputs[i], &places[i]);
-    d->commits->inexact = d->commits->unlocked = NULL;
+    d->commits->inexact = d->commits->unlocked = d->commits->partial = NULL;
     d->commits->was_read = false;
     d->commits->begun = TAMIS_STREAM_NEW;
     tamis_status status = check(d, options, err);

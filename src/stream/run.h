@@ -78,6 +78,8 @@ tamis_status tamis__run_opened(tamis__run *r, size_t input, int fd, const struct
 void tamis__run_fronted(tamis__run *r, const tamis__batch *batch);
 /* A byte order mark was passed over at the beginning of that input. */
 void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes);
+/* The last record of that input has no end, and is left for a later run. */
+void tamis__run_left(tamis__run *r, size_t input);
 /* All of the lot is written: it is logged, and committed with those before it if that is due. */
 tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_error *err);
 /* Nothing more is there for now: commits if that is due, else has the wait end when it is. */

@@ -164,6 +164,10 @@ void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes) {
         r->durable.live.inputs[input].front.offset = bytes;
 }
 
+void tamis__run_left(tamis__run *r, size_t input) {
+    r->options.commits->partial = tamis__input_name(r->durable.names[input]);
+}
+
 /* Inputs up to this one that had no record are at their end. */
 static void pass_fronts(tamis__account *live, size_t to) {
     for (size_t i = (size_t)live->input; i <= to && i < live->input_count; i++)

@@ -347,6 +347,10 @@ static void pass_mark(void *context, size_t input, uint64_t bytes) {
     tamis__run_marked(context, input, bytes);
 }
 
+static void leave_partial(void *context, size_t input) {
+    tamis__run_left(context, input);
+}
+
 static tamis_status take_input(void *context, size_t input, int fd, const struct stat *about,
                                tamis_error *err) {
     return tamis__run_opened(context, input, fd, about, err);
@@ -366,8 +370,10 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                  .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
                                  .csv = extractor && tamis_extractor_is_csv(extractor),
                                  .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                 .leaves_partial = r->options.commits && r->options.commits->leave_partial,
                                  .opened = take_input,
                                  .marked = pass_mark,
+                                 .left = leave_partial,
                                  .context = r,
                                  .bytes_read = &r->stats.bytes_read,
                                  .read_time = r->timed ? &r->profile.read : NULL,

@@ -32,3 +32,8 @@ for i in $(seq 20); do
 done
 grep -vE "(another process|process .*) has it open; wait for that to end$" many
 echo "status $?"
+# Options that are too few to make a state do for one that is there, or contradict it.
+tamis dedup -q --state B --kind blocked --expect 100 in -o blocked
+tamis dedup -q --state B --kind blocked five -o blocked && cat blocked
+refused tamis dedup --state B --kind classic seven -o blocked
+refused tamis dedup --state none --kind classic seven -o blocked

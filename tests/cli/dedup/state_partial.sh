@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Half a record at the end of a log: what was answered as it stood cannot get longer; --leave-partial waits for its end.
+run() { "$@"; echo "exit $?"; }
+printf 'one\ntwo\nthr' > early
+run tamis dedup -q --state E early -o early.out
+printf 'ee\n' >> early
+run tamis dedup --state E early -o early.out
+run tamis dedup -q --state E --again --leave-partial early -o early.out
+cat early.out
+# From the beginning with the option the output is what it is of the whole log.
+printf 'one\ntwo\nthr' > log
+run tamis dedup --state S --leave-partial log -o out
+run tamis dedup --state S --leave-partial log -o out
+cat out
+printf 'ee\nfo' >> log
+run tamis dedup -q --state S --leave-partial --json log -o out 2> json
+jq -c '[.run, .records, .bytes_in, .partial]' json
+printf 'ur\n' >> log
+run tamis dedup -q --state S --leave-partial --json log -o out 2> json
+jq -c '[.run, .records, .bytes_in, .partial]' json
+run tamis dedup --state S --leave-partial log -o out
+cmp log out
+# The one in front of another, a header, an open quote.
+printf 'id,na' > a.csv; printf 'id,name\n1,"x\ny' > b.csv
+run tamis dedup --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
+printf 'me\n2,b\n1,a\n' >> a.csv; printf '"\n3,c' >> b.csv
+run tamis dedup -q --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
+printf '\n' >> b.csv
+run tamis dedup -q --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
+cat all.csv
+# Nothing more comes behind the end of these.
+printf 'x\ny' | gzip > in.gz
+run tamis dedup -q --state P --leave-partial in.gz - -o packed < <(printf 'z\nzz')
+cat packed; echo
+run tamis dedup --leave-partial log
