@@ -182,14 +182,16 @@ typedef struct tamis_stream_commits {
         was_read; /* the run was refused because an input was read before, or has changed since: `again` allows it */
     /* NULL, or the first output whose file system has no locks: nothing keeps other processes from writing to it too. */
     const char *unlocked;
-    /* NULL, or the last input whose last record has no terminator and was left; or the one for which the run was refused, as
-     * such a record of it was read, and has got longer since. */
+    /* NULL, or the first input whose last record has no terminator and was left, of a run that came to its end, and how many
+     * there are; or the one for which the run was refused, as such a record of it was read, and has got longer since. The name is
+     * the caller's own, or static. */
     const char *partial;
+    uint64_t partial_count;
 } tamis_stream_commits;
 
 /* clang-format off */
 #define TAMIS_STREAM_COMMITS_INIT \
-    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, NULL, NULL}
+    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, NULL, NULL, 0}
 /* clang-format on */
 
 /* The level that xz calls 0. */

@@ -229,10 +229,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
             cli_file_json_text(object, "inexact", summary->commits->inexact);
         else
             cli_json_null(object, "inexact");
-        if (summary->commits->partial != NULL)
-            cli_file_json_text(object, "partial", summary->commits->partial);
-        else
-            cli_json_null(object, "partial");
+        cli_json_count(object, "partial", summary->commits->partial_count);
         members += 3;
     }
     if (summary->profile != NULL) {

@@ -110,9 +110,7 @@ const cli_entry dedup_json[] = {
     {"inexact", "With --state: the first FILE or output that is no regular file, so that records may come "
                 "twice after a crash; "
                 "null = there is none."},
-    {"partial",
-     "With --leave-partial: the last FILE whose last record had no end and was left; null = there is "
-     "none."},
+    {"partial", "With --leave-partial: FILEs whose last record had no end, and was left for a later run."},
     {"profile", "With --profile, in nanoseconds: read, split, extract, hash, ask, route and write, which are "
                 "the stages; "
                 "wait_input, wait_caller and wait_others; and wall, the time on the clock. In bytes, where "

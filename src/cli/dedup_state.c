@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/dedup_state.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,9 +85,23 @@ static int check_outside(const dedup_config *config, tamis_error *err) {
     return CLI_DONE;
 }
 
+/* Whether it is not there yet, or a folder without files. */
+static bool is_empty(const char *folder) {
+    DIR *opened = opendir(folder);
+    const struct dirent *entry;
+    bool empty = true;
+
+    if (opened == NULL)
+        return errno == ENOENT;
+    while (empty && (entry = readdir(opened)) != NULL)
+        empty = entry->d_name[0] == '.' || strcmp(entry->d_name, "lock") == 0;
+    closedir(opened);
+    return empty;
+}
+
 static void advise_full(tamis_error *err) {
     if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
-        cli_remedy(err, "free space there, and give the same command again: nothing is lost");
+        cli_remedy(err, "free space there, and give the same command again");
 }
 
 int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
@@ -93,13 +109,14 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_error unplanned = TAMIS_ERROR_INIT;
     char keys[4096];
     bool remarks = !config->stream.quiet && !config->stream.json, planned;
 
     if (check_outside(config, err) != CLI_DONE ||
         describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
         return CLI_FAILED;
-    planned = cli_filter_plan(&plan, &filter, &config->filter, secret, err) == CLI_DONE;
+    planned = cli_filter_plan(&plan, &filter, &config->filter, secret, &unplanned) == CLI_DONE;
     options.plan = planned ? &plan : NULL; /* too little is said to make a state: one may be there */
     options.filter = &filter;
     options.about = keys;
@@ -107,7 +124,9 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    if (tamis_state_open(state, config->state, &options, planned ? err : NULL) != TAMIS_OK) {
+    if (tamis_state_open(state, config->state, &options, err) != TAMIS_OK) {
+        if (!planned && is_empty(config->state))
+            *err = unplanned;
         advise_full(err);
         return CLI_FAILED;
     }
@@ -192,18 +211,24 @@ void dedup_state_told(void *context, const tamis_stream_commits *commits, const 
 }
 
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits) {
-    char sentence[400];
+    char sentence[400], others[60] = "";
 
     if (commits->partial == NULL || config->stream.quiet || config->stream.json)
         return;
-    snprintf(sentence, sizeof sentence, "%.200s: its last record has no end yet; it is left for the next run",
-             commits->partial);
+    if (commits->partial_count > 1)
+        snprintf(others, sizeof others, ", as %" PRIu64 " more of other files are",
+                 commits->partial_count - 1);
+    snprintf(sentence, sizeof sentence,
+             "%.200s: its last record has no end yet; it is left for the next run%s", commits->partial,
+             others);
     cli_report(sentence);
 }
 
 void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err) {
     if (commits->was_read && commits->partial != NULL)
-        cli_remedy(err, "give --again to read it anew, and --leave-partial from now on");
+        cli_remedy(err, commits->leave_partial
+                            ? "give --again to read it anew"
+                            : "give --again to read it anew, and --leave-partial from now on");
     else if (commits->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID ? "leave it out, give all inputs and outputs of that run "
                                                     "to go on with it, or --again to read it anew"

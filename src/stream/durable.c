@@ -236,6 +236,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     for (int i = 0; i < OUTPUTS; i++)
         tamis__in_place_init(&d->outputs[i], &places[i]);
     d->commits->inexact = d->commits->unlocked = d->commits->partial = NULL;
+    d->commits->partial_count = 0;
     d->commits->was_read = false;
     d->commits->begun = TAMIS_STREAM_NEW;
     tamis_status status = check(d, options, err);

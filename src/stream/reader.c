@@ -229,23 +229,28 @@ static tamis_status take_whole(tamis__reader *reader, tamis_key *keys, tamis__ba
     return TAMIS_OK;
 }
 
-/* Whether what is left is not for this run. */
-static bool leave_partial(tamis__reader *reader, size_t size) {
+static bool leaves_partial(const tamis__reader *reader) {
+    return reader->setup.leaves_partial && !reader->may_block && !reader->unpack;
+}
+
+/* As if it had not been read. */
+static void drop_partial(tamis__reader *reader, size_t size) {
     const tamis__reader_setup *setup = &reader->setup;
-    if (!setup->leaves_partial || reader->may_block || reader->unpack)
-        return false;
     reader->start = reader->scan = reader->end;
     if (setup->bytes_read)
         *setup->bytes_read -= size;
-    if (setup->left)
-        setup->left(setup->context, tamis__reader_input(reader));
-    return true;
+    if (setup->partial)
+        setup->partial(setup->context, tamis__reader_input(reader));
 }
 
 /* What is left at the end of an input: its last record, without terminator. */
 static bool take_rest(tamis__reader *reader, tamis_key *keys, tamis__batch *batch) {
     size_t size = reader->end - reader->start;
-    if (size == 0 || leave_partial(reader, size))
+    if (size > 0 && leaves_partial(reader)) {
+        drop_partial(reader, size);
+        return false;
+    }
+    if (size == 0)
         return false;
     *batch = batch_here(reader, keys);
     batch->keys[0] = (tamis_key){batch->begin, size};

@@ -31,8 +31,7 @@ typedef struct tamis__reader_setup {
     bool passes_mark;        /* a byte order mark in front of an input is in no record */
     bool csv;                /* terminators within quotes end no record */
     unsigned char delimiter; /* of it */
-    bool
-        leaves_partial; /* the last record of a regular, plain file is in no batch where it has no terminator */
+    bool leaves_partial;     /* a last record without terminator, of a regular, plain file */
     /* NULL, or of each input where it begins, as an earlier reader has left it; borrowed. */
     const struct tamis__reader_from {
         bool passed; /* it is not opened at all */
@@ -45,8 +44,8 @@ typedef struct tamis__reader_setup {
     tamis_status (*opened)(void *context, size_t input, int fd, const struct stat *about, tamis_error *err);
     /* NULL, or told of a byte order mark that was passed over, so many bytes at the beginning of that input */
     void (*marked)(void *context, size_t input, uint64_t bytes);
-    /* NULL, or told of an input whose last record was left */
-    void (*left)(void *context, size_t input);
+    /* NULL, or told of an input whose last record has no terminator and is left: it is in no batch */
+    void (*partial)(void *context, size_t input);
     void *context; /* of all */
     /* NULL, or counts bytes as they stand in the inputs, packed or not; those in front of `from` were counted before */
     uint64_t *bytes_read;

@@ -48,6 +48,8 @@ typedef struct tamis__run {
     uint64_t commit_at;              /* tamis__now_ns at which the next is due */
     bool uncommitted;                /* something was written since */
     struct tamis__reader_from *from; /* of each input, the reader's */
+    const char *partial;             /* the first input whose last record is left, */
+    uint64_t partial_count;          /* of so many */
     uint64_t before;                 /* bytes that its outputs had */
     tamis_stream_stats earlier;      /* of the inputs before it */
     /* of both, where they are timed */
@@ -78,8 +80,8 @@ tamis_status tamis__run_opened(tamis__run *r, size_t input, int fd, const struct
 void tamis__run_fronted(tamis__run *r, const tamis__batch *batch);
 /* A byte order mark was passed over at the beginning of that input. */
 void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes);
-/* The last record of that input has no end, and is left for a later run. */
-void tamis__run_left(tamis__run *r, size_t input);
+/* The last record of that input has no terminator, and is left for a later run. */
+void tamis__run_partial(tamis__run *r, size_t input);
 /* All of the lot is written: it is logged, and committed with those before it if that is due. */
 tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_error *err);
 /* Nothing more is there for now: commits if that is due, else has the wait end when it is. */

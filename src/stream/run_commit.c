@@ -70,7 +70,7 @@ static tamis_status read_header(tamis__run *r, tamis_error *err) {
     if (!r->header.wanted || !live->begun)
         return TAMIS_OK;
     for (size_t i = 0; i < live->input_count && !r->header.bytes && status == TAMIS_OK; i++)
-        if (live->inputs[i].regular && live->inputs[i].at.offset > 0)
+        if (live->inputs[i].regular && live->inputs[i].at.records > 0)
             status = read_header_of(r, i, err);
     return status;
 }
@@ -155,8 +155,8 @@ tamis_status tamis__run_opened(tamis__run *r, size_t input, int fd, const struct
 
 void tamis__run_fronted(tamis__run *r, const tamis__batch *batch) {
     if (is_durable(r) && batch->count == 0)
-        r->durable.live.inputs[tamis__reader_input(&r->reader)].front =
-            (struct tamis__account_place){batch->offset, batch->first - 1, batch->line - 1, false};
+        r->durable.live.inputs[tamis__reader_input(&r->reader)].front = (struct tamis__account_place){
+            batch->offset, batch->first - 1, batch->line - 1, batch->unterminated};
 }
 
 void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes) {
@@ -164,8 +164,12 @@ void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes) {
         r->durable.live.inputs[input].front.offset = bytes;
 }
 
-void tamis__run_left(tamis__run *r, size_t input) {
-    r->options.commits->partial = tamis__input_name(r->durable.names[input]);
+void tamis__run_partial(tamis__run *r, size_t input) {
+    struct tamis__account_place *front = &r->durable.live.inputs[input].front;
+    if (r->partial_count++ == 0)
+        r->partial = tamis__input_name(r->durable.names[input]);
+    if (front->records == 0)
+        *front = (struct tamis__account_place){0}; /* a mark belongs to the record behind it */
 }
 
 /* Inputs up to this one that had no record are at their end. */
@@ -272,6 +276,8 @@ tamis_status tamis__run_finish(tamis__run *r, tamis_error *err) {
     pass_fronts(live, live->input_count - 1);
     live->input = live->input_count - 1;
     live->finished = true;
+    r->options.commits->partial = r->partial;
+    r->options.commits->partial_count = r->partial_count;
     return commit(r, err);
 }
 

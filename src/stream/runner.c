@@ -347,8 +347,8 @@ static void pass_mark(void *context, size_t input, uint64_t bytes) {
     tamis__run_marked(context, input, bytes);
 }
 
-static void leave_partial(void *context, size_t input) {
-    tamis__run_left(context, input);
+static void pass_partial(void *context, size_t input) {
+    tamis__run_partial(context, input);
 }
 
 static tamis_status take_input(void *context, size_t input, int fd, const struct stat *about,
@@ -373,7 +373,7 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                  .leaves_partial = r->options.commits && r->options.commits->leave_partial,
                                  .opened = take_input,
                                  .marked = pass_mark,
-                                 .left = leave_partial,
+                                 .partial = pass_partial,
                                  .context = r,
                                  .bytes_read = &r->stats.bytes_read,
                                  .read_time = r->timed ? &r->profile.read : NULL,

@@ -21,10 +21,7 @@
 
 /* As test_scale, and ten times the full number for `torture`. */
 static inline uint64_t model_scale(uint64_t full, uint64_t small) {
-    const char *scale = getenv("TAMIS_TEST_SCALE");
-    if (scale && strcmp(scale, "torture") == 0)
-        return 10 * full;
-    return test_scale(full, small, small);
+    return test_is_torture() ? 10 * full : test_scale(full, small, small);
 }
 
 /* Whether sizes that take seconds are to be run. */
@@ -34,10 +31,8 @@ static inline bool model_full(void) {
 
 /* TAMIS_TEST_SEED, else under torture another one each time, else the fallback; printed in each case. */
 static inline uint64_t model_seed(uint64_t fallback) {
-    const char *scale = getenv("TAMIS_TEST_SCALE");
-    if (scale && strcmp(scale, "torture") == 0)
-        if (getrandom(&fallback, sizeof fallback, 0) != sizeof fallback)
-            abort();
+    if (test_is_torture() && getrandom(&fallback, sizeof fallback, 0) != sizeof fallback)
+        abort();
     uint64_t state = test_seed(fallback);
     return test_random(&state); /* neighbouring seeds must not mean neighbouring keys */
 }

@@ -34,6 +34,7 @@ tamis_status pair_go(commits_run *run, const tamis_allocator *allocator) {
     run->options.threads = pair_current->threads;
     run->snapshot_at = snapshots_at;
     run->allocator = allocator;
+    run->commits.leave_partial = pair_current->partial;
     return commits_go(run);
 }
 
@@ -63,13 +64,8 @@ bool pair_is_right(bool quiet) {
 
 /* ---- how much is tried ---- */
 
-bool pair_is_torture(void) {
-    const char *scale = getenv("TAMIS_TEST_SCALE");
-    return scale && strcmp(scale, "torture") == 0;
-}
-
 uint64_t pair_step(uint64_t full, uint64_t sanitizer, uint64_t quick) {
-    return pair_is_torture() ? 1 : pair_current->step * test_scale(full, sanitizer, quick);
+    return test_is_torture() ? 1 : pair_current->step * test_scale(full, sanitizer, quick);
 }
 
 /* ---- around them ---- */
@@ -96,13 +92,15 @@ static int no_advice(void *block, size_t size, int advice) {
     return 0;
 }
 
-static void make_inputs(size_t records, uint64_t keys) {
+static void make_inputs(size_t records, uint64_t keys, bool partial) {
     static const char *const called[] = {"one", "two.gz", "output", "duplicates"};
     for (int i = 0; i < PAIR_INPUTS + OUTPUTS; i++)
         snprintf(names[i], sizeof names[i], "%s", scratch(called[i]));
     for (int i = 0; i < PAIR_INPUTS; i++) {
         test_bytes plain = {0}, packed = {0};
         commits_records(&plain, records, keys, (uint64_t)i + 1);
+        if (i == 0 && partial)
+            bytes_add(&plain, "record", 6);
         if (i == 1)
             tool_run("gzip -c", plain.data, plain.size, &packed);
         file_write(names[i], i ? packed.data : plain.data, i ? packed.size : plain.size);
@@ -115,7 +113,7 @@ static void make_inputs(size_t records, uint64_t keys) {
 bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, uint64_t snapshot_at,
                  commits_run *undisturbed) {
     scratch_make();
-    make_inputs(records, keys);
+    make_inputs(records, keys, scenario->partial);
     real = tamis__sys;
     tamis__sys.sync = no_sync; /* of the disk itself nothing is asked here */
     tamis__sys.advise = no_advice;
@@ -129,6 +127,7 @@ bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, u
     pair_current = scenario;
     if (status != TAMIS_OK) {
         fprintf(stderr, "undisturbed: %s\n", undisturbed->err.text);
+        pair_tear_down();
         return false;
     }
     for (int i = 0; i < OUTPUTS; i++)
@@ -145,9 +144,9 @@ void pair_tear_down(void) {
     scratch_remove();
 }
 
-int pair_main(const pair_scenario *scenarios, size_t scenario_count, const pair_test *tests,
-              size_t test_count, CMFixtureFunction set_up, CMFixtureFunction tear_down, int count,
-              char **values) {
+int pair_main(const char *group, const pair_scenario *scenarios, size_t scenario_count,
+              const pair_test *tests, size_t test_count, CMFixtureFunction set_up,
+              CMFixtureFunction tear_down, int count, char **values) {
     static char texts[MOST_TESTS][60];
     struct CMUnitTest taken[MOST_TESTS];
     size_t some = 0;
@@ -162,5 +161,5 @@ int pair_main(const pair_scenario *scenarios, size_t scenario_count, const pair_
         taken[some] = (struct CMUnitTest){texts[some], t->run, set_up, tear_down, (void *)(uintptr_t)s};
         some++;
     }
-    return _cmocka_run_group_tests("commits", taken, some, NULL, NULL);
+    return _cmocka_run_group_tests(group, taken, some, NULL, NULL);
 }

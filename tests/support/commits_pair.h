@@ -23,6 +23,7 @@ typedef struct pair_scenario {
     uint32_t threads;
     tamis_packing packing; /* of the outputs */
     uint64_t step;         /* between two n that are tried */
+    bool partial;          /* the first input ends with half a record, which is left */
 } pair_scenario;
 
 /* The one that is tried, between set-up and tear-down. */
@@ -41,7 +42,6 @@ void pair_forget(void);
 /* Whether both outputs are, unpacked, those of the undisturbed run. Unless `quiet`, stderr has where they are not. */
 bool pair_is_right(bool quiet);
 
-bool pair_is_torture(void);
 /* The scenario's step, scaled; under torture, 1. */
 uint64_t pair_step(uint64_t full, uint64_t sanitizer, uint64_t quick);
 
@@ -51,8 +51,8 @@ typedef struct pair_test {
 } pair_test;
 
 /* The tests on each scenario, which `set_up` has as its state, or on that which the command line names. What main returns. */
-int pair_main(const pair_scenario *scenarios, size_t scenario_count, const pair_test *tests,
-              size_t test_count, CMFixtureFunction set_up, CMFixtureFunction tear_down, int count,
-              char **values);
+int pair_main(const char *group, const pair_scenario *scenarios, size_t scenario_count,
+              const pair_test *tests, size_t test_count, CMFixtureFunction set_up,
+              CMFixtureFunction tear_down, int count, char **values);
 
 #endif

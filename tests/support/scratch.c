@@ -27,6 +27,11 @@ uint64_t test_scale(uint64_t full, uint64_t sanitizer, uint64_t quick) {
     return full;
 }
 
+bool test_is_torture(void) {
+    const char *scale = getenv("TAMIS_TEST_SCALE");
+    return scale && strcmp(scale, "torture") == 0;
+}
+
 uint64_t test_seed(uint64_t fallback) {
     const char *given = getenv("TAMIS_TEST_SEED");
     uint64_t seed = given ? strtoull(given, NULL, 0) : fallback;

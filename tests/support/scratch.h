@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- how much to run: TAMIS_TEST_SCALE=full|sanitizer|quick, full if not set ---- */
+/* ---- how much to run: TAMIS_TEST_SCALE=full|sanitizer|quick|torture, full if not set ---- */
 
-/* The one of three numbers that the scale picks. */
+/* The one of three numbers that the scale picks; `full` under torture. */
 uint64_t test_scale(uint64_t full, uint64_t sanitizer, uint64_t quick);
+bool test_is_torture(void);
 
 /* ---- random numbers: the same everywhere for a seed (splitmix64) ---- */
 

@@ -167,6 +167,45 @@ static void again_finds_duplicates(void **state) {
     assert_int_equal(run.stats.duplicates, 1000);
 }
 
+static void go_leaving(uint64_t stop) {
+    prepare();
+    run.commits.leave_partial = true;
+    run.stop_before = stop;
+    commits_go(&run);
+}
+
+/* Told of a run that came to its end, and counted as read when it is. */
+static void half_a_record_is_left(void **state) {
+    (void)state;
+    commits_write(in, 1000, 1);
+    const off_t size = size_of(in);
+    FILE *file = fopen(in, "a");
+    assert_true(file && fputs("record 17", file) >= 0 && fflush(file) == 0);
+    go_leaving(9);
+    assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
+    assert_null(run.commits.partial);
+    for (int i = 0; i < 2; i++) {
+        go_leaving(0);
+        assert_true(commits_began(&run, i == 0 ? TAMIS_STREAM_RESUMED : TAMIS_STREAM_GROWN));
+        assert_string_equal(run.commits.partial, in);
+        assert_int_equal(run.commits.partial_count, 1);
+        assert_int_equal(run.stats.records, 1000);
+        assert_int_equal(run.stats.bytes_read, size);
+    }
+    assert_true(fputs("00\n", file) >= 0 && fclose(file) == 0);
+    go_leaving(0);
+    assert_true(commits_began(&run, TAMIS_STREAM_GROWN));
+    assert_null(run.commits.partial);
+    assert_int_equal(run.stats.records, 1001);
+    assert_int_equal(run.stats.bytes_read, size + 12);
+    file_read(output, &want);
+    commits_forget();
+    unlink(output);
+    go(0);
+    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(is_wanted(output));
+}
+
 /* ---- outputs ---- */
 
 static void an_output_that_changed_is_refused(void **state) {
@@ -424,6 +463,7 @@ int main(void) {
         CASE(another_file_of_that_name_is_refused),
         CASE(the_same_input_elsewhere_is_refused),
         CASE(again_finds_duplicates),
+        CASE(half_a_record_is_left),
         CASE(an_output_that_changed_is_refused),
         CASE(the_rest_of_a_stopped_run_is_cut_off),
         CASE(an_older_run_is_gone_on_with),

@@ -37,3 +37,6 @@ tamis dedup -q --state B --kind blocked --expect 100 in -o blocked
 tamis dedup -q --state B --kind blocked five -o blocked && cat blocked
 refused tamis dedup --state B --kind classic seven -o blocked
 refused tamis dedup --state none --kind classic seven -o blocked
+flock B/lock tamis dedup --state B --kind blocked seven -o blocked 2>&1 | sed 's/process .* has/process has/'
+printf x | dd of=B/manifest bs=1 seek=40 conv=notrunc status=none
+refused tamis dedup --state B --kind blocked seven -o blocked

@@ -28,6 +28,25 @@ run tamis dedup -q --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
 printf '\n' >> b.csv
 run tamis dedup -q --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
 cat all.csv
+# A mark and half a header are read when all of the header is there; a header that was taken without its end gets no longer.
+printf '\357\273\277id,name\n1,x\n' > whole; head -c 6 whole > part
+run tamis dedup --state M --leave-partial --key csv:name part -o marked
+run tamis dedup --state M --leave-partial --key csv:name part -o marked
+cat whole > part
+run tamis dedup -q --state M --leave-partial --key csv:name part -o marked
+printf '2,x\n3,y\n' | tee -a whole >> part
+run tamis dedup -q --state M --leave-partial --key csv:name part -o marked
+tamis dedup --key csv:name whole | cmp - marked
+printf 'id,na' > head
+run tamis dedup -q --state H --header head -o headed
+printf 'me\n1,a\n' >> head
+run tamis dedup --state H --header head -o headed
+# Standard input may be such a file; more than a record may be is no half of one.
+run tamis dedup --state I --leave-partial --max-record 4 - -o from.in < log
+printf 'fives' >> log
+run tamis dedup --state I --leave-partial --max-record 5 log - -o from.in < early
+run tamis dedup -q --state I --leave-partial --max-record 4 log - -o from.in < early
+cat from.in
 # Nothing more comes behind the end of these.
 printf 'x\ny' | gzip > in.gz
 run tamis dedup -q --state P --leave-partial in.gz - -o packed < <(printf 'z\nzz')
