@@ -8,8 +8,8 @@
 #include "cli/cli_text.h"
 
 static int contradicts(const char *path, const char *has, const char *option, tamis_error *err) {
-    return cli_fail(err, "%.200s: %s, which contradicts %.100s; leave that out, or name another file", path,
-                    has, option);
+    return cli_fail(err, "%.200s: %s, which contradicts %.100s; leave that out, or name another", path, has,
+                    option);
 }
 
 static int check_kind(const tamis_filter *filter, const char *path, const cli_filter_want *want,

@@ -291,7 +291,9 @@ static void tell_malformed(const cli_summary *summary, const cli_stream *stream)
 
     if (malformed == 0)
         return;
-    cli_report(summary->first_malformed.text);
+    if (summary->first_malformed.status !=
+        TAMIS_OK) /* else it was in an earlier part of a run with --state */
+        cli_report(summary->first_malformed.text);
     if (stream->stats)
         return;
     snprintf(sentence, sizeof sentence, "%s malformed record%s %s",

@@ -289,7 +289,8 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
                                         cli_stream_passed(&config->stream, &report->stats));
         tell_unknown(run, config);
         dedup_state_ended(config, &run->commits);
-        cli_summary_tell(report, &config->stream);
+        if (run->state == NULL || run->commits.begun != TAMIS_STREAM_FINISHED)
+            cli_summary_tell(report, &config->stream);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
             cli_filter_tell_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);

@@ -147,7 +147,8 @@ const char *const dedup_notes[] = {
     "was done, nothing is done, unless a FILE has grown. Other FILEs are a new run against the same keys, "
     "with "
     "a new --output or appending to an old one. A FILE is known by its content (its head, and the 4 KiB in "
-    "front of where it was read to), so it may be renamed; one that was made shorter or changed there is "
+    "front of where it was read to), so it may be renamed, and a copy of it is it; one that was made shorter "
+    "or changed there is "
     "refused, and so are one that another run has read (--again reads it anew), an output that is not as it "
     "was left, and one that is there and that the state does not know. Outputs are known by their paths, or "
     "by their inodes where they were renamed: a copy of a folder goes on under the absolute path that it "
@@ -159,7 +160,8 @@ const char *const dedup_notes[] = {
     "and --on-error may change.",
     "--state with a pipe or a terminal: what it was given cannot be taken back, nor what it gave be read "
     "again. So after a "
-    "crash records may come twice there; none is lost. Standard output that is redirected to a file is "
+    "crash records may come twice there, and the last one before it in part; none is lost. Standard output "
+    "that is redirected to a file is "
     "refused, since the shell "
     "empties that before a restart: give --output.",
     CLI_NOTES_EXTRACT,

@@ -72,14 +72,16 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
         {.name = "again",
          .type = CLI_FLAG,
          .help = "With --state: read FILEs although an earlier run has read them.",
-         .more = "Their records are duplicates then, but for what has changed. Without it such a FILE is "
-                 "refused, and so is one that changed where it was read already."},
+         .more =
+             "Their records are duplicates then, but for what has changed. Without it such a FILE is "
+             "refused, and so is one that changed where it was read already. A run that had ended, to the "
+             "same outputs, has nothing to do with it either."},
     [DEDUP_REQUIRE_EXACT] =
         {.name = "require-exact",
          .type = CLI_FLAG,
          .help = "With --state: refuse inputs and outputs that are no regular files.",
          .more = "Pipes and terminals cannot be read again or cut back: after a crash a record "
-                 "may come twice, and none is lost."},
+                 "may come twice, and none is lost. /dev/null is no matter."},
     [DEDUP_LEAVE_PARTIAL] =
         {.name = "leave-partial",
          .type = CLI_FLAG,

@@ -54,9 +54,17 @@ static int describe_keys(char *to, size_t room, const cli_value *values, tamis_e
 static int check_keys(const tamis_state *state, const dedup_config *config, const char *keys,
                       tamis_error *err) {
     const char *has = tamis_state_about(state);
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
 
     if (strcmp(has, keys) == 0)
         return CLI_DONE;
+    tamis_state_info_get(state, &info);
+    if (info.keys == 0)
+        return cli_fail(
+            err,
+            "%.200s: was made for keys of %.200s, not of %.200s, and has none; give those options, "
+            "or remove it",
+            config->state, has[0] != '\0' ? has : "no option (whole lines)", keys[0] != '\0' ? keys : "none");
     return cli_fail(
         err, "%.200s: its keys were made with %.200s, not with %.200s; give those options, or another state",
         config->state, has[0] != '\0' ? has : "no option (whole lines)", keys[0] != '\0' ? keys : "none");

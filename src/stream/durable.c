@@ -162,7 +162,7 @@ static tamis_status take_before(tamis__durable *d, const tamis__history *h, unsi
     live->finished = d->finished;
     if (first != SIZE_MAX)
         live->input = first;
-    for (int n = 0; n < TAMIS__FORMS && status == TAMIS_OK && !d->finished; n++)
+    for (int n = 0; n < TAMIS__FORMS && status == TAMIS_OK; n++)
         if (live->form[n] != before->form[n])
             status = tamis__account_fail_form(tamis__input_name(d->names[live->input]), n, err);
     return status;

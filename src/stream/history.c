@@ -187,12 +187,13 @@ static tamis_status compare(const tamis__history *h, size_t i, const tamis__acco
     return status;
 }
 
-/* The first of the run's inputs that has been read as this one of an account, SIZE_MAX: none. */
+/* The first of the run's inputs that has been read as this one of an account, SIZE_MAX: none; or, with its head, and was
+ * changed behind that: *changed. */
 static tamis_status find_read(tamis__history *h, const tamis__account_input *known, size_t *found,
-                              tamis_error *err) {
+                              size_t *changed, tamis_error *err) {
     tamis__looks *looks = h->looks;
     uint64_t sums[CLUES];
-    *found = SIZE_MAX;
+    *found = *changed = SIZE_MAX;
     if (!known->regular || known->at.offset == 0)
         return TAMIS_OK;
     looks->turn++;
@@ -210,6 +211,8 @@ static tamis_status find_read(tamis__history *h, const tamis__account_input *kno
                 return status;
             if (likeness == TAMIS__SAME)
                 *found = i;
+            if (likeness == TAMIS__CHANGED && i < *changed)
+                *changed = i;
         }
     return TAMIS_OK;
 }
@@ -263,12 +266,12 @@ static const char *output_of(const tamis__account *account) {
     return "no file";
 }
 
-static tamis_status fail_changed(tamis__history *h, const tamis__account *before, size_t i,
+/* The run's input `i`, of which that is known. */
+static tamis_status fail_changed(tamis__history *h, size_t i, const tamis__account_input *known,
                                  tamis_error *err) {
     h->was_read = true;
-    h->changed = true;
     const tamis__shown name = tamis__show(tamis__input_name(h->run->inputs[i].name));
-    if (before->inputs[i].packed)
+    if (known->packed)
         return tamis__fail(err, TAMIS_E_STALE, 0,
                            "%s: is compressed, and is not what it was when it was read: such a file is known "
                            "as a whole, and "
@@ -279,14 +282,15 @@ static tamis_status fail_changed(tamis__history *h, const tamis__account *before
         "%s: was read up to byte %" PRIu64
         ", and is not what it was in front of that: it was made shorter or changed; give it as it was, or "
         "allow that it is read anew",
-        name.text, before->inputs[i].at.offset);
+        name.text, known->at.offset);
 }
 
 static tamis_status fail_read(tamis__history *h, const tamis__account *before, size_t i, tamis_error *err) {
     h->was_read = true;
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
-        "%s: was read already by the run that wrote to %s, so that all of it would be duplicates; leave "
+        "%s: was read already by the run that wrote to %s, so that all it had then would be duplicates; "
+        "leave "
         "it out, give all inputs and outputs of that run to go on with it, or allow that it is read anew",
         tamis__show(tamis__input_name(h->run->inputs[i].name)).text, tamis__show(output_of(before)).text);
 }
@@ -329,15 +333,22 @@ static tamis_status compare_in_row(tamis__history *h, const tamis__account *acco
 
 /* Nothing of the account may be read anew. */
 static tamis_status check_unread(tamis__history *h, const tamis__account *account, tamis_error *err) {
-    size_t first = SIZE_MAX;
+    size_t first = SIZE_MAX, other = SIZE_MAX, of = 0;
     tamis_status status = TAMIS_OK;
     for (size_t n = 0; n < account->input_count && status == TAMIS_OK; n++) {
-        size_t found;
-        status = find_read(h, &account->inputs[n], &found, err);
+        size_t found, changed;
+        status = find_read(h, &account->inputs[n], &found, &changed, err);
         if (found < first)
             first = found;
+        if (changed < other) {
+            other = changed;
+            of = n;
+        }
     }
-    return status == TAMIS_OK && first != SIZE_MAX ? fail_read(h, account, first, err) : status;
+    if (status == TAMIS_OK && first != SIZE_MAX)
+        return fail_read(h, account, first, err);
+    return status == TAMIS_OK && other != SIZE_MAX ? fail_changed(h, other, &account->inputs[of], err)
+                                                   : status;
 }
 
 /* Whether the account is one of the run: *is; else whether something speaks against a new one. */
@@ -357,8 +368,10 @@ static tamis_status look_at(tamis__history *h, const tamis__account *account, bo
     h->had_names = h->had_names || newest;
     if (all || h->again)
         return TAMIS_OK;
-    if (changed != SIZE_MAX)
-        return fail_changed(h, account, changed, err);
+    if (changed != SIZE_MAX) {
+        h->changed = true;
+        return fail_changed(h, changed, &account->inputs[changed], err);
+    }
     /* Of runs with the same names the last one tells whether something is left unread. */
     if (newest && !account->finished && account->inputs[account->input].regular)
         return fail_gone(h, account, err);

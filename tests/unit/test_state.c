@@ -219,6 +219,30 @@ static void a_settled_state_is_small(void **unused) {
     tamis_state_close(state);
 }
 
+/* The sentence is that of the state: a snapshot is nothing that anybody could build anew. */
+static void a_damaged_snapshot_is_told(void **unused) {
+    (void)unused;
+    test_bytes bytes = {0};
+    char path[300] = "";
+    tamis_state *state = opened(small);
+    assert_ok(states_add(state, 0, 2000));
+    assert_ok(states_commit(state, "one"));
+    assert_ok(tamis_state_settle(state, 0, &states_err));
+    for (int i = 1; i < 9 && !file_exists(path); i++) {
+        char name[40];
+        snprintf(name, sizeof name, "snapshot-%010d.tamis", i);
+        snprintf(path, sizeof path, "%s", scratch(name));
+    }
+    tamis_state_close(state);
+    file_read(path, &bytes);
+    bytes.data[bytes.size / 2] ^= 1;
+    file_write(path, bytes.data, bytes.size);
+    bytes_clear(&bytes);
+    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_DAMAGED);
+    assert_says(path);
+    assert_says("; restore the folder from a copy, or begin a new state");
+}
+
 /* Starts that log nothing leave no segment each, and those that do are made few by a snapshot. */
 static void many_starts_leave_few_files(void **unused) {
     (void)unused;
@@ -495,6 +519,7 @@ int main(void) {
         CASE(the_same_after_any_number_of_starts),
         CASE(snapshots_are_taken_while_keys_come),
         CASE(a_settled_state_is_small),
+        CASE(a_damaged_snapshot_is_told),
         CASE(many_starts_leave_few_files),
         CASE(notes_are_kept),
         CASE(small_notes_are_not_for_nothing),

@@ -68,6 +68,13 @@ static tamis_status set_sums(tamis_filter *filter, const state_bytes *sums, cons
     return set ? TAMIS_OK : fail_other(path, err);
 }
 
+/* Of a filter that is a part of a state, and that nobody can build anew. */
+static tamis_status fail_snapshot(const tamis_error *why, tamis_error *err) {
+    const char *end = strrchr(why->text, ';');
+    const size_t size = end ? (size_t)(end - why->text) : strlen(why->text);
+    return tamis__fail(err, why->status, why->sys_errno, "%.*s; " STATE_REMEDY, (int)size, why->text);
+}
+
 static tamis_status take_snapshot(const state_source *source, tamis_filter **filter, tamis_error *err) {
     const state_snapshot *snapshot = &source->manifest->snapshot;
     const state_path path = tamis__state_snapshot_path(source->folder, snapshot->number);
@@ -76,9 +83,12 @@ static tamis_status take_snapshot(const state_source *source, tamis_filter **fil
     options.format = TAMIS_FORMAT_TAMIS;
     options.allocator = source->memory;
     tamis_filter *made = NULL;
-    tamis_status status = tamis_filter_open(&made, path.text, &options, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis_filter_open(&made, path.text, &options, &why);
+    if (status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT)
+        return fail_snapshot(&why, err);
     if (status != TAMIS_OK)
-        return status;
+        return tamis__state_tell(&why, status, err);
     if (!is_of_plan(made, source->manifest) || made->added != snapshot->of.keys)
         status = fail_other(&path, err);
     else

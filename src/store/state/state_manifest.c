@@ -339,11 +339,11 @@ static bool are_in_order(const state_manifest *manifest) {
 static tamis_status decode(const char *path, const tamis_allocator *memory, const state_bytes *bytes,
                            state_manifest *manifest, state_notes *notes, tamis_error *err) {
     static const char damaged[] = "is not what was written; " STATE_REMEDY;
-    if (bytes->size < sizeof magic || memcmp(bytes->data, magic, sizeof magic) != 0)
-        return fail_manifest(path, bytes->size < HEAD ? TAMIS_E_DAMAGED : TAMIS_E_FORMAT,
-                             "is no manifest of a state; name a folder that has one, or a new one", err);
     if (bytes->size < HEAD)
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
+    if (memcmp(bytes->data, magic, sizeof magic) != 0)
+        return fail_manifest(path, TAMIS_E_FORMAT,
+                             "is no manifest of a state; name a folder that has one, or a new one", err);
     if (tamis__load32le(bytes->data + 8) > VERSION || tamis__load32le(bytes->data + 12))
         return fail_manifest(path, TAMIS_E_FORMAT, "is of a later version; use a newer tamis", err);
     if (tamis__load64le(bytes->data + 16) != bytes->size ||

@@ -289,6 +289,8 @@ static tamis_status open_to_look(tamis_state *state, const char *path, const tam
     if (status == TAMIS_OK)
         status = read_meanwhile(state, options, &there, err);
     if (status == TAMIS_OK && !there)
+        status = check_ours(&state->folder, err);
+    if (status == TAMIS_OK && !there)
         status = tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
                              tamis__show(state->folder.path).text);
     return status;

@@ -40,3 +40,25 @@ refused tamis dedup --state none --kind classic seven -o blocked
 flock B/lock tamis dedup --state B --kind blocked seven -o blocked 2>&1 | sed 's/process .* has/process has/'
 printf x | dd of=B/manifest bs=1 seek=40 conv=notrunc status=none
 refused tamis dedup --state B --kind blocked seven -o blocked
+# What was cut short or rewritten behind its head is no new input, whatever the output; a run that had ended stays as it was made.
+seq 2000 > long && cp long kept
+tamis dedup -q --state L long -o lo
+head -c 6000 kept > long
+refused tamis dedup --state L long -o lo2
+{ cat long; seq 5000 6000; } > longer && cp longer long
+refused tamis dedup --state L long -o lo2
+cp kept long
+refused tamis dedup -q --state L long -o lo
+refused tamis dedup --state L long -o lo --mark
+refused tamis dedup --state L -z long -o lo
+seq 5000 5010 >> long
+refused tamis dedup --state L long -o lo2 2>&1 | sed "s,$PWD/,,"
+ls lo2 2>&1
+refused tamis dedup -q --state T --type int64 j -o to
+refused tamis dedup -q --state T five -o to
+tamis dedup -q --state J --key json:/a j -o jo --on-error skip
+tamis dedup --state J --key json:/a j -o jo
+rm L/manifest
+refused tamis state show L
+: > T/manifest
+refused tamis state verify T
