@@ -62,8 +62,8 @@ typedef struct tamis_about {
     size_t label_count;
     const void *data; /* dcso: the user data of the file */
     size_t data_size;
-    /* tamis: a tamis_key_type, with TAMIS_KEYS_FOLDED and _TRIMMED, or a number of a later version; nothing here looks
-     * at it */
+    /* tamis: a tamis_key_type, with TAMIS_KEYS_FOLDED and _TRIMMED, or a number of a later version. A union looks at
+     * it, and nothing else here does */
     uint32_t key_type;
 } tamis_about;
 

@@ -108,15 +108,18 @@ TAMIS_API void tamis_filter_expect(tamis_filter *filter, uint64_t more);
 TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err);
 
 /* Makes `into` hold what either holds. classic and blocked only, of equal bits, probes, scheme, seed and
- * secret: TAMIS_E_MISMATCH names the difference, TAMIS_E_UNSUPPORTED the kind. */
+ * secret: TAMIS_E_MISMATCH names the difference, TAMIS_E_UNSUPPORTED the kind. So it does where what they say of their
+ * keys (tamis_about.key_type) differs: asked by the rule of the one, keys of the other would be absent. One that says
+ * nothing contradicts none, bytes and utf8 are bytes, and what either says `into` then says. What else they say of
+ * themselves is not united. */
 TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
 /* Another filter that holds what `filter` holds, with its plan, options and allocator; then each goes its own way.
  * *copy is owned by the caller. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
-/* Whether one may be united with the other: kind, bits, probes, scheme, seed and secret are the same, and the kind has
- * union. */
+/* Whether one may be united with the other: kind, bits, probes, scheme, seed and secret are the same, the kind has
+ * union, and what they say of their keys does not differ. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
 
 /* Whether two filters are compatible and every bit is the same: they then answer alike for every key. False of kinds without
@@ -128,7 +131,9 @@ typedef struct tamis_difference {
     uint32_t struct_size;
     bool same_hash;  /* scheme, seed and secret are the same: a hash made for one can be asked of the other */
     bool same_shape; /* kind, bits and probes, or slots and lines, are the same */
-    bool same_body;  /* the above, and every byte: they answer alike for every key */
+    bool
+        same_body; /* the above, and every byte: they answer alike for every key, which is bytes; of what these were made
+                        * (tamis_about.key_type) is not compared */
     uint64_t
         one; /* classic, blocked of the same hash and shape, else 0: bits that are set in the one alone, */
     uint64_t other; /* in the other alone */

@@ -171,3 +171,19 @@ tamis_status tamis__about_copy(tamis_filter *to, const tamis_filter *from, tamis
 void tamis__about_clear(tamis_filter *filter) {
     replace(filter, &(tamis__about){TAMIS_ABOUT_INIT, NULL, 0});
 }
+
+/* Who tells nothing contradicts nobody. Text that is UTF-8 is its bytes, so of both they are bytes. */
+bool tamis__key_types_join(uint32_t one, uint32_t other, uint32_t *both) {
+    static const uint32_t made = TAMIS_KEYS_MADE;
+    const bool untold = (one & ~made) == TAMIS_KEYS_UNTOLD || (other & ~made) == TAMIS_KEYS_UNTOLD;
+    if (one == other || one == TAMIS_KEYS_UNTOLD || other == TAMIS_KEYS_UNTOLD) {
+        *both = one | other;
+        return true;
+    }
+    if (((one ^ other) & made) != 0)
+        return false;
+    if (!untold && ((one & ~made) > TAMIS_KEYS_UTF8 || (other & ~made) > TAMIS_KEYS_UTF8))
+        return false;
+    *both = untold ? one | other : TAMIS_KEYS_BYTES | (one & made);
+    return true;
+}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/versioned.h"
+#include "filter/about.h"
 #include "filter/filter_int.h"
 
 /* Concurrent filters are each held alone: whoever wants two takes the lower first, and once where both are one. */
@@ -99,7 +100,20 @@ static tamis_status mismatch(tamis_error *err, const char *what, uint64_t into, 
                        into, from);
 }
 
-static tamis_status check_union(const tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+/* By the rule of one of them, keys of the other would be absent that are there. `keys` is the rule of both. */
+static tamis_status check_keys(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
+                               tamis_error *err) {
+    uint32_t ours = into->about.told.key_type, theirs = from->about.told.key_type;
+    if (tamis__key_types_join(ours, theirs, keys))
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "union: key types differ, 0x%" PRIx32 " and 0x%" PRIx32
+                       "; unite filters whose keys were made alike",
+                       ours, theirs);
+}
+
+static tamis_status check_union(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
+                                tamis_error *err) {
     tamis_status status = tamis__filter_check_local(into, "union", err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_local(from, "union", err);
@@ -126,25 +140,29 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
         return mismatch(err, "seeds", into->hasher->seed, from->hasher->seed);
     if (into->hasher->origin != from->hasher->origin)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0, "union: secrets differ; unite filters of one secret");
-    return TAMIS_OK;
+    return check_keys(into, from, keys, err);
 }
 
 tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    uint32_t keys;
     keep_both(into, from);
-    tamis_status status = check_union(into, from, err);
+    tamis_status status = check_union(into, from, &keys, err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(into, "union", err);
     if (status == TAMIS_OK)
         status = tamis_filter_verify(from, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK) {
         into->ops->unite(into, from);
+        into->about.told.key_type = keys;
+    }
     let_both_go(into, from);
     return status;
 }
 
 bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other) {
+    uint32_t keys;
     keep_both(one, other);
-    bool compatible = check_union(one, other, NULL) == TAMIS_OK;
+    bool compatible = check_union(one, other, &keys, NULL) == TAMIS_OK;
     let_both_go(one, other);
     return compatible;
 }
@@ -156,8 +174,9 @@ static bool same_words(const tamis_filter *one, const tamis_filter *other) {
 }
 
 bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
+    uint32_t keys;
     keep_both(one, other);
-    bool equal = check_union(one, other, NULL) == TAMIS_OK && same_words(one, other);
+    bool equal = check_union(one, other, &keys, NULL) == TAMIS_OK && same_words(one, other);
     let_both_go(one, other);
     return equal;
 }

@@ -119,12 +119,67 @@ static void refuses_a_struct_without_its_size(void **state) {
     tamis_filter_free(filter);
 }
 
+static void say_keys(tamis_filter *filter, uint32_t key_type) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    about.key_type = key_type;
+    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+}
+
+static uint32_t keys_of(const tamis_filter *filter) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+    assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+    return about.key_type;
+}
+
+static void unites_keys_of_one_rule_alone(void **state) {
+    enum { REFUSED = -1, LATER = 9 };
+    static const struct {
+        uint32_t into, from;
+        int64_t both;
+    } cases[] = {
+        {TAMIS_KEYS_UNTOLD, TAMIS_KEYS_UNTOLD, TAMIS_KEYS_UNTOLD},
+        {TAMIS_KEYS_UNTOLD, TAMIS_KEYS_INT32 | TAMIS_KEYS_TRIMMED, TAMIS_KEYS_INT32 | TAMIS_KEYS_TRIMMED},
+        {TAMIS_KEYS_UTF8, TAMIS_KEYS_UTF8, TAMIS_KEYS_UTF8},
+        {TAMIS_KEYS_UTF8, TAMIS_KEYS_BYTES, TAMIS_KEYS_BYTES},
+        {TAMIS_KEYS_FOLDED, TAMIS_KEYS_UTF16 | TAMIS_KEYS_FOLDED, TAMIS_KEYS_UTF16 | TAMIS_KEYS_FOLDED},
+        {TAMIS_KEYS_BYTES | TAMIS_KEYS_MADE, TAMIS_KEYS_UTF8 | TAMIS_KEYS_MADE,
+         TAMIS_KEYS_BYTES | TAMIS_KEYS_MADE},
+        {LATER, LATER, LATER},
+        {LATER, TAMIS_KEYS_UNTOLD, LATER},
+        {TAMIS_KEYS_BYTES, TAMIS_KEYS_BYTES | TAMIS_KEYS_FOLDED, REFUSED},
+        {TAMIS_KEYS_BYTES | TAMIS_KEYS_TRIMMED, TAMIS_KEYS_BYTES | TAMIS_KEYS_FOLDED, REFUSED},
+        {TAMIS_KEYS_FOLDED, TAMIS_KEYS_TRIMMED, REFUSED},
+        {TAMIS_KEYS_INT32, TAMIS_KEYS_INT64, REFUSED},
+        {TAMIS_KEYS_UTF8, TAMIS_KEYS_UTF16, REFUSED},
+        {LATER, TAMIS_KEYS_BYTES, REFUSED},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) { /* and the other way about */
+        tamis_filter *into = filter_of(TAMIS_KIND_BLOCKED, KEYS, 0),
+                     *from = filter_of(TAMIS_KIND_BLOCKED, KEYS, 0);
+        tamis_error err = TAMIS_ERROR_INIT;
+        int64_t both = cases[i / 2].both;
+        uint32_t was = i % 2 ? cases[i / 2].from : cases[i / 2].into;
+        say_keys(into, was);
+        say_keys(from, i % 2 ? cases[i / 2].into : cases[i / 2].from);
+        assert_int_equal(tamis_filter_is_compatible(into, from), both != REFUSED);
+        assert_int_equal(tamis_filter_is_equal(into, from), both != REFUSED);
+        add(from, 0, KEYS);
+        assert_int_equal(tamis_filter_union(into, from, &err), both == REFUSED ? TAMIS_E_MISMATCH : TAMIS_OK);
+        assert_int_equal(ones(into), both == REFUSED ? 0 : ones(from));
+        assert_int_equal(keys_of(into), both == REFUSED ? was : both);
+        if (both == REFUSED)
+            assert_non_null(strstr(err.text, "union: key types differ, 0x"));
+        tamis_filter_free(into);
+        tamis_filter_free(from);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_the_bits_of_each),
-        cmocka_unit_test(compares_tables_by_their_bytes),
-        cmocka_unit_test(tells_hash_and_shape_apart),
-        cmocka_unit_test(refuses_a_struct_without_its_size),
+        cmocka_unit_test(counts_the_bits_of_each),       cmocka_unit_test(compares_tables_by_their_bytes),
+        cmocka_unit_test(tells_hash_and_shape_apart),    cmocka_unit_test(refuses_a_struct_without_its_size),
+        cmocka_unit_test(unites_keys_of_one_rule_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
