@@ -215,10 +215,6 @@ int cli_about_unite(tamis_filter *into, const tamis_filter *from, const char *pa
     note_data(clash, &mine, &its, path);
     mine.labels = both.labels;
     mine.label_count = both.count;
-    if (((mine.key_type ^ its.key_type) & TAMIS_KEYS_MADE) != 0)
-        mine.key_type = TAMIS_KEYS_UNTOLD; /* of either */
-    else if (mine.key_type != its.key_type)
-        mine.key_type &= TAMIS_KEYS_MADE;
     status = tamis_filter_about_set(into, &mine, err);
     free(both.labels);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;

@@ -38,7 +38,7 @@ typedef struct cli_clash {
 
 /* Adds the labels of `from`, the filter in `path`, to those of `into`. Of a name in both the value of `into` stays; where
  * they differ, and the user has given none, that is counted in *clash. The user data of `into` stays, and other that
- * `from` has is counted too. */
+ * `from` has is counted too. How keys are made the union of the filters has joined, or refused. */
 int cli_about_unite(tamis_filter *into, const tamis_filter *from, const char *path, const cli_about *given,
                     cli_clash *clash, tamis_error *err);
 

@@ -112,6 +112,32 @@ uint32_t cli_key_type_of(cli_key_form form) {
     return (form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1) | form.made;
 }
 
+const char *cli_key_rule(char *text, uint32_t key_type) {
+    uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+    const char *folded = key_type & TAMIS_KEYS_FOLDED ? " --ignore-case" : "";
+    const char *trimmed = key_type & TAMIS_KEYS_TRIMMED ? " --trim" : "";
+    char made[CLI_KEY_RULE];
+
+    if (type > TAMIS_KEYS_INT64) {
+        snprintf(text, CLI_KEY_RULE, "a type of a later version");
+        return text;
+    }
+    if (type != TAMIS_KEYS_UNTOLD) {
+        snprintf(text, CLI_KEY_RULE, "--type %s%s%s", cli_key_types[type - 1], folded, trimmed);
+        return text;
+    }
+    snprintf(made, sizeof made, "%s%s", folded, trimmed);
+    snprintf(text, CLI_KEY_RULE, "%s", *made != '\0' ? made + 1 : "untold");
+    return text;
+}
+
+bool cli_key_alike(uint32_t one, uint32_t other) {
+    uint32_t type = one & ~(uint32_t)TAMIS_KEYS_MADE, its = other & ~(uint32_t)TAMIS_KEYS_MADE;
+
+    return ((one ^ other) & TAMIS_KEYS_MADE) == 0 &&
+           (type == its || (type <= TAMIS_KEYS_UTF8 && its <= TAMIS_KEYS_UTF8));
+}
+
 int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status = tamis_filter_about_get(filter, &about, err);

@@ -3,6 +3,7 @@
 #include "cli/cli_about.h"
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
+#include "cli/cli_key.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_server.h"
 #include "cli/cli_signal.h"
@@ -20,6 +21,8 @@ static const cli_option options[OPT_COUNT] = {
 
 typedef struct merge_run {
     const char *output, *first;
+    const char *teller; /* which filter says how keys are made, as far as any has */
+    uint32_t key_type;  /* that */
     tamis_format format;
     tamis_packing packing;
     bool remarks;
@@ -28,12 +31,47 @@ typedef struct merge_run {
     tamis_filter *all;
 } merge_run;
 
+static int key_type_of(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+
+    if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+        return CLI_FAILED;
+    *key_type = about.key_type;
+    return CLI_DONE;
+}
+
+/* Keys are looked at last: where nothing else differs it is they that do. */
+static bool keys_differ(const merge_run *run, const tamis_filter *from, const tamis_error *err) {
+    tamis_difference is = TAMIS_DIFFERENCE_INIT;
+
+    return err->status == TAMIS_E_MISMATCH && tamis_filter_compare(run->all, from, &is, NULL) == TAMIS_OK &&
+           is.same_hash && is.same_shape;
+}
+
+static int refuse_keys(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
+    char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], teller[CLI_SERVER_SHOWN];
+    uint32_t key_type = TAMIS_KEYS_UNTOLD;
+
+    if (key_type_of(from, &key_type, err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_fail(err,
+                    "%.100s: not united with %.100s: its keys were made with %s, and those before it with "
+                    "%s, so that some would be missed; build both with the same options",
+                    cli_server_show(path, shown), cli_server_show(run->teller, teller),
+                    cli_key_rule(its, key_type), cli_key_rule(before, run->key_type));
+}
+
 /* The library's sentence says what differs; which files is known here. What names its file already is left alone. */
-static int refuse(const char *path, const char *first, tamis_error *err) {
+static int refuse(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN], first[CLI_SERVER_SHOWN];
+
+    if (keys_differ(run, from, err))
+        return refuse_keys(run, from, path, err);
     if (err->status == TAMIS_E_UNSUPPORTED)
         cli_remedy(err, "build both with --kind blocked and the same --expect and --fpr");
     if (err->status == TAMIS_E_MISMATCH || err->status == TAMIS_E_UNSUPPORTED)
-        cli_subject(err, "%.100s: not united with %.100s", path, first);
+        cli_subject(err, "%.100s: not united with %.100s", cli_server_show(path, shown),
+                    cli_server_show(run->first, first));
     return CLI_FAILED;
 }
 
@@ -41,16 +79,21 @@ static int refuse(const char *path, const char *first, tamis_error *err) {
  * DCSO, or a compressed one, is decoded, and so of two.) */
 static int unite(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
+    uint32_t key_type = run->key_type;
     int code = cli_signals_look(err);
 
     if (code == CLI_DONE)
         code = cli_file_fetch(&from, path, err);
 
     if (code == CLI_DONE && tamis_filter_union(run->all, from, err) != TAMIS_OK)
-        code = refuse(path, run->first, err);
+        code = refuse(run, from, path, err);
     if (code == CLI_DONE)
         code = cli_about_unite(run->all, from, path, &run->about, &run->clash, err);
     tamis_filter_free(from);
+    if (code == CLI_DONE)
+        code = key_type_of(run->all, &run->key_type, err);
+    if (run->key_type != key_type)
+        run->teller = path;
     return code;
 }
 
@@ -78,6 +121,8 @@ static int begin(merge_run *run, tamis_error *err) {
 
     if (code == CLI_DONE)
         code = cli_about_check(&run->about, cli_about_format(run->all, run->format), err);
+    if (code == CLI_DONE)
+        code = key_type_of(run->all, &run->key_type, err);
     return code == CLI_DONE ? cli_about_give(&run->about, run->all, err) : code;
 }
 
@@ -122,7 +167,7 @@ static int run_merge(const cli_args *args, tamis_error *err) {
         return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; give the files of those to unite");
-    run.first = args->operands[0];
+    run.first = run.teller = args->operands[0];
     code = cli_about_read(&run.about, values + OPT_LABEL, err);
     if (code == CLI_DONE)
         code = cli_signals_begin(&stop_fd, err);
@@ -137,6 +182,9 @@ static const char *const description[] = {
     "They must be classic or blocked, of the same bits, probes, scheme, seed and secret: made by the same "
     "plan, that is with the same --expect, --fpr and --kind, which must be given: by itself build makes kind "
     "fingerprint, of a size of its own. What differs is named, with the file, and nothing is written.",
+    "Their keys must have been made alike, with the same --type, --ignore-case and --trim, as far as the "
+    "filters say it: else what makes the keys of the one would miss those of the other. Files of Guava and "
+    "DCSO do not say it, and are united with any; the union says what the others do.",
     "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
     "files of Guava or DCSO, or compressed). The union has the labels of all: where two say another of one "
     "name the first stands, which a remark says. Its time is now; its version and the user "

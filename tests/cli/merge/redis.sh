@@ -30,3 +30,9 @@ before=$(redis_ask hget 'tamis:{1}' plan)
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/2" 2>&1 | shown
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/none" 2>&1 | shown
 [ "$before" = "$(redis_ask hget 'tamis:{1}' plan)" ] && echo "as it was"
+# Keys that were made by another rule: refused, and what is there stays.
+tamis build --expect 5000 --fpr 1e-9 --ignore-case -o "$redis_uri/4" keys1
+tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/4" 2>&1 | shown
+[ "$before" = "$(redis_ask hget 'tamis:{1}' plan)" ] && echo "as it was"
+tamis merge -o "$redis_uri/5" "$redis_uri/4" "$redis_uri/4"
+tamis info --json "$redis_uri/5" | grep -o '"ignore_case[^,]*'
