@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_file.h"
+#include "cli/cli_key.h"
 #include "cli/cli_server.h"
 #include "cli/cli_text.h"
 
@@ -28,6 +29,7 @@ typedef struct side {
     char shown[CLI_SERVER_SHOWN];
     tamis_filter *filter;
     tamis_filter_info info;
+    uint32_t key_type; /* how keys were made: of tamis_about */
 } side;
 
 static void name_side(side *of, const char *name) {
@@ -87,6 +89,15 @@ static bool secrets_differ(const comparison *of) {
            of->b.info.scheme == TAMIS_SCHEME_SIP;
 }
 
+/* The same text then makes another key: what was added to both is seen by one of them. */
+static bool keys_differ(const comparison *of) {
+    return !cli_key_alike(of->a.key_type, of->b.key_type);
+}
+
+static bool is_equal(const comparison *of) {
+    return of->is.same_body && !keys_differ(of);
+}
+
 static bool is_comparable(const comparison *of) {
     return of->is.same_hash && of->is.same_shape;
 }
@@ -106,19 +117,25 @@ static const char *keys_text(char *text, size_t size, const side *of) {
 static void print_text(const comparison *of) {
     parameter list[PARAMETERS];
     int count = find_different(of, list);
-    char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER];
+    char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], rule_a[CLI_KEY_RULE], rule_b[CLI_KEY_RULE];
 
     fputs("A: ", stdout);
     cli_file_print(stdout, of->a.path);
     fputs("\nB: ", stdout);
     cli_file_print(stdout, of->b.path);
-    printf("\n%s\n", of->is.same_body    ? "equal: they answer alike for every key"
+    printf("\n%s\n", is_equal(of)       ? "equal: they answer alike for every key"
+                     : of->is.same_body ? "different: the same content, but keys made otherwise"
+                     : is_comparable(of) && keys_differ(of)
+                         ? "different: other content, and keys made otherwise"
                      : is_comparable(of) ? "different: the same parameters, other content"
                                          : "different: not comparable, since parameters differ");
     for (int i = 0; i < count; i++)
         printf("  %-16s%s, %s\n", list[i].name, list[i].a, list[i].b);
     if (secrets_differ(of))
         puts("  secret          not the same");
+    if (keys_differ(of))
+        printf("  %-16s%s, %s\n", "keys made with", cli_key_rule(rule_a, of->a.key_type),
+               cli_key_rule(rule_b, of->b.key_type));
     printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &of->a), keys_text(b, sizeof b, &of->b));
     if (!is_comparable(of) || !tamis_filter_can(of->a.filter, TAMIS_CAN_UNION))
         return;
@@ -143,9 +160,11 @@ static int print_json(const comparison *of, tamis_error *err) {
         json_array_append_new(names, json_string(list[i].name));
     if (secrets_differ(of))
         json_array_append_new(names, json_string("secret"));
+    if (keys_differ(of))
+        json_array_append_new(names, json_string("keys"));
     cli_file_json_text(object, "a", of->a.path);
     cli_file_json_text(object, "b", of->b.path);
-    cli_json_bool(object, "equal", of->is.same_body);
+    cli_json_bool(object, "equal", is_equal(of));
     cli_json_bool(object, "comparable", is_comparable(of));
     json_object_set_new(object, "differ", names);
     cli_json_real(object, "keys_a", of->a.info.cardinality);
@@ -159,7 +178,13 @@ static int print_json(const comparison *of, tamis_error *err) {
 }
 
 static int load(side *of, tamis_error *err) {
-    return cli_file_fetch(&of->filter, of->name, err);
+    tamis_about about = TAMIS_ABOUT_INIT;
+
+    if (cli_file_fetch(&of->filter, of->name, err) != CLI_DONE ||
+        tamis_filter_about_get(of->filter, &about, err) != TAMIS_OK)
+        return CLI_FAILED;
+    of->key_type = about.key_type;
+    return CLI_DONE;
 }
 
 /* Compares first: that verifies both, and what is counted then is what was written. */
@@ -192,14 +217,16 @@ static int run_diff(const cli_args *args, tamis_error *err) {
         print_text(&of);
     tamis_filter_free(of.a.filter);
     tamis_filter_free(of.b.filter);
-    return code == CLI_DONE && !of.is.same_body ? CLI_NEGATIVE : code;
+    return code == CLI_DONE && !is_equal(&of) ? CLI_NEGATIVE : code;
 }
 
 static const char *const description[] = {
     "Say whether the filters A and B are equal, and how they differ.",
     "They are equal if they answer alike for every key: kind, scheme, seed, secret and size are the same, "
-    "and every bit. Parameters that differ are listed, A's first; capacity, promised rate and memory limit "
-    "do not keep filters from being equal. Labels, version, time and format are not compared.",
+    "and every bit, and keys are made alike: with the same --type, --ignore-case and --trim. A filter that "
+    "does not say how, as those of Guava and DCSO, is taken for one of --type bytes, as check takes it. "
+    "Parameters that differ are listed, A's first; capacity, promised rate and memory limit do not keep "
+    "filters from being equal. Labels, version, time and format are not compared.",
     "Of classic and blocked with the same parameters the bits that are set in A only, in B only and in "
     "both are counted. In a table (fingerprint and exact) a key lies where there was room, so the same "
     "keys added in another order make another table: its keys may be the same though its bytes differ.",
@@ -219,7 +246,7 @@ static const cli_entry json[] = {
     {"equal", "true: they answer alike for every key."},
     {"comparable", "true: kind, scheme, seed, secret and size are the same."},
     {"differ", "Names of the parameters that differ: kind, scheme, seed, bits, probes, slot_bits, home_bits, "
-               "lines, capacity, memory_limit, fpr, secret."},
+               "lines, partitions, capacity, memory_limit, fpr, secret, keys (how they were made)."},
     {"keys_a", "Distinct keys in A, estimated; null = cannot be told."},
     {"keys_b", "The same of B."},
     {"bits_a", "Bits set in A only; null = not comparable, or a table."},
