@@ -75,7 +75,20 @@ tamis_format cli_about_format(const tamis_filter *filter, tamis_format format) {
     return has.format;
 }
 
-/* A server keeps the type of keys alone, and that in our own layout. */
+/* Who asks without that rule asks for other keys than were added. */
+static void tell_lost_rule(uint32_t key_type, const char *shown, const char *place) {
+    char sentence[500], rule[CLI_KEY_RULE];
+
+    if (cli_key_alike(key_type, TAMIS_KEYS_UNTOLD))
+        return;
+    snprintf(sentence, sizeof sentence,
+             "%.300s: its keys are made with %s, which %s has no place for; give that with every add and "
+             "check",
+             shown, cli_key_rule(rule, key_type), place);
+    cli_report(sentence);
+}
+
+/* A server keeps the rule of keys alone, and that in our own layout. */
 static void tell_lost_there(const tamis_about *has, const char *uri) {
     char sentence[500], shown[CLI_SERVER_SHOWN];
 
@@ -87,17 +100,13 @@ static void tell_lost_there(const tamis_about *has, const char *uri) {
                  has->version != 0 ? "a version" : "");
         cli_report(sentence);
     }
-    if (cli_server_keeps_type(uri) || has->key_type <= TAMIS_KEYS_UTF8 || has->key_type > TAMIS_KEYS_INT64)
-        return;
-    snprintf(sentence, sizeof sentence,
-             "%.300s: its layout has no place for the type of keys; give --type %s with every add and check",
-             shown, cli_key_types[has->key_type - 1]);
-    cli_report(sentence);
+    if (!cli_server_keeps_type(uri))
+        tell_lost_rule(has->key_type, shown, "its layout");
 }
 
 void cli_about_tell_lost(const tamis_filter *filter, const char *output, tamis_format format) {
     tamis_about has = TAMIS_ABOUT_INIT;
-    char sentence[400];
+    char sentence[400], place[40];
 
     if (cli_server_is_uri(output)) {
         if (tamis_filter_about_get(filter, &has, NULL) == TAMIS_OK)
@@ -105,13 +114,16 @@ void cli_about_tell_lost(const tamis_filter *filter, const char *output, tamis_f
         return;
     }
     format = cli_about_format(filter, format);
-    if (has_place(format) || tamis_filter_about_get(filter, &has, NULL) != TAMIS_OK ||
-        (has.label_count == 0 && has.version == 0))
+    if (has_place(format) || tamis_filter_about_get(filter, &has, NULL) != TAMIS_OK)
         return;
-    snprintf(sentence, sizeof sentence, "%.300s: format %s has no place for %s%s%s, so it is without", output,
-             tamis_format_name(format), has.label_count > 0 ? "labels" : "",
-             has.label_count > 0 && has.version != 0 ? " and " : "", has.version != 0 ? "a version" : "");
-    cli_report(sentence);
+    snprintf(place, sizeof place, "format %s", tamis_format_name(format));
+    if (has.label_count > 0 || has.version != 0) {
+        snprintf(sentence, sizeof sentence, "%.300s: %s has no place for %s%s%s, so it is without", output,
+                 place, has.label_count > 0 ? "labels" : "",
+                 has.label_count > 0 && has.version != 0 ? " and " : "", has.version != 0 ? "a version" : "");
+        cli_report(sentence);
+    }
+    tell_lost_rule(has.key_type, output, place);
 }
 
 /* ---- two lists ---- */

@@ -45,8 +45,8 @@ int cli_about_unite(tamis_filter *into, const tamis_filter *from, const char *pa
 /* One remark on all labels, and one on all user data. */
 void cli_about_tell_clash(const cli_clash *clash);
 
-/* Says what of them is not in the file `output`, its format having no place for it; of one on a server, the type of keys
- * too. */
+/* Says what of them is not in the file `output`, its format having no place for it, and by which rule keys are made
+ * where that is not either. */
 void cli_about_tell_lost(const tamis_filter *filter, const char *output, tamis_format format);
 
 #endif

@@ -92,7 +92,9 @@ static const char *const description[] = {
     "itself. tamis takes every filter. What a format cannot hold is refused, since keys cannot be hashed "
     "anew: "
     "a filter for Guava is built with --scheme guava64.",
-    "Labels, version and time are of format tamis alone: a remark says what the copy is without, and --label "
+    "Labels, version, time and how keys are made (--type, --ignore-case and --trim) are of format tamis "
+    "alone: "
+    "a remark says what the copy is without, and --label "
     "or "
     "--filter-version is refused for another. From Guava "
     "nothing is lost, and in tamis the file has checksums. A copy in the same format has the same bytes, but "
