@@ -96,10 +96,17 @@ static bool holds_others(const report *of) {
 
 /* A filter of another program's size may have a computed rate above the one that was asked for by rounding, a few per
  * cent. What is far above, as where positions of a scheme repeat, is no promise kept. */
+static double rate_kept(const tamis_plan *plan) {
+    bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= 1.1 * plan->fpr;
+
+    return rounded ? plan->fpr_predicted : plan->fpr;
+}
+
+/* To call a promise broken takes more than to doubt it: chance is to do it once in 1e9 times, not once in 200, and one
+ * filter of a plan has a higher rate than another. What lies between is neither broken nor kept. */
 static void judge(report *of, const tamis_plan *plan) {
     const audit *run = &of->run;
-    bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= 1.1 * plan->fpr;
-    double rate = rounded ? plan->fpr_predicted : plan->fpr;
+    double rate = rate_kept(plan);
     double allowed =
         plan_trial_allowed(plan, rate, isfinite(of->info.cardinality) ? of->info.cardinality : 1);
 
@@ -113,6 +120,7 @@ static void judge(report *of, const tamis_plan *plan) {
     of->broken = of->broken && !of->partial;
     of->verdict = of->partial                                    ? "untold"
                   : of->broken                                   ? "broken"
+                  : of->low > rate                               ? "doubtful"
                   : plan->fpr * (double)run->asked < HITS_TO_SEE ? "too rare"
                                                                  : "kept";
 }
@@ -120,16 +128,19 @@ static void judge(report *of, const tamis_plan *plan) {
 static const char *explain(const report *of) {
     if (of->partial)
         return "untold: the random keys may be keys that are in it and not in KEYS";
-    if (!of->broken)
-        return strcmp(of->verdict, "kept") == 0
-                   ? "kept: not above the promise, or not beyond chance"
-                   : "too rare: not above the promise, as far as so many questions can tell";
-    return of->info.saturated ? "broken: above the promise beyond chance; more keys came than it was made for"
-                              : "broken: above the promise beyond chance";
+    if (of->broken)
+        return "broken: above the promise beyond chance";
+    if (strcmp(of->verdict, "doubtful") == 0)
+        return "doubtful: above the promise, by no more than chance and the spread of such filters may do";
+    if (strcmp(of->verdict, "kept") != 0)
+        return "too rare: not above the promise, as far as so many questions can tell";
+    return of->low > of->promised ? "kept: above the promise by no more than rounding to its size gives"
+                                  : "kept: not above the promise, or not beyond chance";
 }
 
 static void print_text(const report *of) {
     const audit *run = &of->run;
+    const char *overfull = of->info.saturated ? "; more keys came than it was made for" : "";
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], c[CLI_TEXT_NUMBER];
 
     cli_file_print(stdout, of->path);
@@ -149,10 +160,10 @@ static void print_text(const report *of) {
         printf("  keys          %s asked, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
                cli_text_count(b, sizeof b, run->missing));
     if (of->promises)
-        printf("  rate          %s\n", explain(of));
+        printf("  rate          %s%s\n", explain(of), overfull);
     else
-        printf("  rate          no promise is recorded; measured %s\n",
-               cli_text_rate(a, sizeof a, (double)run->hits / (double)run->asked));
+        printf("  rate          no promise is recorded; measured %s%s\n",
+               cli_text_rate(a, sizeof a, (double)run->hits / (double)run->asked), overfull);
 }
 
 static int print_json(const report *of, tamis_error *err) {
@@ -297,6 +308,9 @@ static const char *const description[] = {
     "filter may have, or was never added.",
     "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
     "a chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. "
+    "\"doubtful\" means that the whole interval lies above the promise, but not so far; more --questions "
+    "may tell. Where another program rounds the size, so that a rate up to a tenth above the promise is to "
+    "be expected, that one counts as the promise. "
     "\"too rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing "
     "but a gross breach would show.",
     "KEYS has to be all that is in FILTER: else a random key may be one of the others, and is no wrong "
@@ -312,7 +326,8 @@ static const char *const notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_PACKED, NULL};
 
 static const char *const exits[] = {
     "0",
-    "The rate is not above the promise, or none is recorded, or it is untold, and no key is missing.",
+    "The rate is not above the promise, or not beyond chance (doubtful), or none is recorded, or it is "
+    "untold, and no key is missing.",
     "1",
     "The promise is broken beyond chance, or a key is missing.",
     "2",
@@ -334,8 +349,8 @@ static const cli_entry json[] = {
     {"keys", "Keys in KEYS."},
     {"missing", "How many of them were answered \"new\": false negatives."},
     {"saturated", "true: more keys came than the filter was made for."},
-    {"verdict", "kept, too rare (to be measured), broken, untold, or none (was promised); of the rate "
-                "alone."},
+    {"verdict", "kept, doubtful (above the promise, not beyond chance), too rare (to be measured), broken, "
+                "untold, or none (was promised); of the rate alone."},
     {NULL, NULL}};
 
 static const cli_example examples[] = {
