@@ -9,6 +9,15 @@ enum { OPT_QUIET, OPT_COUNT };
 /* There are no remarks; scripts that give it to all commands may. */
 static const cli_option options[OPT_COUNT] = {[OPT_QUIET] = CLI_ROW_WRITE_QUIET};
 
+/* Whole, and a filter; nobody holds it, and a file could be put beside it. */
+static int check(const char *path, tamis_error *err) {
+    tamis_filter *filter = NULL;
+    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, NULL, err);
+
+    tamis_filter_free(filter);
+    return code;
+}
+
 static int clear(const char *path, tamis_error *err) {
     tamis_filter *filter = NULL;
     tamis_packing packing = TAMIS_PACKING_NONE;
@@ -22,17 +31,34 @@ static int clear(const char *path, tamis_error *err) {
     return code;
 }
 
-static int each(const cli_args *args, const char *path, tamis_error *err) {
+static int hold(const char *path, int (*then)(const char *path, tamis_error *err), tamis_error *err) {
     tamis_lock *lock = NULL;
     int code = cli_signals_look(err);
 
-    (void)args;
     if (code == CLI_DONE)
         code = cli_file_lock(&lock, path, err);
     if (code == CLI_DONE)
-        code = clear(path, err);
+        code = then(path, err);
     tamis_file_unlock(lock);
     return code;
+}
+
+static int check_each(const cli_args *args, const char *path, tamis_error *err) {
+    (void)args;
+    return hold(path, check, err);
+}
+
+static int clear_each(const cli_args *args, const char *path, tamis_error *err) {
+    (void)args;
+    return hold(path, clear, err);
+}
+
+/* What was cleared cannot be had back, and a name that is no filter's is likely a mistake: all are looked at first. One
+ * alone is looked at when it is cleared. */
+static int clear_all(const cli_args *args, tamis_error *err) {
+    int code = args->operand_count > 1 ? cli_file_each(args, check_each, err) : CLI_DONE;
+
+    return code == CLI_DONE ? cli_file_each(args, clear_each, err) : code;
 }
 
 static int run_clear(const cli_args *args, tamis_error *err) {
@@ -40,7 +66,7 @@ static int run_clear(const cli_args *args, tamis_error *err) {
 
     if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_signals_end(cli_file_each(args, each, err), err);
+    return cli_signals_end(clear_all(args, err), err);
 }
 
 static const char *const description[] = {
@@ -48,14 +74,15 @@ static const char *const description[] = {
     "its format and that it is compressed.",
     "The file is replaced atomically: whoever reads it sees the old filter or the empty one. While it is "
     "cleared no other process of tamis changes it. No secret is needed.",
-    NULL};
+    "All are read and verified before the first is cleared: where one of them is no filter, none is.", NULL};
 
 static const char *const exits[] = {
     "0",
     "All were cleared.",
     "2",
-    "Error: a file that cannot be read or written, is no filter or is damaged. It stays as it was; the "
-    "others are cleared.",
+    "Error: a file that cannot be read, is no filter or is damaged: all stay as they were. One that cannot "
+    "be "
+    "written stays as it was; the others are cleared.",
     "130",
     "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): the FILTER in hand stays as it was, and those after "
     "it.",
