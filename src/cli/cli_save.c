@@ -36,6 +36,8 @@ static const char *remedy_of(int number) {
     case EACCES:
     case EPERM:
         return "check the permissions of the file and its folder";
+    case EROFS:
+        return "make it writable, or name a file elsewhere";
     default:
         return "write elsewhere";
     }

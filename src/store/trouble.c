@@ -38,7 +38,7 @@ const char *tamis__errno_remedy(int sys_errno) {
         {ENOSPC, "free space there, or write elsewhere"},
         {EDQUOT, "free space there, or write elsewhere"},
         {EFBIG, "raise the limit of file sizes, or write elsewhere"},
-        {EROFS, "write elsewhere"},
+        {EROFS, "make it writable, or name a file elsewhere"},
         {ENOENT, "check the name and its folder"},
         {ENOTDIR, "check the name and its folder"},
         {ENAMETOOLONG, "use a shorter name"},
