@@ -99,11 +99,6 @@ static void assert_sound(const char *what, uint64_t n) {
 }
 
 /* Power is not lost here. */
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
-
 static int set_up(void **unused) {
     (void)unused;
     scratch_make_in_memory();
@@ -120,7 +115,7 @@ static int set_up(void **unused) {
     tamis_state_close(state);
     scratch_clear();
     descriptors = fault_open_descriptors();
-    tamis__sys.sync = no_sync;
+    tamis__sys.sync = fault_no_sync;
     fault_install();
     return 0;
 }

@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/system.h"
 #include "store/state/state_int.h"
+#include "support/fault.h"
 #include "support/power.h"
 #include "support/scratch.h"
 #include "support/states.h"
@@ -154,14 +155,9 @@ static uint64_t try_all(findings *f, unsigned most) {
 
 /* ---- tests ---- */
 
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
-
 static int set_up(void **unused) {
     (void)unused;
-    tamis__sys.sync = no_sync; /* what is recorded is above it */
+    tamis__sys.sync = fault_no_sync; /* what is recorded is above it */
     scratch_make_in_memory();
     tamis_state *state = open_state();
     for (int i = 0; i <= COMMITS; i++) {

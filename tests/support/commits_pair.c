@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "support/fault.h"
 #include "support/tools.h"
 #include "support/unpacked.h"
 
@@ -70,20 +71,6 @@ uint64_t pair_step(uint64_t full, uint64_t sanitizer, uint64_t quick) {
 
 /* ---- around them ---- */
 
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
-
-/* So that a snapshot is made by the thread whose calls are counted. */
-static int no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context) {
-    (void)thread;
-    (void)how;
-    (void)run;
-    (void)context;
-    return EAGAIN;
-}
-
 /* A hint, of which there are many. */
 static int no_advice(void *block, size_t size, int advice) {
     (void)block;
@@ -115,10 +102,10 @@ bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, u
     scratch_make();
     make_inputs(records, keys, scenario->partial);
     real = tamis__sys;
-    tamis__sys.sync = no_sync; /* of the disk itself nothing is asked here */
+    tamis__sys.sync = fault_no_sync; /* of the disk itself nothing is asked here */
     tamis__sys.advise = no_advice;
     if (scenario->threads == 1)
-        tamis__sys.thread = no_thread;
+        tamis__sys.thread = fault_no_thread;
     pair_scenario plain = *scenario;
     plain.packing = TAMIS_PACKING_NONE;
     pair_current = &plain;

@@ -366,6 +366,19 @@ tamis_allocator fault_memory_allocator(fault_memory *memory) {
     return (tamis_allocator){memory_alloc, memory_free, memory};
 }
 
+int fault_no_sync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+int fault_no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context) {
+    (void)thread;
+    (void)how;
+    (void)run;
+    (void)context;
+    return EAGAIN;
+}
+
 size_t fault_open_descriptors(void) {
     DIR *folder = opendir("/proc/self/fd");
     if (!folder)

@@ -2,6 +2,7 @@
 #ifndef TAMIS_TEST_FAULT_H
 #define TAMIS_TEST_FAULT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -81,6 +82,13 @@ void fault_disarm(void);
 uint64_t fault_fired(void);            /* calls that were made to fail since fault_arm */
 uint64_t fault_calls(fault_call call); /* calls made since fault_arm */
 const char *fault_call_name(fault_call call);
+
+/* ---- calls for tamis__sys that do nothing ---- */
+
+/* Where no power is lost. */
+int fault_no_sync(int fd);
+/* No thread is to be had: what could be one's is done by the caller, whose calls are counted. */
+int fault_no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context);
 
 /* ---- memory ---- */
 

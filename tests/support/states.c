@@ -117,15 +117,10 @@ uint64_t states_keys(const tamis_state *state) {
 static size_t descriptors;
 static struct tamis__system real;
 
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
-
 int states_set_up(void **state) {
     (void)state;
     real = tamis__sys;
-    tamis__sys.sync = no_sync;
+    tamis__sys.sync = fault_no_sync;
     scratch_make_in_memory();
     states_err = (tamis_error)TAMIS_ERROR_INIT;
     descriptors = fault_open_descriptors();

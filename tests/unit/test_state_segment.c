@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/system.h"
 #include "store/state/state_int.h"
+#include "support/fault.h"
 #include "support/scratch.h"
 #include "support/states.h"
 
@@ -23,11 +24,6 @@ enum { COMMITS = 3, EACH = 5 };
 static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40, 1e-3, 0};
 static test_bytes manifest, closed, live; /* the files, whole */
 static uint64_t ends[COMMITS + 1];        /* of the live one: bytes behind each of its commits */
-
-static int no_sync(int fd) {
-    (void)fd;
-    return 0;
-}
 
 static const char *account(int number) {
     static char text[20];
@@ -39,7 +35,7 @@ static const char *account(int number) {
 static int set_up(void **unused) {
     (void)unused;
     tamis_state *state = NULL;
-    tamis__sys.sync = no_sync;
+    tamis__sys.sync = fault_no_sync;
     scratch_make_in_memory();
     for (int i = 1; i <= COMMITS; i++) {
         if (i <= 2 && states_open(&state, &make, scratch(""), NULL) != TAMIS_OK)

@@ -15,6 +15,7 @@
 
 #include "base/system.h"
 #include "store/state/state_int.h"
+#include "support/fault.h"
 #include "support/scratch.h"
 #include "support/states.h"
 
@@ -39,14 +40,6 @@ static tamis_state *opened(const states_make *make) {
 
 /* ---- one that fails ---- */
 
-static int no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context) {
-    (void)thread;
-    (void)how;
-    (void)run;
-    (void)context;
-    return EAGAIN;
-}
-
 static int no_room_for_snapshots(const char *path, int flags, mode_t mode) {
     if (strstr(path, "/.snapshot-")) {
         errno = ENOSPC;
@@ -61,7 +54,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     uint64_t from = 0;
     tamis_state *state = opened(growing);
     state->snapshot_at = 5000;
-    tamis__sys.thread = no_thread;
+    tamis__sys.thread = fault_no_thread;
     tamis__sys.open = no_room_for_snapshots;
     for (; from < 10000; from += 50) {
         assert_ok(states_add(state, from, 50));
