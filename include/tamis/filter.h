@@ -131,9 +131,9 @@ typedef struct tamis_difference {
     uint32_t struct_size;
     bool same_hash;  /* scheme, seed and secret are the same: a hash made for one can be asked of the other */
     bool same_shape; /* kind, bits and probes, or slots and lines, are the same */
-    bool
-        same_body; /* the above, and every byte: they answer alike for every key, which is bytes; of what these were made
-                        * (tamis_about.key_type) is not compared */
+    /* The above, and every byte: they answer alike for every key, which is bytes; of what these were made
+     * (tamis_about.key_type) is not compared. */
+    bool same_body;
     uint64_t
         one; /* classic, blocked of the same hash and shape, else 0: bits that are set in the one alone, */
     uint64_t other; /* in the other alone */

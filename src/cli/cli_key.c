@@ -64,11 +64,11 @@ static int settle_made(cli_key_form *form, uint32_t its, const char *path, bool 
 /* The types of the library are numbered as ours, from 1. */
 int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
                    tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+    uint32_t key_type;
 
-    if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+    if (cli_key_type_told(filter, &key_type, err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_key_settle_type(form, about.key_type, path, grows, err);
+    return cli_key_settle_type(form, key_type, path, grows, err);
 }
 
 int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
@@ -108,27 +108,31 @@ int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path,
                     cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
 }
 
+int cli_key_type_told(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
+    tamis_about about = TAMIS_ABOUT_INIT;
+
+    if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+        return CLI_FAILED;
+    *key_type = about.key_type;
+    return CLI_DONE;
+}
+
 uint32_t cli_key_type_of(cli_key_form form) {
     return (form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1) | form.made;
 }
 
 const char *cli_key_rule(char *text, uint32_t key_type) {
     uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_MADE;
-    const char *folded = key_type & TAMIS_KEYS_FOLDED ? " --ignore-case" : "";
-    const char *trimmed = key_type & TAMIS_KEYS_TRIMMED ? " --trim" : "";
-    char made[CLI_KEY_RULE];
+    bool told = type != TAMIS_KEYS_UNTOLD;
 
-    if (type > TAMIS_KEYS_INT64) {
-        snprintf(text, CLI_KEY_RULE, "a type of a later version");
-        return text;
-    }
-    if (type != TAMIS_KEYS_UNTOLD) {
-        snprintf(text, CLI_KEY_RULE, "--type %s%s%s", cli_key_types[type - 1], folded, trimmed);
-        return text;
-    }
-    snprintf(made, sizeof made, "%s%s", folded, trimmed);
-    snprintf(text, CLI_KEY_RULE, "%s", *made != '\0' ? made + 1 : "untold");
-    return text;
+    if (type > TAMIS_KEYS_INT64)
+        return "a type of a later version";
+    if (key_type == TAMIS_KEYS_UNTOLD)
+        return "untold";
+    snprintf(text, CLI_KEY_RULE, "%s%s%s%s", told ? " --type " : "", told ? cli_key_types[type - 1] : "",
+             key_type & TAMIS_KEYS_FOLDED ? " --ignore-case" : "",
+             key_type & TAMIS_KEYS_TRIMMED ? " --trim" : "");
+    return text + 1;
 }
 
 bool cli_key_alike(uint32_t one, uint32_t other) {

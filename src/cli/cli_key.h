@@ -63,11 +63,13 @@ int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *p
 /* The same of a type that is told otherwise, a tamis_key_type with what is `made`. */
 int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
                         tamis_error *err);
+/* What the file says of its keys: a tamis_key_type with what is made of them. */
+int cli_key_type_told(const tamis_filter *filter, uint32_t *key_type, tamis_error *err);
 /* The tamis_key_type of keys in this form, with what is made of them. */
 uint32_t cli_key_type_of(cli_key_form form);
 enum { CLI_KEY_RULE = 80 };
 /* Such a type as the options that make those keys, "--type int32 --trim", or "untold". `text` has CLI_KEY_RULE bytes, and
- * is returned. */
+ * may have what is returned. */
 const char *cli_key_rule(char *text, uint32_t key_type);
 /* Whether by the two the same text makes the same key. Where nothing is told it is its bytes. */
 bool cli_key_alike(uint32_t one, uint32_t other);

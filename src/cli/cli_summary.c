@@ -291,8 +291,8 @@ static void tell_malformed(const cli_summary *summary, const cli_stream *stream)
 
     if (malformed == 0)
         return;
-    if (summary->first_malformed.status !=
-        TAMIS_OK) /* else it was in an earlier part of a run with --state */
+    /* Else it was in an earlier part of a run with --state. */
+    if (summary->first_malformed.status != TAMIS_OK)
         cli_report(summary->first_malformed.text);
     if (stream->stats)
         return;

@@ -178,13 +178,9 @@ static int print_json(const comparison *of, tamis_error *err) {
 }
 
 static int load(side *of, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+    int code = cli_file_fetch(&of->filter, of->name, err);
 
-    if (cli_file_fetch(&of->filter, of->name, err) != CLI_DONE ||
-        tamis_filter_about_get(of->filter, &about, err) != TAMIS_OK)
-        return CLI_FAILED;
-    of->key_type = about.key_type;
-    return CLI_DONE;
+    return code == CLI_DONE ? cli_key_type_told(of->filter, &of->key_type, err) : code;
 }
 
 /* Compares first: that verifies both, and what is counted then is what was written. */

@@ -31,15 +31,6 @@ typedef struct merge_run {
     tamis_filter *all;
 } merge_run;
 
-static int key_type_of(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-
-    if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
-        return CLI_FAILED;
-    *key_type = about.key_type;
-    return CLI_DONE;
-}
-
 /* Keys are looked at last: where nothing else differs it is they that do. */
 static bool keys_differ(const merge_run *run, const tamis_filter *from, const tamis_error *err) {
     tamis_difference is = TAMIS_DIFFERENCE_INIT;
@@ -52,7 +43,7 @@ static int refuse_keys(const merge_run *run, const tamis_filter *from, const cha
     char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], teller[CLI_SERVER_SHOWN];
     uint32_t key_type = TAMIS_KEYS_UNTOLD;
 
-    if (key_type_of(from, &key_type, err) != CLI_DONE)
+    if (cli_key_type_told(from, &key_type, err) != CLI_DONE)
         return CLI_FAILED;
     return cli_fail(err,
                     "%.100s: not united with %.100s: its keys were made with %s, and those before it with "
@@ -91,7 +82,7 @@ static int unite(merge_run *run, const char *path, tamis_error *err) {
         code = cli_about_unite(run->all, from, path, &run->about, &run->clash, err);
     tamis_filter_free(from);
     if (code == CLI_DONE)
-        code = key_type_of(run->all, &run->key_type, err);
+        code = cli_key_type_told(run->all, &run->key_type, err);
     if (run->key_type != key_type)
         run->teller = path;
     return code;
@@ -122,7 +113,7 @@ static int begin(merge_run *run, tamis_error *err) {
     if (code == CLI_DONE)
         code = cli_about_check(&run->about, cli_about_format(run->all, run->format), err);
     if (code == CLI_DONE)
-        code = key_type_of(run->all, &run->key_type, err);
+        code = cli_key_type_told(run->all, &run->key_type, err);
     return code == CLI_DONE ? cli_about_give(&run->about, run->all, err) : code;
 }
 

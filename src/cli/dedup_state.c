@@ -58,16 +58,18 @@ static int check_keys(const tamis_state *state, const dedup_config *config, cons
 
     if (strcmp(has, keys) == 0)
         return CLI_DONE;
+    has = has[0] != '\0' ? has : "no option (whole lines)";
+    keys = keys[0] != '\0' ? keys : "none";
     tamis_state_info_get(state, &info);
     if (info.keys == 0)
         return cli_fail(
             err,
             "%.200s: was made for keys of %.200s, not of %.200s, and has none; give those options, "
             "or remove it",
-            config->state, has[0] != '\0' ? has : "no option (whole lines)", keys[0] != '\0' ? keys : "none");
+            config->state, has, keys);
     return cli_fail(
         err, "%.200s: its keys were made with %.200s, not with %.200s; give those options, or another state",
-        config->state, has[0] != '\0' ? has : "no option (whole lines)", keys[0] != '\0' ? keys : "none");
+        config->state, has, keys);
 }
 
 /* What is written there would be taken for a piece of the state, or be in its way. */
