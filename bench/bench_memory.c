@@ -31,7 +31,7 @@ enum {
     BATCH = 1024,
     LINE = 64,
     WORDS = LINE / 8,
-    AHEAD = 24,
+    AHEAD = 64,
     HUGE_PAGE = 2 << 20,
     THREADS_MOST = 2
 };
@@ -170,7 +170,7 @@ static double change_lines(uint64_t *words, uint64_t lines, const tamis_key *key
     double start = now();
     for (size_t i = 0; i < KEYS; i++) {
         if (i + AHEAD < KEYS)
-            __builtin_prefetch(line_of(words, lines, &keys[i + AHEAD]), 1);
+            __builtin_prefetch(line_of(words, lines, &keys[i + AHEAD]), 0, 2);
         line_of(words, lines, &keys[i])[i % WORDS] |= i;
     }
     return ns_a_key(start);
@@ -181,7 +181,7 @@ static double read_lines(uint64_t *words, uint64_t lines, const tamis_key *keys)
     double start = now();
     for (size_t i = 0; i < KEYS; i++) {
         if (i + AHEAD < KEYS)
-            __builtin_prefetch(line_of(words, lines, &keys[i + AHEAD]));
+            __builtin_prefetch(line_of(words, lines, &keys[i + AHEAD]), 0, 2);
         sum += line_of(words, lines, &keys[i])[i % WORDS];
     }
     double ns = ns_a_key(start);

@@ -36,7 +36,7 @@ enum {
     LINE = 64,
     WORDS = LINE / 8,
     PADDING = 64,
-    AHEAD = 24,
+    AHEAD = 64,
     HUGE_PAGE = 2 << 20
 };
 enum { READ, SPLIT, HASH, TOUCH, COPY, STEPS };
@@ -144,11 +144,11 @@ static uint64_t *line_of(const work *w, uint64_t hashed) {
 
 static void touch(work *w) {
     for (size_t i = 0; i < AHEAD && i < w->count; i++)
-        __builtin_prefetch(line_of(w, w->hashes[i]), 1);
+        __builtin_prefetch(line_of(w, w->hashes[i]), 0, 2);
     for (size_t i = 0; i < w->count; i++) {
         uint64_t hashed = w->hashes[i];
         if (i + AHEAD < w->count)
-            __builtin_prefetch(line_of(w, w->hashes[i + AHEAD]), 1);
+            __builtin_prefetch(line_of(w, w->hashes[i + AHEAD]), 0, 2);
         uint64_t *word = line_of(w, hashed) + (hashed & 7);
         uint64_t bits = UINT64_C(1) << (hashed >> 3 & 63) | UINT64_C(1) << (hashed >> 9 & 63);
         w->fresh[i] = (*word & bits) != bits;

@@ -64,8 +64,10 @@ static inline uint64_t tamis__mulhi(uint64_t x, uint64_t n) {
     return (uint64_t)(((tamis__u128)x * n) >> 64);
 }
 
+/* Into the second cache, not the first: the cores measured have twice as many lines on their way there at once, and waiting
+ * for lines is what asking a large filter takes (docs/PERFORMANCE.md). */
 static inline void tamis__prefetch(const void *address) {
-    __builtin_prefetch(address, 1, 3);
+    __builtin_prefetch(address, 0, 2);
 }
 
 #endif
