@@ -181,12 +181,6 @@ static void blocked_contains(const tamis_filter *filter, const tamis_hash *hashe
     filter->kernels->blocked_contains(&blocks, hashes, count, answers);
 }
 
-static void blocked_fetch(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
-    tamis__blocks blocks = blocks_of(filter->body);
-    for (size_t i = 0; i < count; i++)
-        tamis__prefetch(tamis__block_of(&blocks, &hashes[i]));
-}
-
 static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                   tamis_error *err) {
     tamis__blocks blocks = blocks_of(filter->body);
@@ -251,7 +245,6 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .destroy = destroy,
     .add = blocked_add,
     .contains = blocked_contains,
-    .fetch = blocked_fetch,
     .touch = blocked_touch,
     .estimate = tamis__bloom_estimate,
     .clear = clear,

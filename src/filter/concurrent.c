@@ -237,8 +237,6 @@ static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_a
     tamis_filter *filter = v->filter;
     if (v->adds)
         return filter->concurrent->ops->add(filter, hashes, count, answers, &v->added);
-    if (filter->ops->fetch)
-        filter->ops->fetch(filter, hashes, count);
     filter->ops->contains(filter, hashes, count, answers);
     return true;
 }

@@ -11,16 +11,9 @@
 /* Keys that are added together: 6 KiB of stack. */
 enum { ADDED_AT_ONCE = 256 };
 
-/* Keys that are asked together. Every lot begins with lines that are waited for, and ends, where the filter stands in a
- * file, with a look at that file, which costs as much as a dozen questions. */
+/* Keys that are asked together: 25 KiB of stack. Each time begins with lines that are waited for, and ends, where the filter
+ * stands in a file, with a look at that file, which costs as much as a dozen questions. */
 enum { ASKED_AT_ONCE = 1024 };
-
-/* A core has some 16 lines on their way at once, and is to have them also while it hashes and answers. So keys are taken
- * in small lots, each hashed and its lines prefetched AHEAD keys before it is answered. Lots of 16 and 64 do as
- * well, 8 cost a fifth more; so do 64 keys ahead, and 24 cost nothing. Adding so as well takes a tenth longer than
- * fetching in its own loop. */
-enum { LOT = 32, AHEAD = 32, RING = 256 };
-_Static_assert(ASKED_AT_ONCE % RING == 0 && RING % LOT == 0 && RING >= AHEAD + LOT, "lots stay whole");
 
 /* ---- filters in an image ---- */
 
@@ -154,96 +147,62 @@ typedef struct asked {
     size_t count;
 } asked;
 
-/* What is asked, of which keys up to `taken` are hashed and their lines on their way, and up to `answered` answered. */
-typedef struct pipeline {
-    asked what;
-    size_t lot, ahead; /* of a kind that fetches for itself: all of the ring, and none */
-    size_t taken, answered;
-    tamis_hash made[RING]; /* of key i at i % RING, where the call brought keys */
-} pipeline;
-
-static size_t lot_at(const pipeline *p, size_t at, const tamis_hash **hashes) {
-    *hashes = p->what.hashes ? p->what.hashes + at : p->made + at % RING;
-    return p->what.count - at < p->lot ? p->what.count - at : p->lot;
+/* Keys of a scheme that has a digest become hashes, in `made`. */
+static tamis_status hash_asked(const tamis_filter *filter, asked *what, tamis_hash *made, tamis_error *err) {
+    if (what->hashes || !has_digest(filter))
+        return TAMIS_OK;
+    what->hashes = made;
+    return tamis_hash_many(filter->hasher, what->keys, what->count, made, err);
 }
 
-static tamis_status lot_take(pipeline *p, const tamis_filter *filter, tamis_error *err) {
-    const tamis_hash *hashes;
-    size_t count = lot_at(p, p->taken, &hashes);
-    tamis_status status = TAMIS_OK;
-    if (!p->what.hashes)
-        status =
-            tamis_hash_many(filter->hasher, p->what.keys + p->taken, count, p->made + p->taken % RING, err);
-    if (status != TAMIS_OK)
-        return status;
-    if (filter->ops->fetch)
-        filter->ops->fetch(filter, hashes, count);
-    p->taken += count;
-    return TAMIS_OK;
+static tamis_status touch_asked(const tamis_filter *filter, const asked *what, tamis_error *err) {
+    if (!must_touch(filter))
+        return TAMIS_OK;
+    return what->hashes ? filter->ops->touch(filter, what->hashes, what->count, err)
+                        : filter->ops->touch_keys(filter, what->keys, what->count, err);
 }
 
-/* *count of them. */
-static tamis_status lot_answer(pipeline *p, const tamis_filter *filter, tamis_answer *answers, size_t *count,
-                               tamis_error *err) {
-    const tamis_hash *hashes;
-    tamis_status status = TAMIS_OK;
-    *count = lot_at(p, p->answered, &hashes);
-    while (p->taken < p->what.count && p->taken - p->answered <= p->ahead && status == TAMIS_OK)
-        status = lot_take(p, filter, err);
-    if (status == TAMIS_OK && must_touch(filter))
-        status = filter->ops->touch(filter, hashes, *count, err);
-    if (status != TAMIS_OK)
-        return status;
-    filter->ops->contains(filter, hashes, *count, answers);
-    p->answered += *count;
-    return TAMIS_OK;
-}
-
-/* At most ASKED_AT_ONCE, all of them or none; keys alone where the scheme has no digest. */
-static tamis_status contains_some(const tamis_filter *filter, pipeline *p, const tamis_key *keys,
-                                  size_t count, tamis_answer *answers, tamis_error *err) {
+/* At most ASKED_AT_ONCE, all of them or none. */
+static tamis_status contains_some(const tamis_filter *filter, asked what, tamis_answer *answers,
+                                  tamis_error *err) {
+    tamis_hash made[ASKED_AT_ONCE];
     tamis_answer held[ASKED_AT_ONCE]; /* until the file is known not to have changed under them */
     tamis_answer *to = filter->guard ? held : answers;
-    tamis_status status = TAMIS_OK;
-    if (keys && must_touch(filter))
-        status = filter->ops->touch_keys(filter, keys, count, err);
-    if (keys && status == TAMIS_OK)
-        filter->ops->contains_keys(filter, keys, count, to);
-    for (size_t at = 0, some = 0; !keys && at < count && status == TAMIS_OK; at += some)
-        status = lot_answer(p, filter, to + at, &some, err);
-    if (status == TAMIS_OK && filter->guard)
-        status = check_same(filter, err);
-    if (status == TAMIS_OK && filter->guard)
-        memcpy(answers, held, count * sizeof *held);
+    tamis_status status = hash_asked(filter, &what, made, err);
+    if (status == TAMIS_OK)
+        status = touch_asked(filter, &what, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (what.hashes)
+        filter->ops->contains(filter, what.hashes, what.count, to);
+    else
+        filter->ops->contains_keys(filter, what.keys, what.count, to);
+    if (!filter->guard)
+        return TAMIS_OK;
+    status = check_same(filter, err);
+    if (status == TAMIS_OK)
+        memcpy(answers, held, what.count * sizeof *held);
     return status;
 }
 
 /* *done is 0. What fails is asked again key by key, so that all before the first that cannot be answered are, wherever the
- * call and its lots begin. */
+ * call began. */
 static tamis_status contains_asked(const tamis_filter *filter, asked what, tamis_answer *answers,
                                    size_t *done, tamis_error *err) {
-    const tamis_key *keys = has_digest(filter) ? NULL : what.keys;
     size_t most = ASKED_AT_ONCE;
-    tamis_status status = TAMIS_OK;
-    pipeline p; /* the ring is not to be cleared */
-    p.what = what;
-    p.lot = filter->ops->fetch ? LOT : RING;
-    p.ahead = filter->ops->fetch ? AHEAD : 0;
-    p.taken = p.answered = 0;
     while (*done < what.count) {
         size_t from = *done, some = what.count - from < most ? what.count - from : most;
-        status = contains_some(filter, &p, keys ? keys + from : NULL, some, answers + from, err);
-        if (status == TAMIS_OK) {
+        const asked next = {what.hashes ? what.hashes + from : NULL, what.keys ? what.keys + from : NULL,
+                            some};
+        tamis_status status = contains_some(filter, next, answers + from, err);
+        if (status == TAMIS_OK)
             *done += some;
-        } else if (some > 1) {
-            most = p.lot = 1;
-            p.ahead = 0;
-            p.taken = p.answered = from;
-        } else {
-            break;
-        }
+        else if (some > 1)
+            most = 1;
+        else
+            return status;
     }
-    return status;
+    return TAMIS_OK;
 }
 
 tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,

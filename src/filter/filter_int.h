@@ -115,9 +115,6 @@ struct tamis__filter_ops {
                         size_t *done, tamis_error *err);
     void (*contains)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                      tamis_answer *answers);
-    /* Prefetches what contains() of these hashes reads: nothing need be verified yet. NULL where contains() had better
-     * see to it itself, and be asked many keys at once. */
-    void (*fetch)(const tamis_filter *filter, const tamis_hash *hashes, size_t count);
     /* Adding and asking from the keys themselves, for schemes without a digest; NULL where the kind needs one. */
     tamis_status (*add_keys)(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
                              size_t *done, tamis_error *err);

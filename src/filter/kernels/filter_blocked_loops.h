@@ -13,8 +13,12 @@
 static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers) {
     const shares by = shares_of(in);
-    for (size_t i = 0; i < count; i++)
+    prefetch_first(in, hashes, count);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
         answers[i] = has_all(by, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+    }
 }
 
 static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,

@@ -29,7 +29,6 @@ static inline uint64_t *tamis__block_of(const tamis__blocks *in, const tamis_has
  */
 struct tamis__filter_kernels {
     const char *name;
-    /* Their lines are prefetched. */
     void (*blocked_contains)(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers);
     /* Adds keys in order and lowers *room by one for each fresh one; stops before a fresh key when *room
