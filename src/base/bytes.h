@@ -25,6 +25,15 @@ static inline void tamis__store64le(void *to, uint64_t value) {
     memcpy(to, &value, sizeof value);
 }
 
+static inline uint16_t tamis__load16le(const void *from) {
+    uint16_t value;
+    memcpy(&value, from, sizeof value);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    value = __builtin_bswap16(value);
+#endif
+    return value;
+}
+
 static inline uint32_t tamis__load32le(const void *from) {
     uint32_t value;
     memcpy(&value, from, sizeof value);

@@ -41,7 +41,11 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
-enum { LINE_BYTES = TAMIS__LINE };
+enum {
+    LINE_BYTES = TAMIS__LINE,
+    NARROW_MAX =
+        60 /* slot_bits up to which the upper word of what a hash leaves is all that a slot can hold */
+};
 
 /* How the lines of a table are divided; made by line_geometry_of. */
 typedef struct line_geometry {
@@ -60,6 +64,10 @@ typedef struct line_geometry {
 
 /* For what has to be inlined below WITH_GEOMETRY to profit from it. */
 #define INLINED inline __attribute__((always_inline))
+
+static INLINED bool is_narrow(const line_geometry *g) {
+    return g->slot_bits <= NARROW_MAX;
+}
 
 /* slot_bits and home_bits from the rows of plan's table, for which all of this fits (tested). */
 static inline line_geometry line_geometry_of(uint32_t slot_bits, uint32_t home_bits) {
@@ -125,7 +133,7 @@ static inline slot_range ends_bucket(uint64_t ends, uint32_t bucket) {
 static inline uint32_t line_head(const line_geometry *g, const uint8_t *line, uint32_t slot) {
     if (g->head_bytes == 4)
         return tamis__load32le(line + 4 * slot);
-    return (uint32_t)(line[2 * slot] | line[2 * slot + 1] << 8);
+    return tamis__load16le(line + 2 * slot);
 }
 
 /* Tails that are not whole bytes: all of them fit in the 16 bytes from tails_from, from bit tails_low. */
@@ -179,20 +187,22 @@ static inline tamis__u128 line_slot(const line_geometry *g, const uint8_t *line,
 /* Does the entry say that a key with this slot value was added? Compares up to the entry's end mark. */
 static INLINED bool line_slot_matches(const line_geometry *g, const uint8_t *line, uint32_t slot,
                                       tamis__u128 wanted) {
-    /* The head alone first: where the mark is in the tail its lowest bits are compared later. */
-    uint32_t head = line_head(g, line, slot);
-    uint32_t differ = head ^ (uint32_t)(wanted >> g->tail_bits);
-    if (differ & ~(head ^ (head - 1)))
-        return false;
+    if (is_narrow(g)) {
+        uint64_t entry = (uint64_t)line_slot(g, line, slot);
+        return ((entry ^ (uint64_t)wanted) & ~(entry ^ (entry - 1))) == 0;
+    }
     tamis__u128 entry = line_slot(g, line, slot);
     return ((entry ^ wanted) & ~(entry ^ (entry - 1))) == 0;
 }
 
 static INLINED bool line_find(const line_geometry *g, const uint8_t *line, slot_range range,
                               tamis__u128 wanted) {
-    for (uint32_t slot = range.first; slot < range.last; slot++)
-        if (line_slot_matches(g, line, slot, wanted))
+    for (uint32_t slot = range.first; slot < range.last; slot++) {
+        /* The head alone first: where the mark is in the tail its lowest bits are compared later. */
+        uint32_t head = line_head(g, line, slot), differ = head ^ (uint32_t)(wanted >> g->tail_bits);
+        if (!(differ & ~(head ^ (head - 1))) && line_slot_matches(g, line, slot, wanted))
             return true;
+    }
     return false;
 }
 

@@ -39,8 +39,7 @@ enum {
     LINES_LOG2_MAX = 32, /* of a growing partition */
     POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
     SPLIT = 1 << TAMIS__FINGERPRINT_SPLIT_BITS, /* partitions that one is split in */
-    SPLIT_LINES = 1 << 14, /* which it is rather than have more lines: so that none takes long to grow */
-    NARROW_MAX = 60        /* slot_bits up to which the upper word of rest is all that a slot can hold */
+    SPLIT_LINES = 1 << 14 /* which it is rather than have more lines: so that none takes long to grow */
 };
 
 typedef struct partition {
@@ -240,7 +239,7 @@ static inline uint32_t home_bucket(const line_geometry *g, tamis__u128 rest) {
 
 /* 1 to reach, from the 10 bits after the bucket. */
 static inline uint32_t guest_distance(const line_geometry *g, const partition *in, tamis__u128 rest) {
-    uint32_t bits = (uint32_t)((rest << g->home_bits) >> (128 - GUEST_BITS));
+    uint32_t bits = (uint32_t)((uint64_t)(rest >> 64) << g->home_bits >> (64 - GUEST_BITS));
     return 1 + (bits * in->reach >> GUEST_BITS);
 }
 
@@ -257,7 +256,7 @@ static inline uint64_t guest_line(const line_geometry *g, const partition *in, u
 static INLINED tamis__u128 slot_value(const line_geometry *g, entry e, uint32_t skip) {
     uint32_t width = g->slot_bits;
     uint32_t length = e.known - skip < width - 1 ? e.known - skip : width - 1;
-    if (width <= NARROW_MAX) {
+    if (is_narrow(g)) {
         uint64_t mark = UINT64_C(1) << (width - 1 - length);
         uint64_t bits = ((uint64_t)(e.rest >> 64) << skip) >> (64 - width);
         return (bits & ~(mark | (mark - 1))) | mark;
@@ -277,7 +276,7 @@ static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uin
     tamis__u128 value = line_slot(g, line, slot);
     entry e = {0, width - 1 - low_zeros(value) + home_bits};
     tamis__u128 bits = value & (value - 1);
-    if (width <= NARROW_MAX)
+    if (is_narrow(g))
         e.rest = (tamis__u128)((uint64_t)bits << (64 - width) >> home_bits) << 64;
     else
         e.rest = bits << (128 - width) >> home_bits;

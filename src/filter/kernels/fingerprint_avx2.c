@@ -52,12 +52,22 @@ static INLINED uint32_t slots_of(const line_geometry *g, halves heads) {
     return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
 }
 
-static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
-                            tamis__u128 wanted) {
+static INLINED uint32_t heads_like(const line_geometry *g, const uint8_t *line, slot_range range,
+                                   tamis__u128 wanted) {
     const halves heads = load_line(line);
     const __m256i head = all_heads(g, (uint32_t)(wanted >> g->tail_bits));
     halves same = {same_heads(g, heads.low, head), same_heads(g, heads.high, head)};
-    return any_matches(g, line, slots_of(g, same) & slots_in(range), wanted);
+    return slots_of(g, same) & slots_in(range);
+}
+
+static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
+                            tamis__u128 wanted) {
+    return any_matches(g, line, heads_like(g, line, range, wanted), wanted);
+}
+
+static INLINED bool set_finds(const line_geometry *g, const uint8_t *line, slot_range range,
+                              tamis__u128 wanted) {
+    return any_matches_mixed(g, line, heads_like(g, line, range, wanted), wanted);
 }
 
 /* line_slot_for. */

@@ -9,9 +9,9 @@
 
 /* ---- one line ---- */
 
-/* See line_slot_matches: heads are compared above the lowest one first. */
-static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
-                            tamis__u128 wanted) {
+/* Slots whose heads match. See line_find: heads are compared above the lowest one first. */
+static INLINED uint32_t heads_like(const line_geometry *g, const uint8_t *line, slot_range range,
+                                   tamis__u128 wanted) {
     const __m512i ones = _mm512_set1_epi8(-1);
     __m512i heads = _mm512_load_si512(line), differ, above;
     uint32_t head = (uint32_t)(wanted >> g->tail_bits), slots;
@@ -25,7 +25,17 @@ static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_ra
         above = _mm512_xor_si512(heads, _mm512_add_epi16(heads, ones));
         slots = _mm512_mask_testn_epi16_mask(slots_in(range), differ, _mm512_xor_si512(above, ones));
     }
-    return any_matches(g, line, slots, wanted);
+    return slots;
+}
+
+static INLINED bool set_has(const line_geometry *g, const uint8_t *line, slot_range range,
+                            tamis__u128 wanted) {
+    return any_matches(g, line, heads_like(g, line, range, wanted), wanted);
+}
+
+static INLINED bool set_finds(const line_geometry *g, const uint8_t *line, slot_range range,
+                              tamis__u128 wanted) {
+    return any_matches_mixed(g, line, heads_like(g, line, range, wanted), wanted);
 }
 
 /* line_slot_for. */

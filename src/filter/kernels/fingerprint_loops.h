@@ -6,8 +6,8 @@
  * Adding to, asking and rewriting fingerprint tables, written over what an instruction set does with one line. The file
  * of a set has, before it includes this one,
  *
- *     set_bucket, set_has                  one line, see fingerprint_line.h: ends_bucket, line_find,
- *     set_insert, set_remove               line_insert_in, line_remove_in
+ *     set_bucket, set_has, set_finds       one line, see fingerprint_line.h: ends_bucket, line_find (set_has where keys are
+ *     set_insert, set_remove               mostly new, set_finds where they may be either), line_insert_in, line_remove_in
  *     set_decode, set_take, set_encode     entries on their way from line to line, see fingerprint_values.h
  *
  * and after it the table of kernels.
@@ -55,13 +55,12 @@ static INLINED bool find(const line_geometry *g, const place *at) {
     uint64_t ends = line_ends(g, line);
     entry wanted = {at->rest, WHOLE_HASH};
     slot_range range = set_bucket(g, ends, home_bucket(g, at->rest));
-    if (set_has(g, line, range, slot_value(g, wanted, g->home_bits)))
-        return true;
-    if (!ends_full(g, ends))
-        return false;
+    bool at_home = set_finds(g, line, range, slot_value(g, wanted, g->home_bits));
+    if (at_home | !ends_full(g, ends)) /* one branch, which of a line with room is always the same */
+        return at_home;
     const uint8_t *guest = line_at(at->in, guest_line(g, at->in, at->line, at->rest));
     range = ends_guests(g, line_ends(g, guest));
-    return set_has(g, guest, range, slot_value(g, wanted, 0));
+    return set_finds(g, guest, range, slot_value(g, wanted, 0));
 }
 
 /* Puts an entry into a line with room, the guest line where `skip` is 0. */

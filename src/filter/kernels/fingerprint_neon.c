@@ -40,6 +40,7 @@ static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint
 }
 
 #define set_has    line_find
+#define set_finds  line_find
 #define set_insert line_insert_in
 #define set_remove line_remove_in
 #define set_decode values_decode

@@ -5,6 +5,7 @@
 
 #define set_bucket(g, ends, bucket) ends_bucket(ends, bucket)
 #define set_has                     line_find
+#define set_finds                   line_find
 #define set_insert                  line_insert_in
 #define set_remove                  line_remove_in
 #define set_decode                  values_decode

@@ -33,10 +33,6 @@ typedef struct value_move {
     uint64_t below;              /* for entries of smaller distances */
 } value_move;
 
-static INLINED bool is_narrow(const line_geometry *g) {
-    return g->slot_bits <= NARROW_MAX;
-}
-
 /* Entry i, to be put by itself. Without a mark are only those of a file that somebody forged: it is taken to be the lowest
  * bit. */
 static INLINED entry values_entry(const line_geometry *g, const line_values *from, uint32_t i) {
