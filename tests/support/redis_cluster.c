@@ -53,12 +53,14 @@ static bool is_well(const redis_server *server) {
 
 void cluster_settle(void) {
     for (int tries = 0; tries < 3000; tries++) {
-        int well = 0, running = 0;
+        int well = 0, running = 0, masters = 0;
         for (int i = 0; i < CLUSTER_NODES; i++) {
             running += cluster[i].pid != 0;
             well += cluster[i].pid && is_well(&cluster[i]);
+            masters += cluster[i].pid && is_master(&cluster[i]);
         }
-        if (well == running)
+        if (well == running &&
+            masters == CLUSTER_MASTERS) /* more: one has yet to hear that it is none any more */
             return;
         pause_ms(20);
     }
@@ -90,7 +92,7 @@ const char *cluster_uri(const char *rest) {
     return uri;
 }
 
-redis_server *cluster_master(unsigned slot) {
+static redis_server *master_of(unsigned slot) {
     for (int i = 0; i < CLUSTER_NODES; i++) {
         if (!cluster[i].pid || !is_master(&cluster[i]))
             continue;
@@ -104,15 +106,35 @@ redis_server *cluster_master(unsigned slot) {
                 return &cluster[i];
         }
     }
-    give_up("a slot has no master");
     return NULL;
 }
 
-redis_server *cluster_replica(const redis_server *master) {
-    for (int i = 0; i < CLUSTER_NODES; i++)
+static redis_server *replica_of(const redis_server *master) {
+    for (int i = 0; master && i < CLUSTER_NODES; i++)
         if (cluster[i].pid && !is_master(&cluster[i]) && info(&cluster[i], "master_port:") == master->port)
             return &cluster[i];
-    give_up("a master has no replica");
+    return NULL;
+}
+
+redis_server *cluster_master(unsigned slot) {
+    for (int tries = 0; tries < 3000; tries++) {
+        redis_server *master = master_of(slot);
+        if (master)
+            return master;
+        pause_ms(20);
+    }
+    give_up("a slot has no master within a minute");
+    return NULL;
+}
+
+redis_server *cluster_replica(unsigned slot) {
+    for (int tries = 0; tries < 3000; tries++) {
+        redis_server *replica = replica_of(master_of(slot));
+        if (replica)
+            return replica;
+        pause_ms(20);
+    }
+    give_up("the master of a slot has no replica within a minute");
     return NULL;
 }
 

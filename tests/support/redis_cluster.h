@@ -17,12 +17,13 @@ void cluster_stop(void);
 /* "redis+cluster://" and two of its nodes, then `rest`. Static storage, until the next call. */
 const char *cluster_uri(const char *rest);
 
-/* Waits until every node that runs says that all is well, and every replica has all its master had then. */
+/* Waits until every node that runs says that all is well, no more than three take themselves for masters, and every
+ * replica has all its master had then. */
 void cluster_settle(void);
-/* The node that has the slot, of those that run. */
+/* The node that has the slot, of those that run, and a replica of that. Both are waited for: a node that was late may have
+ * lost its place just now, without having been told to. */
 redis_server *cluster_master(unsigned slot);
-/* A replica of it. */
-redis_server *cluster_replica(const redis_server *master);
+redis_server *cluster_replica(unsigned slot);
 /* Has it take its master's place when it has all that one has. */
 void cluster_hand_over(redis_server *replica);
 /* Makes `to` the owner of the slot in the steps that redis-cli takes; `between` (may be NULL) is called when the slot

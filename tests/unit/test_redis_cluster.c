@@ -372,7 +372,7 @@ static void adds_while_masters_change(void **state) {
     begin_adding(redis, "changing?expect=100000&fpr=0.001&partition=8192", test_scale(MOST, 50000, 50000));
     unsigned changed = 0;
     for (; changed < rounds && !is_over(); changed++) {
-        redis_server *replica = cluster_replica(cluster_master(100 + changed % 3 * 5461));
+        redis_server *replica = cluster_replica(100 + changed % 3 * 5461);
         wait_for_adds(2 * BATCH);
         cluster_hand_over(replica);
         cluster_settle();
