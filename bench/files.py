@@ -129,7 +129,8 @@ def questions(b):
     lines, size = int(1e8 * b.scale), b.size(GIB)
     print(f"Questions through the C API: {lines} cache lines of a mapped file, half of the keys in it; ns a key. first: "
           "each\nblock is verified when it is first used; warm: all are. reads: the same keys made, and as many random "
-          "lines of\nthe file read, as many at a time, and nothing else. ratio: warm to reads\n", flush=True)
+          "lines of\nthe file read, and nothing else; fetched: each line prefetched long before it is read. ratio: warm "
+          "to it\n", flush=True)
     subprocess.run([b.program, "ask", b.folder, str(lines), str(size)], check=True)
     print()
 
