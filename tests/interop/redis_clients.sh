@@ -135,9 +135,9 @@ fi
 # What expires is absent, not damaged: its plan goes first, however long its partitions take to be made.
 client c 'brief?expect=100000&fpr=0.001&partition=1024&ttl=1h&renew=create' add <"$work/keys" >/dev/null
 mapfile -t partitions < <(redis_ask keys 'tamis:{brief:*')
-# A script sees one instant.
-first=$(redis_ask eval "local plan, first = redis.call('PTTL', KEYS[1]), 0
-    for i = 2, #KEYS do if redis.call('PTTL', KEYS[i]) < plan then first = first + 1 end end
+# When they end, not how long they have: time goes on within a script.
+first=$(redis_ask eval "local plan, first = redis.call('PEXPIRETIME', KEYS[1]), 0
+    for i = 2, #KEYS do if redis.call('PEXPIRETIME', KEYS[i]) < plan then first = first + 1 end end
     return plan < 1 and 'no expiry' or first" $((${#partitions[@]} + 1)) 'tamis:{brief}' "${partitions[@]}")
 [ "${#partitions[@]}" -gt 9 ] && [ "$first" = 0 ] || fail "brief: of ${#partitions[@]} partitions go before the plan: $first"
 
