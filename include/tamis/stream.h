@@ -239,12 +239,14 @@ typedef struct tamis_stream_options {
     /* NULL, or filled, which takes a few looks at the clock a batch; starts from TAMIS_STREAM_PROFILE_INIT */
     tamis_stream_profile *profile;
     tamis_stream_commits *commits; /* NULL, or the run is made last commit by commit */
+    bool require_keys;             /* a run in which no record has a key fails: see tamis_stream_run */
 } tamis_stream_options;
 
 /* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT \
     {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1, NULL, NULL}
+     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1, NULL, NULL,      \
+     false}
 /* clang-format on */
 
 /*
@@ -273,6 +275,10 @@ typedef struct tamis_stream_options {
  *   wanted; else it is like other bytes. That of the first input that has a record or a header goes to each output once,
  *   as its first bytes; those of later inputs go nowhere.
  * - A record of JSON of nothing but blanks is well, and has no key.
+ * - With require_keys, a run that comes to its end with records without key, and with none that has one, is
+ *   TAMIS_E_KEYLESS: the extractor looks for the wrong thing. Files written aside are removed, as on any failure; what
+ *   went to other outputs stays there. With commits, nothing is committed before the first record with a key, and
+ *   output files are cut back to where the run began, unless an input or output is no regular file: then all is kept.
  * - A last record without terminator equals the same one with it. It is written as it is, unless another
  *   one follows it in that output: then the terminator is put between.
  * - A batch ends when input would block, so a record leaves as soon as it arrived.

@@ -71,7 +71,7 @@ const char *const add_exits[] = {
     "All records are in the filter, and it is saved.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a malformed record, records of which none "
-    "has a key, unless --missing or --print fresh is given, a file that is no filter, is damaged or held by "
+    "has a key, unless --missing is given, a file that is no filter, is damaged or held by "
     "another process, a missing secret, a full filter, a summary that cannot be written. Nothing was saved, "
     "unless only the summary failed.",
     "130",

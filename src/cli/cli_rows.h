@@ -109,7 +109,10 @@ enum {
         .help = "What becomes of a record without key: pass it on unasked, drop it, or fail.",               \
         .more =                                                                                              \
             "One that is passed on goes where records go that are not in the filter, and counts as none. "   \
-            "Where there is no such place a remark says how many were left out. Needs --key."                \
+            "Without this option a remark counts such records, and a run in which no record has a key "      \
+            "fails, because --key is wrong then: files of outputs and filters stay as they were, and what "  \
+            "went to a pipe is there. With it the summary counts them, and a remark says if no record had "  \
+            "a key. Needs --key."                                                                            \
     }
 #define CLI_ROW_ON_ERROR                                                                                     \
     {                                                                                                        \

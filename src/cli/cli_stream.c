@@ -10,6 +10,7 @@
 #include "cli/cli_number.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_rows.h"
+#include "cli/cli_text.h"
 #include "cli/cli_typed.h"
 
 enum { LEVEL_MOST = 22 }; /* zstd's; what others do not know the library says */
@@ -210,6 +211,29 @@ static void take_input_end(void *context, size_t index, const tamis_stream_stats
     ((tamis_stream_stats *)context)[index] = *of_it;
 }
 
+/* True if the output cannot be taken back: standard output, a FIFO or a device. */
+static bool is_direct(const char *output) {
+    struct stat file;
+
+    return strcmp(output, "-") == 0 || (stat(output, &file) == 0 && !S_ISREG(file.st_mode));
+}
+
+static tamis_status fail_keyless(const cli_stream *stream, const tamis_stream_options *options,
+                                 const tamis_stream_stats *stats, tamis_error *err) {
+    const tamis_extractor_options *key = &stream->extract.options;
+    bool passed = options->output != NULL && is_direct(options->output);
+    char records[CLI_TEXT_NUMBER], others[40] = "";
+
+    if (key->part_count > 1)
+        snprintf(others, sizeof others, " and %zu more", key->part_count - 1);
+    cli_fail(err,
+             "--key '%.200s'%s: none of %s has a key%s; correct --key, or allow that by --missing pass or "
+             "drop",
+             key->parts[0], others, cli_text_records(records, sizeof records, stats->records),
+             passed ? ", and they were passed on" : "");
+    return err->status;
+}
+
 tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
                             tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err) {
     cli_progress progress;
@@ -242,10 +266,13 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
         options->progress = cli_progress_step;
         options->progress_context = &progress;
     }
+    options->require_keys =
+        stream->extract.has_parts && !stream->missing_given && stream->missing != TAMIS_STREAM_FAIL;
     status = tamis_stream_run(&typed.service, options, stats, err);
     cli_progress_end(&progress);
     cli_typed_end(&typed);
-    return status;
+    return status == TAMIS_E_KEYLESS && options->require_keys ? fail_keyless(stream, options, stats, err)
+                                                              : status;
 }
 
 /* The sentences about records have no remedy of their own. */

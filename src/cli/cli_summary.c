@@ -273,18 +273,6 @@ static bool are_all_keyless(const tamis_stream_stats *stats) {
     return stats->missing > 0 && stats->missing + stats->malformed == stats->records;
 }
 
-tamis_status cli_summary_check_keys(const cli_summary *summary, const cli_stream *stream, tamis_error *err) {
-    char records[CLI_TEXT_NUMBER];
-
-    if (!are_all_keyless(&summary->stats) || summary->passes || stream->missing_given)
-        return TAMIS_OK;
-    cli_fail(err,
-             "%.200s: none of %s has a key, so nothing was written; check --key, or give --missing drop to "
-             "write it without them",
-             summary->into, cli_text_records(records, sizeof records, summary->stats.records));
-    return err->status;
-}
-
 static void tell_malformed(const cli_summary *summary, const cli_stream *stream) {
     uint64_t malformed = summary->stats.malformed;
     char count[CLI_TEXT_NUMBER], sentence[100];
@@ -302,15 +290,14 @@ static void tell_malformed(const cli_summary *summary, const cli_stream *stream)
     cli_report(sentence);
 }
 
-/* Those that were passed on can be seen, and those that were to be dropped nobody misses, unless that is all of them. */
+/* Records without a key are counted in a warning, unless --missing was given and some record has a key. */
 static void tell_missing(const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
     bool passed = stream->missing == TAMIS_STREAM_PASS;
-    bool expected = stream->missing_given || (passed && summary->passes);
     bool one = stats->missing == 1;
     char count[CLI_TEXT_NUMBER], records[CLI_TEXT_NUMBER], fate[300], sentence[400];
 
-    if (stats->missing == 0 || (expected && !are_all_keyless(stats)))
+    if (stats->missing == 0 || (stream->missing_given && !are_all_keyless(stats)))
         return;
     if (passed && summary->passes)
         snprintf(fate, sizeof fate, "%s passed on", one ? "was" : "were");

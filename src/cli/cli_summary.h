@@ -43,9 +43,6 @@ int cli_summary_take(cli_summary *summary, const tamis_filter *filter, tamis_err
  */
 int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
                          tamis_status status, tamis_error *err);
-/* Refuses to go on (TAMIS_E_INVALID) where no record had a key, no output took one, and nobody has said that some have
- * none: --key is wrong then, and the filter `into` would answer "no" to everything. */
-tamis_status cli_summary_check_keys(const cli_summary *summary, const cli_stream *stream, tamis_error *err);
 /* Says where the first malformed record is and, unless a summary will, how many there were, and how many had no key where
  * nobody would notice. */
 void cli_summary_tell(const cli_summary *summary, const cli_stream *stream);

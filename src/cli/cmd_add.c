@@ -112,8 +112,6 @@ static int add(add_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
-    if (status == TAMIS_OK)
-        status = cli_summary_check_keys(&run->summary, &run->config.stream, err);
     if (status == TAMIS_OK && run->family == NULL &&
         cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err) != CLI_DONE)
         status = err->status;

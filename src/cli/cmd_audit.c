@@ -331,7 +331,8 @@ static const char *const exits[] = {
     "1",
     "The promise is broken beyond chance, or a key is missing.",
     "2",
-    "Error: a file that cannot be read, is no filter or is damaged, or a secret that is needed or wrong.",
+    "Error: a file that cannot be read, is no filter or is damaged, records of which none has a key, unless "
+    "--missing is given, or a secret that is needed or wrong.",
     "141",
     "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};

@@ -233,8 +233,6 @@ static int build(build_run *run, tamis_error *err) {
     run->summary.into = run->config.output;
     status = count_and_fill(run, err);
     if (status == TAMIS_OK)
-        status = cli_summary_check_keys(&run->summary, &run->config.stream, err);
-    if (status == TAMIS_OK)
         status = save(run, err);
     else if (status == TAMIS_E_FULL)
         cli_filter_full(run->filter, run->config.output, run->summary.stats.records + 1,

@@ -33,7 +33,8 @@ const char *const dedup_exits[] = {
     "0",
     "All records were read and answered.",
     "2",
-    "Error: a bad option, a file that cannot be read or written, a malformed record, a full filter, a "
+    "Error: a bad option, a file that cannot be read or written, a malformed record, records of which none "
+    "has a key, unless --missing is given, a full filter, a "
     "summary that cannot be written. The file of --filter stays as it was; with --state the same command "
     "goes on from the last "
     "commit.",

@@ -236,6 +236,12 @@ tamis_status tamis__in_place_sum(tamis__in_place *o, tamis__account_output *as, 
     return status;
 }
 
+void tamis__in_place_cut_back(const tamis__in_place *o, const tamis__account_output *as, uint64_t written) {
+    struct stat about;
+    if (o->fd >= 0 && tamis__sys.fstat(o->fd, &about) == 0 && (uint64_t)about.st_size == written)
+        (void)tamis__sys.truncate(o->fd, (off_t)as->as.at);
+}
+
 void tamis__in_place_end(tamis__in_place *o) {
     if (o->fd >= 0)
         tamis__sys.close(o->fd); /* what was to be kept is synced */

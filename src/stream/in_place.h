@@ -38,6 +38,11 @@ tamis_status tamis__in_place_open(tamis__in_place *output, tamis__account *accou
 /* Sums a regular file, as.at bytes long (K3). TAMIS_E_STALE where it is not what was written. */
 tamis_status tamis__in_place_sum(tamis__in_place *output, tamis__account_output *as, tamis_error *err);
 
+/* Cuts a regular file that is `written` bytes long back to as.at, its last commit. If that fails, or the file has another
+ * length by now, it stays: the next run cuts it back, or says why not. */
+void tamis__in_place_cut_back(const tamis__in_place *output, const tamis__account_output *as,
+                              uint64_t written);
+
 /* Closes and unlocks; also where nothing is open. */
 void tamis__in_place_end(tamis__in_place *output);
 

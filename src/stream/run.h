@@ -62,6 +62,9 @@ typedef struct tamis__run {
     tamis_error err;
 } tamis__run;
 
+/* True if the run requires keys, and of the records answered so far none had one; malformed records aside. */
+bool tamis__run_lacks_keys(const tamis__run *r);
+
 /* All that follows does nothing, and well, in a run without commits. */
 
 /* Looks where it begins, and sets reader, writers, header and stats up for that; r->durable.finished: there is nothing to do.
@@ -88,6 +91,8 @@ tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_erro
 tamis_status tamis__run_idle(tamis__run *r, tamis_error *err);
 /* Commits all that is written, unless the reader of a pipe does not take it. */
 tamis_status tamis__run_commit(tamis__run *r, tamis_error *err);
+/* Cuts output files back to the last commit if none of the records had a key, and all inputs can be read again. */
+void tamis__run_undo(tamis__run *r);
 /* The end: waits for readers of pipes, before the writers finish; then commits that the inputs are at their end. */
 tamis_status tamis__run_drain(tamis__run *r, tamis_error *err);
 tamis_status tamis__run_finish(tamis__run *r, tamis_error *err);

@@ -229,9 +229,25 @@ static tamis_status commit(tamis__run *r, tamis_error *err) {
     return status;
 }
 
+bool tamis__run_lacks_keys(const tamis__run *r) {
+    const tamis_stream_stats *stats = &r->stats;
+    return r->options.require_keys && stats->missing > 0 &&
+           stats->missing + stats->malformed == stats->records;
+}
+
+/* A run in which no record has a key fails at its end. It then leaves nothing behind, so that the corrected command finds
+ * every record. What came from a pipe cannot be read again and is committed as it comes. */
+static bool withholds(const tamis__run *r) {
+    return is_durable(r) && !r->options.commits->inexact && tamis__run_lacks_keys(r);
+}
+
 tamis_status tamis__run_commit(tamis__run *r, tamis_error *err) {
     if (!is_durable(r))
         return TAMIS_OK;
+    if (withholds(r)) {
+        set_due(r);
+        return TAMIS_OK;
+    }
     bool taken = true;
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK && taken; i++)
@@ -241,6 +257,14 @@ tamis_status tamis__run_commit(tamis__run *r, tamis_error *err) {
     /* What is not taken may be lost with its reader. */
     r->commit_at = tamis__now_ns() + DEFAULT_MS * UINT64_C(1000000);
     return status;
+}
+
+void tamis__run_undo(tamis__run *r) {
+    if (!withholds(r))
+        return;
+    for (int i = 0; i < OUTPUTS; i++)
+        tamis__in_place_cut_back(&r->durable.outputs[i], &r->durable.live.outputs[i],
+                                 r->writers[i].written);
 }
 
 /* TAMIS_E_PIPE where the reader of an output has gone: what it left is lost, so that nothing may tell of it. */

@@ -16,6 +16,8 @@
  */
 #include "stream/runner.h"
 
+#include <inttypes.h>
+
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/thread.h"
@@ -486,10 +488,22 @@ static tamis_status commit_stopped(run *r, tamis_error *err) {
     return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
 }
 
+/* What came from a pipe cannot be read again, so of such a run with commits everything is kept. */
+static tamis_status fail_keyless(run *r, tamis_error *err) {
+    const tamis_stream_commits *commits = r->options.commits;
+    const tamis_status status = commits && commits->inexact ? finish(r, err) : TAMIS_OK;
+    return status == TAMIS_OK
+               ? tamis__fail(err, TAMIS_E_KEYLESS, 0, "stream: none of %" PRIu64 " records has a key",
+                             r->stats.records)
+               : status;
+}
+
 static tamis_status run_through(run *r, tamis_error *err) {
     tamis_status status = open_all(r, err);
     if (status == TAMIS_OK)
         status = pump(r, err);
+    if (status == TAMIS_OK && tamis__run_lacks_keys(r))
+        return fail_keyless(r, err);
     if (status == TAMIS_OK)
         return finish(r, err);
     return status == TAMIS_E_INTERRUPTED ? commit_stopped(r, err) : status;
@@ -508,6 +522,8 @@ static tamis_status go(run *r, tamis_error *err) {
     count_written(r);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
+    if (status == TAMIS_E_KEYLESS || status == TAMIS_E_INTERRUPTED)
+        tamis__run_undo(r);
     end_all(r);
     if (r->pipeline)
         r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);

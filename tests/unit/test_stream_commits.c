@@ -297,6 +297,46 @@ static void records_without_key_go_on(void **state) {
         stopped_anywhere(&commits_makes[COMMITS_GROWING], 5);
 }
 
+static void shape_required(void) {
+    run.options.extractor = extractor;
+    run.options.require_keys = true;
+}
+
+static void write_records(const char *path, const char *member, int count) {
+    test_bytes text = {0};
+    for (int i = 0; i < count; i++) {
+        char line[40];
+        int size = snprintf(line, sizeof line, "{\"%s\":1}\n", member);
+        bytes_add(&text, line, (size_t)size);
+    }
+    file_write(path, text.data, text.size);
+    bytes_clear(&text);
+}
+
+/* Nothing of a run without any key is committed; one whose first records have none is what it would be undisturbed. */
+static void reg_22_required_keys(void **state) {
+    (void)state;
+    const commits_make *make = &commits_makes[COMMITS_GROWING];
+    shape = shape_required;
+    for (int i = 0; i < INPUTS; i++)
+        write_records(in[i], "x", 300);
+    take_extractor("json:/id");
+    go(make, 0);
+    assert_true(commits_came_to(&run, TAMIS_E_KEYLESS, "none of 900 records has a key"));
+    assert_true(file_is(output, ""));
+    write_records(in[2], "id", 300);
+    assert_runs(make, TAMIS_STREAM_RESUMED);
+    keep_want();
+    assert_int_equal(want[0].size, 600 * 8 + 9);
+    for (uint64_t stop = 1; stop < 12; stop += 5) {
+        forget();
+        go(make, stop);
+        assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
+        assert_runs(make, TAMIS_STREAM_RESUMED);
+        assert_wanted();
+    }
+}
+
 /* A record that ends the run ends it again; once it is mended behind what was committed, the run goes on. */
 static void a_run_that_fails_goes_on(void **state) {
     (void)state;
@@ -452,6 +492,7 @@ int main(void) {
         CASE(an_input_of_a_mark_alone_goes_on),
         CASE(a_header_comes_once_over_runs),
         CASE(records_without_key_go_on),
+        CASE(reg_22_required_keys),
         CASE(a_run_that_fails_goes_on),
         CASE(a_finished_run_changes_nothing),
         CASE(a_last_record_without_terminator),
