@@ -14,7 +14,7 @@
 enum { ROOM_MIN = 1 << 16 };
 
 /* The whole of the file, with a zero byte behind it. */
-static int read_file(cli_names *names, FILE *file, const char *list, size_t *size, tamis_error *err) {
+static int read_file(cli_names_list *names, FILE *file, const char *list, size_t *size, tamis_error *err) {
     size_t room = 0, got;
     char why[80];
 
@@ -36,7 +36,7 @@ static int read_file(cli_names *names, FILE *file, const char *list, size_t *siz
     return CLI_DONE;
 }
 
-static int read_list(cli_names *names, const char *list, size_t *size, tamis_error *err) {
+static int read_list(cli_names_list *names, const char *list, size_t *size, tamis_error *err) {
     FILE *file;
     char why[80];
     int code;
@@ -53,7 +53,7 @@ static int read_list(cli_names *names, const char *list, size_t *size, tamis_err
 }
 
 /* Names do not begin so, and their bytes would be told as names that are not there. */
-static int check_plain(const cli_names *names, size_t size, const char *list, tamis_error *err) {
+static int check_plain(const cli_names_list *names, size_t size, const char *list, tamis_error *err) {
     static const struct {
         const char *head;
         size_t size;
@@ -73,19 +73,7 @@ static int check_plain(const cli_names *names, size_t size, const char *list, ta
     return CLI_DONE;
 }
 
-static size_t count_names(const char *bytes, size_t size, char end) {
-    size_t count = size > 0 && bytes[size - 1] != end;
-
-    for (size_t i = 0; i < size; i++)
-        count += bytes[i] == end;
-    return count;
-}
-
-static int check_name(const char *name, size_t number, const char *list, tamis_error *err) {
-    if (*name == '\0')
-        return cli_fail(
-            err, "--files-from '%.300s': name %zu is empty; give names of files, and nothing between them",
-            list, number);
+static int check_name(const char *name, const char *list, tamis_error *err) {
     if (strcmp(list, "-") == 0 && strcmp(name, "-") == 0)
         return cli_fail(
             err, "--files-from '-': standard input has the names, and is an input too; give the names in a "
@@ -93,57 +81,80 @@ static int check_name(const char *name, size_t number, const char *list, tamis_e
     return CLI_DONE;
 }
 
-/* Cuts the list into names, behind the operands. */
-static int cut(cli_names *names, const char *list, size_t size, char end, tamis_error *err) {
-    char *at = names->bytes, *last = at + size;
+static int add_name(cli_names *names, const char *name, const char *list, tamis_error *err) {
+    const char **grown = names->all;
 
-    for (size_t number = 1; at < last; number++) {
+    if (check_name(name, list, err) != CLI_DONE)
+        return CLI_FAILED;
+    /* Room doubles at powers of two. */
+    if ((names->count & (names->count - 1)) == 0)
+        grown = realloc(names->all, (names->count > 0 ? 2 * names->count : 1) * sizeof *grown);
+    if (grown == NULL)
+        return cli_fail_nomem("--files-from", err);
+    names->all = grown;
+    names->all[names->count++] = name;
+    return CLI_DONE;
+}
+
+/* Cuts the list into names, behind those that are there. */
+static int cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
+    char end = memchr(bytes, '\0', size) != NULL ? '\0' : '\n';
+    size_t before = names->count;
+
+    for (char *at = bytes, *last = bytes + size; at < last;) {
         char *stop = memchr(at, end, (size_t)(last - at));
         if (stop == NULL)
             stop = last;
         *stop = '\0';
-        if (check_name(at, number, list, err) != CLI_DONE)
+        if (*at != '\0' && add_name(names, at, list, err) != CLI_DONE)
             return CLI_FAILED;
-        names->all[names->count++] = at;
         at = stop + 1;
+    }
+    return names->count > before
+               ? CLI_DONE
+               : cli_fail(err, "--files-from '%.300s': has no names; give some, or leave it out", list);
+}
+
+int cli_names_read(cli_names *names, const char *const *lists, size_t list_count, char **operands,
+                   size_t count, tamis_error *err) {
+    *names = (cli_names){.lists = calloc(list_count, sizeof *names->lists), .list_count = list_count};
+    if (names->lists == NULL)
+        return cli_fail_nomem("--files-from", err);
+    for (size_t i = 0; i < count; i++)
+        if (add_name(names, operands[i], "", err) != CLI_DONE)
+            return CLI_FAILED;
+    for (size_t n = 0; n < list_count; n++) {
+        cli_names_list *list = &names->lists[n];
+        size_t size;
+        for (size_t i = 0; i < count; i++)
+            if (check_name(operands[i], lists[n], err) != CLI_DONE)
+                return CLI_FAILED;
+        if (read_list(list, lists[n], &size, err) != CLI_DONE ||
+            check_plain(list, size, lists[n], err) != CLI_DONE ||
+            cut(names, list->bytes, size, lists[n], err) != CLI_DONE)
+            return CLI_FAILED;
     }
     return CLI_DONE;
 }
 
-int cli_names_read(cli_names *names, const char *list, char **operands, size_t count, tamis_error *err) {
-    size_t size, found;
-    char end;
-
-    *names = (cli_names){.all = NULL};
-    if (read_list(names, list, &size, err) != CLI_DONE || check_plain(names, size, list, err) != CLI_DONE)
-        return CLI_FAILED;
-    end = memchr(names->bytes, '\0', size) != NULL ? '\0' : '\n';
-    found = count_names(names->bytes, size, end);
-    if (found == 0)
-        return cli_fail(err, "--files-from '%.300s': has no names; give some, or leave it out", list);
-    names->all = malloc((count + found) * sizeof *names->all);
-    if (names->all == NULL)
-        return cli_fail_nomem("--files-from", err);
-    for (size_t i = 0; i < count; i++) {
-        if (check_name(operands[i], i + 1, list, err) != CLI_DONE)
-            return CLI_FAILED;
-        names->all[names->count++] = operands[i];
-    }
-    return cut(names, list, size, end, err);
-}
-
 void cli_names_release(cli_names *names) {
+    for (size_t i = 0; i < names->list_count && names->lists != NULL; i++)
+        free(names->lists[i].bytes);
+    free(names->lists);
     free(names->all);
-    free(names->bytes);
     *names = (cli_names){.all = NULL};
 }
 
 bool cli_names_are_in(const cli_names *names, const char *path) {
     struct stat file;
 
-    if (!S_ISREG(names->about.st_mode))
-        return false;
-    if ((strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &file) : stat(path, &file)) != 0)
+    if (names->list_count == 0 ||
+        (strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &file) : stat(path, &file)) != 0)
         return false; /* not there yet */
-    return file.st_dev == names->about.st_dev && file.st_ino == names->about.st_ino;
+    for (size_t i = 0; i < names->list_count; i++) {
+        const struct stat *about = &names->lists[i].about;
+        if (S_ISREG(about->st_mode) && file.st_dev == about->st_dev && file.st_ino == about->st_ino)
+            return true;
+    }
+    return false;
 }

@@ -100,9 +100,8 @@ static int take_option(const cli_option *option, const char *text, cli_value *va
     char what[40];
 
     snprintf(what, sizeof what, "--%s", option->name);
-    /* A flag said twice means the same; two values mean one is lost. */
-    if (value->given && option->type != CLI_FLAG && !option->many)
-        return cli_fail(err, "%s: given twice; give it once", what);
+    if (!option->many)
+        *value = (cli_value){.given = false}; /* the last one holds */
     return cli_option_read(option, what, text, value, err);
 }
 

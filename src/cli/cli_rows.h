@@ -167,9 +167,12 @@ enum {
 #define CLI_ROW_FILES_FROM                                                                                   \
     {                                                                                                        \
         .name = "files-from", .type = CLI_FILE, .value = "LIST",                                             \
-        .help = "Read the files that the file LIST names too, after the FILEs; - is standard input.",        \
+        .help = "Read the files that the file LIST names too, after the FILEs; - is standard input; may be " \
+                "given again.",                                                                              \
         .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find "          \
-                "-print0 has them. A LIST without names is an error, and so is a compressed one."            \
+                "-print0 has them. Empty lines are ignored. A LIST without names is an error, and so is a "  \
+                "compressed one.",                                                                           \
+        .many = true                                                                                         \
     }
 #define CLI_ROW_THREADS                                                                                      \
     {                                                                                                        \

@@ -30,7 +30,8 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
     stream->inputs = (const char *const *)given->inputs;
     stream->input_count = given->input_count;
     if (list != NULL && list->given) {
-        if (cli_names_read(&stream->names, list->text, given->inputs, given->input_count, err) != CLI_DONE)
+        if (cli_names_read(&stream->names, (const char *const *)list->list, list->count, given->inputs,
+                           given->input_count, err) != CLI_DONE)
             return CLI_FAILED;
         stream->inputs = stream->names.all;
         stream->input_count = stream->names.count;

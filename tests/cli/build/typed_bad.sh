@@ -16,6 +16,5 @@ try --type int32 --hex one
 try --type utf16 --hex one
 try --type utf8 --hex one
 try --type int16 one
-try --type int32 --type int64 one
 try --hex=1 one
 ls -A

@@ -24,8 +24,6 @@ try --scheme fnv-dcso --kind classic --expect 1e12
 try --seed 1 --secret-file x
 try --progress --no-progress
 try --progress -q
-try --expect 5 --expect 6
-try -o x --output y
 try --expect
 try -o
 try --count=5

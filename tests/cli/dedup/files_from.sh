@@ -13,7 +13,11 @@ echo each command; tamis build -o f.tamis --files-from list -q; tamis check -c f
 tamis dedup --files-from nowhere
 tamis dedup --files-from .
 tamis dedup --files-from /dev/null
-printf 'one\n\none\n' | tamis dedup --files-from -
+echo empty lines; printf '\none\n\n\none\n\n' | tamis dedup --files-from - | tr '\n' ' '; echo
+echo empty names; printf '\0one\0\0' | tamis dedup --files-from - | tr '\n' ' '; echo
+printf '\n\n' | tamis dedup --files-from -
+echo two lists; echo 'two words' > more; tamis dedup --files-from more --files-from list | tr '\n' ' '; echo
+tamis dedup --files-from more --files-from list -o more
 printf 'one\n-\n' | tamis dedup --files-from -
 echo one | tamis dedup --files-from - -
 printf 'one\nnowhere\n' | tamis dedup --files-from -
