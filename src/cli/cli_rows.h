@@ -322,15 +322,15 @@ enum { CLI_ABOUT_LABEL, CLI_ABOUT_VERSION, CLI_ABOUT };
 
 /* ---- what is said of a run ---- */
 
-/* Fields of --json that every run of records has, and one that it has of several inputs. */
+/* Fields of --json that every run of records has. */
 #define CLI_JSON_UNASKED                                                                                     \
     {"missing", "Of these, the ones without key: neither, see --missing."}, {                                \
         "malformed", "Of these, the ones that were not what --key takes: neither, see --on-error."           \
     }
 #define CLI_JSON_FILES(fresh, seen)                                                                          \
     {                                                                                                        \
-        "files", "Where several are read, of each that was begun: file (its name), records, " fresh          \
-                 ", " seen ", missing, malformed and bytes_in."                                              \
+        "files", "A list with an object for each input that was begun: file (its name, - is standard "       \
+                 "input), records, " fresh ", " seen ", missing, malformed and bytes_in."                    \
     }
 
 enum {

@@ -22,6 +22,10 @@ static int check_names(char **inputs, size_t count, tamis_error *err) {
     return CLI_DONE;
 }
 
+size_t cli_stream_inputs(const cli_stream *stream) {
+    return stream->input_count > 0 ? stream->input_count : 1;
+}
+
 static int configure_inputs(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
     const cli_value *list = given->files_from;
 
@@ -38,9 +42,9 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
         if (given->prints && cli_stream_keep_list(stream, "-", err) != CLI_DONE)
             return CLI_FAILED;
     }
-    if (!stream->stats || stream->input_count < 2)
+    if (!stream->stats)
         return CLI_DONE;
-    stream->each = calloc(stream->input_count, sizeof *stream->each);
+    stream->each = calloc(cli_stream_inputs(stream), sizeof *stream->each);
     return stream->each != NULL ? CLI_DONE : cli_fail_nomem("--stats", err);
 }
 
@@ -253,7 +257,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     options->packing_level = stream->packing_level;
     options->threads = stream->threads;
     if (stream->each != NULL) {
-        memset(stream->each, 0, stream->input_count * sizeof *stream->each);
+        memset(stream->each, 0, cli_stream_inputs(stream) * sizeof *stream->each);
         options->input_end = take_input_end;
         options->input_end_context = stream->each;
     }

@@ -28,7 +28,7 @@ typedef struct cli_stream {
     bool quiet;
     bool progress;     /* show it */
     bool progress_bar; /* in place */
-    /* malloc; what came of each input of the last run, struct_size 0: nothing yet. NULL: nobody asks, or there is one. */
+    /* Result of each input of the last run, malloc; struct_size 0: not begun. NULL without a summary. */
     tamis_stream_stats *each;
     cli_names names; /* that `inputs` are, where there is a list */
 } cli_stream;
@@ -49,6 +49,9 @@ typedef struct cli_stream_given {
 /* CLI_DONE or CLI_FAILED; released either way, and a stream of zeros may be too. A copy is good until then. */
 int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
 void cli_stream_release(cli_stream *stream);
+
+/* Number of inputs; 1 if standard input alone is read. */
+size_t cli_stream_inputs(const cli_stream *stream);
 
 /* Takes from the filter what it says of its keys: cli_key_settle. */
 int cli_stream_settle(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,

@@ -95,7 +95,7 @@ static void print_cell(FILE *out, int width, uint64_t count) {
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     bool unknown = summary->stats.unknown > 0;
 
-    if (stream->each == NULL)
+    if (stream->each == NULL || stream->input_count < 2)
         return;
     fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->fresh, summary->seen);
     if (unknown)
@@ -179,12 +179,12 @@ static bool has_unknown(const cli_summary *summary) {
 static void put_each(json_t *object, const cli_summary *summary, const cli_stream *stream) {
     json_t *files = json_array();
 
-    for (size_t i = 0; i < stream->input_count; i++) {
+    for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
         const tamis_stream_stats *of = &stream->each[i];
         json_t *file = of->struct_size > 0 ? json_object() : NULL;
         if (file == NULL)
             continue;
-        cli_file_json_text(file, "file", stream->inputs[i]);
+        cli_file_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
         cli_json_count(file, "records", of->records);
         cli_json_count(file, summary->fresh, of->unique);
         cli_json_count(file, summary->seen, of->duplicates);

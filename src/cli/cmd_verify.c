@@ -44,20 +44,30 @@ static int print_text(const char *path, const found *file, const char *damage) {
     return CLI_DONE;
 }
 
-static int print_json(const char *path, const found *file, const char *damage, tamis_error *err) {
+static void put_text(json_t *object, const char *name, const char *text) {
+    if (text == NULL)
+        cli_json_null(object, name);
+    else
+        cli_file_json_text(object, name, text);
+}
+
+/* damage, error: sentences, or NULL; a file with an error was not verified. */
+static int print_json(const char *path, const found *file, const char *damage, const char *error,
+                      tamis_error *err) {
     json_t *object = json_object();
 
     cli_file_json_text(object, "file", path);
-    cli_json_bool(object, "whole", damage == NULL);
+    if (error != NULL)
+        cli_json_null(object, "whole");
+    else
+        cli_json_bool(object, "whole", damage == NULL);
     if (file->format == TAMIS_FORMAT_AUTO)
         cli_json_null(object, "checksums");
     else
         cli_json_bool(object, "checksums", has_checksums(file));
-    if (damage == NULL)
-        cli_json_null(object, "damage");
-    else
-        cli_file_json_text(object, "damage", damage);
-    if (cli_json_write(object, 4, stdout, 0))
+    put_text(object, "damage", damage);
+    put_text(object, "error", error);
+    if (cli_json_write(object, 5, stdout, 0))
         return CLI_DONE;
     return cli_fail_nomem("verify", err);
 }
@@ -68,7 +78,7 @@ static int answer(const cli_args *args, const char *path, const found *file, con
     int code = CLI_DONE;
 
     if (args->values[OPT_JSON].given)
-        code = print_json(path, file, damage, err);
+        code = print_json(path, file, damage, NULL, err);
     else if (!args->values[OPT_QUIET].given)
         code = print_text(path, file, damage);
     if (code != CLI_DONE)
@@ -93,6 +103,11 @@ static int each(const cli_args *args, const char *path, tamis_error *err) {
     if (code == CLI_FAILED && err->status == TAMIS_E_DAMAGED) {
         tamis_error damage = *err;
         return answer(args, path, &file, damage.text, err);
+    }
+    if (code == CLI_FAILED && args->values[OPT_JSON].given) {
+        const tamis_error failed = *err;
+        (void)print_json(path, &file, NULL, failed.text, err);
+        *err = failed;
     }
     return code == CLI_DONE ? answer(args, path, &file, NULL, err) : code;
 }
@@ -122,10 +137,12 @@ static const char *const exits[] = {
 
 static const cli_entry json[] = {
     {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
-    {"whole", "false: damage was found."},
+    {"whole", "false: damage was found; null = the file was not verified, see error."},
     {"checksums", "false: the format has none, so only its parts were checked against each other; null = it "
                   "could not even be opened."},
     {"damage", "What is damaged, in words; null = nothing."},
+    {"error", "Why the file could not be verified: it cannot be read, or is no filter; null = it was. Standard error "
+              "has the same sentence."},
     {NULL, NULL}};
 
 static const cli_example examples[] = {

@@ -9,7 +9,7 @@ done | tr '\t' ' '
 tamis dedup --key field:2 --count in
 tamis dedup --key field:2 --missing drop --count in
 tamis dedup --key field:2 --stats in 2>&1 > /dev/null | grep -E '^(records|unique|duplicates|missing|malformed)' | tr -s ' '
-tamis dedup --key field:2 --json in 2>&1 > /dev/null | grep -o '"records".*"malformed": [0-9]*'
+tamis dedup --key field:2 --json in 2>&1 > /dev/null | grep -o '"records".*"malformed": [0-9]*, .*"bytes_out' | sed 's/, "bytes.*//'
 tamis dedup --key field:2 --missing fail -o out in
 echo "status $?"
 ls
