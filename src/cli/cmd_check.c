@@ -12,12 +12,11 @@
 #include "cli/cli_summary.h"
 #include "cli/cli_typed.h"
 
-/* Answers the records of the input. */
-static tamis_status stream(check_ask *ask, const check_config *config, int stop_fd, cli_summary *summary,
-                           tamis_error *err) {
+/* Answers the records of these inputs. */
+static tamis_status stream(check_ask *ask, const check_config *config, cli_stream records, int stop_fd,
+                           cli_summary *summary, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    cli_stream records = config->stream;
     const char *output = config->count || config->stream.quiet ? NULL : "-";
 
     service.context = ask;
@@ -41,6 +40,33 @@ static tamis_status stream(check_ask *ask, const check_config *config, int stop_
     options.stop_fd = stop_fd;
     options.first_malformed = &summary->first_malformed;
     return cli_stream_run(&records, &service, &options, &summary->stats, err);
+}
+
+/*
+ * As grep -q of POSIX: the answer is yes if a record of any input gives it, even if another input has an error. Each input
+ * is read by itself; the error of the run over all of them is reported in either case.
+ */
+static tamis_status search_each(check_ask *ask, const check_config *config, tamis_status failed, int stop_fd,
+                                cli_summary *summary, tamis_error *err) {
+    cli_summary one = *summary;
+    tamis_error ignored = TAMIS_ERROR_INIT;
+
+    for (size_t i = 0; i < config->stream.input_count; i++) {
+        cli_stream input = config->stream;
+        input.inputs += i;
+        input.input_count = 1;
+        input.each = input.each != NULL ? input.each + i : NULL;
+        one.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+        tamis_status status = stream(ask, config, input, stop_fd, &one, &ignored);
+        if (status == TAMIS_E_INTERRUPTED)
+            return status;
+        if (!check_ask_found(ask))
+            continue;
+        cli_report(err->text);
+        *summary = one;
+        return TAMIS_OK;
+    }
+    return failed;
 }
 
 /* Prints the keys that are to be, of those that were answered. */
@@ -128,7 +154,10 @@ static int check(check_ask *ask, const check_config *config, int stop_fd, tamis_
     if (config->key_count > 0)
         status = answer_keys(ask, config, &summary.stats, err);
     else
-        status = stream(ask, config, stop_fd, &summary, err);
+        status = stream(ask, config, config->stream, stop_fd, &summary, err);
+    if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && config->stream.quiet && !config->follow &&
+        config->stream.input_count > 1)
+        status = search_each(ask, config, status, stop_fd, &summary, err);
     summary.seconds = cli_progress_now() - begun;
     printed = config->invert ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
                              : summary.stats.duplicates;
