@@ -22,10 +22,6 @@ static int check_names(char **inputs, size_t count, tamis_error *err) {
     return CLI_DONE;
 }
 
-size_t cli_stream_inputs(const cli_stream *stream) {
-    return stream->input_count > 0 ? stream->input_count : 1;
-}
-
 static int configure_inputs(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
     const cli_value *list = given->files_from;
 

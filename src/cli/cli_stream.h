@@ -51,7 +51,9 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
 void cli_stream_release(cli_stream *stream);
 
 /* Number of inputs; 1 if standard input alone is read. */
-size_t cli_stream_inputs(const cli_stream *stream);
+static inline size_t cli_stream_inputs(const cli_stream *stream) {
+    return stream->input_count > 0 ? stream->input_count : 1;
+}
 
 /* Takes from the filter what it says of its keys: cli_key_settle. */
 int cli_stream_settle(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,

@@ -5,7 +5,8 @@
  *     regular files    read twice: a sketch counts (build_sketch.h), then the filter is filled. Nothing is kept aside,
  *                      however large the input, and every kind can be had. Should there be more keys after all (the
  *                      sketch's chance, or a file that has grown), the filter says it is full, and the second reading
- *                      begins again with twice the room: never is a key left out or the rate passed.
+ *                      begins again with twice the room: never is a key left out or the rate passed. A file that
+ *                      was replaced, cut short or edited between the readings is an error (build_inputs.h).
  *     pipes, devices   cannot be read twice. The hashes of the first keys are kept (build_gather.h): if that is all
  *                      there are, the filter has the right size, and every kind can be had. Else they go into one that
  *                      grows and so keeps the rate whatever comes; it is somewhat larger than one of the right size.
@@ -19,6 +20,7 @@
 
 #include "cli/build_config.h"
 #include "cli/build_gather.h"
+#include "cli/build_inputs.h"
 #include "cli/build_sketch.h"
 #include "cli/cli_file.h"
 #include "cli/cli_progress.h"
@@ -39,24 +41,6 @@ typedef struct build_run {
 } build_run;
 
 /* ---- reading twice ---- */
-
-/* Not a name of an open descriptor, which would go on where the first reading ended. */
-static bool is_twice_readable(const char *input) {
-    struct stat about;
-
-    if (strcmp(input, "-") == 0)
-        return fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode);
-    return stat(input, &about) == 0 && S_ISREG(about.st_mode) && strncmp(input, "/dev/", 5) != 0 &&
-           strncmp(input, "/proc/", 6) != 0;
-}
-
-static bool are_twice_readable(const cli_stream *stream) {
-    bool all = stream->input_count > 0 || is_twice_readable("-");
-
-    for (size_t i = 0; i < stream->input_count; i++)
-        all = all && is_twice_readable(stream->inputs[i]);
-    return all;
-}
 
 /* One reading of the whole input. */
 static tamis_status read_all(build_run *run, const tamis_stream_service *service, tamis_error *err) {
@@ -178,15 +162,26 @@ static tamis_status gather_and_fill(build_run *run, tamis_error *err) {
     return create_and_fill(run, true, err);
 }
 
-static tamis_status count_and_fill(build_run *run, tamis_error *err) {
-    bool counted = run->config.filter.want.expect == 0;
-    tamis_status status = TAMIS_OK;
+static tamis_status read_twice(build_run *run, tamis_error *err) {
+    const cli_stream *stream = &run->config.stream;
+    struct stat *before = NULL;
+    tamis_status status;
 
-    if (counted && !are_twice_readable(&run->config.stream))
-        return gather_and_fill(run, err);
-    if (counted)
-        status = count_keys(run, err);
-    return status == TAMIS_OK ? create_and_fill(run, counted, err) : status;
+    if (build_inputs_note(&before, stream, err) != CLI_DONE)
+        return err->status;
+    status = count_keys(run, err);
+    if (status == TAMIS_OK)
+        status = create_and_fill(run, true, err);
+    if (status == TAMIS_OK && build_inputs_check(before, stream, err) != CLI_DONE)
+        status = err->status;
+    free(before);
+    return status;
+}
+
+static tamis_status count_and_fill(build_run *run, tamis_error *err) {
+    if (run->config.filter.want.expect > 0)
+        return create_and_fill(run, false, err);
+    return build_inputs_are_files(&run->config.stream) ? read_twice(run, err) : gather_and_fill(run, err);
 }
 
 /* ---- the run ---- */
