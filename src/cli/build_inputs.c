@@ -58,10 +58,11 @@ int build_inputs_check(const struct stat *before, const cli_stream *stream, tami
         const char *name = name_of(stream, i);
         if (look(name, &now) && is_intact(&before[i], &now))
             continue;
-        return cli_fail(err,
-                        "%.300s: was replaced, cut short or edited while it was read twice, first to count its "
-                        "records; run again, or give --expect N, which reads it once",
-                        strcmp(name, "-") == 0 ? "standard input" : name);
+        return cli_fail(
+            err,
+            "%.300s: was replaced, cut short or edited while it was read twice, first to count its "
+            "records; run again, or give --expect N, which reads it once",
+            strcmp(name, "-") == 0 ? "standard input" : name);
     }
     return CLI_DONE;
 }

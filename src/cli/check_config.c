@@ -68,13 +68,14 @@ const cli_option check_options[CHECK_OPTIONS] = {
     [CHECK_JSON] = CLI_ROW_JSON,
     [CHECK_PROGRESS] = CLI_ROW_PROGRESS,
     [CHECK_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
-    [CHECK_QUIET] = {.name = "quiet",
-                     .letter = 'q',
-                     .type = CLI_FLAG,
-                     .help = "Print no records, only answer by the exit status, as soon as it is known.",
-                     .more = "As with grep -q the answer is yes, and the status 0, if a record of any FILE gives it, "
-                             "even if another FILE has an error or cannot be read. The error is reported all the "
-                             "same; where no record answers yes, it decides, and the status is 2."},
+    [CHECK_QUIET] =
+        {.name = "quiet",
+         .letter = 'q',
+         .type = CLI_FLAG,
+         .help = "Print no records, only answer by the exit status, as soon as it is known.",
+         .more = "As with grep -q the answer is yes, and the status 0, if a record of any FILE gives it, "
+                 "even if another FILE has an error or cannot be read. The error is reported all the "
+                 "same; where no record answers yes, it decides, and the status is 2."},
 };
 
 const cli_conflict check_conflicts[CHECK_CONFLICTS] = {

@@ -22,7 +22,8 @@ const char *const check_exits[] = {
     "1",
     "None was.",
     "2",
-    "Error: a bad option, a malformed record, records of which none has a key, unless --missing is given, a file that cannot be read, that is no filter or that is "
+    "Error: a bad option, a malformed record, records of which none has a key, unless --missing is given, a "
+    "file that cannot be read, that is no filter or that is "
     "damaged, a secret that is missing or another one, an output that cannot be written.",
     "130",
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP).",

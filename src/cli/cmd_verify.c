@@ -141,8 +141,9 @@ static const cli_entry json[] = {
     {"checksums", "false: the format has none, so only its parts were checked against each other; null = it "
                   "could not even be opened."},
     {"damage", "What is damaged, in words; null = nothing."},
-    {"error", "Why the file could not be verified: it cannot be read, or is no filter; null = it was. Standard error "
-              "has the same sentence."},
+    {"error",
+     "Why the file could not be verified: it cannot be read, or is no filter; null = it was. Standard error "
+     "has the same sentence."},
     {NULL, NULL}};
 
 static const cli_example examples[] = {

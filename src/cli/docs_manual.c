@@ -220,7 +220,8 @@ void docs_manual_main(FILE *out, const cli_command *none) {
         "tamis keeps sets of records in a few bytes each, and answers whether a record was met before. "
         "Data goes to standard output, everything else to standard error; - names a standard stream "
         "wherever records are read from a file or written to one (not in --secret-file). Long options may "
-        "be abbreviated as long as they stay unique. Of an option that is given twice the last value holds, so that an "
+        "be abbreviated as long as they stay unique. Of an option that is given twice the last value holds, "
+        "so that an "
         "alias can be overridden; the values of options that may be given again, such as --key, --filter and "
         "--files-from, add up. An option and one that contradicts it are refused, in any order.");
     fputs(".Pp\nThe commands, each with a page of its own, are:\n.Bl -tag -width 14n\n", out);

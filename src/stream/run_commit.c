@@ -263,8 +263,7 @@ void tamis__run_undo(tamis__run *r) {
     if (!withholds(r))
         return;
     for (int i = 0; i < OUTPUTS; i++)
-        tamis__in_place_cut_back(&r->durable.outputs[i], &r->durable.live.outputs[i],
-                                 r->writers[i].written);
+        tamis__in_place_cut_back(&r->durable.outputs[i], &r->durable.live.outputs[i], r->writers[i].written);
 }
 
 /* TAMIS_E_PIPE where the reader of an output has gone: what it left is lost, so that nothing may tell of it. */

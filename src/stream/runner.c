@@ -492,10 +492,9 @@ static tamis_status commit_stopped(run *r, tamis_error *err) {
 static tamis_status fail_keyless(run *r, tamis_error *err) {
     const tamis_stream_commits *commits = r->options.commits;
     const tamis_status status = commits && commits->inexact ? finish(r, err) : TAMIS_OK;
-    return status == TAMIS_OK
-               ? tamis__fail(err, TAMIS_E_KEYLESS, 0, "stream: none of %" PRIu64 " records has a key",
-                             r->stats.records)
-               : status;
+    return status == TAMIS_OK ? tamis__fail(err, TAMIS_E_KEYLESS, 0,
+                                            "stream: none of %" PRIu64 " records has a key", r->stats.records)
+                              : status;
 }
 
 static tamis_status run_through(run *r, tamis_error *err) {

@@ -135,7 +135,8 @@ static void reg_22_the_last_value_holds(void **state) {
     cli_args args;
     tamis_error err;
     (void)state;
-    assert_int_equal(parse("try --expect 5 -o a --mark=a --output b --expect 7 --mark", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try --expect 5 -o a --mark=a --output b --expect 7 --mark", &args, &err),
+                     CLI_DONE);
     assert_int_equal(args.values[OPT_EXPECT].number, 7);
     assert_string_equal(args.values[OPT_OUTPUT].text, "b");
     assert_true(args.values[OPT_MARK].given);
