@@ -68,7 +68,7 @@ const char *const add_description[] = {
 
 const char *const add_exits[] = {
     "0",
-    "All records are in the filter, and it is saved.",
+    "All records that have a key are in the filter, and it is saved.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a malformed record, records of which none "
     "has a key, unless --missing is given, a file that is no filter, is damaged or held by "

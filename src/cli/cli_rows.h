@@ -78,7 +78,8 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
         "CSV or JSON. Several are joined, each behind its size in 8 bytes, so that no two lists of parts "   \
         "are one key. A record has no key where a part is missing (no such field, column or member, null "   \
         "in JSON, no match), and is malformed where it is no CSV or JSON: --missing and --on-error say "     \
-        "what becomes of it."
+        "what becomes of it. An empty field, column or string is a key: records with an empty one are "      \
+        "equal. A .tamis file does not keep the parts of --key, nor --hex: give them to every command."
 
 /* ---- what a record is ---- */
 

@@ -13,8 +13,9 @@ const char *const dedup_description[] = {
     "With --key not the whole record is its key, but a field, a column of CSV, a member of JSON or what else "
     "of it is asked for. FILEs may be compressed.",
     "Nothing but fingerprints of the records is kept, so a new record may be taken for one seen before and "
-    "dropped, with the chance that --fpr states: by default one in 1e9. A record that was seen is never "
-    "printed again, unless --when-full pass is given and the filter is full. With --exact the chance is "
+    "dropped, with the chance that --fpr states: by default one in 1e9. A record whose key was seen is "
+    "never printed again, unless --when-full pass is given and the filter is full. With --exact the chance "
+    "is "
     "n/2^128.",
     "A record leaves as soon as it arrived: when input pauses, what was read is written, so tamis serves in "
     "the middle of a pipe. SIGINT, SIGTERM and SIGHUP end a run in order: the records in hand are written to "
@@ -31,7 +32,7 @@ const char *const dedup_description[] = {
 
 const char *const dedup_exits[] = {
     "0",
-    "All records were read and answered.",
+    "All records were read, and those that have a key were answered.",
     "2",
     "Error: a bad option, a file that cannot be read or written, a malformed record, records of which none "
     "has a key, unless --missing is given, a full filter, a "
