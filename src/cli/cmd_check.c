@@ -62,6 +62,7 @@ static tamis_status search_each(check_ask *ask, const check_config *config, tami
             return status;
         if (!check_ask_found(ask))
             continue;
+        cli_stream_advise(failed, err);
         cli_report(err->text);
         *summary = one;
         return TAMIS_OK;

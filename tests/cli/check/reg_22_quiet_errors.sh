@@ -19,3 +19,6 @@ grep -q 5 nosuch other 2> /dev/null; echo "exit $?"
 echo printed
 run tamis check f.tamis k nosuch
 run tamis check -q --stats f.tamis nosuch k 2>&1 | grep -v '^bytes\|^seconds\|^rate'
+echo what helps
+printf '{"id":5}\n' > yes.json; printf '{"id"\n' > no.json
+run tamis check -q --key json:/id f.tamis no.json yes.json
