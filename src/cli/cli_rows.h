@@ -111,9 +111,9 @@ enum {
         .more =                                                                                              \
             "One that is passed on goes where records go that are not in the filter, and counts as none. "   \
             "Without this option a remark counts such records, and a run in which no record has a key "      \
-            "fails, because --key is wrong then: files of outputs and filters stay as they were, and what "  \
-            "went to a pipe is there. With it the summary counts them, and a remark says if no record had "  \
-            "a key. Needs --key."                                                                            \
+            "fails, because --key is wrong then. Output files and filters stay as they were; records that "  \
+            "went to a pipe cannot be taken back. With this option the summary counts them, and a remark "   \
+            "says if no record had a key. Needs --key."                                                      \
     }
 #define CLI_ROW_ON_ERROR                                                                                     \
     {                                                                                                        \
