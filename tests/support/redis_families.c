@@ -59,5 +59,5 @@ size_t redis_families_fill(tamis_redis *redis, const char *name) {
     tamis_redis_family_free(family);
     for (size_t i = 0; i < MEMBERS && !is_ours; i += MEMBERS / 50)
         ask_alone(redis, i, strchr(name, '?'));
-    return MEMBERS + is_ours;
+    return MEMBERS + (is_ours ? 2 : 0); /* the hash, and the copy of its plan */
 }

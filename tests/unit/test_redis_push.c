@@ -41,7 +41,7 @@ static void pull_answers_as_the_server_does(void **state) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_filter *there = open_filter("big?expect=1500000&fpr=1e-3&seed=9&partition=1600000"), *pulled = NULL;
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
-    assert_int_equal(redis_server_number(&server, "DBSIZE"), 5);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 6);
     OK(tamis_redis_pull(there, &pulled, &err));
     assert_int_equal(tamis_filter_plan(pulled)->kind, TAMIS_KIND_BLOCKED);
     assert_int_equal(tamis_filter_plan(pulled)->bits, tamis_filter_plan(there)->bits);
@@ -166,12 +166,10 @@ static void push_and_pull_give_the_same_filter(void **state) {
     }
     /* Nothing is left beside hash and partitions, and they do not expire. */
     assert_int_equal(redis_server_number(&server, "EXISTS tamis:{whole}:push"), 0);
-    char ready[40], key[100];
-    snprintf(ready, sizeof ready, "%s", redis_server_ask(&server, "HGET tamis:{whole} state"));
-    assert_memory_equal(ready, "ready ", 6);
-    snprintf(key, sizeof key, "tamis:{whole:%s:0}:bits", ready + 6);
-    assert_string_equal(partition_of("whole", 0), key);
-    assert_string_equal(redis_server_ask(&server, "HMGET tamis:{whole} pushing before"), "(nil) ");
+    char plan[500];
+    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{whole} plan"));
+    assert_string_equal(redis_server_ask(&server, "GET tamis:{whole}:plan"), plan);
+    assert_string_equal(redis_server_ask(&server, "HMGET tamis:{whole} pushing before"), "(nil) (nil)");
     assert_int_equal(redis_server_number(&server, "PTTL tamis:{whole}"), -1);
     assert_int_equal(redis_server_number(&server, "PTTL %s", partition_of("whole", 0)), -1);
 }
@@ -380,7 +378,7 @@ static void push_sees_what_was_lost_and_changes_nothing(void **state) {
         assert_int_equal(tamis_redis_push(bigger, redis, "f", &options, &err), TAMIS_E_IO);
         assert_true(one.done);
         assert_int_equal(count_seen(there, 0, 1000), 1000);
-        assert_int_equal(redis_server_number(&server, "DBSIZE"), 2); /* nor is anything left */
+        assert_int_equal(redis_server_number(&server, "DBSIZE"), 3); /* nor is anything left */
         assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{f} pushing"), 0);
     }
     tamis_filter_free(there);
@@ -408,7 +406,8 @@ static void push_survives_no_restart_without_saying_so(void **state) {
     tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
     options.progress = restart;
     options.context = &has;
-    assert_int_equal(tamis_redis_push(made, redis, "f", &options, &err), TAMIS_E_IO);
+    const tamis_status status = tamis_redis_push(made, redis, "f", &options, &err);
+    assert_true(status == TAMIS_E_IO || status == TAMIS_E_BUSY); /* a partition is gone, or the lock is */
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     tamis_filter *there = open_filter("f");
@@ -453,7 +452,8 @@ static void push_with_ttl_lets_all_keys_expire(void **state) {
     tamis_filter *made = make_filter(1000, 0, 1000);
     OK(tamis_redis_push(made, redis, "f?ttl=1h", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000, 3600000);
-    assert_in_range(redis_server_number(&server, "PTTL %s", partition_of("f", 0)), 3500000, 3600000);
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}:plan"), 3500000, 3600000);
+    assert_in_range(redis_server_number(&server, "PTTL %s", partition_of("f", 0)), 3500000, 3660000);
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000, 3600000); /* what was left */
     OK(tamis_redis_push(made, redis, "f?ttl=2h", NULL, &err));
@@ -494,7 +494,7 @@ static void no_memory_leaves_all_as_it_was(void **state) {
         if (!is_new && redis_server_number(&server, "DBSIZE") != size) {
             assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{f} pushing"), 1);
             OK(tamis_redis_push(old, redis, "f", NULL, &err));
-            assert_int_equal(redis_server_number(&server, "DBSIZE"), 2 * size - 1);
+            assert_int_equal(redis_server_number(&server, "DBSIZE"), 2 * size - 2);
         }
         assert_true(is_new || status != TAMIS_OK);
         tamis_filter_free(pulled);

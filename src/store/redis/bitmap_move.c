@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/redis/bitmap_move.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -75,36 +77,49 @@ static void put_name(const sending *all, uint32_t key, tamis__link *link) {
     tamis__link_word(link, name, size);
 }
 
-/* Every other command renews, where it is time to. */
-static bool renews(const tamis__upload *up, size_t i) {
-    return up->renewed && i / 2 % TAMIS__CHUNKS_AT_ONCE == 0;
+/* Every other command renews the lock, where one is held and it is time to. */
+static bool renews(const sending *all, size_t i) {
+    return *all->at->token && i / 2 % TAMIS__CHUNKS_AT_ONCE == 0;
 }
 
 static uint32_t slot_of_chunk(void *context, size_t i) {
     const sending *all = context;
-    const tamis__upload *up = all->up;
     if (i % 2 == 0)
-        return tamis__redis_key_slot(all->at, tamis__chunk_of(up->there, i / 2).key);
-    return renews(up, i) ? tamis__redis_slot(all->at->redis, up->renewed, up->renewed_size) : TAMIS__NO_SLOT;
+        return tamis__redis_key_slot(all->at, tamis__chunk_of(all->up->there, i / 2).key);
+    return renews(all, i) ? tamis__config_slot(all->at) : TAMIS__NO_SLOT;
 }
 
 static bool put_chunk(void *context, size_t i, tamis__link *link) {
     const sending *all = context;
     const tamis__upload *up = all->up;
-    if (i % 2 == 1) {
-        if (!renews(up, i))
-            return false;
-        tamis__link_expire(link, up->renewed, up->renewed_size, up->renewed_ms);
-        return true;
-    }
+    tamis__partition_room room;
+    tamis__step step = {.key_count = 0};
+    char from[24], bit[24];
+    if (i % 2 == 1 && renews(all, i))
+        tamis__lock_put_renewal(all->at, link);
+    if (i % 2 == 1)
+        return renews(all, i);
     const tamis__chunk chunk = tamis__chunk_of(up->there, i / 2);
+    const tamis_key name = up->guard(up->there, chunk.key, &step, &room);
     tamis__chunk_from_words(all->bytes, up->words, chunk.at, chunk.size);
-    tamis__link_command(link, 4);
-    tamis__link_text(link, "SETRANGE");
-    put_name(all, chunk.key, link);
-    tamis__link_number(link, (int64_t)chunk.from);
-    tamis__link_word(link, all->bytes, chunk.size);
+    snprintf(from, sizeof from, "%" PRIu64, chunk.from);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
+                                          tamis__word_of(all->bytes, chunk.size)));
+    if (up->has_bits) {
+        snprintf(bit, sizeof bit, "%" PRIu64,
+                 tamis__chunk_bit(up->there, chunk.key, chunk.from / TAMIS__CHUNK));
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETBIT"), name, tamis__redis_word(bit),
+                                              tamis__redis_word("1")));
+    }
+    tamis__step_put(&step, link);
     return true;
+}
+
+static tamis_status changed(const sending *all, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_IO, 0,
+                       "redis %s: %s: what is there is not what was sent (evicted, or lost in a failover); "
+                       "see to it that it has the memory, and do it again",
+                       all->at->redis->to.shown, all->at->uri->named);
 }
 
 static tamis_status take_chunk(void *context, size_t i, const tamis__reply *reply, bool resent,
@@ -112,11 +127,14 @@ static tamis_status take_chunk(void *context, size_t i, const tamis__reply *repl
     sending *all = context;
     const tamis__upload *up = all->up;
     (void)resent;
+    if (i % 2 == 1)
+        return tamis__lock_take_renewal(all->at, reply, err);
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(all->at, err);
-    if (i % 2 == 0)
-        all->done += tamis__chunk_of(up->there, i / 2).size;
-    if (up->progress && i % 2 == 0)
+    if (reply->integer == 0)
+        return changed(all, err);
+    all->done += tamis__chunk_of(up->there, i / 2).size;
+    if (up->progress)
         up->progress(up->context, all->done, all->total);
     return TAMIS_OK;
 }
@@ -163,10 +181,7 @@ static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply
     if (reply->type == TAMIS__REPLY_STRING && reply->size == (left < sizeof mark ? left : sizeof mark) &&
         memcmp(reply->text, mark, reply->size) == 0)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_IO, 0,
-                       "redis %s: %s: what is there is not what was sent (evicted, or lost in a failover); "
-                       "see to it that it has the memory, and do it again",
-                       all->at->redis->to.shown, all->at->uri->named);
+    return changed(all, err);
 }
 
 tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {

@@ -2,13 +2,13 @@
 #ifndef TAMIS_STORE_REDIS_BITMAP_MOVE_H
 #define TAMIS_STORE_REDIS_BITMAP_MOVE_H
 
-#include "store/redis/redis_filter.h"
+#include "store/redis/layout_tamis.h"
 
 /*
  * Bits in chunks of a mebibyte, between memory and the Redis keys of a filter. A Redis counts the bits of a byte from the
  * highest, memory from the lowest; bytes come in the same order.
  */
-enum { TAMIS__CHUNK = 1 << 20, TAMIS__CHUNKS_AT_ONCE = 16 };
+enum { TAMIS__CHUNKS_AT_ONCE = 16 };
 
 /* Chunk i of all: of which key, from which byte, how many, and the first byte of the filter that it is. */
 typedef struct tamis__chunk {
@@ -29,10 +29,10 @@ typedef struct tamis__upload {
     const tamis_filter *there;
     const uint64_t *words;
     size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
-    /* NULL, or a key whose expiry is renewed on the way, for so long. */
-    const char *renewed;
-    size_t renewed_size;
-    uint64_t renewed_ms;
+    /* Adds the guard of each chunk's step: that the Redis key is the one that was made for it, and not in use yet. */
+    tamis_key (*guard)(const tamis_filter *there, uint32_t key, tamis__step *step,
+                       tamis__partition_room *room);
+    bool has_bits; /* each chunk sets its bit behind the footer: see tamis_parts.c */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 } tamis__upload;

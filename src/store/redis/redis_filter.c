@@ -13,9 +13,7 @@
 /* ---- single commands ---- */
 
 static uint32_t slot_of_words(const tamis__redis_filter *at, const tamis_key *words) {
-    const bool is_script = words[0].size >= 4 && memcmp(words[0].data, "EVAL", 4) == 0;
-    const tamis_key *key = &words[is_script ? 3 : 1]; /* EVAL script 1 key */
-    return tamis__redis_slot(at->redis, key->data, key->size);
+    return tamis__redis_slot(at->redis, words[1].data, words[1].size);
 }
 
 static tamis__command command_of(const tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
@@ -38,14 +36,19 @@ tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *word
     return tamis__redis_command_in(at, slot_of_words(at, words), words, count, integer, err);
 }
 
-tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
-                              size_t room, size_t *size, tamis_error *err) {
-    tamis__command one = command_of(at, slot_of_words(at, words), words, count);
+tamis_status tamis__redis_get_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words, size_t count,
+                                 char *to, size_t room, size_t *size, tamis_error *err) {
+    tamis__command one = command_of(at, slot, words, count);
     one.to = to;
     one.room = room;
     tamis_status status = tamis__redis_do(&one, err);
     *size = one.size;
     return status;
+}
+
+tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
+                              size_t room, size_t *size, tamis_error *err) {
+    return tamis__redis_get_in(at, slot_of_words(at, words), words, count, to, room, size, err);
 }
 
 tamis_status tamis__redis_expire_in(tamis__redis_filter *at, uint32_t slot, tamis_key key, uint64_t ms,

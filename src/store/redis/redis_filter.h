@@ -29,7 +29,8 @@ enum {
     TAMIS__REDIS_NAME = 512,
     TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64,
     TAMIS__REDIS_BLOCK = 64,
-    TAMIS__REDIS_PLAN = 400
+    TAMIS__REDIS_PLAN = 400,
+    TAMIS__LOCK_TOKEN = 40
 };
 
 /* What a batch did. */
@@ -98,6 +99,9 @@ struct tamis__redis_filter {
     char next_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stood there as next; empty: nothing */
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
+    char token[TAMIS__LOCK_TOKEN];     /* layout tamis: of the lock it holds; empty: none */
+    uint32_t *
+        fills; /* layout tamis: its partitions are being filled: numbers in their marks; NULL: they are not */
     char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
     bool is_measured;   /* see tamis__redis_check_length */
     bool plans;         /* layout redisson: what is not there is not made, but planned */
@@ -159,14 +163,18 @@ static inline tamis_key tamis__redis_word(const char *text) {
     return (tamis_key){text, strlen(text)};
 }
 
-/* One command with these words, which may be asked twice; the second is its Redis key (of EVAL the fourth). *integer is
+/* One command with these words, which may be asked twice; the second is its Redis key. *integer is
  * its reply, or -1 where that is OK or nil. */
 tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
 /* The same, sent to where that slot is: see tamis__redis_key_slot. */
 tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err);
-/* The same of a command that answers with bytes: up to `room` into `to`, *size 0 where there are none. */
+/* The same of a command that answers with bytes, sent to where that slot is: up to `room` into `to`, *size 0 where there are
+ * none. */
+tamis_status tamis__redis_get_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words, size_t count,
+                                 char *to, size_t room, size_t *size, tamis_error *err);
+/* And to where its Redis key is. */
 tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
                               size_t room, size_t *size, tamis_error *err);
 

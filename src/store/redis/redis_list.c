@@ -201,8 +201,9 @@ static tamis_status take_plan(listing *list, found *one, const tamis__reply *rep
         return TAMIS_OK;
     list->at.generation = told.generation;
     tamis__state_write(&list->at, ready);
-    entry->state = state->type == TAMIS__REPLY_STRING && strcmp(state->text, ready) == 0 ? TAMIS_REDIS_READY
-                                                                                         : TAMIS_REDIS_MAKING;
+    const bool is_ready =
+        told.layout > 1 || (state->type == TAMIS__REPLY_STRING && strcmp(state->text, ready) == 0);
+    entry->state = is_ready ? TAMIS_REDIS_READY : TAMIS_REDIS_MAKING;
     entry->expect = told.expect;
     entry->fpr = told.fpr;
     entry->bits = told.bits;

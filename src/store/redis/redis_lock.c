@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* tamis:{NAME}:push, a string that says who replaces or drops the filter: one at a time. It expires, so that who was
- * stopped holds nobody up for long. */
+/*
+ * tamis:{NAME}:push, the lock of those who make, replace, resize, drop or alias a filter: a token, which expires.
+ *
+ *     take      SET lock TOKEN NX PX life      another TOKEN each time it is sent
+ *     renew     step: lock is TOKEN -> PEXPIRE
+ *     release   step: lock is TOKEN -> DEL
+ *
+ * The lock keeps others from beginning. What keeps a holder from harm who lost it (stopped for longer than it lasts) is
+ * the token: each step of his compares it, and does nothing when it is gone. Since no token is sent twice, one that is
+ * gone never comes back: a SET that arrives late gives the lock to nobody, until it expires.
+ */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/system.h"
 #include "store/redis/layout_tamis.h"
 
 size_t tamis__lock_name(const tamis__redis_filter *at, char *to) {
@@ -21,33 +32,156 @@ tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err) {
         at->redis->to.shown, at->uri->shown);
 }
 
-tamis_status tamis__lock_check(tamis__redis_filter *at, const char *holder, tamis_error *err) {
-    char name[TAMIS__REDIS_KEY], there[TAMIS__REDIS_PLAN];
+/* ---- take ---- */
+
+typedef struct taking {
+    const tamis__redis_filter *at;
+    char prefix[TAMIS__LOCK_TOKEN - 12]; /* of all tokens sent: random, chosen once */
+    uint32_t sent;                       /* SETs, each with its number behind the prefix */
+} taking;
+
+static uint32_t slot_of_lock(void *context, size_t i) {
+    const taking *lock = context;
+    (void)i;
+    return tamis__config_slot(lock->at);
+}
+
+static bool put_lock(void *context, size_t i, tamis__link *link) {
+    taking *lock = context;
+    char name[TAMIS__REDIS_KEY], token[TAMIS__LOCK_TOKEN];
+    (void)i;
+    snprintf(token, sizeof token, "%s%" PRIu32, lock->prefix, ++lock->sent);
+    tamis__link_command(link, 6);
+    tamis__link_text(link, "SET");
+    tamis__link_word(link, name, tamis__lock_name(lock->at, name));
+    tamis__link_text(link, token);
+    tamis__link_text(link, "NX");
+    tamis__link_text(link, "PX");
+    tamis__link_number(link, TAMIS__LOCK_MS);
+    return true;
+}
+
+static tamis_status take_lock(void *context, size_t i, const tamis__reply *reply, bool resent,
+                              tamis_error *err) {
+    const taking *lock = context;
+    (void)i;
+    (void)resent;
+    if (reply->type == TAMIS__REPLY_NIL || reply->type == TAMIS__REPLY_STATUS)
+        return TAMIS_OK;
+    return tamis__redis_strange(lock->at, err);
+}
+
+/* The reply to SET does not say whether an earlier one of ours has the lock; its value does. */
+static tamis_status read_lock(tamis__redis_filter *at, const taking *lock, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY], there[TAMIS__REDIS_PLAN]; /* of layout 1 a plan */
     size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(at, name)}};
-    tamis_status status = tamis__redis_get(at, words, 2, there, sizeof there, &size, err);
+    tamis_status status =
+        tamis__redis_get_in(at, tamis__config_slot(at), words, 2, there, sizeof there - 1, &size, err);
     if (status != TAMIS_OK)
         return status;
-    return size == strlen(holder) && memcmp(there, holder, size) == 0 ? TAMIS_OK : tamis__lock_busy(at, err);
+    there[size] = '\0';
+    if (strncmp(there, lock->prefix, strlen(lock->prefix)) != 0)
+        return tamis__lock_busy(at, err);
+    snprintf(at->token, sizeof at->token, "%.*s", TAMIS__LOCK_TOKEN - 1, there);
+    return TAMIS_OK;
 }
 
-tamis_status tamis__lock_check_free(tamis__redis_filter *at, tamis_error *err) {
-    return tamis__lock_check(at, "", err);
+tamis_status tamis__lock_take(tamis__redis_filter *at, tamis_error *err) {
+    taking lock = {.at = at};
+    uint64_t random;
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = &lock,
+                                      .ask = put_lock,
+                                      .take = take_lock,
+                                      .what = at->uri->named,
+                                      .slot = slot_of_lock};
+    tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
+    snprintf(lock.prefix, sizeof lock.prefix, "%016" PRIx64 "-", random);
+    if (status == TAMIS_OK)
+        status = tamis__redis_run(at->redis, &exchange, NULL, err);
+    if (status == TAMIS_OK)
+        status = read_lock(at, &lock, err);
+    if (status == TAMIS_OK || status == TAMIS_E_BUSY)
+        return status;
+    snprintf(at->token, sizeof at->token, "%s%" PRIu32, lock.prefix, lock.sent); /* which may have it */
+    (void)tamis__lock_leave(at, NULL);
+    *at->token = '\0';
+    return status;
 }
 
-/* The answer to SET does not say whether it was ours already, after a connection that was lost: the value does. */
-tamis_status tamis__lock_take(tamis__redis_filter *at, const char *holder, tamis_error *err) {
+/* ---- renew, release ---- */
+
+void tamis__lock_guard(const tamis__redis_filter *at, tamis__step *step, char name[TAMIS__REDIS_KEY]) {
+    const tamis_key lock = {name, tamis__lock_name(at, name)};
+    tamis__step_key(step, lock);
+    tamis__step_expect_text(step, lock, at->token);
+}
+
+void tamis__lock_put_renewal(const tamis__redis_filter *at, tamis__link *link) {
     char name[TAMIS__REDIS_KEY], ms[24];
+    tamis__step step = {.key_count = 0};
+    tamis__lock_guard(at, &step, name);
     snprintf(ms, sizeof ms, "%d", TAMIS__LOCK_MS);
-    const tamis_key words[] = {tamis__redis_word("SET"),  {name, tamis__lock_name(at, name)},
-                               tamis__redis_word(holder), tamis__redis_word("NX"),
-                               tamis__redis_word("PX"),   tamis__redis_word(ms)};
-    tamis_status status = tamis__redis_command(at, words, 6, NULL, err);
-    return status == TAMIS_OK ? tamis__lock_check(at, holder, err) : status;
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), step.keys[0], tamis__redis_word(ms)));
+    tamis__step_put(&step, link);
+}
+
+tamis_status tamis__lock_lost(const tamis__redis_filter *at, tamis_error *err) {
+    if (!*at->token) /* of a server that is full: see redis_manage.c */
+        return tamis__lock_busy(at, err);
+    return tamis__fail(
+        err, TAMIS_E_BUSY, 0,
+        "redis %s: %s: its lock is gone: this was held up for longer than the %d s it lasts, another "
+        "program changed the filter, or the server evicted or lost it; nothing was replaced; see that "
+        "the server has the memory, and do it again",
+        at->redis->to.shown, at->uri->shown, TAMIS__LOCK_MS / 1000);
+}
+
+static uint32_t slot_of_renewal(void *context, size_t i) {
+    (void)i;
+    return tamis__config_slot(context);
+}
+
+static bool put_renewal(void *context, size_t i, tamis__link *link) {
+    (void)i;
+    tamis__lock_put_renewal(context, link);
+    return true;
+}
+
+tamis_status tamis__lock_take_renewal(const tamis__redis_filter *at, const tamis__reply *reply,
+                                      tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_strange(at, err);
+    return reply->integer == 1 ? TAMIS_OK : tamis__lock_lost(at, err);
+}
+
+static tamis_status take_renewal(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
+    (void)i;
+    (void)resent;
+    return tamis__lock_take_renewal(context, reply, err);
+}
+
+tamis_status tamis__lock_renew(const tamis__redis_filter *at, tamis_error *err) {
+    tamis__redis_filter copy = *at;
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = &copy,
+                                      .ask = put_renewal,
+                                      .take = take_renewal,
+                                      .what = at->uri->named,
+                                      .slot = slot_of_renewal};
+    return *at->token ? tamis__redis_run(at->redis, &exchange, NULL, err) : TAMIS_OK;
 }
 
 tamis_status tamis__lock_leave(tamis__redis_filter *at, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
-    const tamis_key words[] = {tamis__redis_word("DEL"), {name, tamis__lock_name(at, name)}};
-    return tamis__redis_command(at, words, 2, NULL, err);
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_guard(at, &step, name);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), step.keys[0]));
+    tamis_status status = tamis__step_run(at, &step, &is_done, err);
+    if (status == TAMIS_OK)
+        *at->token = '\0';
+    return status;
 }

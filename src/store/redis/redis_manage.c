@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Filters as wholes: alias, drop, expire.
+ * Filters as wholes: alias, drop, expire. Each holds the lock of a push, and changes the hash by steps alone (redis_step.c).
  *
- * A drop holds the lock of a push. It first moves the plan to `before`, by which nobody finds it any more and the next drop
- * or push does should this one be killed, then removes the partitions, then the fields. The hash ends with its last field;
- * one who makes the filter anew meanwhile keeps his. A server that has no memory left takes neither lock nor `before`, and
- * the drop goes on without. Members of a family are found by SCAN, once nobody makes any more of them.
+ * A drop first moves the plan to `before`, by which nobody finds it any more and the next drop or push does should this one
+ * be killed; then, once that is seen to stand, it removes the partitions, then the fields. The hash ends with its last
+ * field. A server that has no memory left takes neither lock nor `before`, and the drop goes on without: its step asks that
+ * nobody has the lock instead. Members of a family are found by SCAN, once nobody makes any more of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -36,6 +36,30 @@ static tamis_status name_only(tamis_filter **made, tamis_redis *redis, const cha
     return status == TAMIS_OK ? tamis__redis_uri_check_used(tamis__redis_of(*made)->uri, err) : status;
 }
 
+/* ---- the lock ---- */
+
+/* What takes memory is left out where the server has none: a drop is what gives some back. */
+static tamis_status unless_full(tamis_status status, const tamis_error *why, tamis_error *err) {
+    if (status == TAMIS_E_REFUSED && why->sys_errno == ENOMEM)
+        return TAMIS_OK;
+    if (status != TAMIS_OK && err)
+        *err = *why;
+    return status;
+}
+
+/* With at->token empty where the server is too full for a lock: steps ask then that nobody has it. */
+static tamis_status lock_or_full(tamis__redis_filter *at, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    return unless_full(tamis__lock_take(at, &why), &why, err);
+}
+
+static tamis_status unlock(tamis__redis_filter *at, tamis_status status, tamis_error *err) {
+    if (!*at->token)
+        return status;
+    const tamis_status left = tamis__lock_leave(at, status == TAMIS_OK ? err : NULL);
+    return status == TAMIS_OK ? left : status;
+}
+
 /* ---- alias ---- */
 
 static tamis_status check_target(tamis__redis_filter *at, const tamis__redis_filter *alias,
@@ -53,28 +77,63 @@ static tamis_status check_target(tamis__redis_filter *at, const tamis__redis_fil
     return status == TAMIS_OK && !*config.plan ? absent(at, err) : status;
 }
 
-static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter *target, tamis_error *err) {
-    tamis__config config;
-    char name[TAMIS__REDIS_KEY];
-    const size_t size = tamis__alias_name(at, name);
-    tamis_status status = tamis__config_own(at, &config, err);
-    if (status == TAMIS_OK && target && *config.plan)
+static tamis_status check_alias(const tamis__redis_filter *at, const tamis__config *config, bool sets,
+                                tamis_error *err) {
+    if (sets && *config->plan)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
                            at->redis->to.shown, at->uri->named);
-    if (status == TAMIS_OK && !target && config.target_size == 0 && *config.plan)
+    if (!sets && config->target_size == 0 && *config->plan)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is a filter, and no alias; drop it, where that is meant",
                            at->redis->to.shown, at->uri->named);
-    if (status == TAMIS_OK && !target && config.target_size == 0)
-        return absent(at, err);
+    return !sets && config->target_size == 0 ? absent(at, err) : TAMIS_OK;
+}
+
+/* The hash of the alias itself, whose target at->target is not. */
+static tamis_key alias_guard(const tamis__redis_filter *at, const tamis__config *config, tamis__step *step,
+                             char name[TAMIS__REDIS_KEY]) {
+    const tamis_key hash = tamis__plan_guard(at, step, config->plan, name);
+    tamis__step_expect(step, tamis__word_of(config->target, config->target_size),
+                       TAMIS__WORDS(tamis__redis_word("HGET"), hash, tamis__redis_word("alias")));
+    return hash;
+}
+
+/* `target` NULL: none any more. */
+static tamis_status change_alias(tamis__redis_filter *at, const tamis__config *config,
+                                 const tamis__redis_filter *target, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    tamis__config now;
+    tamis__lock_guard(at, &step, lock);
+    const tamis_key hash = alias_guard(at, config, &step, name), field = tamis__redis_word("alias");
+    if (target)
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash, field,
+                                              {target->uri->name, target->uri->name_size}));
+    else
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, field));
+    tamis_status status = tamis__step_run(at, &step, &(bool){false}, err);
+    if (status == TAMIS_OK)
+        status = tamis__config_own(at, &now, err);
     if (status != TAMIS_OK)
         return status;
-    const tamis_key words[] = {tamis__redis_word(target ? "HSET" : "HDEL"),
-                               {name, size},
-                               tamis__redis_word("alias"),
-                               {target ? target->uri->name : "", target ? target->uri->name_size : 0}};
-    return tamis__redis_command(at, words, target ? 4 : 3, NULL, err);
+    const size_t size = target ? target->uri->name_size : 0;
+    if (now.target_size == size && (!target || memcmp(now.target, target->uri->name, size) == 0))
+        return TAMIS_OK;
+    return tamis__lock_lost(at, err);
+}
+
+static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter *target, tamis_error *err) {
+    tamis__config config;
+    tamis_status status = lock_or_full(at, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__config_own(at, &config, err);
+    if (status == TAMIS_OK)
+        status = check_alias(at, &config, target, err);
+    if (status == TAMIS_OK)
+        status = change_alias(at, &config, target, err);
+    return unlock(at, status, err);
 }
 
 tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target, tamis_error *err) {
@@ -112,15 +171,6 @@ static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK && removed == 0 && config <= 0 ? absent(at, err) : status;
 }
 
-/* What takes memory is left out where the server has none: a drop is what gives some back. */
-static tamis_status unless_full(tamis_status status, const tamis_error *why, tamis_error *err) {
-    if (status == TAMIS_E_REFUSED && why->sys_errno == ENOMEM)
-        return TAMIS_OK;
-    if (status != TAMIS_OK && err)
-        *err = *why;
-    return status;
-}
-
 /* Their plan stays in `before` where they cannot be found, for the next drop. */
 static tamis_status remove_members(const tamis__redis_filter *at, const tamis__config *config,
                                    tamis_error *err) {
@@ -135,33 +185,79 @@ static tamis_status remove_members(const tamis__redis_filter *at, const tamis__c
                        at->redis->to.shown, at->uri->named);
 }
 
-static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *config, tamis_error *err) {
-    char name[TAMIS__REDIS_KEY];
-    const size_t size = tamis__alias_name(at, name);
+/* Nobody finds it from here on. */
+static tamis_status hide(tamis__redis_filter *at, const tamis__config *config, bool is_full,
+                         tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
+    const tamis_key copy = {copy_name, tamis__copy_name(at, copy_name)};
+    tamis__step step = {.key_count = 0};
+    tamis__lock_guard(at, &step, lock);
+    const tamis_key hash = tamis__plan_guard(at, &step, config->plan, name);
+    tamis__step_key(&step, copy);
+    if (!is_full && *config->plan)
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash, tamis__redis_word("before"),
+                                              tamis__redis_word(config->plan)));
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("plan"),
+                                          tamis__redis_word("state"), tamis__redis_word("next")));
+    tamis__step_write(&step,
+                      TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* what is left goes when we say */
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
+    return tamis__step_run(at, &step, &(bool){false}, err);
+}
+
+/* *now: what the hash says then. */
+static tamis_status hide_for_good(tamis__redis_filter *at, const tamis__config *config, tamis__config *now,
+                                  tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = hide(at, config, !*at->token, &why);
+    if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM)
+        status = hide(at, config, true, &why);
+    if (status == TAMIS_OK)
+        status = tamis__config_own(at, now, &why);
+    if (status == TAMIS_OK && *now->plan)
+        status = tamis__lock_lost(at, &why);
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
+}
+
+static tamis_status remove_field(tamis__redis_filter *at, const char *field, const char *text,
+                                 tamis_error *err) {
+    char name[TAMIS__REDIS_KEY];
+    const tamis_key hash = {name, tamis__config_name(at, name)};
+    tamis__step step = {.key_count = 0};
+    tamis__step_key(&step, hash);
+    tamis__step_expect_field(&step, hash, field, text);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word(field)));
+    return tamis__step_run(at, &step, &(bool){false}, err);
+}
+
+/* Those of earlier ones first: `before` has to be free for this one's. */
+static tamis_status remove_leftovers(const tamis__redis_filter *at, const tamis__config *config,
+                                     const char *copy, tamis_error *err) {
     tamis_status status = tamis__told_expire(at, config->before, -1, err);
-    const tamis_key put[] = {tamis__redis_word("HSET"),
-                             {name, size},
-                             tamis__redis_word("before"),
-                             tamis__redis_word(config->plan)};
-    if (status == TAMIS_OK && *config->plan)
-        status = unless_full(tamis__redis_command(at, put, 4, NULL, &why), &why, err);
-    const tamis_key hide[] = {tamis__redis_word("HDEL"),
-                              {name, size},
-                              tamis__redis_word("plan"),
-                              tamis__redis_word("state"),
-                              tamis__redis_word("next")};
-    if (status == TAMIS_OK)
-        status = tamis__redis_command(at, hide, 5, NULL, err);
-    if (status == TAMIS_OK)
-        status = tamis__told_expire(at, config->plan, -1, err);
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config->pushing, -1, err);
     if (status == TAMIS_OK)
+        status = tamis__told_expire(at, config->next, -1, err);
+    return status == TAMIS_OK && !*config->plan ? tamis__told_expire(at, copy, -1, err) : status;
+}
+
+static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *config, const char *copy,
+                                 tamis_error *err) {
+    tamis__config now;
+    tamis_status status = tamis__change_begin(at, config->plan, err);
+    if (status == TAMIS_OK)
+        status = remove_leftovers(at, config, copy, err);
+    if (status == TAMIS_OK)
+        status = hide_for_good(at, config, &now, err);
+    if (status == TAMIS_OK)
+        status = tamis__told_expire(at, config->plan, -1, err);
+    if (status == TAMIS_OK)
         status = remove_members(at, config, err);
-    const tamis_key end[] = {
-        tamis__redis_word("HDEL"), {name, size}, tamis__redis_word("before"), tamis__redis_word("pushing")};
-    return status == TAMIS_OK ? tamis__redis_command(at, end, 4, NULL, err) : status;
+    if (status == TAMIS_OK)
+        status = remove_field(at, "before", now.before, err);
+    return status == TAMIS_OK ? remove_field(at, "pushing", now.pushing, err) : status;
 }
 
 static bool is_left(const tamis__config *config) {
@@ -171,39 +267,24 @@ static bool is_left(const tamis__config *config) {
 /* No push makes or switches meanwhile: what is there when the lock was taken is all there is. */
 static tamis_status drop_locked(tamis__redis_filter *at, tamis_error *err) {
     tamis__config config;
-    char holder[32];
-    tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis__generation_new(at, err);
-    snprintf(holder, sizeof holder, "drop %016" PRIx64, at->generation);
-    if (status != TAMIS_OK)
-        return status;
-    status = tamis__lock_take(at, holder, &why);
-    const bool is_held = status == TAMIS_OK;
-    status = unless_full(status, &why, err);
-    if (status == TAMIS_OK && !is_held) /* nobody else can take it now, and who has it keeps it */
-        status = tamis__lock_check_free(at, err);
+    char copy[TAMIS__REDIS_PLAN];
+    tamis_status status = lock_or_full(at, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis__config_own(at, &config, err);
     if (status == TAMIS_OK)
-        status = is_left(&config) ? remove_tamis(at, &config, err) : absent(at, err);
-    if (!is_held)
-        return status;
-    const tamis_status left = tamis__lock_leave(at, status == TAMIS_OK ? err : NULL);
-    return status == TAMIS_OK ? left : status;
+        status = tamis__copy_read(at, copy, err);
+    if (status == TAMIS_OK)
+        status = is_left(&config) || *copy ? remove_tamis(at, &config, copy, err) : absent(at, err);
+    return unlock(at, status, err);
 }
 
 static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
     tamis__config config;
-    char name[TAMIS__REDIS_KEY];
-    const tamis_key alias[] = {
-        tamis__redis_word("HDEL"), {name, tamis__alias_name(at, name)}, tamis__redis_word("alias")};
     tamis_status status = tamis__config_own(at, &config, err);
     if (status != TAMIS_OK)
         return status;
-    if (config.target_size > 0)
-        return tamis__redis_command(at, alias, 3, NULL, err);
-    return is_left(&config) ? drop_locked(at, err) : absent(at, err);
+    return config.target_size > 0 ? set_alias(at, NULL, err) : drop_locked(at, err);
 }
 
 tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err) {
@@ -224,25 +305,72 @@ tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error 
 
 /* ---- expire ---- */
 
-/* The hash goes first and stays last, so that nobody finds it without its partitions. */
-static tamis_status expire_tamis(tamis__redis_filter *at, uint64_t ms, tamis_error *err) {
+static tamis_status expire_hash(tamis__redis_filter *at, const tamis__config *config, uint64_t ms,
+                                tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24];
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_guard(at, &step, lock);
+    const tamis_key hash = tamis__plan_guard(at, &step, config->plan, name);
+    const tamis_key copy = {copy_name, tamis__copy_name(at, copy_name)};
+    snprintf(digits, sizeof digits, "%" PRIu64, ms);
+    const tamis_key time = tamis__redis_word(digits);
+    const tamis_key command = tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST");
+    tamis__step_key(&step, copy);
+    const tamis_key copy_words[] = {command, copy, time}, hash_words[] = {command, hash, time};
+    tamis__step_write(&step, copy_words, ms > 0 ? 3 : 2);
+    tamis__step_write(&step, hash_words, ms > 0 ? 3 : 2);
+    tamis_status status = tamis__step_run(at, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
+}
+
+/* The partitions of that plan, of a filter that nothing else is known of. */
+static tamis_status expire_partitions(tamis_filter *filter, const char *plan, uint64_t ms, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__told told;
+    if (tamis__told_parse(at, "plan", plan, &told, NULL) != TAMIS_OK || told.is_family)
+        return TAMIS_OK;
+    at->generation = told.generation;
+    filter->plan.bits = told.bits;
+    tamis__partitions_set(filter, told.partition);
+    return tamis__partitions_set_expiry(filter, ms, err);
+}
+
+/* The hash is never to outlive its partitions: what gets longer to live begins with them, what gets shorter with it. */
+static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config;
     char name[TAMIS__REDIS_KEY];
+    uint64_t left;
     tamis_status status = tamis__config_find(at, &config, err);
+    if (status == TAMIS_OK && !*config.plan)
+        status = absent(at, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_ttl(at, (tamis_key){name, tamis__config_name(at, name)}, &left, err);
     if (status != TAMIS_OK)
         return status;
-    if (!*config.plan)
-        return absent(at, err);
-    memcpy(at->target, config.target, config.target_size);
-    at->target_size = config.target_size;
-    const tamis_key hash = {name, tamis__config_name(at, name)};
-    if (ms > 0)
-        status = tamis__redis_expire(at, hash, ms, err);
+    const bool is_shorter = ms > 0 && (left == 0 || ms < left);
+    if (is_shorter)
+        status = expire_hash(at, &config, ms, err);
     if (status == TAMIS_OK)
-        status = tamis__told_expire(at, config.plan, (int64_t)ms, err);
+        status = expire_partitions(filter, config.plan, ms, err);
     if (status == TAMIS_OK)
         status = tamis__members_expire(at, config.plan, (int64_t)ms, err);
-    return status == TAMIS_OK && ms == 0 ? tamis__redis_expire(at, hash, 0, err) : status;
+    return status == TAMIS_OK && !is_shorter ? expire_hash(at, &config, ms, err) : status;
+}
+
+static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__config config;
+    tamis_status status = tamis__config_find(at, &config, err);
+    if (status == TAMIS_OK && !*config.plan)
+        status = absent(at, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(at->target, config.target, config.target_size);
+    at->target_size = config.target_size;
+    status = tamis__lock_take(at, err);
+    return status == TAMIS_OK ? unlock(at, expire_locked(filter, ms, err), err) : status;
 }
 
 tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t ms, tamis_error *err) {
@@ -258,7 +386,7 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
     if (at->layout == &tamis__layout_tamis) {
         status = tamis__wanted_pass(at, err);
         if (status == TAMIS_OK)
-            status = expire_tamis(at, ms, err);
+            status = expire_tamis(filter, ms, err);
     } else {
         char config[TAMIS__REDIS_KEY];
         status = at->layout->open(filter, &options, err);

@@ -1,47 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A filter in memory to a server, layout tamis:
+ * A filter in memory to a server, layout tamis; and the making of an empty one:
  *
- *     1 lock       tamis:{NAME}:push = plan, for TAMIS__LOCK_MS, renewed on the way: one push of a name at a time
- *     2 announce   HSET tamis:{NAME} pushing = plan
- *     3 make       partitions of a new generation: zeros, and the footers behind
- *     4 fill       SETRANGE of chunks, then a look whether each is there
- *     5 look       whether all footers are there
- *     6 switch     HSET tamis:{NAME} plan = ours, state = ready G, before = what was there
- *     7 retire     partitions of what was there expire in TAMIS__GRACE_MS
+ *     1 lock       tamis:{NAME}:push = token, renewed on the way: one who makes, replaces, resizes or drops at a time
+ *     2 announce   field pushing = plan; what an earlier one left behind is removed, a resize of another ends
+ *     3 make       partitions of a new generation: zeros, and behind them a mark, "filling"
+ *     4 fill       chunks, each with a bit behind the mark that says that it is in
+ *     5 seal       where all those bits are set the mark becomes the footer, by which clients know a whole partition
+ *     6 switch     field plan = ours, before = what was there
+ *     7 look       whether it stands
+ *     8 retire     partitions of what was there expire in TAMIS__GRACE_MS
  *
- * A resize leaves step 4 to the end. Between 3 and that the plan stands in field next as well, and whoever adds adds to both
- * (mirror in layout_tamis.c): an add whose batch did not see it there was carried out before, and has to be among the keys
- * that come in step 4. Those are united with what is there by then. The lock is held at both ends only; whoever takes it
- * between removes the field, and the resize finds that it has lost.
+ * A resize leaves steps 4 to 8 to the end. Between 3 and that the plan stands in field next as well, and whoever adds adds to
+ * both (mirror in layout_tamis.c): an add whose batch did not see it there was carried out before, and has to be among the
+ * keys that come at the end. Those are united with what is there by then. The lock is held at both ends only; whoever takes
+ * it between removes the field, and the resize finds that it has lost.
  *
- * Invariants: (1) footers are written before the first chunk is, and never again: a partition that was lost on the way
- * has none for ever, whatever was written to it after. (2) Every generation that has partitions stands in plan, before or
- * pushing, so that the next push (or a drop) removes what one that was killed left behind; until the switch they expire by
- * themselves as well. (3) What clients use is changed by step 6 alone.
+ * Invariants: (1) Every write is a step (redis_step.c), which compares the lock's token and the plan, or the partition's mark:
+ * sent late or twice, it does nothing. (2) A plan stands only when all its partitions are sealed; a partition that was lost
+ * on the way never gets a footer again. (3) Every generation that has partitions stands in plan, next, before or pushing, so
+ * that the next push (or a drop) removes what one that was killed left behind; until they are sealed they expire by
+ * themselves as well. (4) What clients use is changed by step 6 alone, and nothing is retired before step 7. (5) After a
+ * failure the lock is given back first: from then on step 6 cannot be carried out any more, however late it comes, and what
+ * the hash says is final. tests/model has a model of all this, and of what goes wrong without each part.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "base/versioned.h"
 #include "store/redis/bitmap_move.h"
 #include "store/redis/layout_tamis.h"
 
-enum { LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
+enum {
+    LIFETIME_MS = 3600000, /* of what is being filled, and a second for each mebibyte */
+    POLL_MS = 50,          /* between two looks whether another is done making the filter */
+    POLLS = 2 * TAMIS__LOCK_MS / POLL_MS
+};
 
 typedef struct push {
     const tamis_filter *filter; /* NULL: an empty one */
     tamis_filter *made;         /* the handle of what is made */
     tamis__redis_filter *at;
-    tamis__config config; /* of what is there */
+    tamis__config config;         /* of what is there */
+    char copy[TAMIS__REDIS_PLAN]; /* of the plan, where the hash has none: it was deleted; else empty */
     char plan[TAMIS__REDIS_PLAN];
-    char hash[TAMIS__REDIS_KEY], lock[TAMIS__REDIS_KEY];
-    size_t hash_size, lock_size;
+    char hash[TAMIS__REDIS_KEY];
+    size_t hash_size;
     const tamis_redis_push_options *options;
+    uint32_t *fills;   /* see tamis__redis_filter; of at->keys */
+    bool is_resize;    /* the switch asks for field next to be ours */
     bool is_switching; /* the switch was asked for, and perhaps made */
-    bool has_lost;     /* what is announced is another's by now */
 } push;
 
 /* ---- steps ---- */
@@ -71,7 +83,6 @@ static tamis_status name_it(push *p, tamis_error *err) {
     tamis_status status = tamis__generation_new(p->at, err);
     tamis__told_write(p->made, p->plan);
     p->hash_size = tamis__config_name(p->at, p->hash);
-    p->lock_size = tamis__lock_name(p->at, p->lock);
     return status;
 }
 
@@ -100,13 +111,39 @@ static tamis_status plan_push(push *p, tamis_error *err) {
     return name_it(p, err);
 }
 
-/* What a push that was killed left: nobody uses what it was making, somebody may use what it replaced. */
-static tamis_status tidy(const push *p, tamis_error *err) {
+/* A step that is carried out while we hold the lock and the plan is what it was when we took it. */
+static void begin_step(const push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
+                       char hash[TAMIS__REDIS_KEY]) {
+    tamis__lock_guard(p->at, step, lock);
+    (void)tamis__plan_guard(p->at, step, p->config.plan, hash);
+}
+
+static tamis_key hash_of(const push *p) {
+    return (tamis_key){p->hash, p->hash_size};
+}
+
+tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_guard(at, &step, lock);
+    const tamis_key hash = tamis__plan_guard(at, &step, plan, name);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("next")));
+    tamis_status status = tamis__step_run(at, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
+}
+
+/* What others left: nobody uses what a push that was killed or a resize was making, and nobody can go on with it now that we
+ * have the lock; somebody may use still what was replaced. */
+tamis_status tamis__leftovers_remove(const tamis__redis_filter *at, const tamis__config *config,
+                                     tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    if (*p->config.pushing && strcmp(p->config.pushing, p->config.plan) != 0)
-        status = tamis__told_expire(p->at, p->config.pushing, -1, err);
-    if (status == TAMIS_OK && *p->config.before)
-        status = tamis__told_expire(p->at, p->config.before, TAMIS__GRACE_MS, err);
+    if (*config->pushing && strcmp(config->pushing, config->plan) != 0)
+        status = tamis__told_expire(at, config->pushing, -1, err);
+    if (status == TAMIS_OK && *config->next && strcmp(config->next, config->plan) != 0)
+        status = tamis__told_expire(at, config->next, -1, err);
+    if (status == TAMIS_OK && *config->before && strcmp(config->before, config->plan) != 0)
+        status = tamis__told_expire(at, config->before, TAMIS__GRACE_MS, err);
     return status;
 }
 
@@ -124,20 +161,35 @@ static tamis_status find_config(push *p, tamis_error *err) {
         at->redis->to.shown, at->uri->named);
 }
 
+static tamis_status set_pushing(const push *p, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    begin_step(p, &step, lock, hash);
+    tamis__step_expect_field(&step, hash_of(p), "pushing", p->config.pushing);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash_of(p), tamis__redis_word("pushing"),
+                                          tamis__redis_word(p->plan)));
+    return tamis__step_run(p->at, &step, &(bool){false}, err);
+}
+
+/* Reads what is there, now that the lock is taken. */
+static tamis_status look(push *p, tamis_error *err) {
+    *p->copy = '\0';
+    tamis_status status = find_config(p, err);
+    return status == TAMIS_OK && !*p->config.plan ? tamis__copy_read(p->at, p->copy, err) : status;
+}
+
 static tamis_status announce(push *p, tamis_error *err) {
-    const tamis_key next[] = {tamis__redis_word("HDEL"), {p->hash, p->hash_size}, tamis__redis_word("next")};
-    const tamis_key words[] = {tamis__redis_word("HSET"),
-                               {p->hash, p->hash_size},
-                               tamis__redis_word("pushing"),
-                               tamis__redis_word(p->plan)};
-    tamis_status status = find_config(p, err); /* as it is since the lock was taken */
-    if (status == TAMIS_OK && *p->config.next)
-        status = tamis__redis_command(p->at, next, 3, NULL, err);
+    tamis__config now;
+    tamis_status status = tamis__change_begin(p->at, p->config.plan, err);
     if (status == TAMIS_OK)
-        status = tidy(p, err);
+        status = tamis__leftovers_remove(p->at, &p->config, err);
+    if (status == TAMIS_OK && *p->copy)
+        status = tamis__told_expire(p->at, p->copy, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_command(p->at, words, 4, NULL, err);
-    return status;
+        status = set_pushing(p, err);
+    if (status == TAMIS_OK) /* sent twice, the step may have found its own work */
+        status = tamis__config_find(p->at, &now, err);
+    return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
 }
 
 static tamis_status upload(const push *p, tamis_error *err) {
@@ -145,96 +197,193 @@ static tamis_status upload(const push *p, tamis_error *err) {
     const tamis__upload bits = {.there = p->made,
                                 .words = tamis__bloom_words(p->filter, &count),
                                 .key_name = tamis__partition_name,
-                                .renewed = p->lock,
-                                .renewed_size = p->lock_size,
-                                .renewed_ms = TAMIS__LOCK_MS,
+                                .guard = tamis__partition_guard,
+                                .has_bits = true,
                                 .progress = p->options->progress,
                                 .context = p->options->context};
     return tamis__upload_run(&bits, err);
 }
 
-static tamis_status fill(const push *p, tamis_error *err) {
+/* A family's members come into being with their first adds. */
+static tamis_status make(push *p, tamis_error *err) {
     const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
-    tamis_status status = tamis__partitions_make(p->made, err);
-    if (status == TAMIS_OK)
-        status = tamis__partitions_expire(p->at, NULL, (int64_t)lifetime, err);
-    if (status == TAMIS_OK && p->filter)
-        status = upload(p, err);
-    if (status == TAMIS_OK) /* until the hash expires: they are to outlive it */
-        status = tamis__partitions_expire(p->at, NULL, 0, err);
-    return status == TAMIS_OK ? tamis__footers_check(p->made, err) : status;
+    if (p->at->is_family)
+        return TAMIS_OK;
+    p->fills = tamis__alloc(&p->at->redis->allocator, p->at->keys * sizeof *p->fills, _Alignof(uint32_t));
+    if (!p->fills)
+        return tamis__fail_nomem(err, "redis", p->at->keys * sizeof *p->fills);
+    memset(p->fills, 0, p->at->keys * sizeof *p->fills);
+    p->at->fills = p->fills;
+    return tamis__partitions_make(p->made, lifetime, err);
 }
 
-/* What is there by now is what is replaced: somebody may have made or dropped it meanwhile. */
-static tamis_status switch_over(push *p, tamis_error *err) {
-    char state[TAMIS__REDIS_STATE];
-    tamis_status status = tamis__lock_check(p->at, p->plan, err);
-    if (status == TAMIS_OK)
-        status = find_config(p, err);
-    if (status != TAMIS_OK)
-        return status;
-    p->is_switching = true;
-    tamis__state_write(p->at, state);
+/* They are to outlive the hash, by which they are found absent. */
+static tamis_status seal(const push *p, tamis_error *err) {
+    if (p->at->is_family)
+        return TAMIS_OK;
+    return tamis__partitions_seal(p->made, p->filter || p->is_resize,
+                                  p->at->ttl_ms > 0 ? p->at->ttl_ms + TAMIS__GRACE_MS : 0, err);
+}
+
+static void write_switch(const push *p, tamis__step *step, char copy[TAMIS__REDIS_KEY], char ttl[24]) {
+    const char *before = *p->config.plan ? p->config.plan : p->copy;
+    const tamis_key name = {copy, tamis__copy_name(p->at, copy)};
+    tamis__step_key(step, name);
+    snprintf(ttl, 24, "%" PRIu64, p->at->ttl_ms);
     const tamis_key words[] = {tamis__redis_word(tamis__redis_hset(p->at->redis)),
-                               {p->hash, p->hash_size},
+                               hash_of(p),
                                tamis__redis_word("plan"),
                                tamis__redis_word(p->plan),
-                               tamis__redis_word("state"),
-                               tamis__redis_word(state),
                                tamis__redis_word("before"),
-                               tamis__redis_word(p->config.plan)};
-    return tamis__redis_command(p->at, words, 8, NULL, err);
+                               tamis__redis_word(before)};
+    tamis__step_write(step, words, *before ? 6 : 4);
+    if (p->at->ttl_ms == 0) { /* an expiry that an earlier filter of the name had is none of ours */
+        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan)));
+        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash_of(p)));
+    } else {
+        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan),
+                                             tamis__redis_word("PX"), tamis__redis_word(ttl)));
+        tamis__step_write(step,
+                          TAMIS__WORDS(tamis__redis_word("PEXPIRE"), hash_of(p), tamis__redis_word(ttl)));
+    }
+    tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash_of(p), tamis__redis_word("state"),
+                                         tamis__redis_word("pushing"), tamis__redis_word("next")));
+}
+
+/* Whether our plan stands, whatever became of the reply to the switch. */
+static tamis_status is_switched(push *p, bool *is, tamis_error *err) {
+    tamis__config now;
+    tamis_status status = tamis__config_find(p->at, &now, err);
+    *is = status == TAMIS_OK && strcmp(now.plan, p->plan) == 0;
+    return status;
+}
+
+static tamis_status switch_over(push *p, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], copy[TAMIS__REDIS_KEY], ttl[24];
+    tamis__step step = {.key_count = 0};
+    bool is_ours = false;
+    begin_step(p, &step, lock, hash);
+    tamis__step_expect_field(&step, hash_of(p), p->is_resize ? "next" : "pushing", p->plan);
+    write_switch(p, &step, copy, ttl);
+    p->is_switching = true;
+    tamis_status status = tamis__step_run(p->at, &step, &is_ours, err);
+    if (status == TAMIS_OK)
+        status = is_switched(p, &is_ours, err);
+    return status == TAMIS_OK && !is_ours ? tamis__lock_lost(p->at, err) : status;
 }
 
 /* It expires when what it replaces would have, where the URI says nothing. */
 static tamis_status keep_expiry(const push *p, tamis_error *err) {
-    if (p->at->ttl_ms > 0)
+    if (p->at->ttl_ms > 0 || !*p->config.plan)
         return TAMIS_OK;
-    return tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &p->at->ttl_ms, err);
+    return tamis__redis_ttl(p->at, hash_of(p), &p->at->ttl_ms, err);
 }
 
+/* What was there keeps its own time if this fails, and stands in `before` until the next push or drop. */
 static tamis_status retire(const push *p, tamis_error *err) {
-    /* After the switch: what was there keeps its own time if that fails. */
-    tamis_status status = tamis__redis_expire(p->at, (tamis_key){p->hash, p->hash_size}, p->at->ttl_ms, err);
-    if (status == TAMIS_OK && p->at->ttl_ms > 0)
-        status = tamis__partitions_expire(p->at, NULL, (int64_t)p->at->ttl_ms, err);
-    if (status == TAMIS_OK && *p->config.plan)
-        status = tamis__told_expire(p->at, p->config.plan, TAMIS__GRACE_MS, err);
+    if (!*p->config.plan || p->at->is_family)
+        return TAMIS_OK;
+    return tamis__told_expire(p->at, p->config.plan, TAMIS__GRACE_MS, err);
+}
+
+static tamis_status is_unknown(const tamis_error *why, tamis_error *err) {
+    return tamis__fail(err, why->status, why->sys_errno,
+                       "%.300s; whether the filter was replaced is not known: see tamis info, and push again",
+                       why->text);
+}
+
+/* What announces our partitions in this field, and nothing that another has put there since. */
+static tamis_status remove_field(const push *p, const char *field, tamis_error *err) {
+    tamis__step step = {.key_count = 0};
+    tamis__step_key(&step, hash_of(p));
+    tamis__step_expect_field(&step, hash_of(p), field, p->plan);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash_of(p), tamis__redis_word(field)));
+    return tamis__step_run(p->at, &step, &(bool){false}, err);
+}
+
+/* Our partitions, once no step of ours can be carried out any more. They are announced until they are gone. */
+static tamis_status remove_ours(const push *p, tamis_error *err) {
+    tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
+    if (status == TAMIS_OK && !p->at->is_family)
+        status = tamis__partitions_expire(p->at, NULL, -1, err);
+    return status == TAMIS_OK ? remove_field(p, "pushing", err) : status;
+}
+
+static bool is_same(const char *one, const char *other) {
+    return strcmp(one, other) == 0;
+}
+
+/*
+ * After a failure. With the lock given back the hash says for good what became of the switch: our plan stands, or stood (another
+ * has replaced it since); or the plan of before, which never comes back, stands still; or neither, and nobody can tell. Where
+ * it cannot be asked, all stays as it is, announced, for the next who has the lock to tidy up.
+ */
+static tamis_status recover(push *p, tamis_status status, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis__config now = {.plan = ""};
+    if (err)
+        why = *err;
+    why.status = status;
+    const bool is_over =
+        tamis__lock_leave(p->at, NULL) == TAMIS_OK && tamis__config_find(p->at, &now, NULL) == TAMIS_OK;
+    if (is_over && is_same(now.plan, p->plan))
+        return retire(p, err);
+    if (is_over && p->is_switching && is_same(now.before, p->plan))
+        return TAMIS_OK;
+    if (is_over)
+        (void)remove_ours(p, NULL);
+    if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))
+        return status;
+    return is_unknown(&why, err);
+}
+
+static tamis_status conclude(push *p, tamis_status status, tamis_error *err) {
+    if (status == TAMIS_OK)
+        (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
+    else if (*p->at->token)
+        return recover(p, status, err);
+    else if (p->is_resize) /* the lock was not taken: nothing of ours is on its way */
+        (void)remove_ours(p, NULL);
     return status;
 }
 
-/* Where the switch was asked for and no answer came, it may be made yet: what is announced stays so, for the next who has
- * the lock to tidy up. */
-static void leave(const push *p, bool done) {
-    const tamis_key announced[] = {tamis__redis_word("HDEL"),
-                                   {p->hash, p->hash_size},
-                                   tamis__redis_word("pushing"),
-                                   tamis__redis_word("next")};
-    const bool is_ours = tamis__lock_check(p->at, p->plan, NULL) == TAMIS_OK;
-    if (is_ours && !p->has_lost && (done || !p->is_switching))
-        (void)tamis__redis_command(p->at, announced, 4, NULL, NULL);
-    if (!p->is_switching) /* nobody but us knows of these any more */
-        (void)tamis__partitions_expire(p->at, NULL, -1, NULL);
-    if (is_ours)
-        (void)tamis__lock_leave(p->at, NULL);
+/* With the lock held. */
+static tamis_status replace_locked(push *p, tamis_error *err) {
+    tamis_status status = announce(p, err);
+    if (status == TAMIS_OK)
+        status = make(p, err);
+    if (status == TAMIS_OK && p->filter)
+        status = upload(p, err);
+    if (status == TAMIS_OK)
+        status = keep_expiry(p, err);
+    if (status == TAMIS_OK)
+        status = seal(p, err);
+    if (status == TAMIS_OK)
+        status = switch_over(p, err);
+    return status == TAMIS_OK ? retire(p, err) : status;
+}
+
+static void free_fills(push *p) {
+    p->at->fills = NULL;
+    if (p->fills)
+        tamis__free(&p->at->redis->allocator, p->fills, p->at->keys * sizeof *p->fills);
+    p->fills = NULL;
 }
 
 /* `stands`: NULL, or the plan that has to stand. */
 static tamis_status replace(push *p, const char *stands, tamis_error *err) {
-    tamis_status status = tamis__lock_take(p->at, p->plan, err);
-    if (status == TAMIS_OK)
-        status = announce(p, err);
+    tamis_status status = tamis__lock_take(p->at, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = look(p, err);
     if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
         status = tamis__lock_busy(p->at, err);
-    if (status == TAMIS_OK)
-        status = fill(p, err);
-    if (status == TAMIS_OK)
-        status = keep_expiry(p, err);
-    if (status == TAMIS_OK)
-        status = switch_over(p, err);
-    if (status == TAMIS_OK)
-        status = retire(p, err);
-    leave(p, status == TAMIS_OK);
+    if (status != TAMIS_OK) {
+        (void)tamis__lock_leave(p->at, NULL);
+        return status;
+    }
+    status = conclude(p, replace_locked(p, err), err);
+    free_fills(p);
     return status;
 }
 
@@ -281,6 +430,59 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
 }
 
+/* ---- making ---- */
+
+static tamis_status was_deleted(const push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "redis %s: %s: its hash was deleted or evicted, and with it what its partitions are; "
+                       "nothing was made. Drop it, which removes them, and add all keys again",
+                       p->at->redis->to.shown, p->at->uri->named);
+}
+
+static tamis_status pause_for(uint64_t ms, tamis_error *err) {
+    int ready;
+    return tamis__link_wait(NULL, 0, tamis__now_ns() + ms * 1000000, &ready, err);
+}
+
+/* *is_there: somebody made it, or makes it now. */
+static tamis_status make_once(push *p, bool *is_there, tamis_error *err) {
+    tamis_status status = tamis__lock_take(p->at, err);
+    if (status != TAMIS_OK) {
+        *is_there = status == TAMIS_E_BUSY;
+        return status;
+    }
+    status = look(p, err);
+    *is_there = status == TAMIS_OK && *p->config.plan;
+    if (status == TAMIS_OK && !*is_there && *p->copy)
+        status = was_deleted(p, err);
+    if (status != TAMIS_OK || *is_there) {
+        (void)tamis__lock_leave(p->at, NULL);
+        return status;
+    }
+    status = conclude(p, replace_locked(p, err), err);
+    free_fills(p);
+    return status;
+}
+
+tamis_status tamis__push_new(tamis_filter *made, tamis_error *err) {
+    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    tamis__redis_filter *at = tamis__redis_of(made);
+    push p = {.made = made, .at = at, .options = &options};
+    bool is_there = true;
+    tamis_status status = name_it(&p, err);
+    for (int i = 0; i < POLLS && status == TAMIS_OK; i++) {
+        status = make_once(&p, &is_there, err);
+        if (status != TAMIS_E_BUSY || !is_there)
+            return status;
+        status = pause_for(POLL_MS, err);
+        if (status == TAMIS_OK)
+            status = tamis__config_find(at, &p.config, err);
+        if (status == TAMIS_OK && *p.config.plan)
+            return TAMIS_OK;
+    }
+    return status == TAMIS_OK ? tamis__lock_busy(at, err) : status;
+}
+
 /* ---- resize ---- */
 
 struct tamis_redis_resize {
@@ -289,22 +491,27 @@ struct tamis_redis_resize {
     tamis_allocator allocator;
 };
 
-/* A hash that expires takes all knowledge of them with it. */
+/* A resize takes as long as its keys take; a hash that expires takes all knowledge of the partitions with it. */
 static tamis_status expire_with_hash(const push *p, tamis_error *err) {
     uint64_t left = 0;
     tamis_status status = tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &left, err);
-    if (status != TAMIS_OK || left == 0)
+    if (status != TAMIS_OK)
         return status;
-    return tamis__partitions_expire(p->at, NULL, (int64_t)(left + TAMIS__GRACE_MS), err);
+    return tamis__partitions_set_expiry(p->made, left > 0 ? left + TAMIS__GRACE_MS : 0, err);
 }
 
 static tamis_status set_next(const push *p, tamis_error *err) {
-    const tamis_key words[] = {tamis__redis_word("HSET"),
-                               {p->hash, p->hash_size},
-                               tamis__redis_word("next"),
-                               tamis__redis_word(p->plan)};
-    tamis_status status = tamis__lock_check(p->at, p->plan, err);
-    return status == TAMIS_OK ? tamis__redis_command(p->at, words, 4, NULL, err) : status;
+    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    tamis__config now;
+    begin_step(p, &step, lock, hash);
+    tamis__step_expect_field(&step, hash_of(p), "pushing", p->plan);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash_of(p), tamis__redis_word("next"),
+                                          tamis__redis_word(p->plan)));
+    tamis_status status = tamis__step_run(p->at, &step, &(bool){false}, err);
+    if (status == TAMIS_OK)
+        status = tamis__config_find(p->at, &now, err);
+    return status == TAMIS_OK && strcmp(now.next, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
 }
 
 static tamis_status nothing_there(const push *p, tamis_error *err) {
@@ -326,21 +533,25 @@ static tamis_status begin_resize(push *p, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     p->filter = NULL;
-    status = tamis__lock_take(p->at, p->plan, err);
-    if (status == TAMIS_OK)
-        status = announce(p, err);
+    p->is_resize = true;
+    status = tamis__lock_take(p->at, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = look(p, err);
     if (status == TAMIS_OK && !*p->config.plan)
         status = nothing_there(p, err);
+    if (status != TAMIS_OK) {
+        (void)tamis__lock_leave(p->at, NULL);
+        return status;
+    }
+    status = announce(p, err);
     if (status == TAMIS_OK)
-        status = fill(p, err);
+        status = make(p, err);
     if (status == TAMIS_OK)
         status = expire_with_hash(p, err);
     if (status == TAMIS_OK)
         status = set_next(p, err);
-    if (status == TAMIS_OK)
-        return tamis__lock_leave(p->at, err);
-    leave(p, false);
-    return status;
+    return status == TAMIS_OK ? tamis__lock_leave(p->at, err) : conclude(p, status, err);
 }
 
 tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
@@ -364,38 +575,43 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
         *resize = made;
         return TAMIS_OK;
     }
+    if (made->p.at)
+        free_fills(&made->p);
     tamis_filter_free(made->p.made);
     tamis__free(&like->allocator, made, sizeof *made);
     return status;
 }
 
 static tamis_status finish_resize(push *p, const tamis_filter *filter, tamis_error *err) {
-    const tamis_key lock = {p->lock, p->lock_size};
-    tamis_status status = tamis__unite(p->made, filter, &lock, err);
-    if (status == TAMIS_OK)
-        status = tamis__footers_check(p->made, err);
+    tamis_status status = tamis__unite(p->made, filter, err);
     if (status == TAMIS_OK)
         status = keep_expiry(p, err);
+    if (status == TAMIS_OK)
+        status = seal(p, err);
     if (status == TAMIS_OK)
         status = switch_over(p, err);
     return status == TAMIS_OK ? retire(p, err) : status;
 }
 
+static tamis_status has_lost(const push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: was replaced, dropped or resized by another meanwhile, and stays so; "
+                       "resize it again",
+                       p->at->redis->to.shown, p->at->uri->shown);
+}
+
+/* Given up, or after a failure: what is announced as ours goes, whoever has the lock. */
 static tamis_status end_resize(push *p, const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = tamis__lock_take(p->at, p->plan, err);
+    if (!filter)
+        return remove_ours(p, err);
+    tamis_status status = tamis__lock_take(p->at, err);
     if (status == TAMIS_OK)
-        status = find_config(p, err);
-    p->has_lost = status != TAMIS_OK || strcmp(p->config.next, p->plan) != 0;
-    if (status == TAMIS_OK && p->has_lost)
-        status =
-            tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                        "redis %s: %s: was replaced, dropped or resized by another meanwhile, and stays so; "
-                        "resize it again",
-                        p->at->redis->to.shown, p->at->uri->shown);
-    if (status == TAMIS_OK && filter)
+        status = look(p, err);
+    if (status == TAMIS_OK && strcmp(p->config.next, p->plan) != 0)
+        status = has_lost(p, err);
+    if (status == TAMIS_OK)
         status = finish_resize(p, filter, err);
-    leave(p, status == TAMIS_OK && filter);
-    return status;
+    return conclude(p, status, err);
 }
 
 tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filter *filter,
@@ -417,6 +633,7 @@ tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filt
     }
     if (!filter)
         status = end_resize(&resize->p, NULL, err);
+    free_fills(&resize->p);
     tamis_filter_free(resize->p.made);
     tamis__free(&allocator, resize, sizeof *resize);
     return status;

@@ -13,6 +13,9 @@ bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
     return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
 }
 
+/* An ACL forbids a command, or a key, within a script. */
+static const char script_denied[] = "ERR The user executing the script";
+
 /* A Codis lost the server behind it, or had none yet for this slot. */
 static const char unsure[] = "ERR handle response,";
 
@@ -40,22 +43,25 @@ bool tamis__redis_is_passing(const tamis__reply *error) {
 
 bool tamis__redis_is_denied(const tamis__reply *error) {
     return tamis__reply_begins(error, "OOM") || tamis__reply_begins(error, "NOPERM") ||
-           tamis__reply_begins(error, "MISCONF");
+           tamis__reply_begins(error, script_denied) || tamis__reply_begins(error, "MISCONF");
 }
 
-enum { REMEDY = 360 };
+enum { REMEDY = 400 };
 
-/* "... no permissions to run the 'setrange' command", with more behind it in 6.2; else it is about keys. */
+/* "... no permissions to run the 'setrange' command", with more behind it in 6.2; else it is about keys. Of a command within
+ * a script it is not said which. */
 static void grant(const tamis__reply *reply, char to[REMEDY]) {
     const char *command = strstr(reply->text, "run the '");
     const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;
-    if (size > 0 && size < 30)
+    const bool is_command = size > 0 && size < 30;
+    if (is_command || strstr(reply->text, "run this command"))
         snprintf(
             to, REMEDY,
-            "grant +%.*s with ACL SETUSER; all that filters take is +bitfield +getrange +setrange +bitcount "
-            "+bitop +strlen +get +set +del +hget +hmget +hset +hsetnx +hdel +eval +pexpire +pttl +persist "
-            "+unlink +rename +info, and +scan to list them, or +@read to be asked alone",
-            (int)size, command);
+            "grant %s%.*s with ACL SETUSER; all that filters take is +bitfield +getrange +setrange "
+            "+setbit +bitcount +bitop +strlen +exists +get +set +del +hget +hmget +hset +hdel +eval "
+            "+pexpire +pttl +persist +unlink +rename +info, and +scan to list them, or +@read to be asked "
+            "alone",
+            is_command ? "+" : "what its script runs", (int)(is_command ? size : 0), command);
     else
         snprintf(
             to, REMEDY,
@@ -75,6 +81,7 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         /* Said to who is not known yet and sends a command of more than 10 words. */
         {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
         {"NOPERM", denied, TAMIS_E_REFUSED},
+        {script_denied, denied, TAMIS_E_REFUSED},
         {"OOM", "raise maxmemory, or free memory there, and do it again", TAMIS_E_REFUSED},
         {"WRONGTYPE", "another program keeps something else under this name: choose another",
          TAMIS_E_MISMATCH},

@@ -132,12 +132,22 @@ static tamis_status make(const replacement *r, tamis_error *err) {
     return expire(r, words[1], LIFETIME_MS + bytes / TAMIS__CHUNK * 1000, err);
 }
 
+/* The string that is filled is renamed when it is whole: a chunk that comes after that does nothing. */
+static tamis_key guard_beside(const tamis_filter *made, uint32_t key, tamis__step *step,
+                              tamis__partition_room *room) {
+    const tamis_key name = {room->name, beside_name(tamis__redis_of(made), key, room->name)};
+    tamis__step_key(step, name);
+    tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
+    return name;
+}
+
 static tamis_status fill(const replacement *r, const tamis_redis_push_options *options, tamis_error *err) {
     size_t count;
     int64_t size = 0;
     const tamis__upload bits = {.there = r->made,
                                 .words = tamis__bloom_words(r->filter, &count),
                                 .key_name = beside_name,
+                                .guard = guard_beside,
                                 .progress = options->progress,
                                 .context = options->context};
     tamis_status status = tamis__upload_run(&bits, err);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A filter in memory into one that is in use. Beside each partition, under its hash tag and so in its slot, goes another
- * string with the bits of ours, and BITOP OR makes the partition hold both, at one instant:
+ * A filter in memory into one that is in use, or that is being filled. Beside each partition, under its hash tag and so in its
+ * slot, goes another string with the bits of ours, and BITOP OR makes the partition hold both, at one instant:
  *
- *     tamis:{NAME:G:i}:bits      | what is there | footer |
- *     tamis:{NAME:G:i}:unite-R   | what is ours  | f      |     R by chance: two may unite at the same time
+ *     tamis:{NAME:G:i}:bits      | what is there | footer or mark | stamp | a bit a chunk |
+ *     tamis:{NAME:G:i}:unite-R   | what is ours  | zeros          | zeros | a bit a chunk |     R random: two may unite at once
  *
- * f is the footer without its first byte. Written once, before the bits, it tells after BITOP that nothing of ours was lost
- * before; the OR leaves the footer as it is; and of a partition that was gone it makes none. BITOP twice is BITOP once.
+ * The step of BITOP asks that the partition has its footer (or mark) and the string beside it all its chunks. The OR leaves
+ * footer and stamp as they are, and brings the bits of the chunks along, which a partition that is being filled is sealed by.
+ * BITOP twice is BITOP once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,8 +22,11 @@
 enum { LIFETIME_MS = 3600000 };
 
 typedef struct uniting {
+    const tamis_filter *there;
     tamis__redis_filter *at;
     const tamis__redis_filter *aside;
+    uint64_t left_ms; /* until the hash expires; 0: it does not */
+    bool is_lost;     /* a partition, or what was put beside it */
 } uniting;
 
 static uint32_t slot_of_partition(void *context, size_t i) {
@@ -30,34 +34,51 @@ static uint32_t slot_of_partition(void *context, size_t i) {
     return tamis__redis_key_slot(both->at, i);
 }
 
+static tamis_key guard_beside(const tamis_filter *aside, uint32_t key, tamis__step *step,
+                              tamis__partition_room *room) {
+    const tamis_key name = {room->name, tamis__aside_name(tamis__redis_of(aside), key, room->name)};
+    tamis__step_key(step, name);
+    tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
+    return name;
+}
+
+/* Once the string beside it is gone, one that comes late does nothing: it would take the expiry away. */
 static bool put_or(void *context, size_t i, tamis__link *link) {
     const uniting *both = context;
-    char name[TAMIS__REDIS_KEY], aside[TAMIS__REDIS_KEY];
-    const size_t size = tamis__partition_name(both->at, (uint32_t)i, name);
-    const size_t aside_size = tamis__aside_name(both->aside, (uint32_t)i, aside);
-    tamis__link_command(link, 5);
-    tamis__link_text(link, "BITOP");
-    tamis__link_text(link, "OR");
-    tamis__link_word(link, name, size);
-    tamis__link_word(link, name, size);
-    tamis__link_word(link, aside, aside_size);
+    char beside_name[TAMIS__REDIS_KEY], digits[24];
+    tamis__partition_room room;
+    tamis__chunks_room chunks;
+    tamis__step step = {.key_count = 0};
+    const tamis_key name = tamis__partition_guard(both->there, (uint32_t)i, &step, &room);
+    const tamis_key beside = {beside_name, tamis__aside_name(both->aside, (uint32_t)i, beside_name)};
+    tamis__step_key(&step, beside);
+    tamis__chunks_guard(both->there, (uint32_t)i, beside, &step, &chunks);
+    tamis__step_write(&step,
+                      TAMIS__WORDS(tamis__redis_word("BITOP"), tamis__redis_word("OR"), name, name, beside));
+    snprintf(digits, sizeof digits, "%" PRIu64, both->left_ms);
+    if (both->left_ms > 0) /* BITOP makes its target anew, without the expiry that it had: it is the hash's */
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), name, tamis__redis_word(digits)));
+    tamis__step_put(&step, link);
     return true;
 }
 
 static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, bool resent,
                             tamis_error *err) {
-    const uniting *both = context;
+    uniting *both = context;
     (void)i;
     (void)resent;
-    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(both->at, err);
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_strange(both->at, err);
+    both->is_lost = both->is_lost || reply->integer == 0;
+    return TAMIS_OK;
 }
 
-/* BITOP makes its target anew, without the expiry that it had: it is the hash's. */
-static tamis_status expire_again(tamis__redis_filter *at, tamis_error *err) {
-    char name[TAMIS__REDIS_KEY];
-    uint64_t left;
-    tamis_status status = tamis__redis_ttl(at, (tamis_key){name, tamis__config_name(at, name)}, &left, err);
-    return status == TAMIS_OK && left > 0 ? tamis__partitions_expire(at, NULL, (int64_t)left, err) : status;
+static tamis_status is_lost(const tamis__redis_filter *at, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_IO, 0,
+        "redis %s: %s: a partition, or what was sent for it, was lost on the way (evicted, deleted, "
+        "or a failover); see to it that it has the memory, and do it again",
+        at->redis->to.shown, at->uri->named);
 }
 
 static tamis_status check_alike(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {
@@ -77,39 +98,37 @@ static tamis_status check_alike(const tamis_filter *there, const tamis_filter *f
 
 /* `aside` is the handle of the strings beside the partitions of `there`. */
 static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tamis_filter *from,
-                             const tamis_key *lock, tamis_error *err) {
+                             tamis_error *err) {
     size_t count;
-    uniting both = {tamis__redis_of(there), tamis__redis_of(aside)};
+    char hash[TAMIS__REDIS_KEY];
+    uniting both = {there, tamis__redis_of(there), tamis__redis_of(aside), 0, false};
     const tamis__upload upload = {.there = aside,
                                   .words = tamis__bloom_words(from, &count),
                                   .key_name = tamis__aside_name,
-                                  .renewed = lock ? lock->data : NULL,
-                                  .renewed_size = lock ? lock->size : 0,
-                                  .renewed_ms = TAMIS__LOCK_MS};
+                                  .guard = guard_beside,
+                                  .has_bits = true};
     const tamis__exchange or = {.count = both.at->keys,
                                 .context = &both,
                                 .ask = put_or,
                                 .take = take_or,
                                 .what = both.at->uri->named,
                                 .slot = slot_of_partition};
-    tamis_status status = tamis__partitions_make(aside, err);
-    if (status == TAMIS_OK)
-        status = tamis__partitions_expire(both.aside, NULL, LIFETIME_MS, err);
+    tamis_status status = tamis__partitions_make(aside, LIFETIME_MS, err);
     if (status == TAMIS_OK)
         status = tamis__upload_run(&upload, err);
     if (status == TAMIS_OK)
+        status = tamis__redis_ttl(both.at, (tamis_key){hash, tamis__config_name(both.at, hash)},
+                                  &both.left_ms, err);
+    if (status == TAMIS_OK)
         status = tamis__redis_run(both.at->redis, & or, NULL, err);
-    if (status == TAMIS_OK)
-        status = expire_again(both.at, err);
-    if (status == TAMIS_OK)
-        status = tamis__footers_check(aside, err);
+    if (status == TAMIS_OK && both.is_lost)
+        status = is_lost(both.at, err);
     const tamis_status removed =
         tamis__partitions_expire(both.aside, NULL, -1, status == TAMIS_OK ? err : NULL);
     return status == TAMIS_OK ? removed : status;
 }
 
-tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const tamis_key *lock,
-                          tamis_error *err) {
+tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
     tamis_filter copy = *there;
     tamis__redis_filter at = *tamis__redis_of(there);
     uint32_t random;
@@ -118,16 +137,25 @@ tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, const t
         status = tamis__random(&random, sizeof random, at.uri->shown, err);
     if (status != TAMIS_OK)
         return status;
+    at.fills = NULL;
     snprintf(at.aside, sizeof at.aside, "unite-%08" PRIx32, random);
     copy.body = &at;
-    return unite_by(there, &copy, from, lock, err);
+    return unite_by(there, &copy, from, err);
 }
 
 static tamis_status unite_once(tamis_filter *there, const tamis_filter *from, bool *again, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(there);
-    tamis_status status = tamis__unite(there, from, NULL, err);
-    if (status == TAMIS_OK)
-        status = tamis__redis_check(there, true, again, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__unite(there, from, &why);
+    const bool may_be_replaced = status == TAMIS_E_IO;
+    if (status == TAMIS_OK || may_be_replaced) {
+        const tamis_status checked = tamis__redis_check(there, true, again, err);
+        status = checked != TAMIS_OK || *again || !may_be_replaced ? checked : status;
+        if (status != TAMIS_OK && checked == TAMIS_OK && err)
+            *err = why;
+    } else if (err) {
+        *err = why;
+    }
     if (status != TAMIS_OK || *again || !*at->next_text || strcmp(at->next_text, at->plan_text) == 0)
         return status;
     return tamis__fail(

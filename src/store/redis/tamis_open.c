@@ -133,6 +133,12 @@ static tamis_status check_number(const tamis__redis_filter *at, const char *what
     return differs(at, what, one, other, err);
 }
 
+/* Blocks of a partition of so many bytes; behind those of the largest there is room for what else it has. */
+static uint64_t blocks_for(uint64_t bytes) {
+    const uint64_t blocks = bytes / TAMIS__REDIS_BLOCK - 1;
+    return blocks < TAMIS__PARTITION_BLOCKS ? blocks : TAMIS__PARTITION_BLOCKS;
+}
+
 /* Whether what is there is what is asked for. */
 static tamis_status check_wanted(const tamis__redis_filter *at, const tamis__told *there,
                                  const asked_for *wanted, tamis_error *err) {
@@ -150,7 +156,7 @@ static tamis_status check_wanted(const tamis__redis_filter *at, const tamis__tol
         status = check_number(at, "expect", there->expect, wanted->want.expect, err);
     if (status == TAMIS_OK)
         status = check_number(at, "probes", there->probes, wanted->want.probes, err);
-    if (status == TAMIS_OK && wanted->partition)
+    if (status == TAMIS_OK && wanted->partition && there->partition != blocks_for(wanted->partition))
         status = check_number(at, "partition", (there->partition + 1) * TAMIS__REDIS_BLOCK,
                               wanted->partition / TAMIS__REDIS_BLOCK * TAMIS__REDIS_BLOCK, err);
     if (status == TAMIS_OK && wanted->want.fpr > 0 && fabs(wanted->want.fpr / there->fpr - 1) > 1e-9) {
@@ -221,21 +227,12 @@ static void set_plan(tamis_filter *filter, const tamis__told *there) {
     tamis__partitions_set(filter, there->partition);
 }
 
-/* What whoever makes the filter does last, and whoever comes first after one that did not: it is the same for both. */
-static tamis_status finish(tamis_filter *filter, tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
-    char name[TAMIS__REDIS_KEY], state[TAMIS__REDIS_STATE];
-    const tamis_key hash = {name, tamis__config_name(at, name)};
-    tamis__state_write(at, state);
-    const tamis_key ready[] = {{"HSET", 4}, hash, {"state", 5}, {state, strlen(state)}};
-    tamis_status status = TAMIS_OK;
-    if (at->ttl_ms > 0) /* first: what expires is to be found absent, not damaged */
-        status = tamis__redis_expire(at, hash, at->ttl_ms, err);
-    if (status == TAMIS_OK && !at->is_family) /* whose members come with their first adds */
-        status = tamis__partitions_make(filter, err);
-    if (status == TAMIS_OK && !at->is_family && at->ttl_ms > 0)
-        status = tamis__partitions_expire(at, NULL, (int64_t)at->ttl_ms, err);
-    return status == TAMIS_OK ? tamis__redis_command(at, ready, 4, NULL, err) : status;
+/* A filter of layout 1 stands in the hash before its partitions are there, and is not finished by this version. */
+static tamis_status is_unfinished(const tamis__redis_filter *at, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_BUSY, 0,
+                       "redis %s: %s: a client of layout 1 is making it, or was stopped while it did; wait "
+                       "for it, or drop the filter and make it anew",
+                       at->redis->to.shown, at->uri->named);
 }
 
 /* Makes the handle that of the filter that is there, which has to be what is asked for. After a failure it is what it was
@@ -246,6 +243,9 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     char ready[TAMIS__REDIS_STATE];
     tamis__told there;
     tamis_status status = tamis__told_read(at, config->plan, &there, err);
+    snprintf(ready, sizeof ready, "ready %016" PRIx64, there.generation);
+    if (status == TAMIS_OK && there.layout == 1 && strcmp(config->state, ready) != 0)
+        status = is_unfinished(at, err);
     if (status == TAMIS_OK)
         status = check_wanted(at, &there, wanted, err);
     if (status == TAMIS_OK)
@@ -259,19 +259,15 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     memcpy(at->target, config->target, config->target_size);
     at->target_size = config->target_size;
     at->looked_at = tamis__now_ns();
-    tamis__state_write(at, ready);
-    return strcmp(config->state, ready) == 0 ? TAMIS_OK : finish(filter, err);
+    return TAMIS_OK;
 }
 
-/* Puts our plan, which is `text`, unless somebody was faster: then theirs stands. */
+/* Makes it, unless somebody was faster: then theirs stands. */
 static tamis_status create(tamis_filter *filter, const asked_for *wanted,
-                           const tamis_redis_filter_options *options, char text[TAMIS__REDIS_PLAN],
-                           tamis_error *err) {
+                           const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_want want = wanted->want;
-    char name[TAMIS__REDIS_KEY];
-    uint64_t each =
-        (wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT) / TAMIS__REDIS_BLOCK - 1;
+    uint64_t each = blocks_for(wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT);
     if (want.fpr == 0)
         want.fpr = 1e-6; /* as tamis build has it */
     if (want.scheme == TAMIS_SCHEME_AUTO && options->secret_size > 0)
@@ -286,7 +282,6 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
         return status;
     filter->plan.scheme = want.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : want.scheme;
     at->seed = wanted->seed;
-    status = tamis__generation_new(at, err);
     if (at->is_family)
         each = tamis__blocks_of(filter);
     if (status == TAMIS_OK)
@@ -299,12 +294,9 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
         return status;
     tamis__partitions_set(filter, each);
     filter->about.told.key_type = options->key_type;
-    tamis__told_write(filter, text);
+    status = tamis__push_new(filter, err);
     filter->about.told.key_type = TAMIS_KEYS_UNTOLD; /* as the hasher: somebody may have been faster */
-    const tamis_key words[] = {
-        {"HSETNX", 6}, {name, tamis__config_name(at, name)}, {"plan", 4}, {text, strlen(text)}};
-    status = tamis__redis_command(at, words, 4, NULL, err);
-    tamis_hasher_free(filter->hasher); /* theirs may be another */
+    tamis_hasher_free(filter->hasher);               /* theirs may be another */
     filter->hasher = NULL;
     return status;
 }
@@ -320,12 +312,19 @@ tamis_status tamis__target_gone(const tamis__redis_filter *at, const tamis__conf
                        at->redis->to.shown, at->uri->named, tamis__show(target).text);
 }
 
+static tamis_status no_filter(const tamis__redis_filter *at, const tamis_redis_filter_options *options,
+                              tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
+                       at->redis->to.shown, at->uri->named,
+                       options->create ? "give expect=N and fpr=RATE, and it is made"
+                                       : "check the name, or build it");
+}
+
 tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_options *options,
                                 tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config;
     asked_for wanted;
-    char made[TAMIS__REDIS_PLAN] = "", ready[TAMIS__REDIS_STATE];
     tamis_status status = read_wanted(at, &wanted, err);
     if (status == TAMIS_OK)
         status = tamis__redis_uri_check_used(at->uri, err);
@@ -336,25 +335,17 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
     if (!*config.plan && config.target_size > 0 && !(options->create && wanted.want.expect))
         return tamis__target_gone(at, &config, err);
     if (!*config.plan && !(options->create && wanted.want.expect))
-        return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
-                           at->redis->to.shown, at->uri->named,
-                           options->create ? "give expect=N and fpr=RATE, and it is made"
-                                           : "check the name, or build it");
+        return no_filter(at, options, err);
     if (!*config.plan) {
         memcpy(at->target, config.target, config.target_size);
         at->target_size = config.target_size;
-        status = create(filter, &wanted, options, made, err);
+        status = create(filter, &wanted, options, err);
         if (status == TAMIS_OK)
             status = tamis__config_find(at, &config, err);
     }
-    if (status != TAMIS_OK)
-        return status;
-    status = become(filter, &config, &wanted, options, err);
-    if (status == TAMIS_E_REFUSED && *made && strcmp(config.plan, made) == 0) {
-        tamis__state_write(at, ready);
-        tamis__plan_take_back(at, made, ready);
-    }
-    return status;
+    if (status == TAMIS_OK && !*config.plan) /* dropped, or expired, as soon as it was made */
+        status = no_filter(at, options, err);
+    return status == TAMIS_OK ? become(filter, &config, &wanted, options, err) : status;
 }
 
 tamis_status tamis__wanted_pass(tamis__redis_filter *at, tamis_error *err) {
@@ -380,9 +371,11 @@ tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *o
         status = tamis__redis_uri_check_used(at->uri, err);
     if (status != TAMIS_OK)
         return status;
-    mine.partition = old ? old->partition : TAMIS__PARTITION_DEFAULT / TAMIS__REDIS_BLOCK - 1;
+    mine.partition = old ? old->partition : blocks_for(TAMIS__PARTITION_DEFAULT);
     if (wanted.partition)
-        mine.partition = wanted.partition / TAMIS__REDIS_BLOCK - 1;
+        mine.partition = blocks_for(wanted.partition);
+    if (mine.partition > TAMIS__PARTITION_BLOCKS) /* of layout 1 */
+        mine.partition = TAMIS__PARTITION_BLOCKS;
     snprintf(mine.scheme, sizeof mine.scheme, "%s", tamis_scheme_name(plan->scheme));
     status = check_wanted(at, &mine, &wanted, err);
     if (status == TAMIS_OK)

@@ -11,7 +11,7 @@ enum { INFO_MOST = 16 << 10 };
 
 tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks_each, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    const uint64_t blocks = tamis__blocks_of(filter), most = TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 1;
+    const uint64_t blocks = tamis__blocks_of(filter), most = TAMIS__PARTITION_BLOCKS;
     const uint64_t count = (blocks - 1) / blocks_each + 1, each = (blocks - 1) / TAMIS__PARTITIONS_MOST + 1;
     if (count <= TAMIS__PARTITIONS_MOST)
         return TAMIS_OK;
@@ -58,20 +58,4 @@ tamis_status tamis__room_check(tamis__redis_filter *at, uint64_t bytes, tamis_er
                        " of its maxmemory of %" PRIu64
                        "; raise that, free memory there, expect fewer, or ask for a larger rate",
                        at->redis->to.shown, at->uri->named, bytes, used, most);
-}
-
-/* Whoever adds sees to it first that the state is ready: where it is not, nothing was added. One who finishes the filter
- * after that finds no plan with his first batch. */
-void tamis__plan_take_back(tamis__redis_filter *at, const char *plan, const char *ready) {
-    static const char script[] = "if redis.call('hget', KEYS[1], 'plan') ~= ARGV[1] or "
-                                 "redis.call('hget', KEYS[1], 'state') == ARGV[2] then return 0 end "
-                                 "redis.call('hdel', KEYS[1], 'plan', 'state') return 1";
-    char name[TAMIS__REDIS_KEY];
-    const tamis_key words[] = {tamis__redis_word("EVAL"), {script, sizeof script - 1},
-                               tamis__redis_word("1"),    {name, tamis__config_name(at, name)},
-                               tamis__redis_word(plan),   tamis__redis_word(ready)};
-    int64_t is_gone;
-    if (tamis__redis_command(at, words, sizeof words / sizeof *words, &is_gone, NULL) == TAMIS_OK &&
-        is_gone == 1)
-        (void)tamis__told_expire(at, plan, -1, NULL);
 }

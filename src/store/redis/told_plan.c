@@ -51,7 +51,7 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);
     snprintf(to, TAMIS__REDIS_PLAN,
-             "layout=1 kind=%s scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
+             "layout=2 kind=%s scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
              " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64 "%s",
              kind_of(at), tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes,
              at->partition, plan->capacity, fpr, at->generation, type);
@@ -75,7 +75,7 @@ typedef struct number {
 } number;
 
 static const number numbers[] = {
-    {"layout", offsetof(tamis__told, layout), 1, 1},
+    {"layout", offsetof(tamis__told, layout), 1, 2},
     {"seed", offsetof(tamis__told, seed), 0, UINT64_MAX},
     {"secret", offsetof(tamis__told, secret), 0, 0},
     {"bits", offsetof(tamis__told, bits), BLOCK_BITS, TAMIS_BITS_MAX},
@@ -179,7 +179,7 @@ tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *field,
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_DAMAGED, 0,
-        "redis %s: %s: its field %s is no plan of layout 1: it %s; use a version of tamis that "
+        "redis %s: %s: its field %s is no plan of layout 1 or 2: it %s; use a version of tamis that "
         "knows that, restore it, or drop the filter and build it anew",
         at->redis->to.shown, at->uri->named, field, why);
 }

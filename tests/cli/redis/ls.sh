@@ -14,8 +14,8 @@ printf 'a\tk\nb\tl\n' | tamis add "$redis_uri/user%2F{1}?expect=100&fpr=0.01"
 tamis redis alias "$redis_uri/today" seen
 redis_ask set bf: x > none
 redis_ask hset plain:config a b > none
-redis_ask hset 'tamis:{half}' plan "$(redis_ask hget 'tamis:{seen}' plan)" > none
-redis_ask hset 'tamis:{hurt}' plan "layout=2" > none
+redis_ask hset 'tamis:{half}' plan "$(redis_ask hget 'tamis:{seen}' plan | sed s/layout=2/layout=1/)" > none
+redis_ask hset 'tamis:{hurt}' plan "layout=3" > none
 redis_ask hset 'tamis:{left}' before "layout=1" > none
 redis_ask set 'tamis:{text}' x > none
 shown() {

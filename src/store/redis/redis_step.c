@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Steps: compare, then write, at one instant.
+ *
+ *     EVAL script KEYS...  guards  { words "HGET" key "plan"  expected }...  { words "HSET" key ... }...
+ *
+ * Why a script, and not a look followed by a write: between the two another program may build, drop or switch, and a
+ * command may reach the server long after its sender gave it up (a stopped process, a connection that TCP still delivers).
+ * A bare write would be carried out all the same; a step compares first. The values compared are such that no state
+ * has them twice (a lock's token, a generation, a mark in a partition), so a step is carried out once at most.
+ *
+ * A script is not rolled back. The one error that may come between two writes is a full memory (OOM), which a server
+ * decides once for a whole script: with the writes that take memory in front, either the first fails or none does.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/redis/layout_tamis.h"
+
+/* A number of words, then the words; tostring(false or '') is what a missing key or field reads as. */
+static const char script[] = "local at = 2 "
+                             "local function command() "
+                             "local last = at + tonumber(ARGV[at]) "
+                             "local words = {unpack(ARGV, at + 1, last)} "
+                             "at = last + 1 "
+                             "return redis.pcall(unpack(words)) end "
+                             "for i = 1, tonumber(ARGV[1]) do "
+                             "local found = command() "
+                             "if type(found) == 'table' and found.err then return found end "
+                             "if tostring(found or '') ~= ARGV[at] then return 0 end "
+                             "at = at + 1 end "
+                             "while at <= #ARGV do "
+                             "local done = command() "
+                             "if type(done) == 'table' and done.err then return done end end "
+                             "return 1";
+
+static void set_words(tamis__step_command *to, const tamis_key *words, size_t count) {
+    assert(count <= TAMIS__STEP_WORDS);
+    memcpy(to->words, words, count * sizeof *words);
+    to->count = count;
+}
+
+void tamis__step_key(tamis__step *step, tamis_key key) {
+    assert(step->key_count < sizeof step->keys / sizeof *step->keys);
+    step->keys[step->key_count++] = key;
+}
+
+void tamis__step_expect(tamis__step *step, tamis_key expected, const tamis_key *words, size_t count) {
+    assert(step->guard_count < TAMIS__STEP_GUARDS);
+    step->expected[step->guard_count] = expected;
+    set_words(&step->guards[step->guard_count++], words, count);
+}
+
+void tamis__step_expect_text(tamis__step *step, tamis_key key, const char *text) {
+    tamis__step_expect(step, tamis__redis_word(text), TAMIS__WORDS(tamis__redis_word("GET"), key));
+}
+
+void tamis__step_expect_field(tamis__step *step, tamis_key key, const char *field, const char *text) {
+    tamis__step_expect(step, tamis__redis_word(text),
+                       TAMIS__WORDS(tamis__redis_word("HGET"), key, tamis__redis_word(field)));
+}
+
+void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count) {
+    assert(step->write_count < TAMIS__STEP_WRITES);
+    set_words(&step->writes[step->write_count++], words, count);
+}
+
+static size_t count_words(const tamis__step *step) {
+    size_t count = 3 + step->key_count + 1; /* EVAL script number KEYS... number of guards */
+    for (size_t i = 0; i < step->guard_count; i++)
+        count += 1 + step->guards[i].count + 1;
+    for (size_t i = 0; i < step->write_count; i++)
+        count += 1 + step->writes[i].count;
+    return count;
+}
+
+static void put_command(const tamis__step_command *command, tamis__link *link) {
+    tamis__link_number(link, (int64_t)command->count);
+    for (size_t i = 0; i < command->count; i++)
+        tamis__link_word(link, command->words[i].data, command->words[i].size);
+}
+
+void tamis__step_put(const tamis__step *step, tamis__link *link) {
+    tamis__link_command(link, count_words(step));
+    tamis__link_text(link, "EVAL");
+    tamis__link_word(link, script, sizeof script - 1);
+    tamis__link_number(link, (int64_t)step->key_count);
+    for (size_t i = 0; i < step->key_count; i++)
+        tamis__link_word(link, step->keys[i].data, step->keys[i].size);
+    tamis__link_number(link, (int64_t)step->guard_count);
+    for (size_t i = 0; i < step->guard_count; i++) {
+        put_command(&step->guards[i], link);
+        tamis__link_word(link, step->expected[i].data, step->expected[i].size);
+    }
+    for (size_t i = 0; i < step->write_count; i++)
+        put_command(&step->writes[i], link);
+}
+
+/* ---- one by itself, of the hash ---- */
+
+typedef struct running {
+    tamis__redis_filter *at;
+    const tamis__step *step;
+    bool is_done;
+} running;
+
+static uint32_t slot_of_step(void *context, size_t i) {
+    const running *one = context;
+    (void)i;
+    return tamis__config_slot(one->at);
+}
+
+static bool put_step(void *context, size_t i, tamis__link *link) {
+    const running *one = context;
+    (void)i;
+    tamis__step_put(one->step, link);
+    return true;
+}
+
+static tamis_status take_step(void *context, size_t i, const tamis__reply *reply, bool resent,
+                              tamis_error *err) {
+    running *one = context;
+    (void)i;
+    (void)resent;
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_strange(one->at, err);
+    one->is_done = reply->integer == 1;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
+                             tamis_error *err) {
+    running one = {at, step, false};
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = &one,
+                                      .ask = put_step,
+                                      .take = take_step,
+                                      .what = at->uri->named,
+                                      .slot = slot_of_step};
+    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
+    if (status == TAMIS_OK)
+        *is_done = one.is_done;
+    return status;
+}

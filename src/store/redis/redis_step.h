@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_REDIS_STEP_H
+#define TAMIS_STORE_REDIS_REDIS_STEP_H
+
+#include "store/redis/redis_filter.h"
+
+/*
+ * A step changes shared state at a server, or does nothing: a script compares what is there with what the sender expects,
+ * and carries out its writes only if all of it is so. A step that arrives late, or a second time, finds something else
+ * and does nothing. See docs/REDIS-LAYOUT.md, Steps.
+ */
+enum { TAMIS__STEP_GUARDS = 4, TAMIS__STEP_WRITES = 4, TAMIS__STEP_WORDS = 10 };
+
+typedef struct tamis__step_command {
+    tamis_key words[TAMIS__STEP_WORDS]; /* borrowed until the step is sent */
+    size_t count;
+} tamis__step_command;
+
+typedef struct tamis__step {
+    tamis_key keys[3]; /* all Redis keys that it reads or writes; of one slot */
+    size_t key_count;
+    tamis__step_command guards[TAMIS__STEP_GUARDS];
+    tamis_key expected[TAMIS__STEP_GUARDS]; /* each guard's reply as text; of what is not there, "" */
+    size_t guard_count;
+    tamis__step_command writes[TAMIS__STEP_WRITES]; /* those that take memory first: see redis_step.c */
+    size_t write_count;
+} tamis__step;
+
+/* The words of a command, as two arguments. */
+#define TAMIS__WORDS(...)                                                                                    \
+    (const tamis_key[]){__VA_ARGS__}, sizeof((const tamis_key[]){__VA_ARGS__}) / sizeof(tamis_key)
+
+static inline tamis_key tamis__word_of(const void *bytes, size_t size) {
+    return (tamis_key){bytes, size};
+}
+
+void tamis__step_key(tamis__step *step, tamis_key key);
+/* Guard: the reply to this command (GET, HGET, GETRANGE, EXISTS) has to be `expected`. */
+void tamis__step_expect(tamis__step *step, tamis_key expected, const tamis_key *words, size_t count);
+/* Guard: the string `key` has to be `text`. */
+void tamis__step_expect_text(tamis__step *step, tamis_key key, const char *text);
+/* Guard: `field` of the hash `key` has to be `text`. */
+void tamis__step_expect_field(tamis__step *step, tamis_key key, const char *field, const char *text);
+void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count);
+
+/* Puts it as one command of an exchange. Its reply is 1, or 0 where a guard failed and nothing was written. */
+void tamis__step_put(const tamis__step *step, tamis__link *link);
+
+/* Sends one that is of the hash, its lock or the copy of its plan. *is_done: its writes were carried out, now or (where it was sent twice) perhaps before: false may then mean
+ * that it found its own work, so callers read what is there by then. */
+tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
+                             tamis_error *err);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * How long partitions of layout tamis stay.
+ *
+ * Those of a generation that no plan names, or never will again, may be expired or removed by whoever knows of them, any
+ * number of times. Those in use may not: of two who set their expiry the later is to have the last word, whichever
+ * command arrives last. So behind the footer stands a stamp of who set it last. Who sets it reads the stamp, sees that the
+ * lock is still his, and writes expiry and a stamp of his own in one step, if the stamp is what was read.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/redis/layout_tamis.h"
+
+static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                tamis_error *err) {
+    tamis__rounds *all = context;
+    (void)i;
+    (void)resent;
+    all->done++;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
+}
+
+/* ---- expiry ---- */
+
+typedef struct expiring {
+    tamis__rounds all; /* first */
+    const bool *of;
+    int64_t ms;
+} expiring;
+
+static bool put_expiry(void *context, size_t i, tamis__link *link) {
+    const expiring *all = context;
+    const tamis__redis_filter *at = all->all.at;
+    const size_t number = all->all.first + i;
+    char name[TAMIS__REDIS_KEY];
+    if (all->of && !all->of[number])
+        return false;
+    const uint32_t key = (uint32_t)(number % at->keys);
+    size_t size = *at->aside ? tamis__aside_name(at, key, name) : at->layout->key_name(at, key, name);
+    if (all->ms >= 0) {
+        tamis__link_expire(link, name, size, (uint64_t)all->ms);
+        return true;
+    }
+    tamis__link_command(link, 2);
+    tamis__link_text(link, tamis__redis_unlink(at->redis));
+    tamis__link_word(link, name, size);
+    return true;
+}
+
+tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
+                                      tamis_error *err) {
+    expiring all = {{at, 0, 0, take_number}, of, ms};
+    const size_t count = tamis__redis_all_keys(at);
+    const bool removes = ms < 0 && at->layout == &tamis__layout_tamis;
+    return tamis__rounds_run(&all.all, count, removes ? tamis__round_of(at->partition) : count, put_expiry,
+                             err);
+}
+
+/* ---- of partitions in use ---- */
+enum { STAMP = TAMIS__STAMP, STAMP_TRIES = 4 };
+
+typedef struct stamp {
+    char bytes[STAMP];
+    uint8_t size; /* 0: the string ends before it */
+} stamp;
+
+typedef struct stamping {
+    tamis__rounds all; /* first */
+    const tamis_filter *filter;
+    uint64_t ms;
+    char mine[STAMP + 1];
+    stamp *there; /* of each partition */
+    size_t left;  /* without ours */
+} stamping;
+
+static bool is_ours(const stamping *all, const stamp *one) {
+    return one->size == STAMP && memcmp(one->bytes, all->mine, STAMP) == 0;
+}
+
+/* Its first and last byte. */
+static void write_stamp_range(const tamis_filter *filter, size_t key, char from[24], char to[24]) {
+    const uint64_t at = (tamis__blocks_in(filter, (uint32_t)key) + 1) * TAMIS__REDIS_BLOCK;
+    snprintf(from, 24, "%" PRIu64, at);
+    snprintf(to, 24, "%" PRIu64, at + STAMP - 1);
+}
+
+static bool put_stamp(void *context, size_t i, tamis__link *link) {
+    const stamping *all = context;
+    char from[24], to[24], digits[24];
+    tamis__partition_room room;
+    tamis__step step = {.key_count = 0};
+    if (is_ours(all, &all->there[i]))
+        return false;
+    const tamis_key name = tamis__partition_guard(all->filter, (uint32_t)i, &step, &room);
+    write_stamp_range(all->filter, i, from, to);
+    tamis__step_expect(
+        &step, tamis__word_of(all->there[i].bytes, all->there[i].size),
+        TAMIS__WORDS(tamis__redis_word("GETRANGE"), name, tamis__redis_word(from), tamis__redis_word(to)));
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
+                                          tamis__word_of(all->mine, STAMP)));
+    tamis__step_expire(&step, name, all->ms, digits);
+    tamis__step_put(&step, link);
+    return true;
+}
+
+static bool put_read(void *context, size_t i, tamis__link *link) {
+    const stamping *all = context;
+    char name[TAMIS__REDIS_KEY], from[24], to[24];
+    write_stamp_range(all->filter, i, from, to);
+    tamis__link_command(link, 4);
+    tamis__link_text(link, "GETRANGE");
+    tamis__link_word(link, name, tamis__partition_name(all->all.at, (uint32_t)i, name));
+    tamis__link_text(link, from);
+    tamis__link_text(link, to);
+    return true;
+}
+
+static tamis_status take_stamp(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
+    stamping *all = context;
+    (void)resent;
+    if (reply->type != TAMIS__REPLY_STRING || reply->size > STAMP)
+        return tamis__redis_strange(all->all.at, err);
+    all->there[i].size = (uint8_t)reply->size;
+    memcpy(all->there[i].bytes, reply->text, reply->size);
+    all->left += !is_ours(all, &all->there[i]);
+    return TAMIS_OK;
+}
+
+static tamis_status stamp_all(stamping *all, tamis_error *err) {
+    const tamis__redis_filter *at = all->all.at;
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < STAMP_TRIES && status == TAMIS_OK; i++) {
+        all->left = 0;
+        all->all.take = take_stamp;
+        status = tamis__rounds_run(&all->all, at->keys, at->keys, put_read, err);
+        if (status != TAMIS_OK || all->left == 0)
+            return status;
+        all->all.take = take_number;
+        status = tamis__rounds_run(&all->all, at->keys, at->keys, put_stamp, err);
+    }
+    if (status == TAMIS_OK)
+        status = tamis__footers_check(all->filter, err); /* which says so where one is gone */
+    return status == TAMIS_OK ? tamis__lock_busy(at, err) : status;
+}
+
+tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, uint64_t ms, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    stamping all = {.all = {.at = at}, .filter = filter, .ms = ms};
+    uint64_t random;
+    tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
+    if (status != TAMIS_OK)
+        return status;
+    snprintf(all.mine, sizeof all.mine, "%016" PRIx64, random);
+    all.there = tamis__alloc(&filter->allocator, at->keys * sizeof *all.there, _Alignof(stamp));
+    if (!all.there)
+        return tamis__fail_nomem(err, "redis", at->keys * sizeof *all.there);
+    status = stamp_all(&all, err);
+    tamis__free(&filter->allocator, all.there, at->keys * sizeof *all.there);
+    return status;
+}
+
+/* ---- partitions of another plan than the handle's ---- */
+
+/* A stamp that nobody has read: an expiry that somebody else sets late does nothing after it. */
+static bool put_new_stamp(void *context, size_t i, tamis__link *link) {
+    const stamping *all = context;
+    char from[24], to[24];
+    tamis__partition_room room;
+    tamis__step step = {.key_count = 0};
+    const tamis_key name = tamis__partition_guard(all->filter, (uint32_t)i, &step, &room);
+    write_stamp_range(all->filter, i, from, to);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
+                                          tamis__word_of(all->mine, STAMP)));
+    tamis__step_put(&step, link);
+    return true;
+}
+
+static tamis_status stamp_anew(const tamis_filter *filter, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    stamping all = {.all = {.at = at, .take = take_number}, .filter = filter};
+    uint64_t random;
+    tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
+    snprintf(all.mine, sizeof all.mine, "%016" PRIx64, random);
+    return status == TAMIS_OK ? tamis__rounds_run(&all.all, at->keys, at->keys, put_new_stamp, err) : status;
+}
+
+tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
+                                tamis_error *err) {
+    tamis__redis_filter old = *at;
+    tamis_filter filter = {.body = &old};
+    tamis__told plan;
+    if (tamis__told_parse(at, "plan", text, &plan, NULL) != TAMIS_OK || plan.is_family)
+        return TAMIS_OK;
+    old.generation = plan.generation;
+    old.fills = NULL;
+    filter.plan.bits = plan.bits;
+    tamis__partitions_set(&filter, plan.partition);
+    tamis_status status = ms > 0 ? stamp_anew(&filter, err) : TAMIS_OK;
+    return status == TAMIS_OK ? tamis__partitions_expire(&old, NULL, ms, err) : status;
+}
