@@ -25,11 +25,14 @@ typedef struct flow {
 
 typedef struct pair {
     bool used, held, trickles;
-    flow flows[2]; /* by way; the client is flows[PROXY_REQUESTS].from */
+    bool delayed;     /* requests wait for proxy_deliver */
+    bool was_delayed; /* its client may be gone: replies that it does not take are thrown away */
+    flow flows[2];    /* by way; the client is flows[PROXY_REQUESTS].from */
 } pair;
 
 typedef struct orders {
-    bool stops, armed, ends_held;
+    bool stops, armed, ends_held, delivers;
+    bool counts_commands; /* `at` is a command, not a byte */
     proxy_way way;
     proxy_harm harm;
     uint64_t at;
@@ -43,7 +46,8 @@ struct proxy {
     pair pairs[PAIRS];     /* the thread's own */
     pthread_mutex_t mutex; /* guards the rest */
     orders now;
-    uint64_t passed[2], harmed;
+    uint64_t passed[2], commands, harmed;
+    size_t late; /* connections that were delayed, and are not over */
 };
 
 static void give_up(const char *what) {
@@ -79,7 +83,7 @@ static void take_client(proxy *self) {
         return;
     }
     one->used = true;
-    one->held = one->trickles = false;
+    one->held = one->trickles = one->delayed = one->was_delayed = false;
     one->flows[PROXY_REQUESTS].from = one->flows[PROXY_REPLIES].to = client;
     one->flows[PROXY_REQUESTS].to = one->flows[PROXY_REPLIES].from = server;
     one->flows[0].begin = one->flows[0].end = one->flows[1].begin = one->flows[1].end = 0;
@@ -95,21 +99,56 @@ static void draw(proxy *self) {
     self->passed[0] = self->passed[1] = 0;
 }
 
+/* A command begins with "*N\r\n$", and clients send whole ones at once. */
+static bool is_command(const char *bytes, const char *end) {
+    if (bytes == end || *bytes++ != '*')
+        return false;
+    const char *digits = bytes;
+    while (bytes < end && *bytes >= '0' && *bytes <= '9')
+        bytes++;
+    return bytes > digits && end - bytes >= 3 && memcmp(bytes, "\r\n$", 3) == 0;
+}
+
+/* Counts the commands that begin in these bytes. *before: what comes before the one that is due. */
+static bool command_is_due(proxy *self, const flow *bytes, size_t *before) {
+    const char *start = bytes->bytes + bytes->begin, *end = bytes->bytes + bytes->end;
+    for (const char *at = start; at < end; at++) {
+        if ((at != start && at[-1] != '\n') || !is_command(at, end))
+            continue;
+        if (self->now.armed && self->now.counts_commands && self->commands == self->now.at) {
+            *before = (size_t)(at - start);
+            return true;
+        }
+        self->commands++;
+    }
+    return false;
+}
+
+static bool is_due(proxy *self, proxy_way way, const flow *bytes, size_t *before) {
+    const orders *now = &self->now;
+    const size_t size = bytes->end - bytes->begin;
+    if (way == PROXY_REQUESTS && command_is_due(self, bytes, before))
+        return true;
+    *before = (size_t)(now->at - self->passed[way]);
+    return now->armed && !now->counts_commands && now->way == way && now->at < self->passed[way] + size;
+}
+
 /* How many of the bytes that have come may go on; does the harm that is due. *ends: the connection is to. */
 static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *reset) {
     flow *bytes = &one->flows[way];
     orders *now = &self->now;
-    size_t size = bytes->end - bytes->begin;
+    size_t size = bytes->end - bytes->begin, before;
     *ends = *reset = false;
     pthread_mutex_lock(&self->mutex);
-    if (now->armed && now->way == way && now->at < self->passed[way] + size) {
-        const size_t before = (size_t)(now->at - self->passed[way]);
+    if (is_due(self, way, bytes, &before)) {
         now->armed = now->mean > 0;
         self->harmed++;
         *ends = now->harm == PROXY_CUT || now->harm == PROXY_RESET;
         *reset = now->harm == PROXY_RESET;
         one->held = now->harm == PROXY_HOLD;
         one->trickles = now->harm == PROXY_TRICKLE;
+        one->delayed = now->harm == PROXY_DELAY;
+        self->late += one->delayed;
         if (now->harm == PROXY_GARBLE)
             bytes->bytes[bytes->begin + before] ^= (char)(1 << before % 7);
         else if (now->harm != PROXY_TRICKLE)
@@ -124,6 +163,23 @@ static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *res
     return size;
 }
 
+/* Sends the bytes up to `end`. false: they are not taken any more. */
+static bool send_on(pair *one, flow *bytes, size_t end) {
+    while (bytes->begin < end) {
+        /* Nobody here is slow for long: to wait is simple. */
+        struct pollfd fd = {bytes->to, POLLOUT, 0};
+        poll(&fd, 1, -1);
+        const ssize_t some = send(bytes->to, bytes->bytes + bytes->begin,
+                                  one->trickles ? 1 : end - bytes->begin, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (some < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        bytes->begin += some > 0 ? (size_t)some : 0;
+        if (one->trickles)
+            poll(NULL, 0, TRICKLE_MS);
+    }
+    return true;
+}
+
 /* false: it is over. */
 static bool pass(proxy *self, pair *one, proxy_way way) {
     flow *bytes = &one->flows[way];
@@ -131,26 +187,42 @@ static bool pass(proxy *self, pair *one, proxy_way way) {
     bool ends, reset;
     if (some < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
+    if (some <= 0 && one->was_delayed && way == PROXY_REQUESTS) {
+        shutdown(bytes->to, SHUT_WR); /* the server answers what it has, and hangs up */
+        one->delayed = true;
+        return true;
+    }
     if (some <= 0)
         return false;
     bytes->begin = 0;
     bytes->end = (size_t)some;
     size_t size = judge(self, one, way, &ends, &reset);
-    while (bytes->begin < size) {
-        /* Nobody here is slow for long: to wait is simple. */
-        struct pollfd fd = {bytes->to, POLLOUT, 0};
-        poll(&fd, 1, -1);
-        some = send(bytes->to, bytes->bytes + bytes->begin, one->trickles ? 1 : size - bytes->begin,
-                    MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (some < 0 && errno != EAGAIN && errno != EINTR)
-            return false;
-        bytes->begin += some > 0 ? (size_t)some : 0;
-        if (one->trickles)
-            poll(NULL, 0, TRICKLE_MS);
-    }
+    if (!send_on(one, bytes, size) && !(one->was_delayed && way == PROXY_REPLIES))
+        return false;
     if (ends)
         hang_up(one, reset);
     return true;
+}
+
+/* Whether bytes of that way are read now. A client that is gone is not noticed while its requests are delayed. */
+static bool takes(const pair *one, int way) {
+    return one->used && !one->held && !(one->delayed && way == PROXY_REQUESTS);
+}
+
+static void count_over(proxy *self) {
+    pthread_mutex_lock(&self->mutex);
+    self->late--;
+    pthread_mutex_unlock(&self->mutex);
+}
+
+static void deliver(proxy *self) {
+    for (pair *one = self->pairs; one < self->pairs + PAIRS; one++)
+        if (one->used && one->delayed && !one->was_delayed) {
+            flow *bytes = &one->flows[PROXY_REQUESTS];
+            one->delayed = false;
+            one->was_delayed = true;
+            (void)send_on(one, bytes, bytes->end);
+        }
 }
 
 static void *run(void *context) {
@@ -163,25 +235,30 @@ static void *run(void *context) {
             for (int way = 0; way < 2; way++) {
                 pair *one = &self->pairs[i];
                 fds[2 + 2 * i + way] =
-                    (struct pollfd){one->used && !one->held ? one->flows[way].from : -1, POLLIN, 0};
+                    (struct pollfd){takes(one, way) ? one->flows[way].from : -1, POLLIN, 0};
             }
         if (poll(fds, 2 + 2 * PAIRS, -1) < 0 && errno != EINTR)
             give_up("poll");
         pthread_mutex_lock(&self->mutex);
-        bool stops = self->now.stops, ends_held = self->now.ends_held;
-        self->now.ends_held = false;
+        const bool stops = self->now.stops, ends_held = self->now.ends_held, delivers = self->now.delivers;
+        self->now.ends_held = self->now.delivers = false;
         pthread_mutex_unlock(&self->mutex);
         char byte;
         if (fds[1].revents)
             (void)!read(self->wake[0], &byte, 1);
+        if (delivers)
+            deliver(self);
         for (int i = 0; i < PAIRS; i++) {
             pair *one = &self->pairs[i];
-            if (one->used && (stops || (ends_held && (one->held || one->trickles))))
+            const bool is_late = one->used && (one->delayed || one->was_delayed);
+            if (one->used && (stops || (ends_held && (one->held || one->trickles || one->delayed))))
                 hang_up(one, false);
             for (int way = 0; way < 2; way++)
-                if (one->used && !one->held && fds[2 + 2 * i + way].fd >= 0 && fds[2 + 2 * i + way].revents &&
-                    !pass(self, one, (proxy_way)way))
+                if (one->used && takes(one, way) && fds[2 + 2 * i + way].fd >= 0 &&
+                    fds[2 + 2 * i + way].revents && !pass(self, one, (proxy_way)way))
                     hang_up(one, false);
+            if (is_late && !one->used)
+                count_over(self);
         }
         if (stops)
             return NULL;
@@ -213,7 +290,7 @@ proxy *proxy_start(const char *socket_path) {
 static void order(proxy *self, orders now) {
     pthread_mutex_lock(&self->mutex);
     self->now = now;
-    self->passed[0] = self->passed[1] = self->harmed = 0;
+    self->passed[0] = self->passed[1] = self->commands = self->harmed = 0;
     if (now.mean)
         draw(self);
     pthread_mutex_unlock(&self->mutex);
@@ -247,6 +324,30 @@ void proxy_arm_random(proxy *self, uint64_t mean, uint64_t seed) {
 
 void proxy_disarm(proxy *self) {
     order(self, (orders){.ends_held = true});
+}
+
+void proxy_arm_command(proxy *self, proxy_harm harm, uint64_t at) {
+    order(self, (orders){.armed = true, .counts_commands = true, .harm = harm, .at = at});
+}
+
+static size_t count_late(proxy *self) {
+    pthread_mutex_lock(&self->mutex);
+    const size_t late = self->late;
+    pthread_mutex_unlock(&self->mutex);
+    return late;
+}
+
+void proxy_deliver(proxy *self, bool is_gone) {
+    order(self, (orders){.delivers = true});
+    for (int i = 0; is_gone && i < 500 && count_late(self) > 0; i++)
+        poll(NULL, 0, 2);
+}
+
+uint64_t proxy_commands(proxy *self) {
+    pthread_mutex_lock(&self->mutex);
+    const uint64_t commands = self->commands;
+    pthread_mutex_unlock(&self->mutex);
+    return commands;
 }
 
 uint64_t proxy_passed(proxy *self, proxy_way way) {

@@ -131,9 +131,10 @@ static void a_resize_is_given_up(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 4);
     OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
     OK(tamis_redis_resize_end(resize, NULL, &err));
-    assert_int_equal(redis_server_number(&server, "DBSIZE"), 3);
+    assert_string_equal(redis_server_ask(&server, "HMGET tamis:{f} next pushing"), "(nil) (nil)");
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 4); /* for a minute: adds may be on their way */
     OK(tamis_filter_add_many(there, keys, 30, NULL, NULL, &err));
-    assert_int_equal(redis_server_number(&server, "DBSIZE"), 3);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 4);
     assert_int_equal(count_seen(there, 0, 30), 30);
     OK(tamis_redis_resize_end(NULL, NULL, &err));
     tamis_filter_free(there);
@@ -192,7 +193,7 @@ static void what_is_made_may_be_lost(void **state) {
     OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_IO, "was lost on the way");
     assert_int_equal(count_seen(there, 0, 20), 20);
-    assert_int_equal(redis_server_number(&server, "DBSIZE"), 3);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 4);
     tamis_filter_free(there);
     tamis_filter_free(larger);
 }

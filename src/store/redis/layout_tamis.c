@@ -157,6 +157,18 @@ static size_t check_count(const tamis_filter *filter) {
     return count_footers(tamis__redis_of(filter)) + CHECKS;
 }
 
+/* Of the hash, and of the copy of its plan: of this filter's alone, however late it comes. */
+static void renew(const tamis__redis_filter *at, tamis__link *link) {
+    char name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24], copy_digits[24];
+    tamis__step step = {.key_count = 0};
+    const tamis_key hash = tamis__plan_guard(at, &step, at->plan_text, name);
+    const tamis_key copy = {copy_name, tamis__copy_name(at, copy_name)};
+    tamis__step_key(&step, copy);
+    tamis__step_expire(&step, hash, at->ttl_ms, digits);
+    tamis__step_expire(&step, copy, at->ttl_ms, copy_digits);
+    tamis__step_put(&step, link);
+}
+
 static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const size_t footers = count_footers(at);
@@ -172,7 +184,7 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
         return false; /* a family's members are made one after the other, and it outlives them all */
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
     if (i == CHECK_EXPIRY) {
-        tamis__link_expire(link, name, size, at->ttl_ms);
+        renew(at, link);
         return true;
     }
     tamis__link_command(link, i == CHECK_PLAN ? 5 : 3);

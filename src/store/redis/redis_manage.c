@@ -236,10 +236,10 @@ static tamis_status remove_field(tamis__redis_filter *at, const char *field, con
 static tamis_status remove_leftovers(const tamis__redis_filter *at, const tamis__config *config,
                                      const char *copy, tamis_error *err) {
     tamis_status status = tamis__told_expire(at, config->before, -1, err);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK && strcmp(config->pushing, config->next) != 0)
         status = tamis__told_expire(at, config->pushing, -1, err);
-    if (status == TAMIS_OK)
-        status = tamis__told_expire(at, config->next, -1, err);
+    if (status == TAMIS_OK) /* adds to it may be on their way: see remove_ours in redis_push.c */
+        status = tamis__told_expire(at, config->next, TAMIS__GRACE_MS, err);
     return status == TAMIS_OK && !*config->plan ? tamis__told_expire(at, copy, -1, err) : status;
 }
 
@@ -359,6 +359,13 @@ static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error
     return status == TAMIS_OK && !is_shorter ? expire_hash(at, &config, ms, err) : status;
 }
 
+/* A filter that went meanwhile, half of whose partitions were told to stay. */
+static void retire_if_gone(tamis__redis_filter *at, const char *plan) {
+    tamis__config now;
+    if (tamis__config_find(at, &now, NULL) == TAMIS_OK && strcmp(now.plan, plan) != 0)
+        (void)tamis__told_expire(at, plan, TAMIS__GRACE_MS, NULL);
+}
+
 static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config;
@@ -370,7 +377,12 @@ static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error 
     memcpy(at->target, config.target, config.target_size);
     at->target_size = config.target_size;
     status = tamis__lock_take(at, err);
-    return status == TAMIS_OK ? unlock(at, expire_locked(filter, ms, err), err) : status;
+    if (status != TAMIS_OK)
+        return status;
+    status = expire_locked(filter, ms, err);
+    if (status != TAMIS_OK)
+        retire_if_gone(at, config.plan);
+    return unlock(at, status, err);
 }
 
 tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t ms, tamis_error *err) {

@@ -53,7 +53,8 @@ typedef struct push {
     const tamis_redis_push_options *options;
     uint32_t *fills;   /* see tamis__redis_filter; of at->keys */
     bool is_resize;    /* the switch asks for field next to be ours */
-    bool is_switching; /* the switch was asked for, and perhaps made */
+    bool is_switching; /* the switch was sent, and is made, or may be yet */
+    bool is_sealed;    /* its partitions do not expire by themselves any more */
 } push;
 
 /* ---- steps ---- */
@@ -138,10 +139,11 @@ tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tami
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *at, const tamis__config *config,
                                      tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    if (*config->pushing && strcmp(config->pushing, config->plan) != 0)
+    if (*config->pushing && strcmp(config->pushing, config->plan) != 0 &&
+        strcmp(config->pushing, config->next) != 0)
         status = tamis__told_expire(at, config->pushing, -1, err);
     if (status == TAMIS_OK && *config->next && strcmp(config->next, config->plan) != 0)
-        status = tamis__told_expire(at, config->next, -1, err);
+        status = tamis__told_expire(at, config->next, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && *config->before && strcmp(config->before, config->plan) != 0)
         status = tamis__told_expire(at, config->before, TAMIS__GRACE_MS, err);
     return status;
@@ -218,9 +220,10 @@ static tamis_status make(push *p, tamis_error *err) {
 }
 
 /* They are to outlive the hash, by which they are found absent. */
-static tamis_status seal(const push *p, tamis_error *err) {
+static tamis_status seal(push *p, tamis_error *err) {
     if (p->at->is_family)
         return TAMIS_OK;
+    p->is_sealed = true;
     return tamis__partitions_seal(p->made, p->filter || p->is_resize,
                                   p->at->ttl_ms > 0 ? p->at->ttl_ms + TAMIS__GRACE_MS : 0, err);
 }
@@ -261,12 +264,13 @@ static tamis_status is_switched(push *p, bool *is, tamis_error *err) {
 static tamis_status switch_over(push *p, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], copy[TAMIS__REDIS_KEY], ttl[24];
     tamis__step step = {.key_count = 0};
-    bool is_ours = false;
+    bool is_ours = false, is_refused = false;
     begin_step(p, &step, lock, hash);
     tamis__step_expect_field(&step, hash_of(p), p->is_resize ? "next" : "pushing", p->plan);
     write_switch(p, &step, copy, ttl);
     p->is_switching = true;
-    tamis_status status = tamis__step_run(p->at, &step, &is_ours, err);
+    tamis_status status = tamis__step_run_once(p->at, &step, &is_refused, err);
+    p->is_switching = !is_refused;
     if (status == TAMIS_OK)
         status = is_switched(p, &is_ours, err);
     return status == TAMIS_OK && !is_ours ? tamis__lock_lost(p->at, err) : status;
@@ -301,11 +305,12 @@ static tamis_status remove_field(const push *p, const char *field, tamis_error *
     return tamis__step_run(p->at, &step, &(bool){false}, err);
 }
 
-/* Our partitions, once no step of ours can be carried out any more. They are announced until they are gone. */
+/* Our partitions, once no step of ours can be carried out any more. They are announced until they are gone. Those of a resize
+ * stay for a while: an add that is on its way would make them anew, without an end. */
 static tamis_status remove_ours(const push *p, tamis_error *err) {
     tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
     if (status == TAMIS_OK && !p->at->is_family)
-        status = tamis__partitions_expire(p->at, NULL, -1, err);
+        status = tamis__partitions_expire(p->at, NULL, p->is_resize ? TAMIS__GRACE_MS : -1, err);
     return status == TAMIS_OK ? remove_field(p, "pushing", err) : status;
 }
 
@@ -330,7 +335,7 @@ static tamis_status recover(push *p, tamis_status status, tamis_error *err) {
         return retire(p, err);
     if (is_over && p->is_switching && is_same(now.before, p->plan))
         return TAMIS_OK;
-    if (is_over)
+    if (is_over || (p->is_sealed && !p->is_switching))
         (void)remove_ours(p, NULL);
     if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))
         return status;

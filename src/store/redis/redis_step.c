@@ -103,7 +103,7 @@ void tamis__step_put(const tamis__step *step, tamis__link *link) {
 typedef struct running {
     tamis__redis_filter *at;
     const tamis__step *step;
-    bool is_done;
+    bool is_done, is_resent;
 } running;
 
 static uint32_t slot_of_step(void *context, size_t i) {
@@ -123,24 +123,37 @@ static tamis_status take_step(void *context, size_t i, const tamis__reply *reply
                               tamis_error *err) {
     running *one = context;
     (void)i;
-    (void)resent;
+    one->is_resent = resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(one->at, err);
     one->is_done = reply->integer == 1;
     return TAMIS_OK;
 }
 
-tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
-                             tamis_error *err) {
-    running one = {at, step, false};
+static tamis_status run(running *one, tamis_error *err) {
     const tamis__exchange exchange = {.count = 1,
-                                      .context = &one,
+                                      .context = one,
                                       .ask = put_step,
                                       .take = take_step,
-                                      .what = at->uri->named,
+                                      .what = one->at->uri->named,
                                       .slot = slot_of_step};
-    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
+    return tamis__redis_run(one->at->redis, &exchange, NULL, err);
+}
+
+tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
+                             tamis_error *err) {
+    running one = {at, step, false, false};
+    tamis_status status = run(&one, err);
     if (status == TAMIS_OK)
         *is_done = one.is_done;
+    return status;
+}
+
+tamis_status tamis__step_run_once(tamis__redis_filter *at, const tamis__step *step, bool *is_refused,
+                                  tamis_error *err) {
+    running one = {at, step, false, false};
+    tamis_status status = run(&one, err);
+    if (status == TAMIS_OK)
+        *is_refused = !one.is_done && !one.is_resent;
     return status;
 }

@@ -46,9 +46,12 @@ void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count);
 /* Puts it as one command of an exchange. Its reply is 1, or 0 where a guard failed and nothing was written. */
 void tamis__step_put(const tamis__step *step, tamis__link *link);
 
-/* Sends one that is of the hash, its lock or the copy of its plan. *is_done: its writes were carried out, now or (where it was sent twice) perhaps before: false may then mean
- * that it found its own work, so callers read what is there by then. */
+/* Sends one that is of the hash, its lock or the copy of its plan. *is_done: its writes were carried out by the sending that
+ * was answered. Where it was sent twice, false may mean that it found its own work: callers read what is there by then. */
 tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
                              tamis_error *err);
+/* The same. *is_refused: a guard failed, and it was sent just once: it was not carried out and will not be. */
+tamis_status tamis__step_run_once(tamis__redis_filter *at, const tamis__step *step, bool *is_refused,
+                                  tamis_error *err);
 
 #endif

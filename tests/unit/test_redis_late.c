@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Commands that arrive late, twice, or from a process that was stopped for longer than its lock lasts, at every command of
+ * everything that changes which filter a name has. A proxy keeps what a connection sends from command n on:
+ *
+ *     late      the client gives the connection up, and ends its work over another one
+ *     stopped   the client waits, as it would if it was stopped; meanwhile its lock expires
+ *
+ * Then another program builds the filter anew, and adds keys, all of which are acknowledged. Then what was kept arrives.
+ * The filter has to be the other program's, with all its keys; or, if the stopped one began after all and says that it
+ * succeeded, what it says. Nothing is left that has neither an expiry nor a record.
+ *
+ * ctest: timeout=600
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/proxy.h"
+#include "support/redis_filters.h"
+
+enum {
+    OLD = 0,      /* keys of the filter that is there at first, */
+    OWN = 2000,   /* of the one whose commands are late, */
+    OTHER = 4000, /* of the other program's, */
+    ADDED = 6000, /* and added to that */
+    SOME = 1000
+};
+
+typedef enum outcome { IS_OTHERS, IS_OWN, IS_GONE, IS_OLD } outcome;
+
+/* What is done over the slow connection. */
+typedef struct work {
+    const char *what;
+    bool is_made; /* the filter is not there before */
+    outcome succeeds;
+    tamis_status (*run)(tamis_redis *slow, tamis_error *why);
+    void (*prepare)(tamis_redis *slow);
+} work;
+
+static proxy *between;
+static tamis_filter *old, *own, *other;
+static tamis_redis_resize *resize;
+
+/* ---- works ---- */
+
+static tamis_status push_own(tamis_redis *slow, tamis_error *why) {
+    return tamis_redis_push(own, slow, "f", NULL, why);
+}
+
+static tamis_status drop_it(tamis_redis *slow, tamis_error *why) {
+    return tamis_redis_drop(slow, "f", why);
+}
+
+static tamis_status make_it(tamis_redis *slow, tamis_error *why) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter = NULL;
+    options.create = true;
+    tamis_status status = tamis_redis_filter_open(&filter, slow, "f?expect=3000&fpr=0.001", &options, why);
+    if (status == TAMIS_OK)
+        status = tamis_filter_add_many(filter, keys + OWN, SOME, NULL, NULL, why);
+    tamis_filter_free(filter);
+    return status;
+}
+
+static void begin_resize(tamis_redis *slow) {
+    tamis_filter *there = open_filter("f");
+    OK(tamis_redis_resize_begin(&resize, own, slow, "f", &err));
+    OK(tamis_filter_add_many(there, keys + OLD, SOME, NULL, NULL, &err));
+    tamis_filter_free(there);
+}
+
+static tamis_status end_resize(tamis_redis *slow, tamis_error *why) {
+    (void)slow;
+    return tamis_redis_resize_end(resize, own, why);
+}
+
+static tamis_status resize_in_vain(tamis_redis *slow, tamis_error *why) {
+    tamis_redis_resize *begun = NULL;
+    tamis_status status = tamis_redis_resize_begin(&begun, own, slow, "f", why);
+    return status == TAMIS_OK ? tamis_redis_resize_end(begun, NULL, why) : status;
+}
+
+static tamis_status expire_it(tamis_redis *slow, tamis_error *why) {
+    return tamis_redis_expire(slow, "f", 3600000, why);
+}
+
+static const work works[] = {
+    {"push", false, IS_OWN, push_own, NULL},
+    {"drop", false, IS_GONE, drop_it, NULL},
+    {"make", true, IS_OWN, make_it, NULL},
+    {"resize", false, IS_OWN, end_resize, begin_resize},
+    {"no resize", false, IS_OLD, resize_in_vain, NULL},
+    {"expire", false, IS_OLD, expire_it, NULL},
+};
+
+enum { WORKS = sizeof works / sizeof *works };
+
+/* ---- the other program ---- */
+
+/* What the plan is then. */
+static void build_other(char plan[500]) {
+    tamis_status status = tamis_redis_push(other, redis, "f", NULL, &err);
+    OK(status);
+    tamis_filter *filter = open_filter("f");
+    OK(tamis_filter_add_many(filter, keys + ADDED, SOME, NULL, NULL, &err));
+    tamis_filter_free(filter);
+    OK(tamis_redis_expire(redis, "f", 0, &err)); /* it is to stay */
+    snprintf(plan, 500, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+}
+
+/* ---- what has to be ---- */
+
+static bool has_all(size_t from) {
+    tamis_filter *filter = NULL;
+    const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    OK(tamis_redis_filter_open(&filter, redis, "f", &options, &err));
+    const size_t seen = count_seen(filter, from, SOME);
+    tamis_filter_free(filter);
+    return seen == SOME;
+}
+
+/* Each Redis key expires, or is the plan's, or stands in the hash. */
+static void nothing_is_left_behind(const char *what, uint64_t n) {
+    char names[20000], hash[4000], *rest = NULL;
+    snprintf(names, sizeof names, "%s", redis_server_ask(&server, "KEYS *"));
+    snprintf(hash, sizeof hash, "%s", redis_server_ask(&server, "HVALS tamis:{f}"));
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        char generation[17] = "";
+        if (redis_server_number(&server, "PTTL %s", name) >= 0)
+            continue;
+        if (sscanf(name, "tamis:{f:%16[0-9a-f]:", generation) == 1 && !strstr(hash, generation))
+            fail_msg("%s, command %d: %s is left", what, (int)n, name);
+    }
+}
+
+static void check(const work *one, uint64_t n, tamis_status status, const tamis_error *why,
+                  const char *plan) {
+    char now[500];
+    snprintf(now, sizeof now, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+    const bool is_others = strcmp(now, plan) == 0, is_gone = strcmp(now, "(nil)") == 0;
+    if (!is_others && status != TAMIS_OK)
+        fail_msg("%s, command %d: failed (%s), and changed the plan to %s", one->what, (int)n, why->text,
+                 now);
+    if (!is_others && is_gone != (one->succeeds == IS_GONE))
+        fail_msg("%s, command %d: left the plan %s", one->what, (int)n, now);
+    if (is_others && !(has_all(OTHER) && has_all(ADDED)))
+        fail_msg("%s, command %d: acknowledged keys are absent", one->what, (int)n);
+    if (!is_others && one->succeeds == IS_OWN && !has_all(OWN))
+        fail_msg("%s, command %d: its own keys are absent", one->what, (int)n);
+    nothing_is_left_behind(one->what, n);
+}
+
+/* ---- both ways ---- */
+
+static tamis_redis *open_slow(const char *parameters) {
+    tamis_redis *slow = NULL;
+    char uri[200];
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?%s", proxy_port(between), parameters);
+    OK(tamis_redis_open(&slow, uri, NULL, &err));
+    return slow;
+}
+
+static tamis_redis *prepare(const work *one, const char *parameters) {
+    redis_server_ask(&server, "FLUSHALL");
+    if (!one->is_made)
+        OK(tamis_redis_push(old, redis, "f", NULL, &err));
+    proxy_disarm(between);
+    tamis_redis *slow = open_slow(parameters);
+    if (one->prepare)
+        one->prepare(slow);
+    proxy_disarm(between); /* counts from here */
+    return slow;
+}
+
+/* How many commands it takes. */
+static uint64_t count_commands(const work *one) {
+    tamis_redis *slow = prepare(one, "patience=20s");
+    OK(one->run(slow, &err));
+    tamis_redis_close(slow);
+    return proxy_commands(between);
+}
+
+static void be_late(const work *one, uint64_t n) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    char plan[500];
+    tamis_redis *slow = prepare(one, "read_timeout=80ms&patience=20s");
+    proxy_arm_command(between, PROXY_DELAY, n);
+    const tamis_status status = one->run(slow, &why);
+    tamis_redis_close(slow);
+    if (status != TAMIS_OK)
+        redis_server_ask(&server, "DEL tamis:{f}:push"); /* which would expire */
+    build_other(plan);
+    proxy_deliver(between, true);
+    check(one, n, TAMIS_E_BUSY, &why, plan);
+    assert_int_equal(redis_server_number(&server, "PTTL tamis:{f}"), -1);
+}
+
+typedef struct stopped {
+    const work *one;
+    tamis_redis *slow;
+    tamis_status status;
+    tamis_error why;
+    atomic_bool is_over;
+} stopped;
+
+static void *run_stopped(void *context) {
+    stopped *self = context;
+    self->status = self->one->run(self->slow, &self->why);
+    atomic_store(&self->is_over, true);
+    return NULL;
+}
+
+static void be_stopped(const work *one, uint64_t n) {
+    stopped self = {.one = one, .why = TAMIS_ERROR_INIT};
+    pthread_t thread;
+    char plan[500];
+    self.slow = prepare(one, "read_timeout=60s&patience=60s");
+    proxy_arm_command(between, PROXY_DELAY, n);
+    assert_int_equal(pthread_create(&thread, NULL, run_stopped, &self), 0);
+    while (proxy_harmed(between) == 0 && !atomic_load(&self.is_over))
+        usleep(500);
+    redis_server_ask(&server, "DEL tamis:{f}:push");
+    build_other(plan);
+    proxy_deliver(between, false);
+    pthread_join(thread, NULL);
+    check(one, n, self.status, &self.why, plan);
+    tamis_redis_close(self.slow);
+}
+
+static void try_all(void (*be)(const work *one, uint64_t n)) {
+    const uint64_t step = test_scale(1, 5, 7);
+    for (size_t i = 0; i < WORKS; i++) {
+        const uint64_t commands = count_commands(&works[i]);
+        assert_true(commands > 5);
+        for (uint64_t n = i % step; n < commands; n += step)
+            be(&works[i], n);
+    }
+}
+
+static void reg_22_late_commands_change_nothing(void **state) {
+    (void)state;
+    begin();
+    try_all(be_late);
+}
+
+static void reg_22_who_was_stopped_changes_nothing(void **state) {
+    (void)state;
+    begin();
+    try_all(be_stopped);
+}
+
+/* ---- a hash that was deleted ---- */
+
+static void reg_22_a_deleted_hash_is_no_new_filter(void **state) {
+    (void)state;
+    begin();
+    tamis_filter *filter = NULL;
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = true;
+    OK(tamis_redis_push(old, redis, "f?partition=1024", NULL, &err));
+    redis_server_ask(&server, "DEL tamis:{f}");
+    FAILS(tamis_redis_filter_open(&filter, redis, "f?expect=3000&fpr=0.001", &options, &err), TAMIS_E_DAMAGED,
+          "its hash was deleted or evicted");
+    OK(tamis_redis_drop(redis, "f", &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+}
+
+/* ---- groups ---- */
+
+static int set_up(void **state) {
+    const int failed = redis_filters_set_up(state);
+    if (failed || !server.pid)
+        return failed;
+    between = proxy_start(server.socket);
+    old = make_filter(3000, OLD, SOME);
+    own = make_filter(6000, OWN, SOME);
+    other = make_filter(9000, OTHER, SOME);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    proxy_stop(between);
+    tamis_filter_free(old);
+    tamis_filter_free(own);
+    tamis_filter_free(other);
+    return redis_filters_tear_down(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reg_22_late_commands_change_nothing),
+        cmocka_unit_test(reg_22_who_was_stopped_changes_nothing),
+        cmocka_unit_test(reg_22_a_deleted_hash_is_no_new_filter),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
