@@ -334,9 +334,10 @@ TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, 
 /* ---- what there is ---- */
 
 typedef enum tamis_redis_state {
-    TAMIS_REDIS_READY = 0,  /* to be used */
-    TAMIS_REDIS_MAKING = 1, /* layout tamis: being made, or its maker was stopped; who opens it finishes it */
-    TAMIS_REDIS_ALIAS = 2,  /* stands for `target` */
+    TAMIS_REDIS_READY = 0, /* to be used */
+    TAMIS_REDIS_MAKING =
+        1, /* layout tamis 1: being made by an older client, or its maker was stopped: drop it */
+    TAMIS_REDIS_ALIAS = 2, /* stands for `target` */
     /* Layout tamis: no filter, but what a drop or push that was stopped left; drop it. */
     TAMIS_REDIS_LEFT = 3,
     TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
@@ -376,6 +377,39 @@ typedef tamis_status (*tamis_redis_entry_sink)(void *context, const tamis_redis_
  */
 TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
                                         void *context, tamis_error *err);
+
+/* ---- what was left behind ---- */
+
+typedef enum tamis_redis_leftover_kind {
+    TAMIS_REDIS_LEFT_UNFINISHED = 0, /* of a build or resize that did not reach its end */
+    TAMIS_REDIS_LEFT_REPLACED = 1,   /* of a filter that was replaced or dropped */
+    TAMIS_REDIS_LEFT_UNKNOWN = 2,    /* of a generation that no record names */
+} tamis_redis_leftover_kind;
+
+/* Partitions of one generation of a filter of layout tamis that nothing uses, and that do not expire. */
+typedef struct tamis_redis_leftover {
+    uint32_t struct_size;
+    tamis_redis_leftover_kind kind;
+    const char *name; /* of the filter: name_size bytes, as they are: no NUL behind them */
+    size_t name_size;
+    uint64_t generation;
+    uint64_t keys; /* Redis keys */
+} tamis_redis_leftover;
+
+/* Takes one, which is valid until it returns. Another status than TAMIS_OK ends the call, which returns it. */
+typedef tamis_status (*tamis_redis_leftover_sink)(void *context, const tamis_redis_leftover *leftover,
+                                                  tamis_error *err);
+
+/*
+ * Finds what builds, resizes and drops of layout tamis left when they were killed, and with `removes` removes each before
+ * it is passed to `sink`. (The next build or drop of the same filter removes what is recorded in its hash, too.)
+ * - pattern: as of tamis_redis_list; `redis` may be NULL, as there.
+ * - A filter that somebody builds, resizes or drops just now is passed over.
+ * - Cost: reads the names of all Redis keys of every server (SCAN), and keeps those of partitions in memory.
+ * TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none); TAMIS_E_BUSY: somebody began to change that filter.
+ */
+TAMIS_API tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool removes,
+                                             tamis_redis_leftover_sink sink, void *context, tamis_error *err);
 
 #ifdef __cplusplus
 }

@@ -11,13 +11,17 @@
 #include "cli/cli_server.h"
 #include "cli/redis_ls.h"
 
-enum { OPT_JSON, OPT_COUNT };
+enum { OPT_JSON, OPT_LEFTOVER, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_JSON] = {.name = "json",
                   .type = CLI_FLAG,
-                  .help = "ls: print an object of JSON a line.",
+                  .help = "ls, clean: print an object of JSON a line.",
                   .more = "Its fields are listed below."},
+    [OPT_LEFTOVER] = {.name = "leftover",
+                      .type = CLI_FLAG,
+                      .help = "ls: list what killed builds, resizes and drops left behind.",
+                      .more = "clean removes it."},
 };
 
 static int done(tamis_status status) {
@@ -69,21 +73,28 @@ static int expire(const cli_args *args, tamis_error *err) {
 }
 
 static int list(const cli_args *args, tamis_error *err) {
+    if (args->values[OPT_LEFTOVER].given)
+        return redis_leftovers(args->operands[1], false, args->values[OPT_JSON].given, err);
     return redis_ls(args->operands[1], args->values[OPT_JSON].given, err);
 }
 
-enum { ALIAS, DROP, EXPIRE, LS, UNALIAS, ACTIONS };
+static int clean(const cli_args *args, tamis_error *err) {
+    return redis_leftovers(args->operands[1], true, args->values[OPT_JSON].given, err);
+}
+
+enum { ALIAS, CLEAN, DROP, EXPIRE, LS, UNALIAS, ACTIONS };
 
 static const cli_action actions[ACTIONS] = {[ALIAS] = {"alias", 1, 1, "URI TARGET", 0},
+                                            [CLEAN] = {"clean", 0, 0, "URI", 1 << OPT_JSON},
                                             [DROP] = {"drop", 0, SIZE_MAX, "URI...", 0},
                                             [EXPIRE] = {"expire", 1, 1, "URI TIME", 0},
-                                            [LS] = {"ls", 0, 0, "URI", 1 << OPT_JSON},
+                                            [LS] = {"ls", 0, 0, "URI", 1 << OPT_JSON | 1 << OPT_LEFTOVER},
                                             [UNALIAS] = {"unalias", 0, 0, "URI", 0}};
 
 static int (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
-    [ALIAS] = alias, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
+    [ALIAS] = alias, [CLEAN] = clean, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
 
-static const char *const action_names[] = {"alias", "drop", "expire", "ls", "unalias", NULL};
+static const char *const action_names[] = {"alias", "clean", "drop", "expire", "ls", "unalias", NULL};
 
 static int run_redis(const cli_args *args, tamis_error *err) {
     const cli_actions known = {"redis", "redis://host:port/NAME", actions, ACTIONS};
@@ -124,6 +135,13 @@ static const char *const description[] = {
     "denied: see --json), keys expected, rate, bits, probes, Redis keys with bits, seconds until it expires, "
     "and the target of an alias; - is for what nothing says. It reads the names of all Redis keys (SCAN, "
     "which a Codis does not let). The layouts of PHP leave nothing to know a filter by.",
+    "A build, resize or drop that is killed may leave Redis keys that nothing uses. ls --leftover lists "
+    "them: name, "
+    "why (unfinished, replaced, unknown), generation and number of keys, between tabs; clean prints the same "
+    "and "
+    "removes them, as does the next build or drop of the same filter. Filters that are just being changed "
+    "are "
+    "passed over. Both read the names of all Redis keys, which a Codis does not allow.",
     "A whole filter comes by tamis build -o URI and tamis copy -o URI, in the place of what is there, at "
     "once: with layout tamis programs that have it open follow. build --resize makes one of another size "
     "while others add to it. The other layouts, which need one Redis key for it, are replaced by RENAME, "

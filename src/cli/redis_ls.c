@@ -87,7 +87,8 @@ const cli_entry redis_ls_json[] = {
     {"name", "The filter's, as a URI has it."},
     {"layout", "\"tamis\", \"java\" or \"redisson\"."},
     {"state",
-     "\"ready\"; \"making\": not all of it is there yet; \"alias\"; \"left\": what a drop or a push that "
+     "\"ready\"; \"making\": a client of layout 1 is making it, or was stopped while it did; \"alias\"; "
+     "\"left\": what a drop or a push that "
      "was stopped left, to be dropped; \"damaged\": what says its parameters cannot be read; \"family\": of "
      "filters under names of their own, with the parameters of each; \"denied\": the user may not read it."},
     {"expect", "Keys it was made for; null, like the next three: nothing says it."},
@@ -97,6 +98,10 @@ const cli_entry redis_ls_json[] = {
     {"keys", "Redis keys that hold its bits; null for an alias and a family."},
     {"expires", "Seconds from now; null: never."},
     {"target", "Of an alias: the filter that it stands for; else null."},
+    {"leftover", "ls --leftover and clean, whose objects have name, leftover, generation and keys alone: "
+                 "\"unfinished\", of a build or resize that was killed; \"replaced\", of a filter that was "
+                 "replaced or dropped; \"unknown\", of which the filter's hash has no record."},
+    {"generation", "Which filter of that name the partitions are of."},
     {NULL, NULL}};
 
 int redis_ls(const char *uri, bool json, tamis_error *err) {
@@ -104,4 +109,48 @@ int redis_ls(const char *uri, bool json, tamis_error *err) {
         return CLI_FAILED;
     return tamis_redis_list(NULL, uri, json ? print_json : print_line, NULL, err) == TAMIS_OK ? CLI_DONE
                                                                                               : CLI_FAILED;
+}
+
+/* ---- leftovers ---- */
+
+enum { LEFTOVER_MEMBERS = 4 };
+
+static const char *const kinds[] = {"unfinished", "replaced", "unknown"};
+
+static tamis_status print_leftover(void *context, const tamis_redis_leftover *leftover, tamis_error *err) {
+    char name[CLI_SERVER_NAME];
+
+    (void)context;
+    (void)err;
+    printf("%s\t%s\t%016" PRIx64 "\t%" PRIu64 "\n",
+           cli_server_encode(name, leftover->name, leftover->name_size), kinds[leftover->kind],
+           leftover->generation, leftover->keys);
+    return TAMIS_OK;
+}
+
+static tamis_status print_leftover_json(void *context, const tamis_redis_leftover *leftover,
+                                        tamis_error *err) {
+    json_t *object = json_object();
+    char name[CLI_SERVER_NAME], generation[20];
+
+    (void)context;
+    snprintf(generation, sizeof generation, "%016" PRIx64, leftover->generation);
+    cli_file_json_text(object, "name", cli_server_encode(name, leftover->name, leftover->name_size));
+    cli_json_text(object, "leftover", kinds[leftover->kind]);
+    cli_json_text(object, "generation", generation);
+    cli_json_count(object, "keys", leftover->keys);
+    if (cli_json_write(object, LEFTOVER_MEMBERS, stdout, 0))
+        return TAMIS_OK;
+    cli_fail_output(err, 0);
+    err->status = TAMIS_E_IO;
+    return err->status;
+}
+
+int redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err) {
+    if (cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    return tamis_redis_leftovers(NULL, uri, removes, json ? print_leftover_json : print_leftover, NULL,
+                                 err) == TAMIS_OK
+               ? CLI_DONE
+               : CLI_FAILED;
 }

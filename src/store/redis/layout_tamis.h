@@ -132,8 +132,10 @@ tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tami
  * that has not all its chunks: a failover may lose the last. */
 tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms, tamis_error *err);
 /* PEXPIRE, or PERSIST where ms is 0, of each that has its mark or footer still; whoever sends it later wins, though an
- * earlier one may arrive after. TAMIS_E_BUSY: others do the same all the time. */
-tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, uint64_t ms, tamis_error *err);
+ * earlier one may arrive after. With the lock held. plan: NULL, or what has to stand. TAMIS_E_BUSY: the lock was lost, or
+ * another plan stands. */
+tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char *plan, uint64_t ms,
+                                          tamis_error *err);
 /* Adds the partition's Redis key, and the guard that its mark or footer is there, to a step; `name` and `footer` are room. */
 typedef struct tamis__partition_room {
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], to[24];
@@ -160,7 +162,9 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
  * anybody can go on with once tamis__change_begin was carried out. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *at, const tamis__config *config,
                                      tamis_error *err);
-/* With the lock held: sees to it that it was held when this plan was read, and ends a resize. */
+/* With the lock held: sees to it that it is held still, and that this plan stands. */
+tamis_status tamis__change_confirm(const tamis__redis_filter *at, const char *plan, tamis_error *err);
+/* The same, by which it was held too when the plan was read; and ends a resize. */
 tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tamis_error *err);
 
 /* The same of all members of a family, where the text is the plan of one: see redis_members.c. TAMIS_E_REFUSED: the server

@@ -333,7 +333,7 @@ static tamis_status expire_partitions(tamis_filter *filter, const char *plan, ui
     at->generation = told.generation;
     filter->plan.bits = told.bits;
     tamis__partitions_set(filter, told.partition);
-    return tamis__partitions_set_expiry(filter, ms, err);
+    return tamis__partitions_set_expiry(filter, plan, ms, err);
 }
 
 /* The hash is never to outlive its partitions: what gets longer to live begins with them, what gets shorter with it. */

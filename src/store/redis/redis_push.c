@@ -123,6 +123,18 @@ static tamis_key hash_of(const push *p) {
     return (tamis_key){p->hash, p->hash_size};
 }
 
+tamis_status tamis__change_confirm(const tamis__redis_filter *at, const char *plan, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], ms[24];
+    tamis__redis_filter copy = *at;
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_guard(at, &step, lock);
+    (void)tamis__plan_guard(at, &step, plan, name);
+    tamis__step_expire(&step, step.keys[0], TAMIS__LOCK_MS, ms);
+    tamis_status status = tamis__step_run(&copy, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
+}
+
 tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
@@ -333,6 +345,9 @@ static tamis_status recover(push *p, tamis_status status, tamis_error *err) {
         tamis__lock_leave(p->at, NULL) == TAMIS_OK && tamis__config_find(p->at, &now, NULL) == TAMIS_OK;
     if (is_over && is_same(now.plan, p->plan))
         return retire(p, err);
+    if (is_over &&
+        !is_same(now.plan, p->config.plan)) /* which never comes back, and whose record may be gone */
+        (void)retire(p, NULL);
     if (is_over && p->is_switching && is_same(now.before, p->plan))
         return TAMIS_OK;
     if (is_over || (p->is_sealed && !p->is_switching))
@@ -502,7 +517,7 @@ static tamis_status expire_with_hash(const push *p, tamis_error *err) {
     tamis_status status = tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &left, err);
     if (status != TAMIS_OK)
         return status;
-    return tamis__partitions_set_expiry(p->made, left > 0 ? left + TAMIS__GRACE_MS : 0, err);
+    return tamis__partitions_set_expiry(p->made, NULL, left > 0 ? left + TAMIS__GRACE_MS : 0, err);
 }
 
 static tamis_status set_next(const push *p, tamis_error *err) {

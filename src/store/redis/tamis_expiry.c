@@ -72,11 +72,15 @@ typedef struct stamp {
 typedef struct stamping {
     tamis__rounds all; /* first */
     const tamis_filter *filter;
+    const char *plan; /* which has to stand; NULL: it does not yet */
     uint64_t ms;
     char mine[STAMP + 1];
     stamp *there; /* of each partition */
     size_t left;  /* without ours */
 } stamping;
+
+/* Of a generation that no plan names any more. */
+static const char retired[STAMP + 1] = "retired retired ";
 
 static bool is_ours(const stamping *all, const stamp *one) {
     return one->size == STAMP && memcmp(one->bytes, all->mine, STAMP) == 0;
@@ -128,6 +132,8 @@ static tamis_status take_stamp(void *context, size_t i, const tamis__reply *repl
         return tamis__redis_strange(all->all.at, err);
     all->there[i].size = (uint8_t)reply->size;
     memcpy(all->there[i].bytes, reply->text, reply->size);
+    if (reply->size == STAMP && memcmp(reply->text, retired, STAMP) == 0)
+        return tamis__lock_lost(all->all.at, err);
     all->left += !is_ours(all, &all->there[i]);
     return TAMIS_OK;
 }
@@ -141,17 +147,21 @@ static tamis_status stamp_all(stamping *all, tamis_error *err) {
         status = tamis__rounds_run(&all->all, at->keys, at->keys, put_read, err);
         if (status != TAMIS_OK || all->left == 0)
             return status;
+        if (all->plan)
+            status = tamis__change_confirm(at, all->plan, err);
         all->all.take = take_number;
-        status = tamis__rounds_run(&all->all, at->keys, at->keys, put_stamp, err);
+        if (status == TAMIS_OK)
+            status = tamis__rounds_run(&all->all, at->keys, at->keys, put_stamp, err);
     }
     if (status == TAMIS_OK)
         status = tamis__footers_check(all->filter, err); /* which says so where one is gone */
     return status == TAMIS_OK ? tamis__lock_busy(at, err) : status;
 }
 
-tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, uint64_t ms, tamis_error *err) {
+tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char *plan, uint64_t ms,
+                                          tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    stamping all = {.all = {.at = at}, .filter = filter, .ms = ms};
+    stamping all = {.all = {.at = at}, .filter = filter, .plan = plan, .ms = ms};
     uint64_t random;
     tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
     if (status != TAMIS_OK)
@@ -167,8 +177,8 @@ tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, uint64_t m
 
 /* ---- partitions of another plan than the handle's ---- */
 
-/* A stamp that nobody has read: an expiry that somebody else sets late does nothing after it. */
-static bool put_new_stamp(void *context, size_t i, tamis__link *link) {
+/* Nobody sets the expiry of a partition with this stamp any more, nor does what somebody sends late. */
+static bool put_retirement(void *context, size_t i, tamis__link *link) {
     const stamping *all = context;
     char from[24], to[24];
     tamis__partition_room room;
@@ -181,13 +191,11 @@ static bool put_new_stamp(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status stamp_anew(const tamis_filter *filter, tamis_error *err) {
+static tamis_status put_off_others(const tamis_filter *filter, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     stamping all = {.all = {.at = at, .take = take_number}, .filter = filter};
-    uint64_t random;
-    tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
-    snprintf(all.mine, sizeof all.mine, "%016" PRIx64, random);
-    return status == TAMIS_OK ? tamis__rounds_run(&all.all, at->keys, at->keys, put_new_stamp, err) : status;
+    memcpy(all.mine, retired, sizeof retired);
+    return tamis__rounds_run(&all.all, at->keys, at->keys, put_retirement, err);
 }
 
 tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
@@ -201,6 +209,6 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
     old.fills = NULL;
     filter.plan.bits = plan.bits;
     tamis__partitions_set(&filter, plan.partition);
-    tamis_status status = ms > 0 ? stamp_anew(&filter, err) : TAMIS_OK;
+    tamis_status status = ms > 0 ? put_off_others(&filter, err) : TAMIS_OK;
     return status == TAMIS_OK ? tamis__partitions_expire(&old, NULL, ms, err) : status;
 }
