@@ -3,9 +3,11 @@
 /* How many connections there are at once, who waits for one, and connections that died while nobody used them.
  * ctest: timeout=120 */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <tamis/tamis.h>
 
@@ -200,6 +202,92 @@ static void who_comes_first_goes_first(void **state) {
     tamis_redis_close(there);
 }
 
+/* ---- who is woken ---- */
+
+typedef struct sleeper {
+    queuer queue;
+    struct rusage before, after;
+} sleeper;
+
+static void *sleep_in_line(void *context) {
+    sleeper *self = context;
+    getrusage(RUSAGE_THREAD, &self->before);
+    queue(&self->queue);
+    getrusage(RUSAGE_THREAD, &self->after);
+    return NULL;
+}
+
+/* Commands at one server do not wake threads that wait for another one: that would be a context switch for each. */
+static void reg_22_only_the_next_in_line_is_woken(void **state) {
+    enum { COMMANDS = 2000 };
+    char uri[200];
+    tamis_redis *there;
+    (void)state;
+    begin();
+    snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d?connections=1&timeout=20s",
+             shards[0].port, shards[1].port);
+    OK(tamis_redis_open(&there, uri, NULL, &err));
+    tamis__node *busy = only_node(there), *other = busy->next;
+    assert_true(tamis__redis_enter(there, busy, 0));
+    sleeper first = {.queue = {.there = there, .deadline = tamis__now_ns() + UINT64_C(60000000000)}};
+    pthread_create(&first.queue.thread, NULL, sleep_in_line, &first);
+    while (count_waiting(there) < 1)
+        pause_ms(1);
+    for (int i = 0; i < COMMANDS; i++) {
+        assert_true(tamis__redis_enter(there, other, 0));
+        tamis__redis_leave(there, other);
+        sched_yield();
+    }
+    tamis__redis_leave(there, busy);
+    pthread_join(first.queue.thread, NULL);
+    assert_true(first.queue.entered);
+    assert_in_range(first.after.ru_nvcsw - first.before.ru_nvcsw, 0, COMMANDS / 100);
+    tamis_redis_close(there);
+}
+
+typedef struct hopper {
+    pthread_t thread;
+    tamis_redis *there;
+    uint64_t patience; /* in ns, of one of its tries */
+    size_t entered, turns;
+} hopper;
+
+static atomic_int inside;
+
+static void *hop(void *context) {
+    hopper *self = context;
+    for (size_t i = 0; i < self->turns; i++) {
+        if (!tamis__redis_enter(self->there, only_node(self->there), tamis__now_ns() + self->patience))
+            continue;
+        if (atomic_fetch_add(&inside, 1) < 2)
+            self->entered++;
+        atomic_fetch_sub(&inside, 1);
+        tamis__redis_leave(self->there, only_node(self->there));
+    }
+    return NULL;
+}
+
+/* Those who give up may be just the ones that were woken: the next in line is woken then, or it would sleep on. */
+static void reg_22_no_waiting_thread_is_forgotten(void **state) {
+    hopper all[8];
+    const size_t turns = test_scale(4000, 1000, 500);
+    (void)state;
+    begin();
+    tamis_redis *there = open_server(server.port, "connections=2");
+    for (size_t i = 0; i < 8; i++) {
+        const bool gives_up = i % 2;
+        all[i] = (hopper){.there = there, .patience = gives_up ? 20000 : UINT64_C(60000000000), .turns = turns};
+        pthread_create(&all[i].thread, NULL, hop, &all[i]);
+    }
+    for (size_t i = 0; i < 8; i++)
+        pthread_join(all[i].thread, NULL);
+    for (size_t i = 0; i < 8; i += 2)
+        assert_int_equal(all[i].entered, turns);
+    assert_int_equal(only_node(there)->entered, 0);
+    assert_null(only_node(there)->waiters);
+    tamis_redis_close(there);
+}
+
 static void limits_are_checked(void **state) {
     tamis_redis *there;
     (void)state;
@@ -265,6 +353,8 @@ int main(void) {
         cmocka_unit_test(nobody_holds_one_and_waits_for_another),
         cmocka_unit_test(who_waits_too_long_is_told),
         cmocka_unit_test(who_comes_first_goes_first),
+        cmocka_unit_test(reg_22_only_the_next_in_line_is_woken),
+        cmocka_unit_test(reg_22_no_waiting_thread_is_forgotten),
         cmocka_unit_test(limits_are_checked),
         cmocka_unit_test(one_that_the_server_closed_is_noticed),
         cmocka_unit_test(one_that_went_silent_is_noticed),

@@ -10,9 +10,10 @@
 
 enum { TAMIS__CLUSTER_SLOTS = 16384 };
 
-/* Who waits for a link; on its thread's stack. */
+/* A thread that waits for a connection; on its stack. */
 typedef struct tamis__waiter {
     struct tamis__waiter *next;
+    pthread_cond_t may_enter; /* signalled when it is the first in line and a connection is free */
 } tamis__waiter;
 
 /* A link that nobody uses, and since when (tamis__now_ns). */
@@ -66,7 +67,6 @@ struct tamis_redis {
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
     uint64_t connections;  /* with a server at once, at most */
     pthread_mutex_t mutex; /* guards the rest */
-    pthread_cond_t line_moved;
     tamis__node *nodes;
     size_t node_count;
     tamis__map *map; /* NULL: not known yet */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The links of a node. Who runs commands there enters first, of whom there are `connections` at most, and the others wait
- * in the order in which they came; then a link that rests is used again, or a new one made. So there are never more than
- * that in use and at rest together, but for those of who asks for the map, who does not enter: whoever holds a place and
- * waited for another could wait for ever.
+ * The connections of a node. A thread takes one of `connections` slots before it sends commands. The others wait in the
+ * order in which they came, each by a condition of its own, so that the end of an exchange wakes one thread at the most.
+ * Then a connection that rests is used again, or a new one made. So there are never more than that in use and at rest
+ * together, but for those of a thread that asks for the map, which takes no slot: a thread that holds a slot and waits for
+ * another could wait for ever.
  *
  * A link that rests may be dead. Where its server closed it, its socket says so. Where something between the two forgot
  * it, nobody says anything, and a command would be lost on it for read_timeout, with an add that nobody can answer for
@@ -25,19 +26,27 @@ static bool may_enter(const tamis_redis *redis, const tamis__node *node, const t
     return node->waiters == first && node->entered < redis->connections;
 }
 
+/* Wakes the first in line of this node if it may enter now; nobody else could do anything. Whoever makes that true calls
+ * this: a thread that leaves, and one that steps out of the line in front of another. */
+static void wake_first(const tamis_redis *redis, tamis__node *node) {
+    if (node->waiters && may_enter(redis, node, node->waiters))
+        pthread_cond_signal(&node->waiters->may_enter);
+}
+
 static bool wait_in_line(tamis_redis *redis, tamis__node *node, uint64_t deadline) {
-    tamis__waiter self = {NULL}, **at = &node->waiters;
+    tamis__waiter self = {.next = NULL}, **at = &node->waiters;
     bool is_late = false;
+    tamis__cond_init(&self.may_enter);
     while (*at)
         at = &(*at)->next;
     *at = &self;
     while (!may_enter(redis, node, &self) && !is_late)
-        is_late = !tamis__cond_wait(&redis->line_moved, &redis->mutex, deadline);
+        is_late = !tamis__cond_wait(&self.may_enter, &redis->mutex, deadline);
     const bool may = may_enter(redis, node, &self);
     for (at = &node->waiters; *at != &self;)
         at = &(*at)->next;
     *at = self.next;
-    pthread_cond_broadcast(&redis->line_moved);
+    pthread_cond_destroy(&self.may_enter);
     return may;
 }
 
@@ -47,6 +56,7 @@ bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline
     if (!may && tamis__now_ns() < deadline)
         may = wait_in_line(redis, node, deadline);
     node->entered += may;
+    wake_first(redis, node); /* there may be room for the next one too */
     pthread_mutex_unlock(&redis->mutex);
     return may;
 }
@@ -61,7 +71,7 @@ tamis_status tamis__redis_no_place(const tamis_redis *redis, const tamis__node *
 void tamis__redis_leave(tamis_redis *redis, tamis__node *node) {
     pthread_mutex_lock(&redis->mutex);
     node->entered--;
-    pthread_cond_broadcast(&redis->line_moved);
+    wake_first(redis, node);
     pthread_mutex_unlock(&redis->mutex);
 }
 

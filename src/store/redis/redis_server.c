@@ -101,7 +101,6 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->slot_count = count_slots(uri);
     show_all(redis);
     pthread_mutex_init(&redis->mutex, NULL);
-    tamis__cond_init(&redis->line_moved);
     redis->connections = CONNECTIONS;
     tamis_status status = take_times(redis, err);
     if (status == TAMIS_OK)
@@ -139,7 +138,6 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__redis_free_nodes(redis);
     tamis__map_drop(redis, redis->map);
     tamis__tls_context_free(redis->tls);
-    pthread_cond_destroy(&redis->line_moved);
     pthread_mutex_destroy(&redis->mutex);
     tamis_allocator allocator = redis->allocator;
     redis->uri.allocator = &allocator;
