@@ -53,6 +53,10 @@ extern "C" {
  *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
  *     sentinel_user=, sentinel_password=
  *     zk_user=, zk_password=   for ZooKeeper, scheme digest
+ *     connect_wait=0s    how long to wait for a server that has never answered, such as one that is being started. By
+ *                        default a server that refuses the first connection (and a second one, tried right after it), an
+ *                        unknown host, a port without TLS or of another program end the call at once. Of a cluster, or of
+ *                        sentinels, one that answers is enough. A server that has answered is waited for within `patience`
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
  *     connections=64     with one server at once, at most; calls that find all of them in use wait, first come first served
  *

@@ -119,7 +119,9 @@ static const char *const description[] = {
     "TLS.",
     "Behind a ? and between & stand parameters of the filter (see NOTES) and of its connections: "
     "timeout=1s to connect, read_timeout=2s for a server to say nothing, retry_interval=50ms, patience=15s "
-    "for one answer, connections=64 at most to a server; with TLS cacert=FILE, cert=FILE and key=FILE, "
+    "for one answer, connect_wait=TIME for a server that is being started (without it a first connection "
+    "that is refused is an error at once), connections=64 at most to a server; with TLS cacert=FILE, "
+    "cert=FILE and key=FILE, "
     "sni=NAME (the name in the certificates), verify=no; sentinel_user=, sentinel_password=; and zk_user=, "
     "zk_password= for ZooKeeper.",
     "drop removes filters, as many as are named, with all their keys; one that cannot be dropped is no "

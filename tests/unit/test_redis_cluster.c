@@ -239,6 +239,21 @@ static void combines_bitmaps(void **state) {
     tamis_redis_close(redis);
 }
 
+/* The others of the URI tell who has which slot. */
+static void reg_22_a_node_that_refuses_at_the_start_is_no_matter(void **state) {
+    char uri[300];
+    tamis_answer answers[BATCH];
+    tamis_filter *filter;
+    (void)state;
+    tamis_redis_close(open_cluster(""));
+    const char *good =
+        cluster_uri("first?layout=java&expect=1000&fpr=0.01&patience=1h") + strlen("redis+cluster://");
+    snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:1,127.0.0.1:2,%s", good);
+    OK(tamis_redis_filter_open(&filter, NULL, uri, NULL, &err));
+    OK(tamis_filter_add_many(filter, keys, BATCH, answers, NULL, &err));
+    tamis_filter_free(filter);
+}
+
 static void tells_clusters_from_others(void **state) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     redis_server alone;
@@ -443,6 +458,7 @@ int main(void) {
         cmocka_unit_test(families_are_on_all_masters),
         cmocka_unit_test(combines_bitmaps),
         cmocka_unit_test(tells_clusters_from_others),
+        cmocka_unit_test(reg_22_a_node_that_refuses_at_the_start_is_no_matter),
         cmocka_unit_test(adds_while_slots_move),
         cmocka_unit_test(adds_while_masters_change),
         cmocka_unit_test(adds_while_masters_die),

@@ -276,7 +276,8 @@ static void reg_22_no_waiting_thread_is_forgotten(void **state) {
     tamis_redis *there = open_server(server.port, "connections=2");
     for (size_t i = 0; i < 8; i++) {
         const bool gives_up = i % 2;
-        all[i] = (hopper){.there = there, .patience = gives_up ? 20000 : UINT64_C(60000000000), .turns = turns};
+        all[i] =
+            (hopper){.there = there, .patience = gives_up ? 20000 : UINT64_C(60000000000), .turns = turns};
         pthread_create(&all[i].thread, NULL, hop, &all[i]);
     }
     for (size_t i = 0; i < 8; i++)

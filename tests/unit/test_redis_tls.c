@@ -141,7 +141,7 @@ static void one_that_is_not_is_refused(void **state) {
     refuses(tls_port, other, TAMIS_E_REFUSED, "certificate");
     refuses(tls_port, trusting("&sni=else.test"), TAMIS_E_REFUSED, "hostname mismatch");
     connecting = "20ms"; /* a Redis without TLS waits for the end of a line */
-    refuses(server.port, trusting(""), TAMIS_E_TIMEOUT, "has it that at this port?");
+    refuses(server.port, trusting(""), TAMIS_E_IO, "if it has no TLS at this port, write redis://");
     connecting = "20s";
 }
 

@@ -139,6 +139,8 @@ static tamis_status look(tamis_redis *redis, uint64_t deadline, tamis_error *err
     pthread_mutex_unlock(&redis->mutex);
     tamis_status status =
         tamis__proxy_watch_look(codis->watch, by < deadline ? by : deadline, &seen, &list, &count, err);
+    if (status == TAMIS_OK)
+        tamis__redis_mark_answered(redis, NULL);
     if (status == TAMIS_OK && list)
         status = take_list(redis, list, count, seen, err);
     free(list);

@@ -3,6 +3,7 @@
 #define TAMIS_STORE_REDIS_REDIS_INT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <tamis/redis.h>
 
@@ -25,8 +26,9 @@ typedef struct tamis__idle {
 /* A server or a sentinel. Its links hold on to it, so it stays as long as the tamis_redis; of an address there is one. */
 typedef struct tamis__node {
     struct tamis__node *next;
-    size_t number;    /* from 0 on, in the order in which they became known */
-    bool is_sentinel; /* and no server */
+    size_t number;            /* from 0 on, in the order in which they became known */
+    bool is_sentinel;         /* and no server */
+    atomic_bool has_answered; /* a reply came from it, so that it is waited for when it is lost */
     tamis__link_to to;
     char *host;
     /* See redis_pool.c; guarded by the mutex. */
@@ -65,8 +67,10 @@ struct tamis_redis {
     struct tamis__codis *codis;                    /* NULL: it is none */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
-    uint64_t connections;  /* with a server at once, at most */
-    pthread_mutex_t mutex; /* guards the rest */
+    uint64_t connect_by; /* time until which servers that never answered are waited for; see connect_wait= */
+    atomic_bool has_answered; /* any server, or sentinel, or ZooKeeper */
+    uint64_t connections;     /* with a server at once, at most */
+    pthread_mutex_t mutex;    /* guards the rest */
     tamis__node *nodes;
     size_t node_count;
     tamis__map *map; /* NULL: not known yet */
@@ -93,6 +97,12 @@ void tamis__redis_free_nodes(tamis_redis *redis);
 /* A new link, made within connect_ns; of a server that sentinels named TAMIS_E_IO where it is no master. */
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                   tamis__link **link, tamis_error *err);
+/* A reply came from the node (NULL: from ZooKeeper). */
+void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
+/* Whether a failure of that status ends the call, since it is the first that was heard of the node (NULL: of all that tell
+ * who has which slot): a refused connection, a name that is not known, something that is no Redis. Where several can be
+ * asked for the map, it is enough that one of them has answered. */
+bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
 /* Waits until fewer than `connections` run commands at the node, which is then to be left; false: the deadline came, or has
  * come already. Who waits holds no other's place. */
 bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline);

@@ -62,7 +62,8 @@ uint32_t tamis__lane_shift(tamis__lane *on) {
 /* ---- failures of a lane ---- */
 
 uint64_t tamis__flight_deadline(const tamis__flight *run) {
-    return run->last + run->redis->patience_ns;
+    const uint64_t deadline = run->last + run->redis->patience_ns;
+    return deadline > run->redis->connect_by ? deadline : run->redis->connect_by;
 }
 
 tamis_status tamis__flight_fail(const tamis__flight *run, tamis_error *err) {
@@ -96,6 +97,12 @@ void tamis__lane_leave(const tamis__flight *run, tamis__lane *on, bool is_done) 
     tamis__redis_leave(run->redis, on->node);
 }
 
+bool tamis__flight_is_hopeless(const tamis__flight *run, const tamis__node *node, uint64_t tries,
+                               tamis_status status) {
+    const bool is_accident = tries == 0 && run->trouble.sys_errno != ETIMEDOUT;
+    return !is_accident && tamis__redis_is_hopeless(run->redis, node, status);
+}
+
 static tamis_status lose_link(tamis__flight *run, tamis__lane *on, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     tamis__lane_leave(run, on, false);
@@ -112,7 +119,7 @@ static tamis_status lose_link(tamis__flight *run, tamis__lane *on, tamis_error *
 
 tamis_status tamis__lane_ride_out(tamis__flight *run, tamis__lane *on, tamis_status status,
                                   tamis_error *err) {
-    if (!tamis__is_lost(status))
+    if (!tamis__is_lost(status) || tamis__flight_is_hopeless(run, on->node, on->tries, status))
         return tamis__flight_fail(run, err);
     tamis__lane_pause(run, on);
     run->is_stale = tamis__redis_can_learn(run->redis);

@@ -69,6 +69,10 @@ tamis_status tamis__flight_fail(const tamis__flight *run, tamis_error *err);
 static inline bool tamis__is_lost(tamis_status status) {
     return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
 }
+/* tamis__redis_is_hopeless, but for the first failure: that may be an accident, and all is tried once more, unless a time
+ * ran out, which was long enough. */
+bool tamis__flight_is_hopeless(const tamis__flight *run, const tamis__node *node, uint64_t tries,
+                               tamis_status status);
 /* How long to wait after so many tries, in ns. */
 uint64_t tamis__flight_pause(const tamis_redis *redis, uint64_t tries);
 void tamis__lane_pause(tamis__flight *run, tamis__lane *on);

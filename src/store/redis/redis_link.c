@@ -314,6 +314,14 @@ static tamis_status refused(const tamis__link *link, const char *what, const tam
                        reply->type == TAMIS__REPLY_ERROR ? tamis__show(reply->text).text : "no OK", remedy);
 }
 
+/* TAMIS_E_IO: a server without TLS says nothing, but waits for the end of what it takes for a line. */
+static tamis_status no_tls(const tamis__link *link, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_IO, ETIMEDOUT,
+                       "redis %s: did not answer in TLS; if it has no TLS at this port, write redis://, "
+                       "else give more time (timeout=)",
+                       link->to->shown);
+}
+
 static tamis_status begin_tls(tamis__link *link, uint64_t deadline, tamis_error *err) {
     short events;
     link->tls = tamis__tls_create(link->to->tls, link->fd, link->to->address.host);
@@ -326,7 +334,7 @@ static tamis_status begin_tls(tamis__link *link, uint64_t deadline, tamis_error 
         struct pollfd fd = {link->fd, events, 0};
         tamis_status status = tamis__link_wait(&fd, 1, deadline, &ready, err);
         if (status == TAMIS_OK && ready == 0)
-            status = too_late(link, "did not answer in TLS (has it that at this port?)", err);
+            return no_tls(link, err);
         if (status != TAMIS_OK)
             return status;
     }

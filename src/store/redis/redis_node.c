@@ -110,6 +110,21 @@ static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tami
                        node->to.shown, tamis__show(told->items[0].text).text);
 }
 
+void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node) {
+    if (node)
+        atomic_store_explicit(&node->has_answered, true, memory_order_relaxed);
+    atomic_store_explicit(&redis->has_answered, true, memory_order_relaxed);
+}
+
+bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status) {
+    const bool any_will_do = !node || tamis__redis_can_learn(redis);
+    const atomic_bool *has_answered = any_will_do ? &redis->has_answered : &node->has_answered;
+    if (atomic_load_explicit(has_answered, memory_order_relaxed) || tamis__now_ns() < redis->connect_by)
+        return false;
+    /* A time that ran out may have been too short. ZooKeeper's client tells nothing else of a host that refuses. */
+    return status == TAMIS_E_IO || (status == TAMIS_E_TIMEOUT && redis->codis);
+}
+
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                   tamis__link **link, tamis_error *err) {
     const uint64_t connect_by = tamis__now_ns() + redis->connect_ns;
@@ -189,6 +204,8 @@ static tamis_status learn_from(tamis_redis *redis, tamis__node *teller, uint64_t
     else
         tamis__cluster_ask(link);
     status = tamis__link_ask(link, answer_by < deadline ? answer_by : deadline, &told, err);
+    if (status == TAMIS_OK)
+        tamis__redis_mark_answered(redis, teller);
     if (status == TAMIS_OK && teller->is_sentinel)
         status = tamis__sentinel_take(redis, teller, told, err);
     else if (status == TAMIS_OK)

@@ -40,7 +40,8 @@ static tamis_status renew_map(tamis__flight *run, tamis_error *err) {
         return TAMIS_OK;
     tamis_status status =
         tamis__redis_learn(run->redis, run->teller, tamis__flight_deadline(run), &run->trouble);
-    if (status != TAMIS_OK && !tamis__is_lost(status))
+    if (status != TAMIS_OK &&
+        (!tamis__is_lost(status) || tamis__flight_is_hopeless(run, NULL, run->renewals, status)))
         return tamis__flight_fail(run, err);
     tamis__map *before = run->map;
     run->map = tamis__map_hold(run->redis);
@@ -210,6 +211,8 @@ static tamis_status take_all(tamis__flight *run, tamis__lane *on, tamis_error *e
             return tamis__lane_ride_out(run, on, status, err);
         if (!reply)
             return TAMIS_OK;
+        if (!atomic_load_explicit(&on->node->has_answered, memory_order_relaxed))
+            tamis__redis_mark_answered(run->redis, on->node);
         if (on->count == 0) {
             tamis__fail(&run->trouble, TAMIS_E_IO, 0,
                         "redis %s: sent a reply that nobody asked for; is it a Redis at that port?",

@@ -17,6 +17,7 @@ typedef struct scanning {
     const tamis__map *map;
     tamis__node *node;
     char cursor[CURSOR];
+    size_t failures; /* of connections */
 } scanning;
 
 static tamis_status refused(const scanning *all, const tamis__reply *reply, tamis_error *err) {
@@ -67,6 +68,12 @@ static void ask_page(const scanning *all, tamis__link *link) {
 /* HAD: a page, or a failure that stays one. */
 typedef enum outcome { HAD, LOST, AWAY } outcome;
 
+/* The first failure may be an accident, see tamis__flight_is_hopeless. */
+static bool is_passing(scanning *all, tamis_status status) {
+    return tamis__is_lost(status) &&
+           (all->failures++ == 0 || !tamis__redis_is_hopeless(all->redis, all->node, status));
+}
+
 /* Each page takes a place of its own, so that other threads have their turns between. */
 static tamis_status scan_page(scanning *all, uint64_t deadline, outcome *had, tamis_error *err) {
     tamis_redis *redis = all->redis;
@@ -77,20 +84,22 @@ static tamis_status scan_page(scanning *all, uint64_t deadline, outcome *had, ta
         return tamis__redis_no_place(redis, all->node, err);
     tamis_status status = tamis__redis_lease(redis, all->node, deadline, &link, err);
     if (status != TAMIS_OK) {
-        *had = tamis__is_lost(status) ? AWAY : HAD;
+        *had = is_passing(all, status) ? AWAY : HAD;
         tamis__redis_leave(redis, all->node);
         return status;
     }
     ask_page(all, link);
     status = tamis__link_ask(link, tamis__now_ns() + redis->read_ns, &reply, err);
     if (status != TAMIS_OK) {
-        *had = tamis__is_lost(status) ? LOST : HAD;
+        *had = is_passing(all, status) ? LOST : HAD;
     } else if (reply->type == TAMIS__REPLY_ERROR && tamis__redis_is_passing(reply)) {
         *had = AWAY;
         status = tamis__redis_refused(&all->node->to, "SCAN", reply, err);
     } else {
         status = take_page(all, reply, err);
     }
+    if (status == TAMIS_OK)
+        tamis__redis_mark_answered(redis, all->node);
     if (status == TAMIS_OK)
         tamis__redis_give_back(redis, all->node, link);
     else
@@ -111,6 +120,7 @@ static void pause_for(uint64_t ns) {
 static tamis_status scan_node(scanning *all, tamis_error *err) {
     const tamis_redis *redis = all->redis;
     uint64_t deadline = tamis__now_ns() + redis->patience_ns;
+    deadline = deadline > redis->connect_by ? deadline : redis->connect_by;
     strcpy(all->cursor, "0");
     for (;;) {
         outcome had;

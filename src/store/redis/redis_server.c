@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/thread.h"
-#include "store/redis/redis_int.h"
+#include "store/redis/redis_lane.h"
 #include "store/trouble.h"
 
 enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MOST = 10000 };
@@ -21,6 +21,15 @@ static tamis_status take_time(tamis__redis_uri *uri, const char *name, uint64_t 
     return status;
 }
 
+static tamis_status take_connect_wait(tamis_redis *redis, tamis_error *err) {
+    uint64_t ns = 0;
+    const tamis_status status = tamis__redis_uri_take(&redis->uri, "connect_wait")
+                                    ? take_time(&redis->uri, "connect_wait", &ns, 0, err)
+                                    : TAMIS_OK;
+    redis->connect_by = tamis__now_ns() + ns;
+    return status;
+}
+
 static tamis_status take_times(tamis_redis *redis, tamis_error *err) {
     tamis__redis_uri *uri = &redis->uri;
     tamis_status status = take_time(uri, "timeout", &redis->connect_ns, 1000, err);
@@ -30,6 +39,8 @@ static tamis_status take_times(tamis_redis *redis, tamis_error *err) {
         status = take_time(uri, "retry_interval", &redis->retry_ns, 50, err);
     if (status == TAMIS_OK)
         status = take_time(uri, "patience", &redis->patience_ns, 15000, err);
+    if (status == TAMIS_OK)
+        status = take_connect_wait(redis, err);
     return status;
 }
 
@@ -165,6 +176,16 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     return status;
 }
 
+/* The same again until connect_wait ends. */
+static tamis_status reach_in_time(tamis_redis *redis, tamis_error *err) {
+    for (uint64_t tries = 0;; tries++) {
+        const tamis_status status = reach_all(redis, err);
+        if (!tamis__is_lost(status) || tamis__now_ns() >= redis->connect_by)
+            return status;
+        (void)tamis__sys.poll(NULL, 0, (int)(tamis__flight_pause(redis, tries) / MS) + 1);
+    }
+}
+
 tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis_allocator *given,
                               tamis_error *err) {
     const tamis_allocator allocator = tamis__allocator_resolve(given);
@@ -182,7 +203,7 @@ tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis
         return status;
     status = tamis__redis_uri_check_used(&made->uri, err);
     if (status == TAMIS_OK)
-        status = reach_all(made, err);
+        status = reach_in_time(made, err);
     if (status != TAMIS_OK) {
         tamis_redis_close(made);
         return status;

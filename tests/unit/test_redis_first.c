@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The first connection to a server: what is wrong with it is said at once, however patient the URI is, unless connect_wait
+ * says to wait for a server that starts. Each patience here is longer than the test may run.
+ * ctest: timeout=60
+ */
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <tamis/tamis.h>
+
+#include "base/system.h"
+#include "support/redis_filters.h"
+
+#define JAVA "/f?layout=java&expect=1000&fpr=0.01&patience=1h"
+
+/* A loopback port that nobody listens to: it is bound, and so is nobody else's. */
+static int closed_port, closed_socket;
+
+static int set_up(void **state) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    closed_socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (closed_socket < 0 || bind(closed_socket, (struct sockaddr *)&address, size) != 0 ||
+        getsockname(closed_socket, (struct sockaddr *)&address, &size) != 0)
+        return -1;
+    closed_port = ntohs(address.sin_port);
+    return redis_filters_set_up(state);
+}
+
+static int tear_down(void **state) {
+    close(closed_socket);
+    return redis_filters_tear_down(state);
+}
+
+/* The same of opening, and of the first keys, whichever comes to the server first. */
+static tamis_status add_there(const char *uri) {
+    tamis_filter *filter = NULL;
+    tamis_status status = tamis_redis_filter_open(&filter, NULL, uri, NULL, &err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_add_many(filter, keys, 10, NULL, NULL, &err);
+    tamis_filter_free(filter);
+    return status;
+}
+
+static void reg_22_a_refused_connection_is_told_at_once(void **state) {
+    char uri[300];
+    (void)state;
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, closed_port);
+    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+    FAILS(add_there("redis://no-such-host.invalid" JAVA), TAMIS_E_IO, "check the name of the host");
+    FAILS(add_there("redis+unix://%2Fnowhere%2Fsocket" JAVA), TAMIS_E_IO, "no such file");
+    snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d,127.0.0.1:%d" JAVA, closed_port, closed_port);
+    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+    snprintf(uri, sizeof uri, "redis+sentinel://127.0.0.1:%d/m" JAVA, closed_port);
+    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+}
+
+/* Of servers that know nothing of each other each one is needed. */
+static void reg_22_one_of_several_that_refuses_is_told_at_once(void **state) {
+    char uri[300];
+    (void)state;
+    begin();
+    snprintf(uri, sizeof uri,
+             "redis+shard://127.0.0.1:%d,127.0.0.1:%d/f?layout=php2&bits=10000&probes=5&patience=1h",
+             server.port, closed_port);
+    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+}
+
+/* ---- servers that are none ---- */
+
+typedef struct impostor {
+    pthread_t thread;
+    int door, port;
+    const char *words; /* that it says to everybody */
+} impostor;
+
+static void *pretend(void *context) {
+    const impostor *self = context;
+    char bytes[4096];
+    for (int fd; (fd = accept(self->door, NULL, NULL)) >= 0; close(fd)) {
+        if (*self->words && recv(fd, bytes, sizeof bytes, 0) > 0)
+            (void)!send(fd, self->words, strlen(self->words), MSG_NOSIGNAL);
+    }
+    return NULL;
+}
+
+static void start(impostor *self, const char *words) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    self->words = words;
+    self->door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(self->door, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(self->door, 8), 0);
+    assert_int_equal(getsockname(self->door, (struct sockaddr *)&address, &size), 0);
+    self->port = ntohs(address.sin_port);
+    assert_int_equal(pthread_create(&self->thread, NULL, pretend, self), 0);
+}
+
+static void stop(impostor *self) {
+    shutdown(self->door, SHUT_RDWR);
+    pthread_join(self->thread, NULL);
+    close(self->door);
+}
+
+static void reg_22_what_is_no_redis_is_told_at_once(void **state) {
+    static const struct {
+        const char *words, *part;
+    } cases[] = {{"HTTP/1.1 400 Bad Request\r\n\r\n", "is it a Redis at that port?"},
+                 {"SSH-2.0-OpenSSH_9.2\r\n", "is it a Redis at that port?"},
+                 {"", "write rediss://"}}; /* as a server does that expects TLS */
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        impostor one;
+        char uri[300];
+        start(&one, cases[i].words);
+        snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, one.port);
+        FAILS(add_there(uri), TAMIS_E_IO, cases[i].part);
+        stop(&one);
+    }
+}
+
+/* A Redis without TLS says nothing at all to what it takes for the beginning of a line, or that it knows no such command. */
+static void reg_22_tls_to_a_plain_port_is_told_at_once(void **state) {
+    char uri[300];
+    (void)state;
+    begin();
+    snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d" JAVA "&timeout=200ms&verify=no", server.port);
+    const tamis_status status = add_there(uri);
+    assert_true(status == TAMIS_E_IO || status == TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "TLS at"));
+}
+
+static void reg_22_a_wrong_password_is_told_at_once(void **state) {
+    redis_server locked = {0};
+    char uri[300];
+    (void)state;
+    begin();
+    locked.password = "right";
+    redis_server_start(&locked, (const char *[]){"--requirepass", "right", NULL});
+    snprintf(uri, sizeof uri, "redis://:wrong@127.0.0.1:%d" JAVA, locked.port);
+    FAILS(add_there(uri), TAMIS_E_REFUSED, "check user and password");
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, locked.port);
+    FAILS(add_there(uri), TAMIS_E_REFUSED, "give user and password");
+    redis_server_stop(&locked);
+}
+
+/* ---- who is waited for ---- */
+
+/* A call that is under way while the server is started again, by the thread that is to outlive it. */
+typedef struct call {
+    pthread_t thread;
+    char uri[300];
+    bool is_open;         /* tamis_redis_open, else add_there */
+    tamis_filter *filter; /* or keys are added to this one */
+    tamis_status status;
+} call;
+
+static void *make_call(void *context) {
+    call *self = context;
+    tamis_redis *there;
+    if (self->filter) {
+        self->status = tamis_filter_add_many(self->filter, keys, 10, NULL, NULL, &err);
+    } else if (self->is_open) {
+        self->status = tamis_redis_open(&there, self->uri, NULL, &err);
+        if (self->status == TAMIS_OK)
+            tamis_redis_close(there);
+    } else {
+        self->status = add_there(self->uri);
+    }
+    return NULL;
+}
+
+static void restart_during(redis_server *one, call *self) {
+    redis_server_kill(one);
+    pthread_create(&self->thread, NULL, make_call, self);
+    pause_ms(200);
+    redis_server_restart(one);
+    pthread_join(self->thread, NULL);
+    OK(self->status);
+}
+
+static void reg_22_connect_wait_waits_for_a_server_that_starts(void **state) {
+    redis_server one = {0};
+    call adds = {0}, opens = {.is_open = true};
+    (void)state;
+    begin();
+    redis_server_start(&one, NULL);
+    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA "&connect_wait=50s", one.port);
+    restart_during(&one, &adds);
+    snprintf(opens.uri, sizeof opens.uri, "redis://127.0.0.1:%d?connect_wait=50s", one.port);
+    restart_during(&one, &opens);
+    redis_server_stop(&one);
+    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA "&connect_wait=100ms", closed_port);
+    FAILS(add_there(adds.uri), TAMIS_E_IO, "connection refused");
+    FAILS(add_there("redis://127.0.0.1/f?connect_wait=soon"), TAMIS_E_INVALID, "connect_wait");
+}
+
+/* A server that has answered once is waited for, as long as patience says. */
+static void reg_22_a_server_that_was_there_is_waited_for(void **state) {
+    redis_server one = {0};
+    call adds = {0};
+    (void)state;
+    begin();
+    redis_server_start(&one, NULL);
+    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA, one.port);
+    OK(tamis_redis_filter_open(&adds.filter, NULL, adds.uri, NULL, &err));
+    OK(tamis_filter_add_many(adds.filter, keys, 10, NULL, NULL, &err));
+    restart_during(&one, &adds);
+    tamis_filter_free(adds.filter);
+    redis_server_stop(&one);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reg_22_a_refused_connection_is_told_at_once),
+        cmocka_unit_test(reg_22_one_of_several_that_refuses_is_told_at_once),
+        cmocka_unit_test(reg_22_what_is_no_redis_is_told_at_once),
+        cmocka_unit_test(reg_22_tls_to_a_plain_port_is_told_at_once),
+        cmocka_unit_test(reg_22_a_wrong_password_is_told_at_once),
+        cmocka_unit_test(reg_22_connect_wait_waits_for_a_server_that_starts),
+        cmocka_unit_test(reg_22_a_server_that_was_there_is_waited_for),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
