@@ -3,13 +3,13 @@
 /*
  * tamis:{NAME}:push, the lock of those who make, replace, resize, drop or alias a filter: a token, which expires.
  *
- *     take      SET lock TOKEN NX PX life      another TOKEN each time it is sent
+ *     take      step: lock is not there -> SET lock TOKEN PX life      another TOKEN each time it is sent
  *     renew     step: lock is TOKEN -> PEXPIRE
  *     release   step: lock is TOKEN -> DEL
  *
  * The lock keeps others from beginning. What keeps a holder from harm who lost it (stopped for longer than it lasts) is
  * the token: each step of his compares it, and does nothing when it is gone. Since no token is sent twice, one that is
- * gone never comes back: a SET that arrives late gives the lock to nobody, until it expires.
+ * gone never comes back: a step that takes the lock late gives it to nobody, until it expires.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,18 +46,20 @@ static uint32_t slot_of_lock(void *context, size_t i) {
     return tamis__config_slot(lock->at);
 }
 
+/* A step as well, so that who may not send one leaves no lock that he could not give back. */
 static bool put_lock(void *context, size_t i, tamis__link *link) {
     taking *lock = context;
-    char name[TAMIS__REDIS_KEY], token[TAMIS__LOCK_TOKEN];
+    char name[TAMIS__REDIS_KEY], token[TAMIS__LOCK_TOKEN], ms[24];
+    const tamis_key key = {name, tamis__lock_name(lock->at, name)};
+    tamis__step step = {.key_count = 0};
     (void)i;
     snprintf(token, sizeof token, "%s%" PRIu32, lock->prefix, ++lock->sent);
-    tamis__link_command(link, 6);
-    tamis__link_text(link, "SET");
-    tamis__link_word(link, name, tamis__lock_name(lock->at, name));
-    tamis__link_text(link, token);
-    tamis__link_text(link, "NX");
-    tamis__link_text(link, "PX");
-    tamis__link_number(link, TAMIS__LOCK_MS);
+    snprintf(ms, sizeof ms, "%d", TAMIS__LOCK_MS);
+    tamis__step_key(&step, key);
+    tamis__step_expect_text(&step, key, "");
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SET"), key, tamis__redis_word(token),
+                                          tamis__redis_word("PX"), tamis__redis_word(ms)));
+    tamis__step_put(&step, link);
     return true;
 }
 
@@ -66,12 +68,10 @@ static tamis_status take_lock(void *context, size_t i, const tamis__reply *reply
     const taking *lock = context;
     (void)i;
     (void)resent;
-    if (reply->type == TAMIS__REPLY_NIL || reply->type == TAMIS__REPLY_STATUS)
-        return TAMIS_OK;
-    return tamis__redis_strange(lock->at, err);
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(lock->at, err);
 }
 
-/* The reply to SET does not say whether an earlier one of ours has the lock; its value does. */
+/* The reply does not say whether an earlier sending of ours has the lock; its value does. */
 static tamis_status read_lock(tamis__redis_filter *at, const taking *lock, tamis_error *err) {
     char name[TAMIS__REDIS_KEY], there[TAMIS__REDIS_PLAN]; /* of layout 1 a plan */
     size_t size;

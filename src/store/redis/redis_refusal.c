@@ -89,6 +89,10 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
         {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},
+        {"ERR unknown command",
+         "the server does not have it, or under another name: enable it (whole filters of "
+         "layout tamis are made, replaced and dropped by EVAL)",
+         TAMIS_E_UNSUPPORTED},
         {"ERR handle request, command", "a Codis does not have this command: name a Redis",
          TAMIS_E_UNSUPPORTED},
         {"ERR max number of clients", "raise its maxclients, or have others close connections",
