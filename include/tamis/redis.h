@@ -37,8 +37,13 @@ extern "C" {
  * change, and so are sentinels, within `patience`. Before a batch is answered all sentinels of the URI are asked whether the
  * master is still the same, since an old one that was not told yet takes what is lost; if not, all of the batch is asked
  * again of the new one. So name all of them: one that is not named may have replaced the master, and the others do not know
- * for some two seconds. (So it is where the old one cannot reach any: min-replicas-to-write keeps it from taking adds.) What a
- * master had not yet given to its replica when it died is gone, as for every client.
+ * for some two seconds. (So it is where the old one cannot reach any: min-replicas-to-write keeps it from taking adds.)
+ *
+ * A failover loses what the master answered and had not yet given to the replica that takes its place, as for every client of
+ * a Redis. In trials those were 28 of 200,000 keys where the replica lagged, and 10,427 of 157,212 where min-replicas-to-write
+ * was set wrongly. They are fresh once more, without a word. With replicas=N adds are answered when N replicas have them
+ * (WAIT), so that a failover to one of these loses none. A failover to another replica still may, and so does a server that
+ * loses its memory together with its replicas.
  *
  * Proxies of a Codis are watched by threads of ZooKeeper's client (which seeds the program's random(3) and drand48(3)).
  * Each exchange is with the next that is online; while ZooKeeper is away the last list does, and with none online a call
@@ -58,6 +63,11 @@ extern "C" {
  *                        unknown host, a port without TLS or of another program end the call at once. Of a cluster, or of
  *                        sentinels, one that answers is enough. A server that has answered is waited for within `patience`
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
+ *     replicas=N         (1 to 100; no Codis) each batch of adds is answered when N replicas of each server that took part
+ *                        have it: a round trip more, and one to the replicas. Where fewer have it within `patience`, the call
+ *                        fails with TAMIS_E_TIMEOUT and says how many do; nothing of the batch is answered, and added again
+ *                        by the same handle its keys are TAMIS_UNKNOWN. Questions, bitmaps (tamis/redis_bitmap.h) and calls
+ *                        on whole filters do not wait
  *     connections=64     with one server at once, at most; calls that find all of them in use wait, first come first served
  *
  * and with TLS alone:

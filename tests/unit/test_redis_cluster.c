@@ -5,6 +5,7 @@
  * ctest: serial: nodes that are late for a second are taken for dead */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -254,6 +255,30 @@ static void reg_22_a_node_that_refuses_at_the_start_is_no_matter(void **state) {
     tamis_filter_free(filter);
 }
 
+/* Each master that has keys of a batch asks its own replica: one that lags is enough for an error. */
+static void reg_22_each_master_waits_for_its_replicas(void **state) {
+    static const char name[] = "w?layout=java&expect=1000&fpr=0.01&replicas=1&patience=";
+    char uri[300];
+    tamis_filter *filter;
+    (void)state;
+    tamis_redis_close(open_cluster(""));
+    cluster_settle();
+    redis_server *late = cluster_replica(tamis__cluster_slot("bf:w", 4));
+    for (int lags = 0; lags < 2; lags++) {
+        snprintf(uri, sizeof uri, "%s%s", cluster_uri(name), lags ? "300ms" : "60s");
+        OK(tamis_redis_filter_open(&filter, NULL, uri, NULL, &err));
+        assert_int_equal(kill(late->pid, lags ? SIGSTOP : SIGCONT), 0);
+        if (lags)
+            FAILS(tamis_filter_add_many(filter, keys, BATCH, NULL, NULL, &err), TAMIS_E_TIMEOUT,
+                  "0 of 1 replicas");
+        else
+            OK(tamis_filter_add_many(filter, keys, BATCH, NULL, NULL, &err));
+        tamis_filter_free(filter);
+    }
+    assert_int_equal(kill(late->pid, SIGCONT), 0);
+    cluster_settle();
+}
+
 static void tells_clusters_from_others(void **state) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     redis_server alone;
@@ -458,6 +483,7 @@ int main(void) {
         cmocka_unit_test(families_are_on_all_masters),
         cmocka_unit_test(combines_bitmaps),
         cmocka_unit_test(tells_clusters_from_others),
+        cmocka_unit_test(reg_22_each_master_waits_for_its_replicas),
         cmocka_unit_test(reg_22_a_node_that_refuses_at_the_start_is_no_matter),
         cmocka_unit_test(adds_while_slots_move),
         cmocka_unit_test(adds_while_masters_change),

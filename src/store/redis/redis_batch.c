@@ -102,12 +102,13 @@ static tamis_status mirror(tamis__batch *all, tamis_error *err) {
 
 static tamis_status ask_and_check(tamis__batch *all, tamis_error *err) {
     const tamis__redis_filter *at = all->at;
-    bool redone = false;
+    bool redone = false, unconfirmed = false;
     tamis__exchange exchange = {.context = all,
                                 .ask = tamis__batch_put,
                                 .take = tamis__batch_take,
                                 .what = at->uri->named,
                                 .slot = tamis__batch_slot,
+                                .unconfirmed = all->adds ? &unconfirmed : NULL,
                                 .denied = &all->denied};
     all->checks = count_checks(all);
     tamis__batch_count(all);
@@ -115,11 +116,12 @@ static tamis_status ask_and_check(tamis__batch *all, tamis_error *err) {
     exchange.barriers[1] = all->elements + all->checks;
     exchange.count = exchange.barriers[1] + count_expiries(all);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
+    all->again = unconfirmed; /* as if nobody had answered, so that what is in by then is not called seen */
     if (status == TAMIS_OK && redone)
         status = run_rest(all, err);
     if (status == TAMIS_OK) /* also of what was replaced meanwhile, where nobody will do it later */
         status = end_endless(all, err);
-    return status == TAMIS_OK ? settle(all, err) : status;
+    return status == TAMIS_OK && !all->again ? settle(all, err) : status;
 }
 
 static tamis_status run_batch(tamis__batch *all, tamis_error *err) {
@@ -152,8 +154,9 @@ static size_t answered(const tamis__batch *all) {
 /* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
  * pass. A server that cannot be reached is not waited for once more. */
 static bool is_moot(tamis__batch *all, tamis_status status) {
-    if (all->lacks_mirror || all->is_unsure || status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH ||
-        status == TAMIS_E_ABSENT)
+    const bool is_unconfirmed = all->adds && all->at->redis->replicas > 0 && status != TAMIS_OK;
+    if (is_unconfirmed || all->lacks_mirror || all->is_unsure || status == TAMIS_E_DAMAGED ||
+        status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
         return true;
     if (status == TAMIS_OK || all->checks == 0)
         return all->again;
@@ -275,8 +278,8 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, c
         if (repeats > REPEATS_MOST)
             return tamis__fail(
                 err, TAMIS_E_IO, 0,
-                "redis %s: %s: its master changed %d times during one batch; see what the sentinels "
-                "are at",
+                "redis %s: %s: its master changed, or connections to it ended, %d times during one batch; "
+                "see server, sentinels and network",
                 at->redis->to.shown, at->uri->named, REPEATS_MOST);
         const size_t left = asked->count - *done;
         size_t some = 0;

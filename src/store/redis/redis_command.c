@@ -4,6 +4,8 @@
 #include "store/redis/redis_int.h"
 #include "store/trouble.h"
 
+enum { REPEATS_MAX = 64 };
+
 tamis_status tamis__redis_no_reply(const tamis_redis *redis, const char *what, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
@@ -52,9 +54,26 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
 }
 
 tamis_status tamis__redis_do(tamis__command *one, tamis_error *err) {
-    const tamis__exchange exchange = {
-        .count = 1, .context = one, .ask = put, .take = take, .what = one->what, .slot = slot};
-    one->integer = -1;
-    one->size = 0;
-    return tamis__redis_run(one->redis, &exchange, NULL, err);
+    bool unconfirmed;
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = one,
+                                      .ask = put,
+                                      .take = take,
+                                      .what = one->what,
+                                      .slot = slot,
+                                      .unconfirmed = one->is_replicated ? &unconfirmed : NULL};
+    tamis_status status;
+    size_t repeats = 0;
+    do {
+        unconfirmed = false;
+        one->integer = -1;
+        one->size = 0;
+        status = tamis__redis_run(one->redis, &exchange, NULL, err);
+    } while (status == TAMIS_OK && unconfirmed && ++repeats < REPEATS_MAX);
+    if (status == TAMIS_OK && unconfirmed)
+        return tamis__fail(err, TAMIS_E_IO, 0,
+                           "redis %s: %s: lost %d connections before the replicas confirmed it; check server "
+                           "and network",
+                           one->redis->to.shown, tamis__show(one->what).text, REPEATS_MAX);
+    return status;
 }

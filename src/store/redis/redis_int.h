@@ -69,6 +69,7 @@ struct tamis_redis {
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
     uint64_t connect_by; /* time until which servers that never answered are waited for; see connect_wait= */
     atomic_bool has_answered; /* any server, or sentinel, or ZooKeeper */
+    uint64_t replicas;        /* that confirm a batch of adds before it is answered; 0: none */
     uint64_t connections;     /* with a server at once, at most */
     pthread_mutex_t mutex;    /* guards the rest */
     tamis__node *nodes;
@@ -207,6 +208,10 @@ typedef struct tamis__exchange {
     /* Rising: commands that, with those behind them, have to come after all before them (0: none). Where one server has
      * all they are in the same pipeline, see `redone`; else they are asked when all before them are answered. */
     size_t barriers[2];
+    /* NULL, or where the URI has replicas=, the exchange ends only when so many replicas have all that its servers had when
+     * they answered (redis_wait.c). Set to true where a connection ended before they could tell: what was answered may be
+     * lost in a failover, and the exchange is to be run again. Set it to false before. */
+    bool *unconfirmed;
     /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
     bool *denied;
 } tamis__exchange;
@@ -227,9 +232,25 @@ typedef struct tamis__command {
     size_t room;
     int64_t integer; /* the reply, or -1: it was none */
     size_t size;     /* of what is in `to` */
+    /* Where the URI has replicas=, the answer comes when so many replicas have all that the server had when it carried the
+     * command out: what it wrote, or what it read. */
+    bool is_replicated;
 } tamis__command;
 
 tamis_status tamis__redis_do(tamis__command *one, tamis_error *err);
+
+/*
+ * Where the URI has replicas=, waits until so many replicas have all that was written until now, by anybody, to the server
+ * that has the slot of this Redis key; else does nothing. One round trip to the server, and one to its replicas. For a
+ * switch of plans, say: written, read back, waited for, and only then is anything old deleted.
+ *
+ * It says nothing of a write whose server was lost before this call, and replaced by one without it: what must not be
+ * missed is read back with is_replicated instead, which looks and waits on one connection.
+ *
+ * TAMIS_E_TIMEOUT: fewer did within patience; the sentence says how many. What was written stays written.
+ */
+tamis_status tamis__redis_wait(tamis_redis *redis, const void *key, size_t size, const char *what,
+                               tamis_error *err);
 
 /* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
 tamis_status tamis__redis_no_reply(const tamis_redis *redis, const char *what, tamis_error *err);

@@ -94,6 +94,9 @@ void tamis__lane_leave(const tamis__flight *run, tamis__lane *on, bool is_done) 
     else
         tamis__link_close(on->link);
     on->link = NULL;
+    if (on->is_unconfirmed)
+        *run->exchange->unconfirmed = true;
+    on->is_unconfirmed = false;
     tamis__redis_leave(run->redis, on->node);
 }
 
@@ -171,21 +174,30 @@ bool tamis__lane_has_room(const tamis__flight *run, const tamis__lane *on) {
 }
 
 /* Waits for a place there only where no reply is on its way to it, and holding none elsewhere. */
-static bool enter(tamis__flight *run, tamis__lane *on) {
-    if (tamis__redis_enter(run->redis, on->node, 0))
-        return true;
+static tamis_status enter(tamis__flight *run, tamis__lane *on, bool *may, tamis_error *err) {
+    *may = tamis__redis_enter(run->redis, on->node, 0);
+    if (*may)
+        return TAMIS_OK;
     for (size_t n = 0; n < run->room; n++)
         if (run->lanes[n] && tamis__lane_is_waited_for(run->lanes[n]))
-            return false;
+            return TAMIS_OK;
+    tamis_status status = tamis__flight_confirm(run, err);
+    if (status != TAMIS_OK)
+        return status;
     for (size_t n = 0; n < run->room; n++)
         if (run->lanes[n])
             tamis__lane_leave(run, run->lanes[n], true);
-    return tamis__redis_enter(run->redis, on->node, tamis__flight_deadline(run));
+    *may = tamis__redis_enter(run->redis, on->node, tamis__flight_deadline(run));
+    return TAMIS_OK;
 }
 
 tamis_status tamis__lane_reach(tamis__flight *run, tamis__lane *on, tamis_error *err) {
     const uint64_t deadline = tamis__flight_deadline(run);
-    if (!enter(run, on)) {
+    bool may;
+    tamis_status status = enter(run, on, &may, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!may) {
         run->now = tamis__now_ns();
         on->pause_till = run->now + PLACE_AGAIN_NS;
         tamis__redis_no_place(run->redis, on->node, &run->trouble);
@@ -193,7 +205,7 @@ tamis_status tamis__lane_reach(tamis__flight *run, tamis__lane *on, tamis_error 
     }
     if (on->tries > 0) /* those may be as lost as the last one was */
         tamis__redis_close_idle(run->redis, on->node);
-    tamis_status status = tamis__redis_lease(run->redis, on->node, deadline, &on->link, &run->trouble);
+    status = tamis__redis_lease(run->redis, on->node, deadline, &on->link, &run->trouble);
     if (status != TAMIS_OK)
         tamis__redis_leave(run->redis, on->node);
     run->now = tamis__now_ns();

@@ -15,6 +15,7 @@ typedef struct tamis__lane {
     tamis__node *node;
     tamis__link *link;   /* NULL: to be opened */
     size_t first, count; /* of pending, a ring */
+    bool is_unconfirmed; /* replicas are to confirm what was answered on this link */
     uint64_t tries;      /* since the last answer */
     uint64_t pause_till; /* nothing is asked before */
     uint64_t heard; /* time of the last bytes, or when something was asked after there was nothing to hear */
@@ -90,6 +91,9 @@ static inline bool tamis__lane_is_waited_for(const tamis__lane *on) {
 }
 /* Gives it a link; it may have none after all, and a pause then. */
 tamis_status tamis__lane_reach(tamis__flight *run, tamis__lane *on, tamis_error *err);
+/* Where the exchange is to be confirmed by replicas: waits for those of every lane that has answered since. No reply to a
+ * command is on its way. TAMIS_E_TIMEOUT: too few of them did. */
+tamis_status tamis__flight_confirm(tamis__flight *run, tamis_error *err);
 /* is_done: nothing is on its way on its link, which others may use. */
 void tamis__lane_leave(const tamis__flight *run, tamis__lane *on, bool is_done);
 

@@ -86,6 +86,10 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         {"WRONGTYPE", "another program keeps something else under this name: choose another",
          TAMIS_E_MISMATCH},
         {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
+        {"NOREPLICAS",
+         "it has min-replicas-to-write, and fewer replicas than that have followed it within "
+         "min-replicas-max-lag: start or reconnect them (INFO replication), or lower it with CONFIG SET",
+         TAMIS_E_REFUSED},
         {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
         {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
         {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},

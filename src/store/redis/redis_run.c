@@ -197,6 +197,7 @@ static tamis_status take_one(tamis__flight *run, tamis__lane *on, const tamis__r
     if (reply->type == TAMIS__REPLY_ERROR)
         return take_error(run, on, i, reply, err);
     run->answered++;
+    on->is_unconfirmed = exchange->unconfirmed && run->redis->replicas > 0;
     on->tries = 0;
     run->last = run->now;
     run->trouble.status = TAMIS_OK;
@@ -350,6 +351,8 @@ tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchang
     tamis_status status = TAMIS_OK;
     while (run.answered < exchange->count && status == TAMIS_OK)
         status = turn(&run, err);
+    if (status == TAMIS_OK)
+        status = tamis__flight_confirm(&run, err);
     leave_lanes(&run, status == TAMIS_OK);
     tamis__map_drop(redis, run.map);
     tamis__free(allocator, run.lanes, run.room * sizeof *run.lanes);

@@ -8,7 +8,7 @@
 #include "store/redis/redis_lane.h"
 #include "store/trouble.h"
 
-enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MOST = 10000 };
+enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MOST = 10000, REPLICAS_MAX = 100 };
 
 static tamis_status take_time(tamis__redis_uri *uri, const char *name, uint64_t *ns, uint64_t otherwise_ms,
                               tamis_error *err) {
@@ -41,6 +41,16 @@ static tamis_status take_times(tamis_redis *redis, tamis_error *err) {
         status = take_time(uri, "patience", &redis->patience_ns, 15000, err);
     if (status == TAMIS_OK)
         status = take_connect_wait(redis, err);
+    return status;
+}
+
+static tamis_status take_replicas(tamis_redis *redis, tamis_error *err) {
+    tamis_status status =
+        tamis__redis_uri_count(&redis->uri, "replicas", 1, REPLICAS_MAX, &redis->replicas, err);
+    if (status == TAMIS_OK && redis->replicas > 0 && redis->uri.kind == TAMIS__REDIS_CODIS)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: parameter replicas takes WAIT, which a Codis refuses; leave it out",
+                           redis->uri.shown);
     return status;
 }
 
@@ -117,6 +127,8 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     if (status == TAMIS_OK)
         status =
             tamis__redis_uri_count(&redis->uri, "connections", 1, CONNECTIONS_MOST, &redis->connections, err);
+    if (status == TAMIS_OK)
+        status = take_replicas(redis, err);
     if (status == TAMIS_OK && uri->has_tls)
         status = tamis__tls_context_create(&redis->tls, &redis->uri, err);
     redis->to.tls = redis->tls; /* before there are nodes, which take it over */
