@@ -106,10 +106,14 @@ typedef struct tamis_stream_stats {
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
     /* after the run: that were at work, fewer than asked for where there was too little to do, or the system refused one */
     uint32_t threads;
+    /* After the run: records answered fresh or unknown that the output has taken whole. Where an output failed, records in its
+     * buffer are not among them: it is exact for one that is not packed, whose records are lines that all have keys, and else a
+     * lower bound. What a pipe has taken its reader may not have read. */
+    uint64_t printed;
 } tamis_stream_stats;
 
 /* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0}
+#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0, 0}
 /* clang-format on */
 
 /* Where the time of a run went, in nanoseconds of the monotonic clock: that of its threads added up, those that wait for a

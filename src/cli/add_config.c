@@ -63,7 +63,10 @@ const char *const add_description[] = {
     "So where the output of --print fresh fails (a full disk, a reader that has gone), what it did not take "
     "is in such a FILTER all the same, and no later run prints it: the new ones among some thousands of "
     "records behind the last one printed. They are more with more threads, so that one works there unless "
-    "--threads says otherwise. Who may not lose any looks at the FILEs from behind the last one printed on.",
+    "--threads says otherwise. A message says how many they are, with --quiet too (of a packed output, or of "
+    "records without key among them, at the most). Who may not lose any looks at the FILEs from behind the "
+    "last "
+    "one printed on.",
     NULL};
 
 const char *const add_exits[] = {
@@ -78,7 +81,7 @@ const char *const add_exits[] = {
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
     "141",
     "The reader of the output of --print has gone (a closed pipe): ended by SIGPIPE, without a word; nothing "
-    "was saved.",
+    "was saved. Of a FILTER on a server a message says how many records are in it and were not printed.",
     NULL};
 
 const cli_example add_examples[] = {

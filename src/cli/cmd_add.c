@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "cli/cli_server.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
+#include "cli/cli_text.h"
 #include "cli/cli_trace.h"
 
 typedef struct add_run {
@@ -22,7 +24,35 @@ typedef struct add_run {
     cli_family *family;    /* or this one, and no filter */
     tamis_packing packing; /* of its file */
     cli_summary summary;
+    uint64_t added;    /* records answered new or unknown, of a filter on a server */
+    uint64_t in_doubt; /* records of a batch that failed, and may be in it */
 } add_run;
+
+/* Of keys that were not answered: a filter that is full and a record that cannot be read send nothing. */
+static bool may_have_arrived(tamis_status status) {
+    return status != TAMIS_OK && status != TAMIS_E_FULL && status != TAMIS_E_INVALID &&
+           status != TAMIS_E_RECORD && status != TAMIS_E_KEYLESS;
+}
+
+/* Counts what a server has, and the output may not. */
+static tamis_status add_to_server(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                  size_t *done, tamis_error *err) {
+    add_run *run = context;
+    tamis_status status = run->family != NULL ? cli_family_ask(run->family, keys, count, answers, done, err)
+                                              : cli_room_add(&run->room, keys, count, answers, done, err);
+
+    for (size_t i = 0; i < *done; i++)
+        run->added += answers[i] != TAMIS_SEEN;
+    if (may_have_arrived(status))
+        run->in_doubt += count - *done;
+    return status;
+}
+
+static void place_in_family(void *context, const tamis_stream_origin *origin) {
+    const add_run *run = context;
+
+    cli_family_place(run->family, origin);
+}
 
 /* To a filter in a file, whose room is not bounded here. */
 static tamis_status add_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
@@ -41,10 +71,12 @@ static tamis_status stream(add_run *run, tamis_error *err) {
 
     service.context = &run->room;
     service.ask = cli_room_add;
+    if (cli_server_is_uri(config->filter)) {
+        service.context = run;
+        service.ask = add_to_server;
+    }
     if (run->family != NULL) {
-        service.context = run->family;
-        service.ask = cli_family_ask;
-        service.place = cli_family_place;
+        service.place = place_in_family;
         cli_family_take_records(&records);
     } else {
         cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
@@ -106,6 +138,34 @@ static void fail_full(const add_run *run, tamis_error *err) {
         cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
 }
 
+/* Whether the server has, or may have, new keys whose records were to be printed and were not: says so, also where all else
+ * is quiet, since no later run prints them. */
+static bool tell_unprinted(const add_run *run) {
+    uint64_t printed = run->summary.stats.printed;
+    uint64_t lost = run->added > printed ? run->added - printed : 0;
+    char shown[CLI_SERVER_SHOWN], number[CLI_TEXT_NUMBER], doubtful[CLI_TEXT_NUMBER], what[200],
+        sentence[CLI_SERVER_SHOWN + 300];
+
+    if (run->config.print != ADD_PRINT_FRESH || lost + run->in_doubt == 0)
+        return false;
+    cli_text_count(number, sizeof number, lost);
+    cli_text_count(doubtful, sizeof doubtful, run->in_doubt);
+    if (lost == 0)
+        snprintf(what, sizeof what, "up to %s new key%s may be in it", doubtful,
+                 run->in_doubt == 1 ? "" : "s");
+    else if (run->in_doubt == 0)
+        snprintf(what, sizeof what, "%s new key%s in it", number, lost == 1 ? " is" : "s are");
+    else
+        snprintf(what, sizeof what, "%s new key%s in it, and up to %s more may be", number,
+                 lost == 1 ? " is" : "s are", doubtful);
+    snprintf(sentence, sizeof sentence,
+             "%.300s: %s, without their records being printed; no later run prints those: find them in the "
+             "input, behind the last one printed",
+             cli_server_show(run->config.filter, shown), what);
+    cli_report(sentence);
+    return true;
+}
+
 static int add(add_run *run, tamis_error *err) {
     const char *path = run->config.filter;
     char shown[CLI_SERVER_SHOWN];
@@ -118,7 +178,8 @@ static int add(add_run *run, tamis_error *err) {
     else if (status == TAMIS_E_FULL && run->family == NULL)
         fail_full(run, err);
     run->summary.seconds = cli_progress_now() - begun;
-    if (status != TAMIS_OK && status != TAMIS_E_PIPE && run->family == NULL &&
+    bool told = status != TAMIS_OK && tell_unprinted(run);
+    if (status != TAMIS_OK && !told && status != TAMIS_E_PIPE && run->family == NULL &&
         run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);
     /* A server looks at all the bits to say it. */

@@ -129,6 +129,13 @@ static tamis__writer *writer_of(const tamis__router *router, uint8_t fate) {
     }
 }
 
+static uint64_t count_keyed(const uint8_t *fates, size_t count) {
+    uint64_t keyed = 0;
+    for (size_t i = 0; i < count; i++)
+        keyed += fates[i] <= TAMIS_UNKNOWN;
+    return keyed;
+}
+
 tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *fates,
                           size_t count, tamis_error *err) {
     const bool one_by_one = router->service->mark || router->marking;
@@ -144,8 +151,10 @@ tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, cons
         const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
         const record one = {data, (size_t)(end - data), batch->unterminated && to == batch->count,
                             fates[from], key};
-        if (writer && writer->place)
+        if (writer && writer->place) {
+            writer->records += count_keyed(fates + from, to - from);
             status = put_one(router, writer, &one, err);
+        }
         key += fates[from] <= TAMIS_UNKNOWN; /* of pieces nobody asks */
         data = end;
     }

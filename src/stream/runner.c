@@ -519,6 +519,8 @@ static tamis_status go(run *r, tamis_error *err) {
     if (status != TAMIS_OK)
         flush_rest(r, status, err);
     count_written(r);
+    if (r->writers[FIRSTS].place && (status == TAMIS_OK || tamis__writer_direct(&r->writers[FIRSTS])))
+        r->stats.printed = tamis__writer_taken(&r->writers[FIRSTS]);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
     if (status == TAMIS_E_KEYLESS || status == TAMIS_E_INTERRUPTED)

@@ -140,6 +140,21 @@ static tamis_status after_short(tamis__writer *writer, int sys_errno, tamis_erro
     return TAMIS_OK;
 }
 
+/* What was put, and will not be written. A record without terminator ends where it does. */
+static void lose_bytes(tamis__writer *writer, const unsigned char *data, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        writer->lost_ends += data[i] == writer->terminator;
+}
+
+uint64_t tamis__writer_taken(const tamis__writer *writer) {
+    if (!writer->failed)
+        return writer->records;
+    if (writer->pack)
+        return writer->flushed_records;
+    const uint64_t lost = writer->lost_ends + (writer->owes_terminator && writer->lost_ends > 0);
+    return lost < writer->records ? writer->records - lost : 0;
+}
+
 static tamis_status write_all(tamis__writer *writer, const unsigned char *data, size_t size,
                               tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -166,6 +181,7 @@ static tamis_status write_all(tamis__writer *writer, const unsigned char *data, 
             status = after_short(writer, sys_errno, err);
     }
     writer->failed = status != TAMIS_OK;
+    lose_bytes(writer, data, size);
     return status;
 }
 
@@ -195,6 +211,8 @@ static tamis_status end_pack(tamis__writer *writer, tamis_status (*end)(tamis__p
     const uint64_t begun = tamis__clock_begin(writer->time);
     const tamis_status status = end(writer->pack, err);
     writer->failed = status != TAMIS_OK;
+    if (status == TAMIS_OK)
+        writer->flushed_records = writer->records;
     tamis__clock_end(writer->time, begun);
     return status;
 }
@@ -228,8 +246,10 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err) {
 static tamis_status put_bytes(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
     if (size > writer->capacity - writer->used) {
         tamis_status status = empty_buffer(writer, err);
-        if (status != TAMIS_OK)
+        if (status != TAMIS_OK) {
+            lose_bytes(writer, data, size);
             return status;
+        }
     }
     if (size >= writer->capacity)
         return hand_on(writer, data, size, err);

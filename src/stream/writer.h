@@ -29,6 +29,9 @@ typedef struct tamis__writer {
     uint64_t sent;                /* of them, of one that is durable, on their way to the disk */
     uint64_t flushed_at;          /* tamis__now_ns */
     tamis__identity_front *front; /* NULL, or gets what the system has taken first; borrowed */
+    uint64_t records;             /* put, of those with keys: counted by the router */
+    uint64_t flushed_records;     /* of them, when a packed one was flushed last */
+    uint64_t lost_ends;           /* terminators of records that were put, and that the system did not take */
     uint64_t *time;               /* of packing, writing and syncing, see clock.h */
     unsigned char terminator;
     bool durable;         /* a regular file is to outlive a power loss */
@@ -57,6 +60,9 @@ tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place
 /* Takes whole records. With `unterminated` the last one lacks its terminator. */
 tamis_status tamis__writer_put(tamis__writer *writer, const void *data, size_t size, bool unterminated,
                                tamis_error *err);
+
+/* How many of `records` the system has taken whole; fewer where nobody can tell. After the last put. */
+uint64_t tamis__writer_taken(const tamis__writer *writer);
 
 /* Hands all that was put to the system; of a packed one so that its reader can unpack every record. For who has nothing
  * else to do: each such flush makes a packed output larger. */

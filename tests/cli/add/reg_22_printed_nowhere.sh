@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Keys that a failed add --print fresh has put into a filter on a server, and printed nowhere, are counted: with the lines that
+# were printed they are what the filter has.
+. "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
+redis_start
+seq 20000 > many
+said() { tee -a words < "$1" | sed -n 's/.*: \([0-9,]*\) new keys* .*/\1/p' | tr -d ,; }
+has() { tamis check --count "$redis_uri/$1" many; }
+agrees() { # NAME LINES
+    local told
+    told=$(said words.$1)
+    [ "$((told + $2))" = "$(has $1)" ] && [ "$told" -gt 0 ] || echo "$1: $told said, $2 printed, $(has $1) in it"
+}
+plan='expect=1e5&fpr=1e-9'
+tamis add --print fresh "$redis_uri/full?$plan" many 2> words.full > /dev/full
+echo "status $?"
+agrees full 0
+for threads in 1 3; do # the file ends within a line
+    (trap '' XFSZ; ulimit -f 20; tamis add --threads $threads --print fresh "$redis_uri/limit$threads?$plan" many) 2> words.limit$threads > out
+    agrees limit$threads $(wc -l < out)
+done
+# Where the reader of a pipe has gone too.
+tamis add --print fresh "$redis_uri/pipe?$plan" many 2> words.pipe | sed -n 1q
+echo "status ${PIPESTATUS[0]}"
+[ "$(said words.pipe)" -gt 0 ] || echo 'nothing was said'
+# And a family, whose filters are named by fields.
+sed 's/$/\tone/' many | tamis add --print fresh "$redis_uri/all_{2}?$plan" 2> words.family > /dev/full
+[ "$(said words.family)" -gt 0 ] || echo 'nothing was said of a family'
+# Nobody knows of those that were on their way when the server fell silent.
+tamis add "$redis_uri/silent?$plan" < /dev/null
+redis_ask client pause 60000 write > none
+head -10 many | tamis add --print fresh "$redis_uri/silent?patience=300ms"
+echo "status $?"
+redis_ask client unpause > none
+# Without --print fresh nothing was to be printed.
+tamis add --print seen "$redis_uri/full" many > /dev/full
+sed -E 's/^([^:]*): .*127.0.0.1:[0-9]+/\1: SERVER/; s/[0-9,]+ new/N new/; s/([?][^:]*)?: N new/: N new/' words | sort -u
