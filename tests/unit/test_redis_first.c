@@ -202,6 +202,17 @@ static void reg_22_connect_wait_waits_for_a_server_that_starts(void **state) {
 }
 
 /* A server that has answered once is waited for, as long as patience says. */
+static void reg_22_opening_a_server_is_to_hear_from_it(void **state) {
+    impostor one;
+    tamis_redis *there;
+    char uri[100];
+    (void)state;
+    start(&one, "");
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?patience=1h", one.port);
+    FAILS(tamis_redis_open(&there, uri, NULL, &err), TAMIS_E_IO, "write rediss://");
+    stop(&one);
+}
+
 static void reg_22_a_server_that_was_there_is_waited_for(void **state) {
     redis_server one = {0};
     call adds = {0};
@@ -213,6 +224,14 @@ static void reg_22_a_server_that_was_there_is_waited_for(void **state) {
     OK(tamis_filter_add_many(adds.filter, keys, 10, NULL, NULL, &err));
     restart_during(&one, &adds);
     tamis_filter_free(adds.filter);
+    /* Opened is as good. */
+    tamis_redis *there;
+    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d?patience=1h", one.port);
+    OK(tamis_redis_open(&there, adds.uri, NULL, &err));
+    OK(tamis_redis_filter_open(&adds.filter, there, "f?layout=java&expect=1000&fpr=0.01", NULL, &err));
+    restart_during(&one, &adds);
+    tamis_filter_free(adds.filter);
+    tamis_redis_close(there);
     redis_server_stop(&one);
 }
 
@@ -224,6 +243,7 @@ int main(void) {
         cmocka_unit_test(reg_22_tls_to_a_plain_port_is_told_at_once),
         cmocka_unit_test(reg_22_a_wrong_password_is_told_at_once),
         cmocka_unit_test(reg_22_connect_wait_waits_for_a_server_that_starts),
+        cmocka_unit_test(reg_22_opening_a_server_is_to_hear_from_it),
         cmocka_unit_test(reg_22_a_server_that_was_there_is_waited_for),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -173,7 +173,7 @@ static void run(const char *name, uint64_t seed) {
     assert_ptr_not_equal(all.shared, MAP_FAILED);
     snprintf(all.uri, sizeof all.uri,
              "redis://127.0.0.1:%d/%s&expect=%" PRIu64
-             "&fpr=1e-5&retry_interval=1ms&patience=60s&read_timeout=20s&timeout=20s",
+             "&fpr=1e-5&retry_interval=1ms&patience=60s&connect_wait=60s&read_timeout=20s&timeout=20s",
              server.port, name, CLIENTS * each);
     for (int i = 0; i < CLIENTS; i++)
         start(&all, i);

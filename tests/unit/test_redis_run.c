@@ -43,8 +43,15 @@ typedef struct server {
 
 static server self;
 
+/* A PING is what a server is asked first, and is none of the commands. */
 static bool read_whole(int fd, char *to) {
+    static const char ping[] = "*1\r\n$4\r\nPING\r\n", pong[] = "+PONG\r\n";
     for (size_t got = 0; got < COMMAND;) {
+        if (got == sizeof ping - 1 && memcmp(to, ping, got) == 0) {
+            if (send(fd, pong, sizeof pong - 1, MSG_NOSIGNAL) < 0)
+                return false;
+            got = 0;
+        }
         ssize_t some = recv(fd, to + got, COMMAND - got, 0);
         if (some <= 0)
             return false;

@@ -168,6 +168,25 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__free(&allocator, redis, sizeof *redis);
 }
 
+/* Its first reply, which may be an error: a server that is one, though it may want a password, is waited for from then on. */
+static tamis_status hear(tamis_redis *redis, tamis__node *node, tamis_error *err) {
+    const tamis__reply *reply;
+    tamis__link *link;
+    tamis_status status = tamis__redis_lease(redis, node, UINT64_MAX, &link, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__link_command(link, 1);
+    tamis__link_text(link, "PING");
+    status = tamis__link_ask(link, tamis__now_ns() + redis->read_ns, &reply, err);
+    if (status != TAMIS_OK) {
+        tamis__link_close(link);
+        return status;
+    }
+    tamis__redis_mark_answered(redis, node);
+    tamis__redis_give_back(redis, node, link);
+    return TAMIS_OK;
+}
+
 /* A connection to each node that has a slot; of those that tell one another's, to one. */
 static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     if (redis->codis)
@@ -177,12 +196,8 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     tamis__map *map = tamis__map_hold(redis);
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < map->slot_count && status == TAMIS_OK; i++) {
-        tamis__link *link;
-        if (i > 0 && map->of[i] == map->of[i - 1])
-            continue;
-        status = tamis__redis_lease(redis, map->of[i], UINT64_MAX, &link, err);
-        if (status == TAMIS_OK)
-            tamis__redis_give_back(redis, map->of[i], link);
+        if (i == 0 || map->of[i] != map->of[i - 1])
+            status = hear(redis, map->of[i], err);
     }
     tamis__map_drop(redis, map);
     return status;
