@@ -95,7 +95,7 @@ typedef struct tamis_redis tamis_redis;
  */
 
 /* *redis is owned by the caller until tamis_redis_close (NULL is fine there), which comes after the last filter of it
- * was freed. Connects once, so that what is wrong is said at once: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
+ * was freed. Connects, and asks for one reply, so that what is wrong is said at once: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
  * TAMIS_E_TIMEOUT, TAMIS_E_REFUSED (user, password, database), TAMIS_E_NOMEM. allocator NULL: the default. */
 TAMIS_API tamis_status tamis_redis_open(tamis_redis **redis, const char *uri,
                                         const tamis_allocator *allocator, tamis_error *err);

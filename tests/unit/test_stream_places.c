@@ -319,7 +319,10 @@ static void descriptors_are_written_in_place(void **state) {
 static void devices_are_written_directly(void **state) {
     (void)state;
     assert_int_equal(run(scratch("in"), "/dev/null", "/dev/null"), TAMIS_OK);
+    assert_int_equal(stats.printed, 2);
     assert_int_equal(run(scratch("in"), "/dev/full", scratch("again")), TAMIS_E_IO);
+    assert_int_equal(stats.unique, 2); /* asked, and nowhere */
+    assert_int_equal(stats.printed, 0);
     assert_string_equal(err.text, "/dev/full: no space left on device; free space there, or write elsewhere");
     assert_int_equal(err.sys_errno, ENOSPC);
     assert_false(file_exists(scratch("again")));
