@@ -108,7 +108,7 @@ static tamis_status ask_and_check(tamis__batch *all, tamis_error *err) {
                                 .take = tamis__batch_take,
                                 .what = at->uri->named,
                                 .slot = tamis__batch_slot,
-                                .unconfirmed = all->adds ? &unconfirmed : NULL,
+                                .unconfirmed = all->adds && all->asked.count > 0 ? &unconfirmed : NULL,
                                 .denied = &all->denied};
     all->checks = count_checks(all);
     tamis__batch_count(all);
