@@ -60,10 +60,13 @@
 #define EXPIRES 0 /* 1: a hash with an expiry may reach it */
 #endif
 
+#ifndef LEAKS
+#define LEAKS 1 /* 0: I3 is not looked at, so that a run finds what it is after */
+#endif
+
 #ifdef LAYOUT1
 #define F_SWITCH
 #define F_DROP
-#define F_STATE
 #define F_FOOTER
 #define F_CHUNK
 #define F_EXPIRE
@@ -98,8 +101,11 @@
 byte lock, plan, next, next_send, pushing, before, copy;
 bit hash_ttl, copy_ttl;
 byte foot[GENERATIONS], bits[GENERATIONS], ttl[GENERATIONS], stamp[GENERATIONS];
-#ifdef F_STATE
+#ifdef F_CREATE
 byte state;
+#define READY (state == plan) /* else whoever opens the filter makes its partitions */
+#else
+#define READY 1
 #endif
 
 /* ---- what the properties speak of: no command reads it ---- */
@@ -117,11 +123,12 @@ byte evicted;     /* generations of which a string vanished by itself: a mask */
 bit wants_ttl;    /* the user's last word on the expiry of the filter that stands */
 byte key_lost; /* KEY: the add itself is in the suffix that a failover lost */
 bit hash_evicted, failed_over, unanswered_add;
+byte retired; /* generations that were retired: a mask */
 byte told; /* generations of which a command said that it may have left strings, since nobody answered: a mask */
 byte alive; /* processes that have not ended */
 
 /* Names of the properties, always false: a failed assertion prints its name. */
-bit I1_acknowledged_key_reads_absent, I1_plan_changed_by_an_ended_command, I1_command_changed_the_plan_twice;
+bit I1_acknowledged_key_reads_absent, I1_plan_changed_by_an_ended_command, I1_command_changed_the_plan_twice, I1_lock_of_another_removed;
 bit I2_plan_without_its_partitions, I2_plan_whose_partitions_expire, I2_live_partition_removed;
 bit I3_leak_without_a_record, I3_copy_outlives_the_hash;
 bit I4_failed_but_changed, I4_success_but_not_done, I4_expiry_undone, I4_expiry_of_another;
@@ -146,26 +153,28 @@ byte faults = FAULTS;
 
 inline check_state() {
     if
-    :: plan != 0 && foot[plan] == SEALED ->
+    :: plan != 0 && READY && foot[plan] == SEALED ->
         HOLDS(I1_acknowledged_key_reads_absent, (must & ~bits[plan]) == 0);
         HOLDS(I2_plan_whose_partitions_expire, failed_over || ttl[plan] == STAYS || (ttl[plan] == USER && hash_ttl))
-    :: plan != 0 && foot[plan] != SEALED ->
+    :: plan != 0 && READY && foot[plan] != SEALED ->
         HOLDS(I2_plan_without_its_partitions, failed_over || (evicted & (1 << plan)))
     :: else
     fi;
     HOLDS(I4_expiry_of_another, plan == 0 || !hash_ttl || wants_ttl);
+    HOLDS(I4_expiry_undone, plan == 0 || hash_ttl || !wants_ttl);
     check_leaks()
 }
 
 inline check_leak(g) {
     HOLDS(I3_leak_without_a_record, foot[g] == MISSING || ttl[g] != STAYS || plan == g || next == g ||
-          pushing == g || before == g || copy == g || (told & (1 << g)) || (foot[g] == BARE && (unanswered_add || (evicted & (1 << g)))))
+          pushing == g || before == g || copy == g || (told & ~retired & (1 << g)) || (foot[g] == BARE && (unanswered_add || (evicted & (1 << g)))))
 }
 
 /* Once everybody has ended. A hash that vanished or was set back took its records with it. */
 inline check_leaks() {
     if
-    :: alive == 0 && !hash_evicted && !failed_over ->
+    :: LEAKS && alive == 0 && !failed_over && hash_evicted -> check_leak(1)
+    :: LEAKS && alive == 0 && !failed_over && !hash_evicted ->
         check_leak(1); check_leak(2); check_leak(3); check_leak(4); check_leak(5)
     :: else
     fi
@@ -191,6 +200,9 @@ inline remove_string(g) {
 inline switch_to(g, p, kind) {
     change_plan(command_of(g), g);
     before = p; pushing = 0; next = 0; copy = g;
+#ifdef F_CREATE
+    state = g;
+#endif
     if
     :: kind == BUILD -> must = BASE
     :: else /* a resize has all keys; what is created has none */
@@ -225,7 +237,7 @@ inline carry_out(o, t, p, g, u) {
     if
     :: o == LOCK && lock == 0 -> lock = t; ok = OK
 #ifdef F_RELEASE
-    :: o == UNLOCK -> lock = 0; ok = OK
+    :: o == UNLOCK -> HOLDS(I1_lock_of_another_removed, lock == 0 || lock == t); lock = 0; ok = OK
 #else
     :: o == UNLOCK && lock == t -> lock = 0; ok = OK
 #endif
@@ -233,9 +245,9 @@ inline carry_out(o, t, p, g, u) {
     :: o == END_NEXT && lock == t && plan == p -> next = 0; ok = OK
     :: o == DELETE -> remove_string(g); ok = OK
 #ifdef F_RETIRE_PLAIN
-    :: o == RETIRE && foot[g] != MISSING -> ttl[g] = GRACE; ok = OK
+    :: o == RETIRE && foot[g] != MISSING -> retired = retired | (1 << g); ttl[g] = GRACE; ok = OK
 #else
-    :: o == RETIRE && foot[g] != MISSING -> stamp[g] = 255; ttl[g] = GRACE; ok = OK
+    :: o == RETIRE && foot[g] != MISSING -> retired = retired | (1 << g); stamp[g] = 255; ttl[g] = GRACE; ok = OK
 #endif
     :: o == ANNOUNCE && lock == t && plan == p && pushing == u -> pushing = g; ok = OK
 #ifdef F_FOOTER /* the footer has one form, and SETRANGE writes it over anything */
@@ -282,6 +294,9 @@ inline carry_out(o, t, p, g, u) {
         :: else
         fi;
         plan = 0; next = 0; copy = 0; must = 0; copy_ttl = 0; ok = OK
+#ifdef F_CREATE
+        ; state = 0
+#endif
     :: o == FORGET_BEFORE && before == p -> before = 0; ok = OK
     :: o == FORGET_PUSHING && pushing == g -> pushing = 0; ok = OK
     :: o == FORGET_NEXT && next == g -> next = 0; ok = OK
@@ -297,7 +312,7 @@ inline carry_out(o, t, p, g, u) {
 #ifdef F_CREATE
     :: o == SET_PLAN_ONCE && plan == 0 -> change_plan(command_of(g), g); copy = g; hash_ttl = 0; copy_ttl = 0; wants_ttl = 0; ok = OK
 #endif
-#ifdef F_STATE
+#ifdef F_CREATE
     :: o == SET_STATE -> state = g; ok = OK
 #endif
     :: else
@@ -398,7 +413,7 @@ proctype command(byte op; byte c; byte after) {
     :: op == CREATE ->
         send(SET_PLAN_ONCE, 0, 0, G, 0);
         if
-        :: atomic { result == LOST -> finish(UNKNOWN) }
+        :: atomic { result == LOST -> finish(FAILED) }
         :: else
         fi;
         atomic { P = plan };
@@ -407,10 +422,8 @@ proctype command(byte op; byte c; byte after) {
         :: else
         fi;
         send(MAKE, 1, 0, G, 1);
-#ifdef F_STATE
         send(SET_STATE, 0, 0, G, 0);
-#endif
-        finish(UNKNOWN)
+        finish(SUCCESS)
     :: else
     fi;
 #endif
@@ -824,11 +837,16 @@ expire_bits:
     fi;
     goto expire_done;
 expire_lost: /* half of it done: where the filter is gone, so must be its partitions */
-    halfway = P;
+    halfway = (plan == P -> P : 0);
     release();
 #ifndef F_HALF
     if
-    :: plan != P -> send(RETIRE, 0, 0, P, 0)
+    :: plan != P ->
+        send(RETIRE, 0, 0, P, 0);
+        if
+        :: result == LOST -> halfway = P
+        :: else
+        fi
     :: else
     fi;
 #endif
@@ -859,7 +877,7 @@ again:
         :: else
         fi
     };
-#ifdef F_STATE /* whoever opens a filter that is not ready makes it so */
+#ifdef F_CREATE /* whoever opens a filter that is not ready makes it so */
     if
     :: state != g -> send(MAKE, 1, 0, g, 1); send(SET_STATE, 0, 0, g, 0)
     :: else
@@ -1007,7 +1025,7 @@ init {
         if
         :: !EMPTY -> plan = 1; copy = 1; foot[1] = SEALED; bits[1] = BASE; must = BASE;
             hash_ttl = TTL; copy_ttl = TTL; ttl[1] = TTL; wants_ttl = TTL
-#ifdef F_STATE
+#ifdef F_CREATE
             ; state = 1
 #endif
         :: else
