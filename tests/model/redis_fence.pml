@@ -1,6 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* ESSAY */
+/*
+ * How filters in a Redis are changed by several commands at once, as a model for SPIN.
+ *
+ * Idea. A filter is a hash with a plan in one slot, and partitions in other slots. A command (build, create, drop, resize,
+ * expire) changes them step by step, and nothing holds the steps together: the process may be stopped between any two, its
+ * lock may run out meanwhile, and the network may carry a command out late or twice. Layout 2 makes each step one script
+ * that compares before it writes. This model tries every order of every step, and every such mishap at every point.
+ *
+ *      writer A   writer B   adder   reader             control slot: lock, plan, next, pushing, before, copy
+ *          \\         |        |       /
+ *           ask -> servers and network  ------------->   partition of generation 1 .. 5: footer, bits, expiry, stamp
+ *                   |   ^
+ *                  late (commands of connections that were given up)
+ *
+ * A command to the servers is (operation, token, plan, generation, value). It is carried out and answered; or carried out and
+ * the reply is lost; or it stays in `late` and is carried out at any time later, or never. The sender of a lost one
+ * sends it again, which makes it carried out twice, or gives up.
+ *
+ * What is left out, and why that hides nothing:
+ * - A filter has one partition. A key lies in one partition; the others of its generation can only add failures, and a command
+ *   may fail at any step here too, by a lost reply.
+ * - A build has one chunk, and a resize one BITOP. The footer says FULL once all of them were carried out.
+ * - Reads of a client are of the state itself: a reply that takes long is a client that is stopped after it.
+ * - Time is left out: a lock may run out whenever it is held, a string that expires is one that vanishes. A killed process is
+ *   one that is never scheduled again. All properties but I3 speak of every state, so they hold for kills too.
+ * - Two connections have no order here. A real connection keeps its order: the model allows more than can happen.
+ * - Each of FAULTS, EVICT and FAILOVER is bounded: run.bash's callers say by how much.
+ *
+ * Properties. I1: a batch that counts finds each acknowledged key; the plan changes once for a command, while the command runs
+ * or after it said "unknown". I2: a plan names partitions that are sealed, or that vanished by themselves; nobody deletes
+ * them or lets them expire. I3: once all have ended, each string without expiry is in the plan or in a record, or a command
+ * said that it may have left it. I4: a command that reports success or failure says what happened.
+ * After a failover what was written last may be gone: then I1 is asked of the older keys, and I2 and I3 are not.
+ *
+ * F_... takes a guard away, see planted.sh: a model that finds nothing there would prove nothing. -DLAYOUT1 takes away most.
+ *
+ * References: G. Holzmann, The SPIN Model Checker, 2003 (spinroot.com); M. Kleppmann, How to do distributed locking, 2016, for
+ * locks that run out and fencing tokens; L. Lamport, Time, Clocks, and the Ordering of Events, 1978. docs/REDIS-LAYOUT.md.
+ */
 
 #define NONE 0
 /* Commands that a user may give. */
@@ -70,7 +108,6 @@
 #define F_FOOTER
 #define F_CHUNK
 #define F_EXPIRE
-#define F_RELEASE
 #define F_CREATE
 #define F_TOKEN
 #define F_OUTCOME
@@ -222,8 +259,10 @@ inline end_process(what, op, c, how) {
     alive--;
     if
     :: c < 4 ->
-        told = told | ((what == UNKNOWN || (how & 2)) << (c + 2)) | ((what == UNKNOWN) << (how >> 2));
+        told = told | ((what == UNKNOWN || (how & 2)) << (c + 2)) | (1 << (how >> 2));
+#ifndef LAYOUT1 /* where it would hide what is worse */
         HOLDS(I4_failed_but_changed, failed_over || what != FAILED || !changed[c]);
+#endif
         HOLDS(I4_success_but_not_done, failed_over || what != SUCCESS || changed[c] || op == EXPIRE || op == PERSIST || op == CREATE ||
               ((op == DROP || op == DROP_FULL) && (how & 1)));
         outcome[c] = what
@@ -241,7 +280,7 @@ inline carry_out(o, t, p, g, u) {
 #else
     :: o == UNLOCK && lock == t -> lock = 0; ok = OK
 #endif
-    :: o == RENEW && lock == t -> ok = OK
+    :: o == RENEW && lock == t && plan == p -> ok = OK
     :: o == END_NEXT && lock == t && plan == p -> next = 0; ok = OK
     :: o == DELETE -> remove_string(g); ok = OK
 #ifdef F_RETIRE_PLAIN
@@ -599,7 +638,12 @@ seal: /* 8, 9 */
     if
     :: result != LOST && plan == G ->
         if
-        :: P != 0 -> retire_strings(P, out)
+        :: P != 0 ->
+            send(RETIRE, 0, 0, P, 0);
+            if
+            :: result == LOST -> halfway = P
+            :: else
+            fi
         :: else
         fi;
 out:
@@ -631,7 +675,12 @@ out:
     :: else
     fi;
     if /* it is dead, and perhaps nobody else knows of it: the hash may be gone */
-    :: s != P && P != 0 -> send(RETIRE, 0, 0, P, 0)
+    :: s != P && P != 0 ->
+        send(RETIRE, 0, 0, P, 0);
+        if
+        :: result == LOST -> halfway = P
+        :: else
+        fi
     :: else
     fi;
     send(DELETE, 0, 0, G, 0);
@@ -815,9 +864,9 @@ expire_bits:
         atomic { s = stamp[P]; sends++ };
 #ifndef F_EXPIRE
 #ifndef F_STAMP
-        send(RENEW, T, 0, 0, 0);
+        send(RENEW, T, P, 0, 0);
         if
-        :: result == OK
+        :: result == OK && s != 255
         :: else -> goto expire_lost
         fi;
 #endif

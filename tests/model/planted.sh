@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# One guard of layout 2 taken away at a time: the model finds what it is for. ctest: not-sanitized ctest: timeout=600
+. "$(dirname "$0")/run.bash"
+
+finds I2_live_partition_removed "a switch that checks, stops, and writes" -DA1=$BUILD -DB1=$BUILD -DF_SWITCH
+finds I1_command_changed_the_plan_twice "a switch that is sent again and has no guard" \
+    -DA1=$BUILD -DB1=$BUILD -DLOCK_ENDS=0 -DFAULTS=1 -DF_RESENT
+finds I1_plan_changed_by_an_ended_command "a drop's HDEL that is sent again" \
+    -DA1=$BUILD -DB1=$DROP -DLOCK_ENDS=0 -DFAULTS=1 -DF_DROP_RESENT
+finds I1_acknowledged_key_reads_absent "a chunk sent again after the switch" \
+    -DA1=$BUILD -DADDS=1 -DFAULTS=1 -DLOCK_ENDS=0 -DF_CHUNK -DLEAKS=0
+finds I1_acknowledged_key_reads_absent "a late footer after an eviction" \
+    -DA1=$CREATE -DEMPTY=1 -DADDS=1 -DEVICT=1 -DFAULTS=1 -DF_FOOTER -DLEAKS=0
+finds I1_lock_of_another_removed "a release by GET, then DEL" -DA1=$BUILD -DB1=$BUILD -DF_RELEASE
+finds I2_plan_without_its_partitions "a lock asked for again with the same token" \
+    -DA1=$BUILD -DB1=$BUILD -DFAULTS=1 -DF_TOKEN
+finds I4_expiry_undone "expire beside a build, by plain commands" -DA1=$EXPIRE -DB1=$BUILD -DF_EXPIRE
+finds I2_plan_without_its_partitions "own partitions deleted while the switch may still arrive" \
+    -DA1=$BUILD -DFAULTS=1 -DLOCK_ENDS=0 -DF_DELOWN
+finds I2_plan_whose_partitions_expire "the old partitions retired before the switch is read back" \
+    -DA1=$BUILD -DFAULTS=1 -DLOCK_ENDS=0 -DF_RETIRE
+finds I2_plan_without_its_partitions "leftovers deleted without proof that they were read under the lock" \
+    -DA1=$BUILD -DB1=$BUILD -DF_NO_FENCE_BEFORE_DELETE
+finds I1_acknowledged_key_reads_absent "a build: a seal that says nothing of the content, and a failover" \
+    -DA1=$BUILD -DFAILOVER=2 -DF_SEAL
+finds I1_acknowledged_key_reads_absent "a resize: the same" -DA1=$RESIZE -DFAILOVER=2 -DF_SEAL
+finds I2_plan_whose_partitions_expire "an expire that lost its lock, and reads the stamp again" \
+    -DA1=$EXPIRE -DB1=$PERSIST -DF_STAMP
+finds I3_leak_without_a_record "a persist that stops half way when the filter expires" \
+    -DA1=$PERSIST -DTTL=1 -DEXPIRES=1 -DF_HALF
+finds I4_failed_but_changed "a build that calls a plan of another its own failure" \
+    -DA1=$BUILD -DB1=$BUILD -DFAULTS=1 -DF_OUTCOME
+finds I3_copy_outlives_the_hash "a switch that leaves the expiry of the copy out" -DA1=$BUILD -DTTL=1 -DEXPIRES=1 -DF_TTL
+finds I1_acknowledged_key_reads_absent "a creation that does not look at the copy, after the hash vanished" \
+    -DA1=$BUILD -DB1=$CREATE -DEVICT_HASH=1 -DF_COPY
+finds I3_leak_without_a_record "a drop that does not look at the copy, after the hash vanished" \
+    -DA1=$BUILD -DB1=$DROP -DEVICT_HASH=1 -DF_COPY_LEAK
+finds I3_leak_without_a_record "a resize that deletes before it takes next away" -DA1=$RESIZE -DADDS=1 -DF_ORDER
+if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
+    finds I3_leak_without_a_record "partitions retired by a plain PEXPIRE" \
+        -DA1=$PERSIST -DB1=$BUILD -DB2=$BUILD -DFAULTS=1 -DF_RETIRE_PLAIN
+    finds I1_acknowledged_key_reads_absent "next without the number of its send, and a failover" \
+        -DA1=$RESIZE -DADDS=1 -DFAILOVER=1 -DFAULTS=1 -DF_NEXT
+fi
+exit $((errors != 0))
