@@ -71,6 +71,9 @@ uint32_t tamis__config_slot(const tamis__redis_filter *at);
 size_t tamis__copy_name(const tamis__redis_filter *at, char *to);
 /* What it says: `plan` is empty where there is none. */
 tamis_status tamis__copy_read(tamis__redis_filter *at, char plan[TAMIS__REDIS_PLAN], tamis_error *err);
+/* What the hash says after a change (`plan` is empty where it has none), once as many replicas have it as the URI asks for. */
+tamis_status tamis__plan_read_back(const tamis__redis_filter *at, char plan[TAMIS__REDIS_PLAN],
+                                   tamis_error *err);
 /* Adds the hash's Redis key, named in `name`, and the guard that its plan is this (empty: that it has none). */
 tamis_key tamis__plan_guard(const tamis__redis_filter *at, tamis__step *step, const char *plan,
                             char name[TAMIS__REDIS_KEY]);

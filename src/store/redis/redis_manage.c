@@ -213,6 +213,8 @@ static tamis_status hide_for_good(tamis__redis_filter *at, const tamis__config *
     if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM)
         status = hide(at, config, true, &why);
     if (status == TAMIS_OK)
+        status = tamis__plan_read_back(at, now->plan, &why);
+    if (status == TAMIS_OK)
         status = tamis__config_own(at, now, &why);
     if (status == TAMIS_OK && *now->plan)
         status = tamis__lock_lost(at, &why);

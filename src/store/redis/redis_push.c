@@ -265,18 +265,11 @@ static void write_switch(const push *p, tamis__step *step, char copy[TAMIS__REDI
                                          tamis__redis_word("pushing"), tamis__redis_word("next")));
 }
 
-/* Whether our plan stands, whatever became of the reply to the switch. */
-static tamis_status is_switched(push *p, bool *is, tamis_error *err) {
-    tamis__config now;
-    tamis_status status = tamis__config_find(p->at, &now, err);
-    *is = status == TAMIS_OK && strcmp(now.plan, p->plan) == 0;
-    return status;
-}
-
 static tamis_status switch_over(push *p, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], copy[TAMIS__REDIS_KEY], ttl[24];
     tamis__step step = {.key_count = 0};
-    bool is_ours = false, is_refused = false;
+    char now[TAMIS__REDIS_PLAN];
+    bool is_refused = false;
     begin_step(p, &step, lock, hash);
     tamis__step_expect_field(&step, hash_of(p), p->is_resize ? "next" : "pushing", p->plan);
     write_switch(p, &step, copy, ttl);
@@ -284,8 +277,8 @@ static tamis_status switch_over(push *p, tamis_error *err) {
     tamis_status status = tamis__step_run_once(p->at, &step, &is_refused, err);
     p->is_switching = !is_refused;
     if (status == TAMIS_OK)
-        status = is_switched(p, &is_ours, err);
-    return status == TAMIS_OK && !is_ours ? tamis__lock_lost(p->at, err) : status;
+        status = tamis__plan_read_back(p->at, now, err);
+    return status == TAMIS_OK && strcmp(now, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
 }
 
 /* It expires when what it replaces would have, where the URI says nothing. */
@@ -343,8 +336,9 @@ static tamis_status recover(push *p, tamis_status status, tamis_error *err) {
     why.status = status;
     const bool is_over =
         tamis__lock_leave(p->at, NULL) == TAMIS_OK && tamis__config_find(p->at, &now, NULL) == TAMIS_OK;
+    const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->at->redis->replicas > 0; /* in a failover */
     if (is_over && is_same(now.plan, p->plan))
-        return retire(p, err);
+        return may_be_lost ? is_unknown(&why, err) : retire(p, err);
     if (is_over &&
         !is_same(now.plan, p->config.plan)) /* which never comes back, and whose record may be gone */
         (void)retire(p, NULL);

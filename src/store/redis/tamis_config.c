@@ -177,6 +177,24 @@ tamis_status tamis__copy_read(tamis__redis_filter *at, char plan[TAMIS__REDIS_PL
     return status;
 }
 
+tamis_status tamis__plan_read_back(const tamis__redis_filter *at, char plan[TAMIS__REDIS_PLAN],
+                                   tamis_error *err) {
+    char name[TAMIS__REDIS_KEY];
+    const tamis_key words[] = {
+        tamis__redis_word("HGET"), {name, tamis__config_name(at, name)}, tamis__redis_word("plan")};
+    tamis__command one = {.redis = at->redis,
+                          .what = at->uri->named,
+                          .slot = tamis__config_slot(at),
+                          .words = words,
+                          .count = 3,
+                          .to = plan,
+                          .room = TAMIS__REDIS_PLAN - 1,
+                          .is_replicated = true};
+    tamis_status status = tamis__redis_do(&one, err);
+    plan[status == TAMIS_OK ? one.size : 0] = '\0';
+    return status;
+}
+
 tamis_key tamis__plan_guard(const tamis__redis_filter *at, tamis__step *step, const char *plan,
                             char name[TAMIS__REDIS_KEY]) {
     const tamis_key hash = {name, tamis__config_name(at, name)};
