@@ -30,14 +30,15 @@ extern "C" {
  * the same after any number of starts. docs/DURABILITY.md has the protocol, and the argument for it.
  *
  * One thread at a time. One process at a time has a state open (TAMIS_E_BUSY, the sentence names the other).
- * After a failure of log or commit (TAMIS_E_IO, TAMIS_E_NOMEM) the state takes nothing more and every call says so; what
+ * After a failure of log or commit (TAMIS_E_IO, TAMIS_E_NOMEM) the state takes nothing more, and every call that returns a
+ * status says so, those of a session over it (tamis/dedup.h) too; what
  * was committed stands, and the next start goes on from there. A failed fsync is never repeated.
  */
 typedef struct tamis_state tamis_state;
 
 typedef struct tamis_state_options {
     uint32_t struct_size;
-    const tamis_plan *plan;             /* what a new state is made by; NULL: it has to be there already */
+    const tamis_plan *plan;             /* of a new state; NULL: the state exists. See tamis_state_open */
     const tamis_filter_options *filter; /* of a new one, as tamis_filter_create; NULL: defaults */
     /* For scheme sip, of one that is there: the secret it was made with (TAMIS_E_MISMATCH else). */
     const void *secret;
@@ -63,7 +64,9 @@ typedef struct tamis_state_options {
  * behind the last commit is gone; of a state that nothing was committed to, what it was made by is too, where a plan is given.
  * *state is the caller's, to be closed. TAMIS_E_IO; TAMIS_E_BUSY; TAMIS_E_DAMAGED: bytes in
  * front of the last commit are not what was written, the sentence names file and place; TAMIS_E_FORMAT: of a later version,
- * or no state; TAMIS_E_MISMATCH: another secret, or none. Time: that of reading the snapshot and adding what was logged
+ * or no state; TAMIS_E_MISMATCH: another secret, or none; or options.plan asks for another kind, scheme, capacity, fpr or
+ * memory_limit than an existing state has, or options.filter beside that plan for another seed or overfill: the sentence
+ * says which, and nothing has changed. Without a plan the state is opened as it is. Time: that of reading the snapshot and adding what was logged
  * since, see docs/PERFORMANCE.md.
  */
 TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *folder,

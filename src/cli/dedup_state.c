@@ -122,6 +122,7 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     tamis_error unplanned = TAMIS_ERROR_INIT;
     char keys[4096];
     bool remarks = !config->stream.quiet && !config->stream.json, planned;
+    tamis_status opened;
 
     if (check_outside(config, err) != CLI_DONE ||
         describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
@@ -134,7 +135,12 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    if (tamis_state_open(state, config->state, &options, err) != TAMIS_OK) {
+    opened = tamis_state_open(state, config->state, &options, err);
+    if (opened == TAMIS_E_MISMATCH && planned) { /* cli_same_check says which options contradict it */
+        options.plan = NULL;
+        opened = tamis_state_open(state, config->state, &options, err);
+    }
+    if (opened != TAMIS_OK) {
         if (!planned && is_empty(config->state))
             *err = unplanned;
         advise_full(err);

@@ -76,8 +76,8 @@ static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     assert_int_equal(states_keys(state), 0);
     assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);
-    state = opened(small);
-    assert_true(tamis_state_filter(state)->plan.kind == growing->kind);
+    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_MISMATCH);
+    state = opened(growing);
     assert_true(states_is_at(state, "begun"));
     tamis_state_close(state);
     assert_ok(tamis_state_verify(folder(), NULL, &states_err));
@@ -90,11 +90,56 @@ static void an_empty_commit_binds(void **unused) {
     assert_ok(tamis_state_expect(state, 5000, &states_err));
     assert_ok(tamis_state_commit(state, NULL, 0, &states_err));
     tamis_state_close(state);
-    state = opened(small);
-    assert_true(tamis_state_filter(state)->plan.kind == growing->kind);
+    state = opened(growing);
     assert_int_equal(tamis_state_filter(state)->foreseen, 5000);
     assert_ok(states_add(state, 0, 10));
     assert_ok(states_commit(state, "some"));
+    tamis_state_close(state);
+}
+
+/* Opens the state of `growing` with a plan and filter options. */
+static void assert_differs(const tamis_plan *plan, const tamis_filter_options *how, const char *says) {
+    tamis_state_options options = states_options(growing, NULL);
+    tamis_state *state = NULL;
+    options.plan = plan;
+    options.filter = how;
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_null(state);
+    assert_says(says);
+}
+
+/* A caller that asks for another filter than the state has is told what differs. */
+static void reg_22_another_plan_is_refused(void **unused) {
+    (void)unused;
+    tamis_state *state = opened(growing);
+    tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
+    const tamis_plan plan = *tamis_filter_plan(tamis_state_filter(state));
+    tamis_plan other = plan;
+    assert_ok(states_add(state, 0, 10));
+    assert_ok(states_commit(state, "begun"));
+    tamis_state_close(state);
+    other.kind = TAMIS_KIND_EXACT;
+    assert_differs(&other, NULL, "kind is fingerprint, and exact was asked for");
+    other = plan;
+    other.scheme = TAMIS_SCHEME_SIP;
+    assert_differs(&other, NULL, "scheme is xxh3, and sip was asked for");
+    other = plan;
+    other.capacity = 1000;
+    assert_differs(&other, NULL, "capacity is 0, and 1000 was asked for");
+    other = plan;
+    other.fpr = 1e-3;
+    assert_differs(&other, NULL, "fpr is 1e-06, and 0.001 was asked for");
+    other = plan;
+    other.memory_limit = 1 << 20;
+    assert_differs(&other, NULL, "memory_limit is 0, and 1048576 was asked for");
+    how.seed = 5;
+    assert_differs(&plan, &how, "seed is 0, and 5 was asked for");
+    how.seed = 0;
+    how.overfill = true;
+    assert_differs(&plan, &how, "overfill is 0, and 1 was asked for");
+    state = opened(growing);
+    assert_true(states_is_at(state, "begun"));
+    assert_int_equal(states_keys(state), 10);
     tamis_state_close(state);
 }
 
@@ -478,7 +523,8 @@ static void a_filter_without_order_is_refused(void **unused) {
     assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
     assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);
-    state = opened(small); /* what it is made by is of the first time */
+    options.filter = NULL; /* the seed is of the first time */
+    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
     assert_int_equal(tamis_hasher_seed(tamis_filter_hasher(tamis_state_filter(state))), 3);
     assert_int_equal(tamis_filter_plan(tamis_state_filter(state))->kind, TAMIS_KIND_FINGERPRINT);
     tamis_state_close(state);
@@ -515,6 +561,7 @@ int main(void) {
         CASE(what_is_committed_is_there),
         CASE(what_nothing_was_committed_to_is_made_anew),
         CASE(an_empty_commit_binds),
+        CASE(reg_22_another_plan_is_refused),
         CASE(a_secret_binds_with_the_first_commit),
         CASE(the_same_after_any_number_of_starts),
         CASE(snapshots_are_taken_while_keys_come),

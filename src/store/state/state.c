@@ -17,9 +17,14 @@ tamis_status tamis__state_tell(const tamis_error *why, tamis_status status, tami
 }
 
 tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const tamis_error *why) {
-    state->failed = status;
     state->failed_err = *why;
+    __atomic_store_n(&state->failed, status, __ATOMIC_RELEASE); /* a session asks in another thread */
     return status;
+}
+
+tamis_status tamis__state_check_alive(const tamis_state *state, tamis_error *err) {
+    const tamis_status failed = __atomic_load_n(&state->failed, __ATOMIC_ACQUIRE);
+    return failed == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&state->failed_err, failed, err);
 }
 
 static tamis_status check(const tamis_state *state, tamis_error *err) {
@@ -27,7 +32,7 @@ static tamis_status check(const tamis_state *state, tamis_error *err) {
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: the state is only looked at; open it without read_only",
                            tamis__show(state->folder.path).text);
-    return state->failed == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&state->failed_err, state->failed, err);
+    return tamis__state_check_alive(state, err);
 }
 
 /* What was written is not known to be whole: nothing may follow it. */
@@ -105,8 +110,8 @@ static tamis_status check_added(const tamis_state *state, uint64_t added, tamis_
 }
 
 tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err) {
-    return state->failed == TAMIS_OK ? check_added(state, state->filter->added, err)
-                                     : tamis__state_tell(&state->failed_err, state->failed, err);
+    const tamis_status status = tamis__state_check_alive(state, err);
+    return status == TAMIS_OK ? check_added(state, state->filter->added, err) : status;
 }
 
 tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/system.h"
@@ -170,6 +171,65 @@ static tamis_status make_new(tamis_state *state, const tamis_state_options *opti
 
 /* ---- one that is there ---- */
 
+static tamis_status fail_plan(const char *name, const char *field, const char *has, const char *asked,
+                              tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "%s: %s is %s, and %s was asked for; give the plan and the filter options that it was "
+                       "made with, or none",
+                       tamis__show(name).text, field, has, asked);
+}
+
+/* Compares whole numbers of the state and of the options. */
+static tamis_status compare_number(const char *name, const char *field, uint64_t has, uint64_t asked,
+                                   tamis_error *err) {
+    char one[24], other[24];
+    snprintf(one, sizeof one, "%" PRIu64, has);
+    snprintf(other, sizeof other, "%" PRIu64, asked);
+    return has == asked ? TAMIS_OK : fail_plan(name, field, one, other, err);
+}
+
+/* The seed counts under scheme xxh3 alone. */
+static tamis_status check_filter_options(const state_manifest *has, const tamis_filter_options *options,
+                                         const char *name, tamis_error *err) {
+    tamis_filter_options asked = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_status status =
+        tamis__take_options(&asked, sizeof asked, options, "TAMIS_FILTER_OPTIONS_INIT", err);
+    if (status == TAMIS_OK && has->plan.scheme == TAMIS_SCHEME_XXH3)
+        status = compare_number(name, "seed", has->seed, asked.seed, err);
+    return status == TAMIS_OK ? compare_number(name, "overfill", has->overfill, asked.overfill, err) : status;
+}
+
+/*
+ * Compares what the caller asked of the filter, not the bits and probes that follow from it: a later version may size a
+ * filter otherwise, and the state keeps what it promised.
+ */
+static tamis_status check_plan(const tamis_state *state, const tamis_state_options *options,
+                               tamis_error *err) {
+    const char *name = state->folder.path;
+    const tamis_plan *has = &state->manifest.plan;
+    tamis_plan asked = TAMIS_PLAN_INIT;
+    char one[32], other[32];
+    tamis_status status = tamis__take_struct(&asked, sizeof asked, options->plan, "TAMIS_PLAN_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    if (asked.kind != has->kind)
+        return fail_plan(name, "kind", tamis_kind_name(has->kind), tamis_kind_name(asked.kind), err);
+    if (asked.scheme != TAMIS_SCHEME_AUTO && asked.scheme != has->scheme)
+        return fail_plan(name, "scheme", tamis_scheme_name(has->scheme), tamis_scheme_name(asked.scheme),
+                         err);
+    status = compare_number(name, "capacity", has->capacity, asked.capacity, err);
+    if (status == TAMIS_OK && asked.fpr != has->fpr) {
+        snprintf(one, sizeof one, "%.10g", has->fpr);
+        snprintf(other, sizeof other, "%.10g", asked.fpr);
+        return fail_plan(name, "fpr", one, other, err);
+    }
+    if (status == TAMIS_OK)
+        status = compare_number(name, "memory_limit", has->memory_limit, asked.memory_limit, err);
+    if (status == TAMIS_OK && options->filter)
+        status = check_filter_options(&state->manifest, options->filter, name, err);
+    return status;
+}
+
 static tamis_status make_hasher(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     const state_manifest *manifest = &state->manifest;
     const char *name = state->folder.path;
@@ -223,7 +283,10 @@ static tamis_status read_there(tamis_state *state, const tamis_state_options *op
         return status;
     if (state->last.number == 0 && options->plan && !state->read_only)
         return plan_anew(state, options, err);
-    status = make_hasher(state, options, err);
+    if (options->plan)
+        status = check_plan(state, options, err);
+    if (status == TAMIS_OK)
+        status = make_hasher(state, options, err);
     return status == TAMIS_OK ? tamis__state_load(state, err) : status;
 }
 
