@@ -50,7 +50,9 @@ TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *fil
 TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 
 /* Answers `count` keys in order: TAMIS_FRESH the first time, TAMIS_SEEN after, TAMIS_UNKNOWN see above.
- * On failure the first *done keys are answered and the rest untouched. */
+ * On failure the first *done keys are answered and the rest untouched. Over a state nothing is answered that no commit could
+ * make last: the failure of a state that has failed; TAMIS_E_INVALID once somebody else put keys into its filter, until
+ * tamis_dedup_abort. */
 TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count,
                                        tamis_answer *answers, size_t *done, tamis_error *err);
 
@@ -63,7 +65,8 @@ TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_
  * tamis_state_committed gives back at the next start. What became of the answers, the caller's output, is on the disk before.
  * A crash at any instant then leaves the keys of the last commit and no others, so that a caller that cuts its output back to
  * what its account says, and asks again from there, has the output of an undisturbed run. Errors of tamis_state_commit,
- * after which the state takes nothing more; TAMIS_E_UNSUPPORTED of a session without a state.
+ * after which the state takes nothing more; TAMIS_E_UNSUPPORTED of a session without a state; TAMIS_E_INVALID where the
+ * filter has keys that were put in beside the session: nothing is committed, and tamis_dedup_abort takes them out.
  */
 TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size,
                                           tamis_error *err);

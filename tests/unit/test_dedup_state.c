@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* A dedup session over a state: what it committed is known after any end, and nothing else is. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -223,6 +224,66 @@ static void what_is_not_answered_is_not_done(void **state) {
     close_it(&o);
 }
 
+/* A key that is put into the filter beside the session is in no log: no commit says that it lasts. */
+static void reg_22_a_key_beside_the_session(void **state) {
+    (void)state;
+    tamis_answer answer;
+    size_t done = 7;
+    open_session o = open_it(0);
+    ask(o.session, 0, 10);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    assert_ok(tamis_filter_add(tamis_state_filter(o.state), "beside", 6, &answer, &err));
+    assert_int_equal(answer, TAMIS_FRESH);
+    assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "has 11 keys, and the session put in 10"));
+    assert_account(o.state, "one");
+    const tamis_key key = {"key", 3};
+    assert_int_equal(tamis_dedup_ask(o.session, &key, 1, &answer, &done, &err), TAMIS_E_INVALID);
+    assert_int_equal(done, 0);
+    assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_INVALID);
+    assert_ok(tamis_dedup_abort(o.session, &err));
+    assert_ok(tamis_filter_contains(tamis_state_filter(o.state), "beside", 6, &answer, &err));
+    assert_int_equal(answer, TAMIS_FRESH);
+    assert_int_equal(ask(o.session, 0, 20), 10);
+    assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
+    close_it(&o);
+    o = open_it(0);
+    assert_int_equal(ask(o.session, 0, 20), 0);
+    close_it(&o);
+}
+
+/* After a commit that failed nothing is answered: no commit could make it last. */
+static void reg_22_nothing_is_answered_after_a_failure(void **state) {
+    (void)state;
+    const tamis_key key = {"key", 3};
+    tamis_answer answer = TAMIS_UNKNOWN;
+    size_t done = 7;
+    open_session o = open_it(0);
+    ask(o.session, 0, 10);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    ask(o.session, 10, 10);
+    fault_install();
+    fault_arm(FAULT_SYNC, 1, EIO, true);
+    assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_IO);
+    fault_disarm();
+    fault_remove();
+    const tamis_error why = err;
+    assert_int_equal(tamis_dedup_ask(o.session, &key, 1, &answer, &done, &err), TAMIS_E_IO);
+    assert_string_equal(err.text, why.text);
+    assert_int_equal(done, 0);
+    assert_int_equal(answer, TAMIS_UNKNOWN);
+    tamis_hash hash;
+    assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(o.session)), &key, 1, &hash, &err));
+    assert_int_equal(tamis_dedup_ask_hashes(o.session, &hash, 1, &answer, &done, &err), TAMIS_E_IO);
+    assert_int_equal(tamis__dedup_ask_part(o.session, &hash, 1, 0, 2, &answer, &done, &err), TAMIS_E_IO);
+    assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_IO);
+    assert_int_equal(tamis_dedup_abort(o.session, &err), TAMIS_E_IO);
+    close_it(&o);
+    o = open_it(0);
+    assert_int_equal(ask(o.session, 0, 10), 0);
+    close_it(&o);
+}
+
 /* Keys that found no room were passed on, and are no part of the log. */
 static void what_finds_no_room_is_not_logged(void **state) {
     (void)state;
@@ -300,6 +361,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_a_session_leaves_is_aborted_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_the_session_the_state_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_answered_is_not_done, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reg_22_a_key_beside_the_session, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reg_22_nothing_is_answered_after_a_failure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_finds_no_room_is_not_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_batch_in_parts_is_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_state_nothing_is_committed, set_up, tear_down),

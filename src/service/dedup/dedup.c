@@ -207,9 +207,27 @@ static tamis_status hash_for_log(tamis_dedup *session, asked *what, tamis_error 
                            err);
 }
 
-/* The abort has failed, and with it the state, which says so. */
-static tamis_status fail_aborted(const tamis_dedup *session, tamis_error *err) {
-    return tamis_state_log(session->log.state, NULL, 0, err);
+/* A key that somebody else put into the filter of a state is in no log: this session takes nothing more until it is
+ * aborted. The session's thread alone. */
+static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
+    const uint64_t own = session->added_before + session->counts.fresh, added = session->filter->added;
+    if (added == own)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "dedup session: the filter of its state has %" PRIu64
+                       " keys, and the session put in %" PRIu64
+                       "; put keys in by the session alone, and abort before you go on",
+                       added, own);
+}
+
+/* Refuses to answer what no commit could make last. */
+static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
+    if (!session->log.state)
+        return TAMIS_OK;
+    tamis_status status = tamis__state_check_alive(session->log.state, err);
+    if (status == TAMIS_OK)
+        status = tamis__dedup_log_check(&session->log, err);
+    return status == TAMIS_OK ? check_added(session, err) : status;
 }
 
 static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers, size_t *done,
@@ -217,12 +235,12 @@ static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers
     size_t answered = 0;
     if (done)
         *done = 0;
-    if (!session->filter)
-        return fail_aborted(session, err);
-    tamis_status hashed = hash_for_log(session, what, err);
-    if (hashed != TAMIS_OK)
-        return hashed;
-    tamis_status status = ask_filter(session, what, answers, &answered, err);
+    tamis_status status = check_log(session, err);
+    if (status == TAMIS_OK)
+        status = hash_for_log(session, what, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = ask_filter(session, what, answers, &answered, err);
     settle(session, what->hashes, answers, answered);
     if (done)
         *done = answered;
@@ -249,8 +267,9 @@ tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashe
                                    uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
                                    tamis_error *err) {
     *done = 0;
-    if (!session->filter)
-        return fail_aborted(session, err);
+    const tamis_status status = check_log(session, err);
+    if (status != TAMIS_OK)
+        return status;
     __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* the same from all parts */
     return ask_filter(session, &(asked){NULL, hashes, count, part, parts}, answers, done, err);
 }
@@ -299,6 +318,8 @@ static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
 
 tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size, tamis_error *err) {
     tamis_status status = check_state(session, err);
+    if (status == TAMIS_OK)
+        status = check_log(session, err);
     if (status == TAMIS_OK)
         status = tamis__dedup_log_written(&session->log, SIZE_MAX, err);
     return status == TAMIS_OK ? tamis_state_commit(session->log.state, account, size, err) : status;

@@ -78,6 +78,15 @@ void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, cons
     pthread_mutex_unlock(&log->turn);
 }
 
+tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err) {
+    pthread_mutex_lock(&log->turn);
+    const tamis_status status = log->status;
+    if (status != TAMIS_OK)
+        tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);
+    pthread_mutex_unlock(&log->turn);
+    return status;
+}
+
 tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tamis_error *err) {
     pthread_mutex_lock(&log->turn);
     size_t hashes = 0;

@@ -45,6 +45,9 @@ void tamis__dedup_log_release(tamis__dedup_log *log);
 void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
                            size_t count, const tamis__state_figures *figures);
 
+/* The failure of a batch that found no place. */
+tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err);
+
 /* Logs the oldest `batches` that wait, at most those there are. TAMIS_E_NOMEM of one that found no place; errors of
  * tamis_state_log. */
 tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tamis_error *err);
