@@ -98,10 +98,15 @@ typedef struct tamis_open_options {
      * file is past its capacity, whatever program made it; but for a .tamis file made with overfill, and a Guava file that
      * tells no capacity. */
     bool overfill;
+    /* Writable, and what tamis_filter_decode makes: many threads may add and ask at once, as in tamis_filter_options. A file
+     * keeps nothing of it, so whoever opens the file says it again. A filter that is not writable may be asked by many
+     * threads anyway. TAMIS_E_UNSUPPORTED under bkdr31 and bkdr63. */
+    bool concurrent;
 } tamis_open_options;
 
 /* clang-format off */
-#define TAMIS_OPEN_OPTIONS_INIT {sizeof(tamis_open_options), TAMIS_FORMAT_AUTO, false, NULL, 0, NULL, false}
+#define TAMIS_OPEN_OPTIONS_INIT \
+    {sizeof(tamis_open_options), TAMIS_FORMAT_AUTO, false, NULL, 0, NULL, false, false}
 /* clang-format on */
 
 /* Bytes that tamis_filter_encode writes. TAMIS_E_UNSUPPORTED where the format cannot say what the filter is. */

@@ -19,7 +19,8 @@ extern "C" {
 /*
  * A set of keys in few bits a key: may say "present" wrongly, at its rate; never "absent" wrongly.
  * One handle for every kind. Calls that take a const handle may run from many threads at once while
- * no thread is in one that takes a plain handle; those need the handle to themselves. Of a filter made with
+ * no thread is in one that takes a plain handle; those need the handle to themselves. Builds with assertions (without NDEBUG)
+ * see two threads meet and answer TAMIS_E_INVALID to the second; other builds do not look. Of a filter made with
  * options.concurrent all calls may run at once, but for tamis_filter_free and tamis_filter_about_set, which need it to
  * themselves still: batches of keys run side by side; other calls wait for those under way and see each key added or not,
  * none in between. A key added when a question begins is found by it, whichever threads they are of. Those other calls keep
@@ -40,8 +41,8 @@ typedef struct tamis_filter_options {
                       tamis_open_options has one for files made without it */
     bool
         concurrent; /* many threads may add and ask at once, see above: of equal keys that they add one alone is
-                        TAMIS_FRESH. A single thread is somewhat slower. Copies are so too; opened files are not. The
-                        allocator is called by any of the threads, of several at once. TAMIS_E_UNSUPPORTED under bkdr31
+                        TAMIS_FRESH. A single thread is somewhat slower. Copies are so too; a file does not keep it, so
+                        tamis_open_options has one as well. The allocator is called by any of the threads, of several at once. TAMIS_E_UNSUPPORTED under bkdr31
                         and bkdr63, which have no digest of a key */
 } tamis_filter_options;
 
@@ -195,12 +196,13 @@ typedef struct tamis_filter_info {
         saturated; /* a fresh key was refused (TAMIS_E_FULL), or overfill or a union put in more than the capacity */
     uint64_t ones;   /* classic, blocked: bits that are set; 0 for the others */
     tamis_full full; /* why the last fresh key that was refused found no place */
+    bool concurrent; /* many threads may add and ask at once: options.concurrent of this handle */
 } tamis_filter_info;
 
 /* clang-format off */
 #define TAMIS_FILTER_INFO_INIT \
     {sizeof(tamis_filter_info), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, false, 0, \
-     TAMIS_FULL_NOT}
+     TAMIS_FULL_NOT, false}
 /* clang-format on */
 
 /* Fills *info, which starts from TAMIS_FILTER_INFO_INIT (TAMIS_E_INVALID without struct_size). O(bits) for classic

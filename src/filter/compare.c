@@ -145,8 +145,11 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
 
 tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     uint32_t keys;
+    tamis_status status = tamis__filter_claim(into, true, err);
+    if (status != TAMIS_OK)
+        return status;
     keep_both(into, from);
-    tamis_status status = check_union(into, from, &keys, err);
+    status = check_union(into, from, &keys, err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(into, "union", err);
     if (status == TAMIS_OK)
@@ -156,6 +159,7 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
         into->about.told.key_type = keys;
     }
     let_both_go(into, from);
+    tamis__filter_unclaim(into, true);
     return status;
 }
 

@@ -242,6 +242,7 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     made->origin = NULL;
     made->concurrent = NULL;
     made->opened = NULL;
+    made->inside = 0;
     made->about = (tamis__about){0};
     made->tally = (tamis__tally){0, 0};
     status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
@@ -264,9 +265,13 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
 }
 
 tamis_status tamis_filter_copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = tamis__filter_claim(filter, false, err);
+    if (status != TAMIS_OK)
+        return status;
     tamis__filter_keep(filter);
-    tamis_status status = copy(copied, filter, err);
+    status = copy(copied, filter, err);
     tamis__filter_let_go(filter);
+    tamis__filter_unclaim(filter, false);
     return status;
 }
 
@@ -338,9 +343,13 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
+    tamis_status status = tamis__filter_claim(filter, true, err);
+    if (status != TAMIS_OK)
+        return status;
     tamis__filter_keep(filter);
-    tamis_status status = clear(filter, err);
+    status = clear(filter, err);
     tamis__filter_let_go(filter);
+    tamis__filter_unclaim(filter, true);
     return status;
 }
 
@@ -379,6 +388,7 @@ tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info
     made.capacity = filter->plan.capacity;
     made.saturated = filter->saturated;
     made.full = filter->full;
+    made.concurrent = filter->concurrent != NULL;
     if (filter->remote)
         status = filter->remote->estimate(filter, &made, err);
     else

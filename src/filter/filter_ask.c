@@ -54,6 +54,37 @@ tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
     return status;
 }
 
+/* ---- checked builds: one thread at a time ---- */
+
+#ifndef NDEBUG
+enum { ALONE = 1u << 31 }; /* in tamis_filter.inside, beside the number of threads that share it */
+
+static bool is_checked(const tamis_filter *filter) {
+    return !filter->remote && !filter->concurrent;
+}
+
+tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_error *err) {
+    uint32_t *inside = (uint32_t *)(uintptr_t)&filter->inside, none = 0;
+    if (!is_checked(filter))
+        return TAMIS_OK;
+    if (alone && __atomic_compare_exchange_n(inside, &none, ALONE, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return TAMIS_OK;
+    if (!alone && !(__atomic_fetch_add(inside, 1, __ATOMIC_RELAXED) & ALONE))
+        return TAMIS_OK;
+    if (!alone)
+        __atomic_fetch_sub(inside, 1, __ATOMIC_RELAXED);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "filter: two threads are in it at once, and it is not concurrent; make or open it with "
+        "options.concurrent, or let one thread in at a time");
+}
+
+void tamis__filter_unclaim(const tamis_filter *filter, bool alone) {
+    if (is_checked(filter))
+        __atomic_fetch_sub((uint32_t *)(uintptr_t)&filter->inside, alone ? ALONE : 1, __ATOMIC_RELAXED);
+}
+#endif
+
 /* ---- batches ---- */
 
 static bool has_digest(const tamis_filter *filter) {
@@ -122,17 +153,28 @@ tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *w
 
 /* ---- batches of the caller ---- */
 
+/* For a call of its own: nothing is done where it fails. */
+static tamis_status claim_to_add(tamis_filter *filter, size_t *done, tamis_error *err) {
+    tamis_status status = tamis__filter_check_writable(filter, "add", err);
+    if (done)
+        *done = 0;
+    return status == TAMIS_OK ? tamis__filter_claim(filter, true, err) : status;
+}
+
 tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
     if (takes_whole(filter))
         return add_whole(filter, &(tamis__asked){keys, NULL, count}, answers, done, err);
-    tamis_status status = tamis__filter_check_writable(filter, "add", err);
     size_t from = 0;
+    tamis_status status = claim_to_add(filter, done, err);
+    if (status != TAMIS_OK)
+        return status;
     while (from < count && status == TAMIS_OK) {
         size_t some = count - from < ADDED_AT_ONCE ? count - from : ADDED_AT_ONCE, in = 0;
         status = add_some(filter, keys + from, some, answers ? answers + from : NULL, &in, err);
         from += in;
     }
+    tamis__filter_unclaim(filter, true);
     if (done)
         *done = from;
     return status;
@@ -208,12 +250,15 @@ static tamis_status contains_asked(const tamis_filter *filter, asked what, tamis
 tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                         tamis_answer *answers, size_t *done, tamis_error *err) {
     size_t answered = 0;
-    tamis_status status;
     tamis__filter_enter(filter);
-    if (takes_whole(filter))
-        status = contains_whole(filter, &(tamis__asked){keys, NULL, count}, answers, &answered, err);
-    else
-        status = contains_asked(filter, (asked){NULL, keys, count}, answers, &answered, err);
+    tamis_status status = tamis__filter_claim(filter, false, err);
+    if (status == TAMIS_OK) {
+        if (takes_whole(filter))
+            status = contains_whole(filter, &(tamis__asked){keys, NULL, count}, answers, &answered, err);
+        else
+            status = contains_asked(filter, (asked){NULL, keys, count}, answers, &answered, err);
+        tamis__filter_unclaim(filter, false);
+    }
     tamis__filter_leave(filter);
     if (done)
         *done = answered;
@@ -227,9 +272,11 @@ tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *has
     if (status == TAMIS_OK && takes_whole(filter))
         return add_whole(filter, &(tamis__asked){NULL, hashes, count}, answers, done, err);
     if (status == TAMIS_OK)
-        status = tamis__filter_check_writable(filter, "add", err);
-    if (status == TAMIS_OK)
+        status = claim_to_add(filter, done, err);
+    if (status == TAMIS_OK) {
         status = add_hashed(filter, hashes, count, answers, &in, err);
+        tamis__filter_unclaim(filter, true);
+    }
     if (done)
         *done = in;
     return status;
@@ -240,10 +287,15 @@ tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tami
     size_t answered = 0;
     tamis__filter_enter(filter);
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
-    if (status == TAMIS_OK && takes_whole(filter))
-        status = contains_whole(filter, &(tamis__asked){NULL, hashes, count}, answers, &answered, err);
-    else if (status == TAMIS_OK)
-        status = contains_asked(filter, (asked){hashes, NULL, count}, answers, &answered, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_claim(filter, false, err);
+    if (status == TAMIS_OK) {
+        if (takes_whole(filter))
+            status = contains_whole(filter, &(tamis__asked){NULL, hashes, count}, answers, &answered, err);
+        else
+            status = contains_asked(filter, (asked){hashes, NULL, count}, answers, &answered, err);
+        tamis__filter_unclaim(filter, false);
+    }
     tamis__filter_leave(filter);
     if (done)
         *done = answered;

@@ -189,7 +189,8 @@ struct tamis_filter {
     tamis__backing backing;
     tamis__origin *origin;                /* NULL: was not read from a file */
     struct tamis__concurrent *concurrent; /* NULL: one thread at a time adds */
-    tamis__opened *opened;                /* NULL: never taken anew. Last: what stands before it is swapped */
+    tamis__opened *opened;                /* NULL: never taken anew. What stands before it is swapped */
+    uint32_t inside;                      /* checked builds: threads in it, see tamis__filter_claim */
 };
 
 /* A filter that stands in an image, which has to outlive it. The hasher becomes the filter's, also on failure.
@@ -212,6 +213,28 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *fil
 
 /* TAMIS_E_UNSUPPORTED where the filter stands in an image and is only read; `what` is asked of it. */
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
+
+/*
+ * Around calls that add, change or read, in builds with assertions: TAMIS_E_INVALID where another thread is in a filter that
+ * only one may be in, `alone` being what the call needs. Nothing was done then, and there is nothing to release. Other
+ * builds do not look: two threads then lose keys. Not to be nested.
+ */
+#ifdef NDEBUG
+static inline tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_error *err) {
+    (void)filter;
+    (void)alone;
+    (void)err;
+    return TAMIS_OK;
+}
+
+static inline void tamis__filter_unclaim(const tamis_filter *filter, bool alone) {
+    (void)filter;
+    (void)alone;
+}
+#else
+tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_error *err);
+void tamis__filter_unclaim(const tamis_filter *filter, bool alone);
+#endif
 
 /* Around a batch. Not to be nested, and keep is taken before it. */
 static inline void tamis__filter_enter(const tamis_filter *filter) {

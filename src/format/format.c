@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/versioned.h"
+#include "filter/concurrent.h"
 #include "filter/filter_int.h"
 
 /* The row's number is the format's. */
@@ -73,6 +74,11 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *so
                              "%s: kind %s keeps its rate and cannot be overfilled; open it without overfill",
                              source->name, tamis_kind_name(made->plan.kind));
         tamis_filter_free(made);
+    }
+    if (status == TAMIS_OK && options->writable && options->concurrent) {
+        status = tamis__concurrent_make(made, err);
+        if (status != TAMIS_OK)
+            tamis_filter_free(made);
     }
     if (status != TAMIS_OK)
         return status;

@@ -219,9 +219,13 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format nu
         return tamis__fail_irregular(err, s.place.name);
     if (only_new && s.place.form == TAMIS__PLACE_REPLACE)
         return tamis__fail_there(err, s.place.name);
+    status = tamis__filter_claim(filter, false, err);
+    if (status != TAMIS_OK)
+        return status;
     tamis__filter_keep(filter);
     status = save_file(&s, err);
     tamis__filter_let_go(filter);
+    tamis__filter_unclaim(filter, false);
     return status;
 }
 

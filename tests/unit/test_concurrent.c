@@ -8,10 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "property/filter_model.h"
+#include "support/scratch.h"
 
 enum { THREADS_MOST = 8, BATCH_MOST = 700 };
 
@@ -541,11 +545,138 @@ static void sessions_are_refused(void **state) {
     tamis_filter_free(filter);
 }
 
+/* ---- filters from files ---- */
+
+/* Opened as many threads need it, of bytes and of a file. */
+static void reg_22_opened_filters_are_concurrent(void **state) {
+    (void)state;
+    scratch_make();
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!case_has_digest(c))
+            continue;
+        const size_t count = model_full() ? 30000 : 3000;
+        tamis_plan plan = case_plan(c, 2 * count, 0);
+        tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+        tamis_error err = TAMIS_ERROR_INIT;
+        shared s;
+        shared_make(&s, concurrent_filter(&plan, false), count);
+        assert_true(filter_info(s.filter).concurrent);
+        assert_int_equal(tamis_filter_save(s.filter, scratch("f"), &err), TAMIS_OK);
+        const tamis_filter_options made = plan_options(&plan);
+        options.secret = made.secret;
+        options.secret_size = made.secret_size;
+        options.concurrent = true;
+        tamis_filter *opened = NULL;
+        assert_int_equal(tamis_filter_open(&opened, scratch("f"), &options, &err), TAMIS_OK);
+        assert_false(filter_info(opened).concurrent); /* it is only read */
+        tamis_filter_free(opened);
+        options.writable = true;
+        assert_int_equal(tamis_filter_open(&opened, scratch("f"), &options, &err), TAMIS_OK);
+        assert_true(filter_info(opened).concurrent);
+        tamis_filter_free(s.filter);
+        s.filter = opened;
+        hash_numbers(&s, 0);
+        run_together(&s, 4, add_everything);
+        count_fresh(&s);
+        assert_all_there(&s);
+        assert_as_ordinary(c, &plan, &s, count_fresh(&s));
+        assert_int_equal(unlink(scratch("f")), 0);
+        shared_release(&s);
+    }
+    scratch_remove();
+}
+
+static void what_cannot_be_concurrent_is_not_opened_so(void **state) {
+    (void)state;
+    filter_case c = {"", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, false, 0.01};
+    tamis_plan plan = case_plan(&c, 1000, 0);
+    tamis_filter *filter = create_filter(&plan, NULL), *opened = NULL;
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    static uint8_t bytes[65536];
+    uint64_t size;
+    assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL), TAMIS_OK);
+    assert_true(size <= sizeof bytes);
+    assert_int_equal(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, NULL), TAMIS_OK);
+    options.concurrent = true;
+    assert_int_equal(tamis_filter_decode(&opened, bytes, size, &options, NULL), TAMIS_E_UNSUPPORTED);
+    assert_null(opened);
+    tamis_filter_free(filter);
+}
+
+/* ---- checked builds ---- */
+
+/* An allocator that, once armed, lets another thread into the filter that asks it for memory. */
+typedef struct intruder {
+    tamis_filter *filter;
+    bool armed;
+    tamis_status adds, asks, saves;
+    tamis_error err;
+} intruder;
+
+static void *intrude(void *context) {
+    intruder *in = context;
+    tamis_answer answer;
+    tamis_filter *copy = NULL;
+    in->asks = tamis_filter_contains(in->filter, "x", 1, &answer, NULL);
+    if (in->asks == TAMIS_OK) /* the library was built without assertions: what follows would do harm */
+        return NULL;
+    in->adds = tamis_filter_add(in->filter, "x", 1, &answer, &in->err);
+    in->saves = tamis_filter_copy(&copy, in->filter, NULL);
+    return NULL;
+}
+
+static void *alloc_and_let_in(void *context, size_t size, size_t align) {
+    intruder *in = context;
+    if (in->armed) {
+        pthread_t thread;
+        in->armed = false;
+        if (pthread_create(&thread, NULL, intrude, in) == 0)
+            pthread_join(thread, NULL);
+    }
+    void *block = aligned_alloc(align, (size + align - 1) / align * align);
+    return block ? memset(block, 0, size) : NULL;
+}
+
+static void free_all(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+/* A second thread in a filter that is not concurrent is an error where assertions are. */
+static void reg_22_two_threads_in_one_filter(void **state) {
+    (void)state;
+    filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-6};
+    tamis_plan plan = case_plan(&c, 0, 0);
+    tamis_filter_options options = plan_options(&plan);
+    intruder in = {.err = TAMIS_ERROR_INIT};
+    const tamis_allocator allocator = {alloc_and_let_in, free_all, &in};
+    options.allocator = &allocator;
+    in.filter = create_filter(&plan, &options);
+    in.armed = true;
+    for (uint64_t i = 0; in.armed; i++) /* until it grows */
+        assert_int_equal(tamis_filter_add(in.filter, &i, sizeof i, NULL, NULL), TAMIS_OK);
+    if (in.asks == TAMIS_OK) {
+        tamis_filter_free(in.filter);
+        skip();
+    }
+    assert_int_equal(in.asks, TAMIS_E_INVALID);
+    assert_int_equal(in.adds, TAMIS_E_INVALID);
+    assert_int_equal(in.saves, TAMIS_E_INVALID);
+    assert_non_null(strstr(in.err.text, "two threads are in it at once, and it is not concurrent"));
+    assert_int_equal(tamis_filter_add(in.filter, "x", 1, NULL, NULL), TAMIS_OK);
+    tamis_filter_free(in.filter);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_in_a_batch_come_in_order),
         cmocka_unit_test(schemes_without_digest_are_refused),
         cmocka_unit_test(sessions_are_refused),
+        cmocka_unit_test(reg_22_opened_filters_are_concurrent),
+        cmocka_unit_test(what_cannot_be_concurrent_is_not_opened_so),
+        cmocka_unit_test(reg_22_two_threads_in_one_filter),
         cmocka_unit_test(each_key_is_fresh_once),
         cmocka_unit_test(partitions_meet),
         cmocka_unit_test(full_is_exact),
