@@ -17,7 +17,18 @@ extern "C" {
 /*
  * The dedup service: says of each key of a stream whether it came before. Takes batches of keys, never
  * records: what a record is and where it goes is the caller's (tamis/stream.h does it for files).
- * One thread at a time.
+ *
+ * Threads. One thread at a time, unless the filter is concurrent. Then any threads may be in tamis_dedup_ask, _ask_hashes,
+ * _count, _expect and _commit of one session at once, also over a state; all other calls of the session and its state need
+ * both to themselves.
+ * - Of equal keys that race exactly one is TAMIS_FRESH.
+ * - A commit has every fresh key of the calls that returned before it began, none of those that began after it returned, and
+ *   any of those in between.
+ * - So a caller that must lose no record lets no call be in between: each thread shares a lock from its question until the
+ *   answers are written out, and the thread that commits holds that lock alone while it syncs the output, takes the account
+ *   and commits. Else a key whose answer nobody wrote out may be TAMIS_SEEN after a crash.
+ * - The log has the fresh keys in an order in which one thread could have asked them, so that every start makes the same
+ *   filter. A fresh key that a thread adds to the state's filter itself, beside the session, is logged as well.
  */
 typedef struct tamis_dedup tamis_dedup;
 
@@ -43,14 +54,15 @@ typedef struct tamis_dedup_options {
 
 /* A session over `filter`, which it borrows: it must outlive the session and be used by nobody else
  * meanwhile. options NULL: defaults. TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or one of too few bits for
- * the rate that the filter promises; or the filter is concurrent. TAMIS_E_INVALID: the filter of the state has keys that
+ * the rate that the filter promises. TAMIS_E_INVALID: the filter of the state has keys that
  * are not logged, as a session leaves that was closed before it committed: tamis_state_abort first. */
 TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter,
                                         const tamis_dedup_options *options, tamis_error *err);
 TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 
 /* Answers `count` keys in order: TAMIS_FRESH the first time, TAMIS_SEEN after, TAMIS_UNKNOWN see above.
- * On failure the first *done keys are answered and the rest untouched. Over a state nothing is answered that no commit could
+ * On failure the first *done keys are answered and the rest untouched; of a concurrent filter the rest are TAMIS_UNKNOWN,
+ * or have an answer that is final, as tamis_filter_add_many says: ask the unknown ones alone again. Over a state nothing is answered that no commit could
  * make last: the failure of a state that has failed; TAMIS_E_INVALID once somebody else put keys into its filter, until
  * tamis_dedup_abort. */
 TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count,

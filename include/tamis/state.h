@@ -29,7 +29,8 @@ extern "C" {
  * The filter depends on the order of the logged hashes alone, and on what tamis_state_expect was told between them: it is
  * the same after any number of starts. docs/DURABILITY.md has the protocol, and the argument for it.
  *
- * One thread at a time. One process at a time has a state open (TAMIS_E_BUSY, the sentence names the other).
+ * One thread at a time; but options.filter may say that the filter is concurrent, and any threads may then ask and commit
+ * through a session over the state, which logs in the right order (tamis/dedup.h). One process at a time has a state open (TAMIS_E_BUSY, the sentence names the other).
  * After a failure of log or commit (TAMIS_E_IO, TAMIS_E_NOMEM) the state takes nothing more, and every call that returns a
  * status says so, those of a session over it (tamis/dedup.h) too; what
  * was committed stands, and the next start goes on from there. A failed fsync is never repeated.
@@ -38,8 +39,9 @@ typedef struct tamis_state tamis_state;
 
 typedef struct tamis_state_options {
     uint32_t struct_size;
-    const tamis_plan *plan;             /* of a new state; NULL: the state exists. See tamis_state_open */
-    const tamis_filter_options *filter; /* of a new one, as tamis_filter_create; NULL: defaults */
+    const tamis_plan *plan; /* of a new state; NULL: the state exists. See tamis_state_open */
+    /* Of a new one, as tamis_filter_create; NULL: defaults. `concurrent` is not kept: each start says it again. */
+    const tamis_filter_options *filter;
     /* For scheme sip, of one that is there: the secret it was made with (TAMIS_E_MISMATCH else). */
     const void *secret;
     size_t secret_size;

@@ -22,6 +22,7 @@ struct tamis__concurrent {
     uint64_t from[PARTS];                       /* by_parts: the least word[1] of each */
     _Alignas(TAMIS__LINE) _Atomic int64_t room; /* below 0 for moments */
     _Atomic uint64_t added;                     /* since the turn was last held alone */
+    tamis__listener listener; /* changed while the turn is held alone; added is NULL: none */
     part_lock parts[PARTS];
 };
 
@@ -98,14 +99,33 @@ void tamis__concurrent_go_on(const tamis_filter *filter) {
     pthread_rwlock_unlock(&filter->concurrent->turn);
 }
 
+void tamis__concurrent_listen(tamis_filter *filter, const tamis__listener *listener) {
+    tamis__concurrent_stop(filter);
+    filter->concurrent->listener = listener ? *listener : (tamis__listener){NULL, NULL};
+    tamis__concurrent_go_on(filter);
+}
+
+static void tell_listener(const struct tamis__concurrent *c, const tamis_hash *hashes,
+                          const tamis_answer *answers, size_t count) {
+    if (c->listener.added && count > 0)
+        c->listener.added(c->listener.context, hashes, answers, count);
+}
+
+/* Keys that share words are added in no order, and the listener needs one. */
+static bool needs_order(const struct tamis__concurrent *c) {
+    return c->listener.added && c->ops != &by_parts;
+}
+
 /* Shares the turn, with room for so many keys, or holds it alone: false. */
 static bool enter(const tamis_filter *filter, size_t count) {
     struct tamis__concurrent *c = filter->concurrent;
     int64_t keys = (int64_t)count;
     pthread_rwlock_rdlock(&c->turn);
-    if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys)
-        return true;
-    atomic_fetch_add_explicit(&c->room, keys, memory_order_relaxed);
+    if (!needs_order(c)) {
+        if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys)
+            return true;
+        atomic_fetch_add_explicit(&c->room, keys, memory_order_relaxed);
+    }
     pthread_rwlock_unlock(&c->turn);
     tamis__concurrent_stop(filter);
     return false;
@@ -235,8 +255,11 @@ typedef struct visit {
 
 static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_answer *answers) {
     tamis_filter *filter = v->filter;
-    if (v->adds)
-        return filter->concurrent->ops->add(filter, hashes, count, answers, &v->added);
+    if (v->adds) {
+        const bool all = filter->concurrent->ops->add(filter, hashes, count, answers, &v->added);
+        tell_listener(filter->concurrent, hashes, answers, count);
+        return all;
+    }
     filter->ops->contains(filter, hashes, count, answers);
     return true;
 }
@@ -288,9 +311,11 @@ static tamis_status add_left(tamis_filter *filter, const tamis_hash *hashes, siz
     tamis_status status = TAMIS_OK;
     tamis__concurrent_stop(filter);
     for (*done = 0; *done < count; ++*done) {
-        size_t in;
-        if (answers[*done] == TAMIS_UNKNOWN)
+        size_t in = 0;
+        if (answers[*done] == TAMIS_UNKNOWN) {
             status = filter->ops->add(filter, hashes + *done, 1, answers + *done, &in, err);
+            tell_listener(filter->concurrent, hashes + *done, answers + *done, in);
+        }
         if (status != TAMIS_OK)
             break;
     }
@@ -304,6 +329,7 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, si
     visit v = {.filter = filter, .adds = true};
     if (!enter(filter, count)) {
         tamis_status status = filter->ops->add(filter, hashes, count, answers, done, err);
+        tell_listener(filter->concurrent, hashes, answers, *done);
         tamis__concurrent_go_on(filter);
         return status;
     }

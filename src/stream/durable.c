@@ -213,6 +213,11 @@ static tamis_status check(const tamis__durable *d, const tamis_stream_options *o
     if (!d->session || !tamis__dedup_state(d->session))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: commits without a session over a state; give that in commits.session");
+    if (tamis__dedup_is_concurrent(
+            d->session)) /* whose log has no batches, and a run commits those that are written */
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "stream: the filter of its session is concurrent, and a run that commits has "
+                           "threads of its own; open the state without that option");
     if (!tamis__dedup_is_settled(d->session))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,

@@ -530,21 +530,6 @@ static void schemes_without_digest_are_refused(void **state) {
     }
 }
 
-static void sessions_are_refused(void **state) {
-    (void)state;
-    filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
-    tamis_plan plan = case_plan(&c, 0, 0);
-    tamis_filter *filter = concurrent_filter(&plan, false);
-    tamis_dedup *session = NULL;
-    tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(tamis_dedup_open(&session, filter, NULL, &err), TAMIS_E_UNSUPPORTED);
-    assert_string_equal(err.text,
-                        "dedup session: its filter is concurrent, and a session is one thread's; make it "
-                        "without that option, or ask the filter itself");
-    assert_null(session);
-    tamis_filter_free(filter);
-}
-
 /* ---- filters from files ---- */
 
 /* Opened as many threads need it, of bytes and of a file. */
@@ -673,7 +658,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_in_a_batch_come_in_order),
         cmocka_unit_test(schemes_without_digest_are_refused),
-        cmocka_unit_test(sessions_are_refused),
         cmocka_unit_test(reg_22_opened_filters_are_concurrent),
         cmocka_unit_test(what_cannot_be_concurrent_is_not_opened_so),
         cmocka_unit_test(reg_22_two_threads_in_one_filter),

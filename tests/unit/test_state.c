@@ -504,12 +504,8 @@ static void a_filter_without_order_is_refused(void **unused) {
     tamis_state *state = NULL;
     want.expect = 1000;
     assert_ok(tamis_plan_make(&plan, &want, &states_err));
-    how.concurrent = true;
     options.plan = &plan;
     options.filter = &how;
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_UNSUPPORTED);
-    assert_says("a concurrent one has not");
-    how.concurrent = false;
     want.kind = TAMIS_KIND_CLASSIC;
     want.scheme = TAMIS_SCHEME_BKDR31;
     want.fpr = 0.01;

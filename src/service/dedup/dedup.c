@@ -3,6 +3,11 @@
  * The dedup session. Between the filter's answer and the caller there is one place, settle(), through
  * which every answer passes once and in order: there they are counted, and, where there is a state, what is fresh goes on its
  * way to the log (dedup_log.h).
+ *
+ * Many threads may ask a session whose filter is concurrent. Their answers pass settle() in any order, where they are only
+ * counted: the filter itself tells the log of each fresh key while it holds the key's part, and so in an order in which one
+ * thread could have added them all (filter/concurrent.h). Keys of different parts have no line in common; those of one part
+ * are in the log as they went into the part. So the log replays to the same filter, and each of its keys is fresh again.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +16,7 @@
 
 #include "base/memory.h"
 #include "base/versioned.h"
+#include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/parts.h"
 #include "service/dedup/dedup_commits.h"
@@ -32,8 +38,10 @@ struct tamis_dedup {
     const tamis_hash *in_parts; /* the batch that is asked so, where there is a log */
     tamis_hash *hashes;         /* of a batch of keys, where there is a log */
     size_t room;                /* of those */
+    bool many;                  /* the filter is concurrent: any thread may ask */
+    pthread_mutex_t commits;    /* many: held by the one thread that commits, or aborts */
     tamis_when_full when_full;
-    tamis_dedup_counts counts;
+    tamis_dedup_counts counts; /* many: atomic */
     outlook outlook;
     tamis_allocator memory;
 };
@@ -74,10 +82,6 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "dedup session: its filter is not that of its state; give no filter beside a state");
-    if (filter->concurrent) /* which may have keys behind one that it refuses */
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "dedup session: its filter is concurrent, and a session is one thread's; make it "
-                           "without that option, or ask the filter itself");
     status = check_scheme(filter, err);
     if (status == TAMIS_OK && asked.state)
         status = tamis__state_check_logged(asked.state, err);
@@ -94,8 +98,12 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     made->filter = filter;
     made->when_full = asked.when_full;
     made->memory = memory;
+    made->many = filter->concurrent != NULL;
+    (void)pthread_mutex_init(&made->commits, NULL); /* one without attributes cannot fail */
     if (asked.state)
         tamis__dedup_log_init(&made->log, asked.state, &memory);
+    if (made->many && asked.state)
+        tamis__dedup_log_listen(&made->log, filter);
     made->added_before = filter->added;
     *session = made;
     return TAMIS_OK;
@@ -105,6 +113,10 @@ void tamis_dedup_close(tamis_dedup *session) {
     if (!session)
         return;
     tamis_allocator memory = session->memory;
+    if (session->many && session->filter && session->log.state &&
+        tamis_state_filter(session->log.state) == session->filter)
+        tamis__concurrent_listen(session->filter, NULL);
+    pthread_mutex_destroy(&session->commits);
     tamis__dedup_log_release(&session->log);
     tamis__free(&memory, session->hashes, session->room * sizeof *session->hashes);
     tamis__free(&memory, session, sizeof *session);
@@ -128,10 +140,10 @@ static uint64_t settle(tamis_dedup *session, const tamis_hash *hashes, const tam
         seen += answers[i] == TAMIS_SEEN;
         unknown += answers[i] == TAMIS_UNKNOWN;
     }
-    session->counts.seen += seen;
-    session->counts.unknown += unknown;
-    session->counts.fresh += count - seen - unknown;
-    if (session->log.state)
+    __atomic_fetch_add(&session->counts.seen, seen, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&session->counts.unknown, unknown, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&session->counts.fresh, count - seen - unknown, __ATOMIC_RELAXED);
+    if (session->log.state && !session->many)
         log_batch(session, hashes, answers, count);
     return count - seen - unknown;
 }
@@ -182,6 +194,36 @@ static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_a
     return TAMIS_OK;
 }
 
+/*
+ * The same of a concurrent filter, which may have keys behind the one that it refuses: those are answered, and never asked
+ * again, for they would be seen. answers are TAMIS_UNKNOWN.
+ */
+static tamis_status ask_passing_many(tamis_dedup *session, const asked *what, tamis_answer *answers,
+                                     size_t *done, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT; /* a full filter fills it, and is no failure here */
+    size_t most = what->count;
+    for (*done = 0; *done < what->count;) {
+        size_t end = *done, answered = 0;
+        while (end < what->count && end - *done < most && answers[end] == TAMIS_UNKNOWN)
+            end++;
+        if (end == *done) { /* by a call before */
+            ++*done;
+            continue;
+        }
+        tamis_status status = add(session->filter, what, *done, end - *done, answers, &answered, &why);
+        *done += answered;
+        if (status == TAMIS_E_FULL) {
+            ++*done;
+            most = 1;
+        } else if (status != TAMIS_OK) {
+            return tamis__fail(err, status, why.sys_errno, "%s", why.text);
+        } else if (most < what->count) {
+            most *= 2;
+        }
+    }
+    return TAMIS_OK;
+}
+
 static tamis_status ask_filter(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
                                tamis_error *err) {
     return session->when_full == TAMIS_WHEN_FULL_PASS
@@ -213,11 +255,7 @@ static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
     const uint64_t own = session->added_before + session->counts.fresh, added = session->filter->added;
     if (added == own)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "dedup session: the filter of its state has %" PRIu64
-                       " keys, and the session put in %" PRIu64
-                       "; put keys in by the session alone, and abort before you go on",
-                       added, own);
+    return tamis__dedup_fail_beside(added, own, err);
 }
 
 /* Refuses to answer what no commit could make last. */
@@ -227,7 +265,28 @@ static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
     tamis_status status = tamis__state_check_alive(session->log.state, err);
     if (status == TAMIS_OK)
         status = tamis__dedup_log_check(&session->log, err);
-    return status == TAMIS_OK ? check_added(session, err) : status;
+    return status == TAMIS_OK && !session->many ? check_added(session, err) : status;
+}
+
+/* From any thread. Where it fails, answers behind *done may be final too. */
+static tamis_status ask_many(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
+                             tamis_error *err) {
+    size_t answered = 0;
+    tamis_status status = check_log(session, err);
+    if (status != TAMIS_OK)
+        return status;
+    for (size_t i = 0; i < what->count; i++)
+        answers[i] = TAMIS_UNKNOWN;
+    status = session->when_full == TAMIS_WHEN_FULL_PASS
+                 ? ask_passing_many(session, what, answers, &answered, err)
+                 : add(session->filter, what, 0, what->count, answers, &answered, err);
+    settle(session, NULL, answers, answered);
+    for (size_t i = answered; i < what->count; i++)
+        if (answers[i] != TAMIS_UNKNOWN)
+            settle(session, NULL, answers + i, 1);
+    if (done)
+        *done = answered;
+    return status;
 }
 
 static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers, size_t *done,
@@ -235,6 +294,8 @@ static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers
     size_t answered = 0;
     if (done)
         *done = 0;
+    if (session->many)
+        return ask_many(session, what, answers, done, err);
     tamis_status status = check_log(session, err);
     if (status == TAMIS_OK)
         status = hash_for_log(session, what, err);
@@ -280,18 +341,27 @@ void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size
                               err);
 }
 
+static void count(const tamis_dedup *session, tamis_dedup_counts *counts) {
+    counts->fresh = __atomic_load_n(&session->counts.fresh, __ATOMIC_RELAXED);
+    counts->seen = __atomic_load_n(&session->counts.seen, __ATOMIC_RELAXED);
+    counts->unknown = __atomic_load_n(&session->counts.unknown, __ATOMIC_RELAXED);
+}
+
 void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
     outlook *o = &session->outlook;
-    const tamis_dedup_counts *now = &session->counts;
+    tamis_dedup_counts now = TAMIS_DEDUP_COUNTS_INIT;
     if (session->log.state)
         return;
-    const uint64_t fresh = now->fresh - o->fresh_before, seen = now->seen - o->seen_before;
-    o->fresh_before = now->fresh;
-    o->seen_before = now->seen;
+    pthread_mutex_lock(&session->commits); /* of `outlook` too */
+    count(session, &now);
+    const uint64_t fresh = now.fresh - o->fresh_before, seen = now.seen - o->seen_before;
+    o->fresh_before = now.fresh;
+    o->seen_before = now.seen;
     o->fresh += (double)fresh - o->fresh / SPAN;
     o->known += (double)(fresh + seen) - o->known / SPAN;
     const double share = o->known > 0 ? o->fresh / o->known : 1;
     const double fresh_more = (double)more * share;
+    pthread_mutex_unlock(&session->commits);
     tamis_filter_expect(session->filter, fresh_more < 0x1p64 ? (uint64_t)fresh_more : UINT64_MAX);
 }
 
@@ -299,6 +369,10 @@ void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
 
 tamis_state *tamis__dedup_state(const tamis_dedup *session) {
     return session->log.state;
+}
+
+bool tamis__dedup_is_concurrent(const tamis_dedup *session) {
+    return session->many;
 }
 
 bool tamis__dedup_is_settled(const tamis_dedup *session) {
@@ -318,11 +392,17 @@ static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
 
 tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size, tamis_error *err) {
     tamis_status status = check_state(session, err);
+    if (status != TAMIS_OK)
+        return status;
+    pthread_mutex_lock(&session->commits);
+    status = check_log(session, err);
     if (status == TAMIS_OK)
-        status = check_log(session, err);
+        status = session->many ? tamis__dedup_log_cut(&session->log, session->filter, err)
+                               : tamis__dedup_log_written(&session->log, SIZE_MAX, err);
     if (status == TAMIS_OK)
-        status = tamis__dedup_log_written(&session->log, SIZE_MAX, err);
-    return status == TAMIS_OK ? tamis_state_commit(session->log.state, account, size, err) : status;
+        status = tamis_state_commit(session->log.state, account, size, err);
+    pthread_mutex_unlock(&session->commits);
+    return status;
 }
 
 tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
@@ -332,6 +412,8 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
     tamis__dedup_log_forget(&session->log);
     status = tamis_state_abort(session->log.state, err);
     session->filter = tamis_state_filter(session->log.state);
+    if (status == TAMIS_OK && session->many)
+        tamis__dedup_log_listen(&session->log, session->filter);
     if (status == TAMIS_OK)
         session->added_before =
             session->filter->added - session->counts.fresh; /* may wrap: a sum alone is of use */
@@ -339,7 +421,9 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {
-    tamis__give_struct(counts, &session->counts, sizeof session->counts);
+    tamis_dedup_counts now = TAMIS_DEDUP_COUNTS_INIT;
+    count(session, &now);
+    tamis__give_struct(counts, &now, sizeof now);
 }
 
 const tamis_filter *tamis_dedup_filter(const tamis_dedup *session) {

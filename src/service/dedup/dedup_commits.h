@@ -11,6 +11,9 @@
 /* NULL where it has none. */
 TAMIS_PRIVATE_API tamis_state *tamis__dedup_state(const tamis_dedup *session);
 
+/* Whether many threads may ask it: then it has no batches. */
+TAMIS_PRIVATE_API bool tamis__dedup_is_concurrent(const tamis_dedup *session);
+
 /* Whether nothing was asked since the last commit, or the abort that came behind it. */
 TAMIS_PRIVATE_API bool tamis__dedup_is_settled(const tamis_dedup *session);
 

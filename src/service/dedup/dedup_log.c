@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "service/dedup/dedup_log.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "filter/concurrent.h"
 
 void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tamis_allocator *memory) {
     log->state = state;
@@ -14,6 +17,7 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     if (!log->state)
         return;
     tamis__free(&log->memory, log->hashes, log->room * sizeof *log->hashes);
+    tamis__free(&log->memory, log->spare, log->spare_room * sizeof *log->spare);
     tamis__free(&log->memory, log->batches, log->batch_room * sizeof *log->batches);
     pthread_mutex_destroy(&log->turn);
     tamis__state_figures_set(log->state, NULL);
@@ -49,6 +53,17 @@ static void drop_logged(tamis__dedup_log *log) {
     log->count = left;
 }
 
+/* Appends those that are fresh; there is room. Without a branch, which would be guessed wrong. */
+static void append_fresh(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
+                         size_t count) {
+    size_t to = log->count;
+    for (size_t i = 0; i < count; i++) {
+        log->hashes[to] = hashes[i];
+        to += answers[i] == TAMIS_FRESH;
+    }
+    log->count = to;
+}
+
 static bool take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers, size_t count,
                  const tamis__state_figures *figures) {
     void *row = log->hashes, *batches = log->batches;
@@ -60,13 +75,9 @@ static bool take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_an
     log->batches = batches;
     if (!has_room)
         return false;
-    size_t to = log->count;
-    for (size_t i = 0; i < count; i++) { /* without a branch, which would be guessed wrong */
-        log->hashes[to] = hashes[i];
-        to += answers[i] == TAMIS_FRESH;
-    }
-    log->batches[log->waiting++] = (struct tamis__dedup_batch){to - log->count, *figures};
-    log->count = to;
+    const size_t before = log->count;
+    append_fresh(log, hashes, answers, count);
+    log->batches[log->waiting++] = (struct tamis__dedup_batch){log->count - before, *figures};
     return true;
 }
 
@@ -76,6 +87,14 @@ void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, cons
     if (log->status == TAMIS_OK && !take(log, hashes, answers, count, figures))
         log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
     pthread_mutex_unlock(&log->turn);
+}
+
+tamis_status tamis__dedup_fail_beside(uint64_t added, uint64_t own, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "dedup session: the filter of its state has %" PRIu64
+                       " keys, and the session put in %" PRIu64
+                       "; put keys in by the session alone, and abort before you go on",
+                       added, own);
 }
 
 tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err) {
@@ -107,6 +126,76 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
         memmove(log->batches, log->batches + batches, log->waiting * sizeof *log->batches);
     }
     pthread_mutex_unlock(&log->turn);
+    return status;
+}
+
+/* ---- many threads ---- */
+
+/* Called by the filter, while the parts of the keys are held: so the log has them in the order of the filter. */
+static void take_added(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
+    tamis__dedup_log *log = context;
+    pthread_mutex_lock(&log->turn);
+    void *row = log->hashes;
+    if (log->status == TAMIS_OK) {
+        if (make_room(&log->memory, &row, &log->room, log->count, count, sizeof *log->hashes)) {
+            log->hashes = row;
+            append_fresh(log, hashes, answers, count);
+        } else {
+            log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
+        }
+    }
+    pthread_mutex_unlock(&log->turn);
+}
+
+void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter) {
+    tamis__concurrent_listen(filter, &(tamis__listener){take_added, log});
+}
+
+/* The keys of the log so far, and what the filter is with them: no key is between the two. */
+static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_hash **hashes, size_t *room,
+                     tamis__state_figures *figures) {
+    tamis__concurrent_stop(filter);
+    *figures = tamis__state_figures_of(filter);
+    pthread_mutex_lock(&log->turn);
+    const size_t count = log->count;
+    *hashes = log->hashes;
+    *room = log->room;
+    log->hashes = log->spare;
+    log->room = log->spare_room;
+    log->count = 0;
+    log->spare = NULL;
+    log->spare_room = 0;
+    pthread_mutex_unlock(&log->turn);
+    tamis__concurrent_go_on(filter);
+    return count;
+}
+
+/* From now on nothing is answered or committed, until an abort. */
+static tamis_status fail_beside(tamis__dedup_log *log, uint64_t added, uint64_t own, tamis_error *err) {
+    pthread_mutex_lock(&log->turn);
+    log->status = tamis__dedup_fail_beside(added, own, &log->err);
+    pthread_mutex_unlock(&log->turn);
+    return tamis__dedup_log_check(log, err);
+}
+
+tamis_status tamis__dedup_log_cut(tamis__dedup_log *log, tamis_filter *filter, tamis_error *err) {
+    tamis__state_figures figures;
+    tamis_hash *hashes;
+    size_t room;
+    tamis_status status = tamis__dedup_log_check(log, err);
+    if (status != TAMIS_OK)
+        return status;
+    const size_t count = detach(log, filter, &hashes, &room, &figures);
+    const uint64_t own = tamis__state_keys(log->state) + count;
+    status = tamis__dedup_log_check(log, err); /* a key may have found no place meanwhile */
+    if (status == TAMIS_OK && figures.added != own)
+        status = fail_beside(log, figures.added, own, err);
+    if (status == TAMIS_OK) {
+        tamis__state_figures_set(log->state, &figures);
+        status = tamis_state_log(log->state, hashes, count, err);
+    }
+    log->spare = hashes; /* of whoever commits alone */
+    log->spare_room = room;
     return status;
 }
 

@@ -31,6 +31,8 @@ typedef struct tamis__dedup_log {
         tamis__state_figures figures; /* of the filter, behind it */
     } * batches;                      /* those that wait */
     size_t waiting, batch_room;
+    tamis_hash *spare; /* many threads: memory for `hashes` after the next cut */
+    size_t spare_room;
     tamis_status status; /* what a batch met that found no place here: the log is at an end then */
     tamis_error err;
 } tamis__dedup_log;
@@ -45,8 +47,18 @@ void tamis__dedup_log_release(tamis__dedup_log *log);
 void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
                            size_t count, const tamis__state_figures *figures);
 
+/* TAMIS_E_INVALID: the filter has `added` keys, and the session put in `own`. */
+tamis_status tamis__dedup_fail_beside(uint64_t added, uint64_t own, tamis_error *err);
 /* The failure of a batch that found no place. */
 tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err);
+
+/*
+ * Many threads, whose filter is concurrent: the filter tells the log of each fresh key. There are no batches then, and a cut
+ * takes all keys that wait.
+ */
+void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter);
+/* Logs all keys that are in the filter. TAMIS_E_INVALID where it has others too. */
+tamis_status tamis__dedup_log_cut(tamis__dedup_log *log, tamis_filter *filter, tamis_error *err);
 
 /* Logs the oldest `batches` that wait, at most those there are. TAMIS_E_NOMEM of one that found no place; errors of
  * tamis_state_log. */

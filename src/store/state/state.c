@@ -56,14 +56,31 @@ void tamis__state_figures_set(tamis_state *state, const tamis__state_figures *fi
 }
 
 tamis__state_figures tamis__state_figures_now(const tamis_state *state) {
-    return state->has_figures ? state->figures : tamis__state_figures_of(state->filter);
+    if (state->has_figures)
+        return state->figures;
+    tamis__filter_keep(state->filter);
+    const tamis__state_figures figures = tamis__state_figures_of(state->filter);
+    tamis__filter_let_go(state->filter);
+    return figures;
+}
+
+/* Keys of the filter, whatever the figures say. */
+static uint64_t count_added(const tamis_state *state) {
+    tamis__filter_keep(state->filter);
+    const uint64_t added = state->filter->added;
+    tamis__filter_let_go(state->filter);
+    return added;
 }
 
 bool tamis__state_is_settled(const tamis_state *state) {
-    return state->failed == TAMIS_OK && tamis__state_is_clean(state) && state->filter->added == state->keys;
+    return state->failed == TAMIS_OK && tamis__state_is_clean(state) && count_added(state) == state->keys;
 }
 
 /* ---- what it tells ---- */
+
+uint64_t tamis__state_keys(const tamis_state *state) {
+    return state->keys;
+}
 
 tamis_filter *tamis_state_filter(tamis_state *state) {
     return state->filter;
@@ -111,7 +128,7 @@ static tamis_status check_added(const tamis_state *state, uint64_t added, tamis_
 
 tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err) {
     const tamis_status status = tamis__state_check_alive(state, err);
-    return status == TAMIS_OK ? check_added(state, state->filter->added, err) : status;
+    return status == TAMIS_OK ? check_added(state, count_added(state), err) : status;
 }
 
 tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err) {

@@ -25,6 +25,9 @@ TAMIS_PRIVATE_API void tamis__state_figures_set(tamis_state *state, const tamis_
 /* TAMIS_E_INVALID: the filter has keys that are not logged. The failure of a state that has failed. */
 TAMIS_PRIVATE_API tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err);
 
+/* Keys that are logged, those not committed too. */
+TAMIS_PRIVATE_API uint64_t tamis__state_keys(const tamis_state *state);
+
 /* The failure of a state that has failed, from any thread. */
 TAMIS_PRIVATE_API tamis_status tamis__state_check_alive(const tamis_state *state, tamis_error *err);
 

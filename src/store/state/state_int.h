@@ -309,6 +309,7 @@ struct tamis_state {
     state_manifest manifest; /* as it is on the disk */
     state_notes notes;       /* those not committed too */
     tamis_filter *filter;
+    bool concurrent;  /* the filter is: options.filter says so at each start */
     bool has_figures; /* of the filter, from who adds to it in another thread: */
     tamis__state_figures figures;
     state_log log;

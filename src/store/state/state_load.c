@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/system.h"
 #include "base/thread.h"
+#include "filter/concurrent.h"
 #include "hash/hasher.h"
 #include "store/state/state_int.h"
 #include "store/trouble.h"
@@ -351,6 +352,8 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
                                  NULL};
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
     tamis__state_manifest_free(&state->memory, &copy);
+    if (status == TAMIS_OK && state->concurrent)
+        status = tamis__concurrent_make(state->filter, err);
     state->keys = state->last.keys;
     state->foreseen = state->last.foreseen;
     return status;

@@ -109,11 +109,6 @@ static tamis_status take_left_over(void *context, const state_found *found, tami
 }
 
 static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
-    if (filter->concurrent)
-        return tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "state: its filter depends on the order of keys, which a concurrent one has not; make it "
-            "without that option");
     if (tamis_scheme_digest_bits(filter->plan.scheme) == 0)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "state: scheme %s has no hash of a key to log; use another, such as xxh3",
@@ -364,6 +359,10 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_STATE_OPTIONS_INIT", err);
+    tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
+    if (status == TAMIS_OK)
+        status =
+            tamis__take_options(&filter, sizeof filter, options.filter, "TAMIS_FILTER_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     if (!state || !path)
@@ -377,6 +376,7 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     made->memory = memory;
     made->folder.fd = made->folder.lock_fd = made->log.fd = -1;
     made->read_only = to != TO_WRITE;
+    made->concurrent = filter.concurrent && to == TO_WRITE;
     status = to == TO_WRITE ? open_to_write(made, path, &options, err)
                             : open_to_look(made, path, &options, to, err);
     if (status == TAMIS_OK)

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Many threads ask one session over a state, and commit it meanwhile. For TSan, and for what a restart finds. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "property/filter_model.h"
+#include "support/fault.h"
+#include "support/states.h"
+
+enum { THREADS = 4, BATCH = 97 };
+
+static void assert_ok(tamis_status status) {
+    if (status != TAMIS_OK)
+        fail_msg("%s: %s", tamis_status_name(status), states_err.text);
+}
+
+/* ---- a session that all threads have ---- */
+
+typedef struct shared {
+    tamis_state *state;
+    tamis_dedup *session;
+    uint64_t count;         /* keys, the numbers from 0 on */
+    _Atomic uint8_t *fresh; /* of each key, how often it was answered so */
+    _Atomic uint32_t started;
+    _Atomic uint64_t unknown; /* answers */
+    bool commits;             /* each thread now and then */
+    _Atomic bool failed;      /* a commit has */
+} shared;
+
+static tamis_status open_state(tamis_state **state, const states_make *make, const char *folder) {
+    static const states_make *planned;
+    static tamis_plan plan;
+    tamis_state_options options = states_options(make, NULL);
+    tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_want want = TAMIS_WANT_INIT;
+    want.kind = make->kind;
+    want.scheme = make->scheme;
+    want.expect = make->expect;
+    want.fpr = make->fpr;
+    if (planned != make) {
+        plan = (tamis_plan)TAMIS_PLAN_INIT;
+        assert_ok(tamis_plan_make(&plan, &want, &states_err));
+        planned = make;
+    }
+    how.concurrent = true;
+    how.secret = options.secret;
+    how.secret_size = options.secret_size;
+    options.plan = &plan;
+    options.filter = &how;
+    return tamis_state_open(state, folder, &options, &states_err);
+}
+
+static void open_session(shared *s, const states_make *make, tamis_when_full when_full) {
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    assert_ok(open_state(&s->state, make, scratch("state")));
+    options.state = s->state;
+    options.when_full = when_full;
+    assert_ok(tamis_dedup_open(&s->session, NULL, &options, &states_err));
+}
+
+static void close_session(shared *s) {
+    tamis_dedup_close(s->session);
+    tamis_state_close(s->state);
+}
+
+static void remove_state(void) {
+    char command[4200];
+    snprintf(command, sizeof command, "rm -rf '%s'", scratch("state"));
+    assert_int_equal(system(command), 0);
+}
+
+static void run_together(shared *s, void *(*work)(void *)) {
+    pthread_t ids[THREADS];
+    const char *wrong = NULL;
+    s->started = 0;
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&ids[i], NULL, work, s), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *failure = NULL;
+        assert_int_equal(pthread_join(ids[i], &failure), 0);
+        wrong = failure ? failure : wrong;
+    }
+    if (wrong)
+        fail_msg("%s", wrong);
+}
+
+/* Asks numbers from `from` on, around the end. */
+static tamis_status ask_numbers(tamis_dedup *session, uint64_t from, size_t some, uint64_t count,
+                                uint64_t *numbers, tamis_answer *answers, tamis_error *err) {
+    tamis_key keys[BATCH];
+    size_t done;
+    for (size_t i = 0; i < some; i++) {
+        numbers[i] = (from + i) % count;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    return tamis_dedup_ask(session, keys, some, answers, &done, err);
+}
+
+/* ---- answers, and what a restart finds ---- */
+
+/* All threads ask all keys: two in one order, so that they race for each key, two from elsewhere on. */
+static void *ask_everything(void *context) {
+    shared *s = context;
+    const uint32_t mine = atomic_fetch_add(&s->started, 1);
+    const uint64_t offset = mine % 2 ? s->count / THREADS * mine : 0;
+    uint64_t numbers[BATCH];
+    tamis_answer answers[BATCH];
+    for (uint64_t at = 0, batch = 0; at < s->count; at += BATCH, batch++) {
+        if (ask_numbers(s->session, at + offset, BATCH, s->count, numbers, answers, NULL) != TAMIS_OK)
+            return "ask";
+        for (size_t i = 0; i < BATCH; i++) {
+            s->unknown += answers[i] == TAMIS_UNKNOWN;
+            if (answers[i] == TAMIS_FRESH)
+                atomic_fetch_add(&s->fresh[numbers[i]], 1);
+        }
+        if (s->commits && batch % 16 == mine && tamis_dedup_commit(s->session, "some", 4, NULL) != TAMIS_OK)
+            return "commit";
+    }
+    return NULL;
+}
+
+static uint64_t count_fresh(const shared *s) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < s->count; i++) {
+        assert_true(s->fresh[i] <= 1);
+        sum += s->fresh[i];
+    }
+    return sum;
+}
+
+static void assert_counts(const shared *s, uint64_t fresh) {
+    tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
+    const uint64_t asked = (s->count + BATCH - 1) / BATCH * BATCH * THREADS;
+    tamis_dedup_count(s->session, &counts);
+    assert_int_equal(counts.fresh, fresh);
+    assert_int_equal(counts.unknown, s->unknown);
+    assert_int_equal(counts.fresh + counts.seen + counts.unknown, asked);
+}
+
+/* Each key is fresh once, whichever threads ask it, and the log replays to the same filter, byte for byte. */
+static void reg_22_many_threads_over_a_state(void **unused) {
+    (void)unused;
+    for (int i = 0; i < STATES_MAKES; i++) {
+        shared s = {.count = model_full() ? 35000 : 5000, .commits = true};
+        test_bytes before = {0}, after = {0};
+        s.fresh = calloc(s.count, 1);
+        assert_non_null(s.fresh);
+        open_session(&s, &states_makes[i], TAMIS_WHEN_FULL_FAIL);
+        run_together(&s, ask_everything);
+        const uint64_t fresh = count_fresh(&s);
+        assert_counts(&s, fresh);
+        assert_int_equal(s.unknown, 0);
+        assert_ok(tamis_dedup_commit(s.session, "all", 3, &states_err));
+        states_encode(s.state, &before);
+        close_session(&s);
+        open_session(&s, &states_makes[i], TAMIS_WHEN_FULL_FAIL);
+        assert_true(states_is_at(s.state, "all"));
+        assert_int_equal(states_keys(s.state), fresh);
+        states_encode(s.state, &after);
+        assert_true(bytes_check(states_makes[i].name, &after, &before));
+        s.commits = false;
+        run_together(&s, ask_everything);
+        assert_int_equal(count_fresh(&s), fresh); /* nothing was fresh again */
+        close_session(&s);
+        const tamis_state_options options = states_options(&states_makes[i], NULL);
+        assert_ok(tamis_state_verify(scratch("state"), &options, &states_err));
+        remove_state();
+        bytes_clear(&before);
+        bytes_clear(&after);
+        free((void *)s.fresh);
+    }
+}
+
+/* A key that is put into the filter itself is in the log too. */
+static void keys_beside_the_session_are_logged(void **unused) {
+    (void)unused;
+    shared s = {.count = 1000};
+    tamis_answer answer;
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    assert_ok(tamis_filter_add(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
+    assert_int_equal(answer, TAMIS_FRESH);
+    assert_ok(tamis_dedup_commit(s.session, "one", 3, &states_err));
+    close_session(&s);
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    assert_ok(tamis_filter_contains(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
+    assert_int_equal(answer, TAMIS_SEEN);
+    /* what the log cannot say is refused, until it is undone */
+    assert_ok(tamis_filter_clear(tamis_state_filter(s.state), &states_err));
+    assert_int_equal(tamis_dedup_commit(s.session, "two", 3, &states_err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_dedup_commit(s.session, "two", 3, &states_err), TAMIS_E_INVALID);
+    assert_ok(tamis_dedup_abort(s.session, &states_err));
+    assert_ok(tamis_filter_contains(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
+    assert_int_equal(answer, TAMIS_SEEN);
+    assert_ok(tamis_filter_add(tamis_state_filter(s.state), "after", 5, &answer, &states_err));
+    assert_ok(tamis_dedup_commit(s.session, "two", 3, &states_err));
+    assert_int_equal(states_keys(s.state), 2);
+    close_session(&s);
+}
+
+/* What finds no place is passed on by all threads, and not logged; what others put in behind it is answered once. */
+static void a_full_filter_passes_keys_on(void **unused) {
+    (void)unused;
+    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0};
+    shared s = {.count = 3000, .commits = true};
+    s.fresh = calloc(s.count, 1);
+    assert_non_null(s.fresh);
+    open_session(&s, &small, TAMIS_WHEN_FULL_PASS);
+    run_together(&s, ask_everything);
+    const uint64_t fresh = count_fresh(&s);
+    assert_int_equal(fresh, 2000);
+    assert_counts(&s, fresh);
+    assert_true(s.unknown > 0);
+    assert_ok(tamis_dedup_commit(s.session, "full", 4, &states_err));
+    close_session(&s);
+    open_session(&s, &small, TAMIS_WHEN_FULL_PASS);
+    assert_int_equal(states_keys(s.state), 2000);
+    close_session(&s);
+    free((void *)s.fresh);
+}
+
+/* ---- failure ---- */
+
+static void *ask_until_it_fails(void *context) {
+    shared *s = context;
+    const uint32_t mine = atomic_fetch_add(&s->started, 1);
+    uint64_t numbers[BATCH];
+    tamis_answer answers[BATCH];
+    for (uint64_t at = 0;; at += BATCH) {
+        const bool has_failed = s->failed;
+        const tamis_status status =
+            ask_numbers(s->session, at, BATCH, UINT64_C(1) << 40, numbers, answers, NULL);
+        if (status != TAMIS_OK)
+            return status == TAMIS_E_IO ? NULL : "another failure";
+        if (has_failed)
+            return "answered after the failure";
+        if (mine == 0 && at == 10 * BATCH) {
+            if (tamis_dedup_commit(s->session, "two", 3, NULL) != TAMIS_E_IO)
+                return "commit";
+            s->failed = true;
+        }
+    }
+}
+
+static void nothing_is_answered_after_a_failure(void **unused) {
+    (void)unused;
+    shared s = {.count = 1000};
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    assert_ok(tamis_dedup_commit(s.session, "one", 3, &states_err));
+    fault_install();
+    fault_arm(FAULT_SYNC, 1, EIO, true);
+    run_together(&s, ask_until_it_fails);
+    fault_disarm();
+    fault_remove();
+    close_session(&s);
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    assert_true(states_is_at(s.state, "one"));
+    assert_int_equal(states_keys(s.state), 0);
+    close_session(&s);
+}
+
+/* ---- killed ---- */
+
+/*
+ * A program as tamis/dedup.h tells it: each thread holds a lock, shared, from its question until the answer is written; who
+ * commits holds it alone. The output is the numbers that were fresh; the account is its length.
+ */
+typedef struct program {
+    shared s;
+    pthread_rwlock_t lock;
+    int output, told; /* `told`: a byte for each commit */
+} program;
+
+enum { KEYS = 6000 };
+
+static const char *write_fresh(program *p, const uint64_t *numbers, const tamis_answer *answers) {
+    uint64_t fresh[BATCH];
+    size_t count = 0;
+    for (size_t i = 0; i < BATCH; i++)
+        if (answers[i] == TAMIS_FRESH)
+            fresh[count++] = numbers[i];
+    const size_t size = count * sizeof *fresh;
+    return write(p->output, fresh, size) == (ssize_t)size ? NULL : "write"; /* O_APPEND: whole */
+}
+
+static const char *commit_output(program *p) {
+    const off_t size = lseek(p->output, 0, SEEK_END);
+    if (tamis_dedup_commit(p->s.session, &size, sizeof size, NULL) != TAMIS_OK)
+        return "commit";
+    return write(p->told, "c", 1) == 1 ? NULL : "tell";
+}
+
+static void *run_program(void *context) {
+    program *p = context;
+    shared *s = &p->s;
+    const uint32_t mine = atomic_fetch_add(&s->started, 1);
+    uint64_t numbers[BATCH];
+    tamis_answer answers[BATCH];
+    const char *wrong = NULL;
+    for (uint64_t at = 0, batch = 0; at < KEYS && !wrong; at += BATCH, batch++) {
+        pthread_rwlock_rdlock(&p->lock);
+        if (ask_numbers(s->session, at + mine * KEYS / THREADS, BATCH, KEYS, numbers, answers, NULL) !=
+            TAMIS_OK)
+            wrong = "ask";
+        else
+            wrong = write_fresh(p, numbers, answers);
+        pthread_rwlock_unlock(&p->lock);
+        if (!wrong && batch % 8 == 2 * mine) {
+            pthread_rwlock_wrlock(&p->lock);
+            wrong = commit_output(p);
+            pthread_rwlock_unlock(&p->lock);
+        }
+    }
+    return (void *)(uintptr_t)wrong;
+}
+
+static void begin_program(program *p, int told) {
+    const void *account;
+    size_t size;
+    off_t length = 0;
+    *p = (program){.told = told};
+    assert_int_equal(pthread_rwlock_init(&p->lock, NULL), 0);
+    open_session(&p->s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    p->output = open(scratch("output"), O_RDWR | O_CREAT | O_APPEND, 0600);
+    assert_true(p->output >= 0);
+    tamis_state_committed(p->s.state, &account, &size);
+    if (size == sizeof length)
+        memcpy(&length, account, size);
+    assert_int_equal(ftruncate(p->output, length), 0);
+}
+
+static void end_program(program *p) {
+    assert_null(commit_output(p));
+    close(p->output);
+    close_session(&p->s);
+    pthread_rwlock_destroy(&p->lock);
+}
+
+/* Runs it in a process of its own, killed once it has told of so many commits, unless it ends before. */
+static void run_and_kill(int commits) {
+    int ends[2], status;
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        program p;
+        begin_program(&p, ends[1]);
+        run_together(&p.s, run_program);
+        _exit(0);
+    }
+    close(ends[1]);
+    while (commits-- > 0 && read(ends[0], &byte, 1) == 1)
+        ;
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    close(ends[0]);
+}
+
+/* Killed again and again, its output has each key once. */
+static void reg_22_killed_with_many_threads(void **unused) {
+    (void)unused;
+    static uint8_t times[KEYS];
+    uint64_t number;
+    program p;
+    memset(times, 0, sizeof times);
+    for (int commits = 1; commits <= (model_full() ? 12 : 4); commits++)
+        run_and_kill(commits);
+    const int told = open("/dev/null", O_WRONLY);
+    begin_program(&p, told);
+    run_together(&p.s, run_program);
+    end_program(&p);
+    close(told);
+    const int output = open(scratch("output"), O_RDONLY);
+    while (read(output, &number, sizeof number) == sizeof number) {
+        assert_true(number < KEYS);
+        times[number]++;
+    }
+    close(output);
+    for (int i = 0; i < KEYS; i++)
+        if (times[i] != 1)
+            fail_msg("key %d is %u times in the output", i, times[i]);
+    assert_int_equal(unlink(scratch("output")), 0);
+}
+
+static int tear_down(void **state) {
+    remove_state();
+    return states_tear_down(state);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, states_set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(reg_22_many_threads_over_a_state), CASE(keys_beside_the_session_are_logged),
+        CASE(a_full_filter_passes_keys_on),     CASE(nothing_is_answered_after_a_failure),
+        CASE(reg_22_killed_with_many_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
