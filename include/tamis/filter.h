@@ -24,8 +24,11 @@ extern "C" {
  * options.concurrent all calls may run at once, but for tamis_filter_free and tamis_filter_about_set, which need it to
  * themselves still: batches of keys run side by side; other calls wait for those under way and see each key added or not,
  * none in between. A key added when a question begins is found by it, whichever threads they are of. Those other calls keep
- * all that add and ask waiting in turn: saving, encoding, pushing, copying and what else goes through all of the memory for as
- * long as they last, tamis_filter_expect for a moment.
+ * all that add and ask waiting in turn: encoding, pushing, comparing and what else goes through all of the memory for as long
+ * as they last, tamis_filter_expect for a moment.
+ * Saving and copying a concurrent filter go on beside batches, which wait for about a MiB of memory to be copied at a time
+ * (a partition, of tables that grow). They take as much memory as the filter once more (TAMIS_E_NOMEM). The copy, or file, has
+ * every key whose add returned before the call, and any of those that are added meanwhile; tamis_filter_clear waits for them.
  */
 typedef struct tamis_filter tamis_filter;
 

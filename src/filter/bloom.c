@@ -88,6 +88,35 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     return TAMIS_OK;
 }
 
+/* Bits are only set, so that pieces of any moments have the keys that were there before. */
+static void end_pieces(tamis_filter *to, const tamis_filter *from) {
+    bloom *mine = to->body;
+    const bloom *other = from->body;
+    mine->united_added = other->united_added;
+    mine->united_false = other->united_false;
+}
+
+/* Words from `first` to `end`, which are cut into pieces. Each is read whole: other parts of classic may change it. */
+static void copy_words(tamis_filter *to, const tamis_filter *from, uint64_t first, uint64_t end,
+                       uint64_t *at) {
+    uint64_t *mine = ((bloom *)to->body)->words;
+    const uint64_t *others = ((const bloom *)from->body)->words;
+    const uint64_t begun = first + *at, most = begun + TAMIS__PIECE / 8, last = most < end ? most : end;
+    for (uint64_t i = begun; i < last; i++)
+        mine[i] = __atomic_load_n(&others[i], __ATOMIC_RELAXED);
+    *at = last == end ? TAMIS__COPIED : last - first;
+}
+
+static tamis_status classic_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
+                                  uint64_t *at, tamis_error *err) {
+    const uint64_t words = ((const bloom *)from->body)->bytes / 8;
+    (void)err;
+    copy_words(to, from, words / parts * part, part + 1 == parts ? words : words / parts * (part + 1), at);
+    return TAMIS_OK;
+}
+
+static const tamis__piece_ops classic_pieces = {.end = end_pieces, .copy = classic_piece};
+
 const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
     const bloom *b = filter->body;
     *count = b->bytes / 8;
@@ -204,9 +233,13 @@ static bool parts_fit(const tamis_filter *filter, size_t count) {
 }
 
 /* The least word[1] of block b is 2^64 b / blocks, rounded up: of the first block that is not left of the share. */
+static uint64_t first_block(const tamis_filter *filter, uint32_t part, uint32_t parts) {
+    return (uint64_t)(((tamis__u128)part * blocks_of(filter->body).blocks + parts - 1) / parts);
+}
+
 static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t parts) {
     const tamis__blocks blocks = blocks_of(filter->body);
-    const tamis__u128 first = ((tamis__u128)part * blocks.blocks + parts - 1) / parts;
+    const tamis__u128 first = first_block(filter, part, parts);
     return (uint64_t)(((first << 64) + blocks.blocks - 1) / blocks.blocks);
 }
 
@@ -221,6 +254,16 @@ static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, siz
 
 static const tamis__parts_ops parts_ops = {parts_most, parts_fit, part_from, part_add,
                                            tamis__bloom_count_fresh};
+
+static tamis_status blocked_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
+                                  uint64_t *at, tamis_error *err) {
+    (void)err;
+    copy_words(to, from, first_block(from, part, parts) * BLOCK_WORDS,
+               first_block(from, part + 1, parts) * BLOCK_WORDS, at);
+    return TAMIS_OK;
+}
+
+static const tamis__piece_ops blocked_pieces = {.end = end_pieces, .copy = blocked_piece};
 
 const struct tamis__filter_ops tamis__classic_ops = {
     .create = create,
@@ -237,6 +280,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .part = part,
     .restore = restore,
     .unite = tamis__bloom_unite,
+    .pieces = &classic_pieces,
     .concurrent = &tamis__classic_concurrent,
 };
 
@@ -253,4 +297,5 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .restore = restore,
     .unite = tamis__bloom_unite,
     .parts = &parts_ops,
+    .pieces = &blocked_pieces,
 };

@@ -17,6 +17,7 @@ typedef struct part_lock {
 
 struct tamis__concurrent {
     pthread_rwlock_t turn;
+    pthread_mutex_t whole; /* tamis__concurrent_hold */
     const struct tamis__concurrent_ops *ops;
     uint32_t count;                             /* of parts */
     uint64_t from[PARTS];                       /* by_parts: the least word[1] of each */
@@ -155,6 +156,7 @@ tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err) {
         tamis__filter_release(filter, c, sizeof *c);
         return tamis__fail(err, TAMIS_E_SYSTEM, 0, "filter: the system has no lock left; free memory");
     }
+    pthread_mutex_init(&c->whole, NULL);
     for (uint32_t i = 0; i < PARTS; i++)
         pthread_mutex_init(&c->parts[i].mutex, NULL);
     c->ops = filter->ops->concurrent ? filter->ops->concurrent : &by_parts;
@@ -171,6 +173,7 @@ void tamis__concurrent_free(tamis_filter *filter) {
     if (!c)
         return;
     pthread_rwlock_destroy(&c->turn);
+    pthread_mutex_destroy(&c->whole);
     for (uint32_t i = 0; i < PARTS; i++)
         pthread_mutex_destroy(&c->parts[i].mutex);
     tamis__filter_release(filter, c, sizeof *c);
@@ -301,6 +304,41 @@ static bool each_part(visit *v, sorted *s) {
         wait = left == before;
     }
     return well;
+}
+
+/* ---- copying ---- */
+
+void tamis__concurrent_hold(const tamis_filter *filter) {
+    pthread_mutex_lock(&filter->concurrent->whole);
+}
+
+void tamis__concurrent_release(const tamis_filter *filter) {
+    pthread_mutex_unlock(&filter->concurrent->whole);
+}
+
+static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint64_t *at,
+                               tamis_error *err) {
+    struct tamis__concurrent *c = from->concurrent;
+    pthread_rwlock_rdlock(&c->turn);
+    pthread_mutex_lock(&c->parts[part].mutex);
+    tamis_status status = from->ops->pieces->copy(to, from, part, c->count, at, err);
+    pthread_mutex_unlock(&c->parts[part].mutex);
+    pthread_rwlock_unlock(&c->turn);
+    return status;
+}
+
+/* A piece of each part in turn: a thread that waits for a part gets it before the next piece of that part is copied. */
+tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+    const uint32_t count = from->concurrent->count;
+    uint64_t at[PARTS] = {0};
+    tamis_status status = TAMIS_OK;
+    for (uint32_t left = count; left > 0 && status == TAMIS_OK;)
+        for (uint32_t part = 0; part < count && status == TAMIS_OK; part++)
+            if (at[part] != TAMIS__COPIED) {
+                status = copy_piece(to, from, part, &at[part], err);
+                left -= at[part] == TAMIS__COPIED;
+            }
+    return status;
 }
 
 /* ---- adding ---- */

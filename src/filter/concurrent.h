@@ -54,6 +54,9 @@ tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err);
 /* NULL is fine. */
 void tamis__concurrent_free(tamis_filter *filter);
 
+/* Copies the body by tamis__piece_ops, while others add. */
+tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err);
+
 /* As tamis_filter_add_many and tamis_filter_contains_many. */
 tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
                                    size_t *done, tamis_error *err);

@@ -224,12 +224,8 @@ static tamis_status copy_origin(tamis_filter *to, const tamis_filter *from, tami
     return TAMIS_OK;
 }
 
-static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = tamis__filter_check_local(filter, "copy", err);
-    if (status == TAMIS_OK)
-        status = tamis_filter_verify(filter, err); /* `kept` may be shared twice */
-    if (status != TAMIS_OK)
-        return status;
+/* All but the body. */
+static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = tamis__alloc(&filter->allocator, sizeof *made, TAMIS__LINE);
     if (!made)
         return tamis__fail_nomem(err, "filter", sizeof *made);
@@ -245,26 +241,89 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     made->inside = 0;
     made->about = (tamis__about){0};
     made->tally = (tamis__tally){0, 0};
-    status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
+    tamis_status status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
     if (status == TAMIS_OK)
         status = tamis__about_copy(made, filter, err);
     if (status == TAMIS_OK)
         status = copy_origin(made, filter, err);
     if (status == TAMIS_OK)
+        *copied = made;
+    else
+        tamis_filter_free(made);
+    return status;
+}
+
+static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    tamis_filter *made = NULL;
+    tamis_status status = tamis__filter_check_local(filter, "copy", err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_verify(filter, err); /* `kept` may be shared twice */
+    if (status == TAMIS_OK)
+        status = copy_handle(&made, filter, err);
+    if (status == TAMIS_OK)
         status = made->ops->create(made, err);
     if (status == TAMIS_OK)
         status = made->ops->copy(made, filter, err);
-    if (status == TAMIS_OK && filter->concurrent)
-        status = tamis__concurrent_make(made, err);
+    if (status == TAMIS_OK)
+        *copied = made;
+    else
+        tamis_filter_free(made);
+    return status;
+}
+
+/* The keys that it counts are not fewer than those that it has: some may have come behind the place that was copied last. */
+static void end_copy(tamis_filter *to, const tamis_filter *from) {
+    tamis__concurrent_stop(from);
+    if (from->ops->pieces->end)
+        from->ops->pieces->end(to, from);
+    to->added = from->added;
+    to->saturated = from->saturated;
+    to->full = from->full;
+    tamis__concurrent_go_on(from);
+}
+
+tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    tamis_filter *made = NULL;
+    tamis__concurrent_stop(filter);
+    tamis_status status = copy_handle(&made, filter, err);
+    tamis__concurrent_go_on(filter);
+    if (status == TAMIS_OK) /* takes long where an allocator clears what it gives */
+        status = made->ops->create(made, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
     }
-    *copied = made;
-    return TAMIS_OK;
+    if (filter->ops->pieces->begin) {
+        tamis__concurrent_stop(filter);
+        filter->ops->pieces->begin(made, filter);
+        tamis__concurrent_go_on(filter);
+    }
+    status = tamis__concurrent_copy_body(made, filter, err);
+    end_copy(made, filter);
+    if (status == TAMIS_OK)
+        *copied = made;
+    else
+        tamis_filter_free(made);
+    return status;
+}
+
+static tamis_status copy_concurrent(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    tamis_filter *made = NULL;
+    tamis__concurrent_hold(filter);
+    tamis_status status = tamis__filter_copy_aside(&made, filter, err);
+    tamis__concurrent_release(filter);
+    if (status == TAMIS_OK)
+        status = tamis__concurrent_make(made, err);
+    if (status == TAMIS_OK)
+        *copied = made;
+    else
+        tamis_filter_free(made);
+    return status;
 }
 
 tamis_status tamis_filter_copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    if (filter->concurrent)
+        return copy_concurrent(copied, filter, err);
     tamis_status status = tamis__filter_claim(filter, false, err);
     if (status != TAMIS_OK)
         return status;
@@ -346,9 +405,13 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_claim(filter, true, err);
     if (status != TAMIS_OK)
         return status;
+    if (filter->concurrent) /* a copy under way has all keys, or none */
+        tamis__concurrent_hold(filter);
     tamis__filter_keep(filter);
     status = clear(filter, err);
     tamis__filter_let_go(filter);
+    if (filter->concurrent)
+        tamis__concurrent_release(filter);
     tamis__filter_unclaim(filter, true);
     return status;
 }

@@ -104,6 +104,22 @@ typedef struct tamis__parts_ops {
     void (*added)(tamis_filter *filter, uint64_t fresh);
 } tamis__parts_ops;
 
+/*
+ * Copying the body of a concurrent filter into one just created from its plan, while others add. Each key whose add returned
+ * before is in the copy, found as it was; any of those that come meanwhile are too.
+ */
+typedef struct tamis__piece_ops {
+    /* The filter is held alone around both, and `end` is called on failure too. NULL: nothing is to be done. */
+    void (*begin)(tamis_filter *to, const tamis_filter *from);
+    void (*end)(tamis_filter *to, const tamis_filter *from);
+    /* Copies about TAMIS__PIECE bytes of a part that is held, from *at on, which starts at 0 and ends at TAMIS__COPIED. */
+    tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
+                         uint64_t *at, tamis_error *err);
+} tamis__piece_ops;
+
+#define TAMIS__PIECE  (UINT64_C(1) << 20)
+#define TAMIS__COPIED UINT64_MAX
+
 /* The operations of a kind. `hashes` are of this filter's hasher: filter_ask.c has checked. */
 struct tamis__filter_ops {
     /* Makes filter->body from filter->plan; nothing is left behind on failure. */
@@ -137,7 +153,8 @@ struct tamis__filter_ops {
                                tamis_error *err);
     /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
     void (*unite)(tamis_filter *into, const tamis_filter *from);
-    const tamis__parts_ops *parts; /* NULL: there is one */
+    const tamis__parts_ops *parts;  /* NULL: there is one */
+    const tamis__piece_ops *pieces; /* for concurrent filters */
     const struct tamis__concurrent_ops
         *concurrent; /* NULL: from many threads by parts, filter/concurrent.h */
 };
@@ -246,6 +263,14 @@ static inline void tamis__filter_leave(const tamis_filter *filter) {
     if (filter->opened)
         pthread_rwlock_unlock(&filter->opened->turn);
 }
+
+/* Of a concurrent filter: an ordinary copy of it, for which others wait a millisecond or so at a time. The caller has
+ * tamis__concurrent_hold. */
+tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err);
+
+/* Of a concurrent filter: keeps off others that copy it in pieces, or clear it. Batches of keys go on. */
+void tamis__concurrent_hold(const tamis_filter *filter);
+void tamis__concurrent_release(const tamis_filter *filter);
 
 /* Of a concurrent filter: waits for the batches under way, and keeps those that come waiting. Not to be nested. */
 TAMIS_PRIVATE_API void tamis__concurrent_stop(const tamis_filter *filter);

@@ -342,6 +342,75 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     return status;
 }
 
+/* ---- copied while others add ---- */
+
+static void begin_pieces(tamis_filter *to, const tamis_filter *from) {
+    table *mine = to->body, *other = from->body;
+    other->copy_to = mine->grows ? NULL : mine;
+}
+
+static void end_pieces(tamis_filter *to, const tamis_filter *from) {
+    table *mine = to->body, *other = from->body;
+    other->copy_to = NULL;
+    for (uint32_t i = 0; !mine->grows && i < first_count(mine); i++) {
+        uint8_t *lines = mine->partitions[i].lines;
+        mine->partitions[i] = other->partitions[i];
+        mine->partitions[i].lines = lines;
+    }
+    mine->growths = other->growths;
+    mine->unit = other->unit;
+    mine->covered = other->covered;
+    mine->false_fresh = other->false_fresh;
+}
+
+/* Part of a table made for its keys: some partitions, of as many lines each. *at are the lines that are copied. */
+static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t parts, uint64_t *at) {
+    const uint32_t partitions = first_count(other) / parts;
+    const uint64_t lines = other->partitions->count, line = *at % lines;
+    const uint64_t most = line + TAMIS__PIECE / LINE_BYTES, end = most < lines ? most : lines;
+    const uint64_t number = part * partitions + *at / lines;
+    partition *in = &mine->partitions[number];
+    memcpy(line_at(in, line), line_at(&other->partitions[number], line), (size_t)(end - line) * LINE_BYTES);
+    in->used = end;
+    *at += end - line;
+    if (*at == partitions * lines)
+        *at = TAMIS__COPIED;
+}
+
+/*
+ * Part of one that grows: some stretches. A partition is copied at once, since it may have other lines the next time. *at is
+ * the number of the partition, SPLIT of them a stretch; a stretch of one partition has the first number alone. It is split in
+ * front of the first piece of it, or not at all.
+ */
+static tamis_status copy_next(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
+                              uint64_t *at, tamis_error *err) {
+    table *mine = to->body;
+    const table *other = from->body;
+    const uint32_t stretches = stretch_count(other) / parts;
+    stretch *in = &mine->stretches[part * stretches + *at / SPLIT];
+    const stretch *theirs = &other->stretches[in - mine->stretches];
+    const uint32_t n = *at % SPLIT;
+    tamis_status status = split_as(to, in, theirs, err);
+    if (status == TAMIS_OK)
+        status = copy_partition(to, &in->first[n], &theirs->first[n], err);
+    *at = n + 1 < partition_count(theirs) ? *at + 1 : (*at / SPLIT + 1) * SPLIT;
+    if (*at == (uint64_t)stretches * SPLIT)
+        *at = TAMIS__COPIED;
+    return status;
+}
+
+static tamis_status copy_some(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
+                              uint64_t *at, tamis_error *err) {
+    table *mine = to->body;
+    const table *other = from->body;
+    if (mine->grows)
+        return copy_next(to, from, part, parts, at, err);
+    copy_lines(mine, other, part, parts, at);
+    return TAMIS_OK;
+}
+
+static const tamis__piece_ops piece_ops = {begin_pieces, end_pieces, copy_some};
+
 const struct tamis__filter_ops tamis__fingerprint_ops = {
     .create = create,
     .destroy = destroy,
@@ -354,4 +423,5 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
     .parts = &parts_ops,
+    .pieces = &piece_ops,
 };

@@ -81,6 +81,7 @@ static void path_walk(const table *t, partition *in, const path *p) {
             put_home(t, g, in, target, e);
         else
             put_guest(t, g, in, target, e);
+        tamis__fingerprint_moved(t, in, target);
     }
 }
 
@@ -106,6 +107,8 @@ bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry 
         put_home(t, g, in, line, e);
     else
         put_guest(t, g, in, guest, e);
+    tamis__fingerprint_moved(t, in, line);
+    tamis__fingerprint_moved(t, in, guest);
     in->used++;
     return true;
 }

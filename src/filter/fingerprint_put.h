@@ -61,6 +61,19 @@ bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, 
 /* Puts an entry that is not there yet. False, and nothing changed, if there is no room. */
 bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e);
 
+/*
+ * A line of a partition that is being copied was changed by a move, and is whole again: full, if it was before. Lines in front
+ * of those that are still to be copied are copied anew, so that an entry that moved to one of them is not missed, and one that
+ * moved away is not there twice. `used` of the copy's partition is the lines copied so far.
+ */
+static inline void tamis__fingerprint_moved(const table *t, const partition *in, uint64_t line) {
+    if (!t->copy_to)
+        return;
+    const partition *copy = &t->copy_to->partitions[in - t->partitions];
+    if (line < copy->used)
+        memcpy(line_at(copy, line), line_at(in, line), LINE_BYTES);
+}
+
 /* ---- partitions ---- */
 
 /* Of `count` empty lines. False: out of memory. */

@@ -81,8 +81,9 @@ typedef struct table {
     double false_fresh;      /* and what comes before their sum */
     double unit;             /* what a line takes where line_bits does not say: 1 / lines, else 1 */
     double weight[129];      /* 2^-b */
-    tamis__pages *pages;     /* that partitions share; NULL: none */
-    stretch *stretches;      /* &only, of a table that does not grow */
+    struct table *copy_to; /* of one that does not grow: its copy, see tamis__fingerprint_moved; NULL: none */
+    tamis__pages *pages;   /* that partitions share; NULL: none */
+    stretch *stretches;    /* &only, of a table that does not grow */
     stretch only;
     partition *partitions; /* those that it began with */
 } table;

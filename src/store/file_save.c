@@ -200,6 +200,24 @@ static tamis_status save_file(saving *s, tamis_error *err) {
     return status;
 }
 
+/* Others add on: a copy is saved, and the filter takes over what a save changes. */
+static tamis_status save_concurrent(saving *s, tamis_error *err) {
+    tamis_filter *filter = s->filter;
+    tamis__concurrent_hold(filter);
+    tamis_status status = tamis__filter_copy_aside(&s->filter, filter, err);
+    if (status == TAMIS_OK) {
+        status = save_file(s, err);
+        tamis__concurrent_stop(filter);
+        filter->about.told.created = s->filter->about.told.created;
+        if (filter->origin)
+            memcpy(filter->origin, s->filter->origin, filter->origin->block_size);
+        tamis__concurrent_go_on(filter);
+        tamis_filter_free(s->filter);
+    }
+    tamis__concurrent_release(filter);
+    return status;
+}
+
 static tamis_status save(tamis_filter *filter, const char *path, tamis_format number, const tamis__wrap *wrap,
                          int stop_fd, bool only_new, tamis_error *err) {
     saving s = {.filter = filter,
@@ -219,6 +237,8 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format nu
         return tamis__fail_irregular(err, s.place.name);
     if (only_new && s.place.form == TAMIS__PLACE_REPLACE)
         return tamis__fail_there(err, s.place.name);
+    if (filter->concurrent)
+        return save_concurrent(&s, err);
     status = tamis__filter_claim(filter, false, err);
     if (status != TAMIS_OK)
         return status;

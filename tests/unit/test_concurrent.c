@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "filter/filter_int.h"
+#include "filter/parts.h"
 #include "property/filter_model.h"
 #include "support/scratch.h"
 
@@ -589,6 +591,148 @@ static void what_cannot_be_concurrent_is_not_opened_so(void **state) {
     tamis_filter_free(filter);
 }
 
+/* ---- copied and saved while others add ---- */
+
+/* What a step of a copy finds to do. */
+typedef struct copying {
+    tamis_filter *from, *to;
+    tamis_hash *hashes;
+    size_t count, added; /* in order */
+} copying;
+
+static void add_some_more(copying *c, size_t some) {
+    tamis_answer answers[BATCH_MOST];
+    if (some > c->count - c->added)
+        some = c->count - c->added;
+    assert_int_equal(tamis_filter_add_hashes(c->from, c->hashes + c->added, some, answers, NULL, NULL),
+                     TAMIS_OK);
+    c->added += some;
+}
+
+/* Each piece of the copy is of another moment. */
+static void copy_pieces(copying *c) {
+    const tamis__piece_ops *pieces = c->from->ops->pieces;
+    uint32_t parts = c->from->ops->parts ? c->from->ops->parts->most(c->from, TAMIS__PARTS_MOST) : 64;
+    if (pieces->begin)
+        pieces->begin(c->to, c->from);
+    for (uint32_t part = 0; part < parts; part++)
+        for (uint64_t at = 0; at != TAMIS__COPIED;) {
+            assert_int_equal(pieces->copy(c->to, c->from, part, parts, &at, NULL), TAMIS_OK);
+            add_some_more(c, BATCH_MOST);
+        }
+    pieces->end(c->to, c->from);
+}
+
+static void assert_copied(const copying *c, size_t before) {
+    tamis_answer answers[BATCH_MOST];
+    for (size_t from = 0, some; from < before; from += some) {
+        some = before - from < BATCH_MOST ? before - from : BATCH_MOST;
+        assert_int_equal(tamis_filter_contains_hashes(c->to, c->hashes + from, some, answers, NULL, NULL),
+                         TAMIS_OK);
+        for (size_t i = 0; i < some; i++)
+            assert_int_equal(answers[i], TAMIS_SEEN);
+    }
+}
+
+/* Every key that was there when the copy began is in it, wherever entries move and partitions grow meanwhile. */
+static void a_copy_in_pieces_misses_nothing(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!case_has_digest(c))
+            continue;
+        for (int narrow = 0; narrow < 2; narrow++) {
+            if (narrow && c->kind != TAMIS_KIND_FINGERPRINT)
+                continue;
+            /* one partition of several pieces, or one that is split */
+            const size_t count = narrow ? 400000 : 20000, before = count / 8 * 7;
+            uint64_t random = 5 + (uint64_t)i;
+            tamis_plan plan = case_plan(c, count, 0);
+            if (narrow && plan.capacity)
+                plan = plan_in_partitions(plan, 1);
+            copying at = {.count = count};
+            at.from = concurrent_filter(&plan, case_is_bloom(c));
+            const tamis_filter_options options = plan_options(&at.from->plan);
+            at.to = create_filter(&at.from->plan, &options);
+            at.hashes = calloc(count, sizeof *at.hashes);
+            assert_non_null(at.hashes);
+            random_hashes(at.hashes, count, filter_origin(at.from), narrow && plan.capacity == 0 ? 8 : 0,
+                          &random);
+            while (at.added < before)
+                add_some_more(&at, before - at.added < BATCH_MOST ? before - at.added : BATCH_MOST);
+            copy_pieces(&at);
+            assert_true(at.added > before);
+            assert_copied(&at, before);
+            tamis_filter_free(at.from);
+            tamis_filter_free(at.to);
+            free(at.hashes);
+        }
+    }
+}
+
+/* Threads that add, each its own numbers, and one that saves and copies. */
+typedef struct savers {
+    shared s;
+    _Atomic size_t before[2]; /* keys of each thread that are in */
+    _Atomic bool stop;
+} savers;
+
+static void *add_until_it_stops(void *context) {
+    savers *all = context;
+    shared *s = &all->s;
+    const uint32_t mine = begin(s);
+    const size_t share = s->count / 2, from = mine * share;
+    uint64_t state = mine;
+    if (mine == 2) { /* saves */
+        for (int round = 0; round < 4; round++) {
+            const size_t before[] = {all->before[0], all->before[1]};
+            tamis_filter *copy = NULL;
+            tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+            if (round % 2 ? tamis_filter_copy(&copy, s->filter, NULL) != TAMIS_OK
+                          : tamis_filter_save(s->filter, scratch("f"), NULL) != TAMIS_OK ||
+                                tamis_filter_open(&copy, scratch("f"), &options, NULL) != TAMIS_OK)
+                return "save or copy";
+            for (int t = 0; t < 2; t++)
+                for (size_t i = 0; i < before[t]; i++) {
+                    tamis_answer answer = TAMIS_UNKNOWN;
+                    if (tamis_filter_contains_hashes(copy, s->hashes + (size_t)t * share + i, 1, &answer,
+                                                     NULL, NULL) != TAMIS_OK ||
+                        answer != TAMIS_SEEN)
+                        return "a key is not in the copy";
+                }
+            tamis_filter_free(copy);
+        }
+        all->stop = true;
+        return NULL;
+    }
+    for (size_t at = 0, some; at < share && !all->stop; at += some) {
+        some = batch_size(&state, share - at);
+        if (tamis_filter_add_hashes(s->filter, s->hashes + from + at, some, NULL, NULL, NULL) != TAMIS_OK)
+            return "add";
+        all->before[mine] = at + some;
+    }
+    return NULL;
+}
+
+static void reg_22_saved_while_others_add(void **state) {
+    (void)state;
+    scratch_make();
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!case_has_digest(c) || c->scheme == TAMIS_SCHEME_SIP)
+            continue;
+        savers all = {.stop = false};
+        const size_t count = model_full() ? 200000 : 20000;
+        tamis_plan plan = case_plan(c, count, 0);
+        shared_make(&all.s, concurrent_filter(&plan, case_is_bloom(c)), count);
+        hash_numbers(&all.s, 0);
+        run_together(&all.s, 3, add_until_it_stops);
+        assert_int_equal(unlink(scratch("f")), 0);
+        shared_release(&all.s);
+    }
+    scratch_remove();
+}
+
 /* ---- checked builds ---- */
 
 /* An allocator that, once armed, lets another thread into the filter that asks it for memory. */
@@ -661,6 +805,8 @@ int main(void) {
         cmocka_unit_test(reg_22_opened_filters_are_concurrent),
         cmocka_unit_test(what_cannot_be_concurrent_is_not_opened_so),
         cmocka_unit_test(reg_22_two_threads_in_one_filter),
+        cmocka_unit_test(a_copy_in_pieces_misses_nothing),
+        cmocka_unit_test(reg_22_saved_while_others_add),
         cmocka_unit_test(each_key_is_fresh_once),
         cmocka_unit_test(partitions_meet),
         cmocka_unit_test(full_is_exact),

@@ -89,6 +89,7 @@ static INLINED bool make_room(const table *t, const line_geometry *g, partition 
         in->covered -= share(t, in, e.known);
         put_in(t, g, in, line_at(in, target), line_ends(g, line_at(in, target)), is_guest ? g->home_bits : 0,
                e);
+        tamis__fingerprint_moved(t, in, target);
         return true;
     }
     return false;
@@ -108,6 +109,7 @@ static INLINED bool put_entry(const table *t, const line_geometry *g, partition 
         }
     }
     put_in(t, g, in, bytes, line_ends(g, bytes), skip, e);
+    tamis__fingerprint_moved(t, in, line);
     in->used++;
     return true;
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * bench_pauses KEYS FOLDER: how long one call of a thread that adds to a concurrent filter takes while another thread saves
+ * or copies the filter. KEYS keys are in it before; the filter is made for twice as many, or grows. A call adds 64 keys.
+ *
+ * Prints for each kind: MiB of the filter; the longest call in milliseconds with nothing beside, beside a save to FOLDER and
+ * beside a copy; seconds that save and copy took.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tamis/tamis.h>
+
+enum { BATCH = 64 };
+
+static tamis_error err = TAMIS_ERROR_INIT;
+
+typedef struct adding {
+    tamis_filter *filter;
+    uint64_t next; /* key */
+    _Atomic uint64_t calls;
+    _Atomic uint64_t most; /* ns of the longest call */
+    _Atomic bool stop;
+} adding;
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void require(tamis_status status) {
+    if (status == TAMIS_OK)
+        return;
+    fprintf(stderr, "bench_pauses: %s\n", err.text);
+    exit(2);
+}
+
+static void add_batch(adding *a) {
+    uint64_t numbers[BATCH];
+    tamis_key keys[BATCH];
+    for (size_t i = 0; i < BATCH; i++) {
+        numbers[i] = a->next++;
+        keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
+    }
+    require(tamis_filter_add_many(a->filter, keys, BATCH, NULL, NULL, &err));
+}
+
+static void *add_on(void *context) {
+    adding *a = context;
+    while (!a->stop) {
+        const uint64_t begun = now_ns();
+        add_batch(a);
+        const uint64_t took = now_ns() - begun;
+        if (took > a->most)
+            a->most = took;
+        a->calls++;
+    }
+    return NULL;
+}
+
+/* Since the last time; the call that is under way counts too. */
+static double longest(adding *a) {
+    const uint64_t begun = a->calls;
+    while (a->calls < begun + 2)
+        usleep(100);
+    return (double)atomic_exchange(&a->most, 0) * 1e-6;
+}
+
+static void measure(tamis_kind kind, uint64_t keys, bool grows, const char *path) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_filter *copy = NULL;
+    adding a = {.filter = NULL};
+    pthread_t thread;
+    want.kind = kind;
+    want.expect = grows ? 0 : 2 * keys;
+    want.fpr = kind == TAMIS_KIND_FINGERPRINT ? 1e-6 : 1e-3;
+    options.concurrent = true;
+    options.overfill = kind != TAMIS_KIND_FINGERPRINT;
+    require(tamis_plan_make(&plan, &want, &err));
+    require(tamis_filter_create(&a.filter, &plan, &options, &err));
+    while (a.next < keys)
+        add_batch(&a);
+    require(tamis_filter_info_get(a.filter, &info, &err));
+    if (pthread_create(&thread, NULL, add_on, &a) != 0)
+        exit(2);
+    sleep(1);
+    const double alone = longest(&a);
+    uint64_t begun = now_ns();
+    require(tamis_filter_save(a.filter, path, &err));
+    const double saved = (double)(now_ns() - begun) * 1e-9, save = longest(&a);
+    begun = now_ns();
+    require(tamis_filter_copy(&copy, a.filter, &err));
+    const double copied = (double)(now_ns() - begun) * 1e-9, copies = longest(&a);
+    a.stop = true;
+    pthread_join(thread, NULL);
+    printf("%-11s %-6s %6.0f %9.2f %9.2f %9.2f %8.2f %8.2f\n", tamis_kind_name(kind),
+           grows ? "grows" : "made", (double)info.memory / 1048576, alone, save, copies, saved, copied);
+    fflush(stdout);
+    tamis_filter_free(copy);
+    tamis_filter_free(a.filter);
+    unlink(path);
+}
+
+int main(int argc, char **argv) {
+    char path[4096];
+    if (argc != 3 || strtod(argv[1], NULL) < 1) {
+        fprintf(stderr, "bench_pauses: give KEYS and FOLDER\n");
+        return 2;
+    }
+    const uint64_t keys = (uint64_t)strtod(argv[1], NULL);
+    snprintf(path, sizeof path, "%s/bench_pauses.tamis", argv[2]);
+    printf("kind               MiB  alone ms   save ms   copy ms   save s   copy s\n");
+    measure(TAMIS_KIND_FINGERPRINT, keys, true, path);
+    measure(TAMIS_KIND_FINGERPRINT, keys, false, path);
+    measure(TAMIS_KIND_BLOCKED, keys, false, path);
+    measure(TAMIS_KIND_CLASSIC, keys, false, path);
+    return 0;
+}
