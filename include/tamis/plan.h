@@ -64,8 +64,9 @@ typedef struct tamis_plan {
     uint32_t home_bits;   /* fingerprint, exact: log2 of the buckets of a line */
     uint32_t partitions;  /* fingerprint, exact: parts by first bits of the hash; 256 at first if it grows */
     uint64_t lines;       /* fingerprint, exact: 64-byte lines in all, where capacity is given */
-    uint64_t memory;      /* peak bytes at capacity; a growing kind: bytes it starts with. Without the
-                                handle's own few hundred bytes, as everywhere memory is spoken of */
+    uint64_t memory;      /* peak bytes at capacity; a growing kind: bytes it has once a few thousand keys
+                                are in, an empty one takes less than 64 KiB. Without the handle's own few
+                                hundred bytes, as everywhere memory is spoken of */
     uint64_t memory_limit; /* most bytes growth may reach; 0: no limit */
     double bits_per_key;   /* 8 * memory / capacity; a growing kind: the average while it grows */
     double lines_touched;  /* 64-byte lines a lookup of an absent key reads, expected, at capacity */

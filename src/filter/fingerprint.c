@@ -101,7 +101,8 @@ static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
  * with at most eight times the lines that its entries need; while it grows there are the old lines as well. */
 static bool growth_fits(const table *t, const tamis_filter *filter, size_t count) {
     const double limit = (double)filter->plan.memory_limit, line = LINE_BYTES / (t->load * t->geometry.slots);
-    return limit <= 0 || 10 * ((double)filter->tally.memory + line * (double)count) <= limit;
+    const double held = (double)filter->tally.memory + (double)t->lines_due;
+    return limit <= 0 || 10 * (held + line * (double)count) <= limit;
 }
 
 static bool parts_fit(const tamis_filter *filter, size_t count) {
@@ -174,16 +175,21 @@ static void release_partitions(tamis_filter *filter, table *t) {
     tamis__filter_release(filter, t->partitions, first_count(t) * sizeof(partition));
 }
 
+/* Most of what a small filter would hold are lines that never get a key, so partitions take theirs with their first key. */
+_Alignas(LINE_BYTES) const uint8_t tamis__empty_lines[TAMIS__FINGERPRINT_FIRST_MOST * LINE_BYTES] = {0};
+
 /* Fill the empty row of partitions with their first lines. */
 
-static tamis_status growing_partitions(tamis_filter *filter, table *t, tamis_error *err) {
+static void growing_partitions(table *t) {
+    uint8_t *empty = (uint8_t *)(uintptr_t)tamis__empty_lines; /* only read, see has_own_lines */
     t->unit = 1;
+    t->lines_due = 0;
     for (uint32_t i = 0; i < first_count(t); i++) {
         uint64_t count = tamis__fingerprint_first_lines(i);
-        if (!tamis__fingerprint_make(t, filter, t->partition_bits, &t->partitions[i], count))
-            return tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+        t->partitions[i] = partition_of(t, t->partition_bits, empty, count);
+        t->partitions[i].most = 0;
+        t->lines_due += count * LINE_BYTES;
     }
-    return TAMIS_OK;
 }
 
 static tamis_status fixed_partitions(tamis_filter *filter, table *t, tamis_error *err) {
@@ -280,8 +286,10 @@ static tamis_status create(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__fingerprint_table(filter, &t, err);
     if (status == TAMIS_OK)
         status = share_pages(filter, t, err);
-    if (status == TAMIS_OK)
-        status = t->grows ? growing_partitions(filter, t, err) : fixed_partitions(filter, t, err);
+    if (status == TAMIS_OK && t->grows)
+        growing_partitions(t);
+    else if (status == TAMIS_OK)
+        status = fixed_partitions(filter, t, err);
     if (status != TAMIS_OK)
         destroy(filter);
     return status;
@@ -291,7 +299,8 @@ static void clear(tamis_filter *filter) {
     table *t = filter->body;
     for (partition_walk w = {.t = t}; next_partition(&w);) {
         partition *in = w.in;
-        memset(in->lines, 0, (size_t)in->count * LINE_BYTES);
+        if (has_own_lines(in))
+            memset(in->lines, 0, (size_t)in->count * LINE_BYTES);
         in->used = 0;
         in->covered = 0;
         in->false_fresh = 0;
@@ -311,7 +320,11 @@ static tamis_status split_as(tamis_filter *to, stretch *mine, const stretch *the
 
 static tamis_status copy_partition(tamis_filter *to, partition *in, const partition *from, tamis_error *err) {
     const table *t = to->body;
-    if (in->count != from->count) { /* it has grown */
+    if (!has_own_lines(from)) { /* and so is *in */
+        *in = *from;
+        return TAMIS_OK;
+    }
+    if (in->count != from->count || !has_own_lines(in)) {
         tamis__fingerprint_release(to, in);
         if (!tamis__fingerprint_make(t, to, from->hash_bits, in, from->count))
             return tamis__fail_nomem(err, "filter", from->count * LINE_BYTES);
@@ -337,6 +350,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     }
     mine->growths = other->growths;
     mine->unit = other->unit;
+    mine->lines_due = other->lines_due;
     mine->covered = other->covered;
     mine->false_fresh = other->false_fresh;
     return status;

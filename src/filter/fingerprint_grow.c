@@ -115,13 +115,20 @@ bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry 
 
 /* ---- partitions ---- */
 
+/* Memory held, and what partitions without a key may still take: the limit of memory has both. */
+static uint64_t memory_with_due(const tamis_filter *filter) {
+    const table *t = filter->body;
+    return __atomic_load_n(&filter->tally.memory, __ATOMIC_RELAXED) +
+           __atomic_load_n(&t->lines_due, __ATOMIC_RELAXED);
+}
+
 /* Whether so many bytes more are within the limit. Near it nothing may be held beside the partitions. */
 static bool is_allowed(tamis_filter *filter, uint64_t size) {
-    const uint64_t limit = filter->plan.memory_limit, *memory = &filter->tally.memory;
+    const uint64_t limit = filter->plan.memory_limit;
     const table *t = filter->body;
-    if (limit && t->pages && __atomic_load_n(memory, __ATOMIC_RELAXED) + size + TAMIS__PAGE > limit)
+    if (limit && t->pages && memory_with_due(filter) + size + TAMIS__PAGE > limit)
         tamis__filter_gave(filter, tamis__pages_close(t->pages));
-    return !limit || filter->taken_before || __atomic_load_n(memory, __ATOMIC_RELAXED) + size <= limit;
+    return !limit || filter->taken_before || memory_with_due(filter) + size <= limit;
 }
 
 /* Whether a block is cut out of shared pages, or as well as if it were. */
@@ -155,10 +162,11 @@ bool tamis__fingerprint_make(const table *t, tamis_filter *filter, uint32_t hash
 
 void tamis__fingerprint_release(tamis_filter *filter, partition *in) {
     const size_t size = (size_t)in->count * LINE_BYTES;
-    if (in->lines && shares_pages(filter, size)) {
+    const bool owns = in->lines && has_own_lines(in);
+    if (owns && shares_pages(filter, size)) {
         tamis__pages_give(in->lines, size);
         tamis__filter_gave(filter, size);
-    } else if (in->lines) {
+    } else if (owns) {
         tamis__filter_release(filter, in->lines, size);
     }
     *in = (partition){0};
@@ -261,7 +269,21 @@ static tamis_status enlarge(table *t, tamis_filter *filter, partition *in, uint6
     return status;
 }
 
+/* The first key of a partition: lines of its own, as many as it has had in name. The limit of memory allowed for them. */
+static tamis_status take_first_lines(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
+    const uint64_t size = in->count * LINE_BYTES;
+    partition made;
+    if (!tamis__fingerprint_make(t, filter, in->hash_bits, &made, in->count))
+        return tamis__fail_nomem(err, "filter", size);
+    __atomic_fetch_sub(&t->lines_due, size, __ATOMIC_RELAXED); /* of another part too */
+    made.false_fresh = in->false_fresh;
+    *in = made;
+    return TAMIS_OK;
+}
+
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
+    if (!has_own_lines(in))
+        return take_first_lines(t, filter, in, err);
     uint64_t count = in->count;
     for (bool done = false; !done;) {
         if (is_crowded(t, in, count)) /* the lines there are, or those tried last, and found wanting */

@@ -80,8 +80,8 @@ static inline void tamis__fingerprint_moved(const table *t, const partition *in,
 bool tamis__fingerprint_make(const table *t, tamis_filter *filter, uint32_t hash_bits, partition *out,
                              uint64_t count);
 void tamis__fingerprint_release(tamis_filter *filter, partition *in);
-/* Rewrites it into one with more lines, or into SPLIT of them: `in` is gone then. TAMIS_E_FULL, TAMIS_E_NOMEM: it is what it
- * was. */
+/* Rewrites it into one with more lines, or into SPLIT of them: `in` is gone then. One without lines of its own gets its
+ * first. TAMIS_E_FULL, TAMIS_E_NOMEM: it is what it was. */
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err);
 
 #endif

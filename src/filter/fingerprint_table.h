@@ -24,6 +24,10 @@
  *     thus looked up in one line, any other in two.
  *  3. A guest is known to slot_bits - 1 bits of its rest, bucket included: home_bits fewer than at home.
  *  4. Growing tables: every entry knows at least the first position_bits bits of y.
+ *
+ * A partition of a new growing table has no memory of its own before its first key: its `lines` point to
+ * tamis__empty_lines, which all of them share and nobody writes to, and its `most` is 0. Lookups need no extra test, and the
+ * first key takes the path of a key that finds its partition full (tamis__fingerprint_grow).
  */
 #include <math.h>
 
@@ -81,9 +85,10 @@ typedef struct table {
     double false_fresh;      /* and what comes before their sum */
     double unit;             /* what a line takes where line_bits does not say: 1 / lines, else 1 */
     double weight[129];      /* 2^-b */
-    struct table *copy_to; /* of one that does not grow: its copy, see tamis__fingerprint_moved; NULL: none */
-    tamis__pages *pages;   /* that partitions share; NULL: none */
-    stretch *stretches;    /* &only, of a table that does not grow */
+    struct table *copy_to;   /* of one that does not grow: its copy, see tamis__fingerprint_moved; NULL: none */
+    tamis__pages *pages;     /* that partitions share; NULL: none */
+    uint64_t lines_due;      /* bytes of first lines that partitions without a key have yet to take */
+    stretch *stretches;      /* &only, of a table that does not grow */
     stretch only;
     partition *partitions; /* those that it began with */
 } table;
@@ -103,6 +108,14 @@ typedef struct entry {
 
 static inline uint8_t *line_at(const partition *in, uint64_t line) {
     return in->lines + line * LINE_BYTES;
+}
+
+/* Zeros, which are empty lines, as many as a partition begins with at most. */
+extern const uint8_t tamis__empty_lines[];
+
+/* False of a partition that has had no key since the table was made. */
+static inline bool has_own_lines(const partition *in) {
+    return in->lines != tamis__empty_lines;
 }
 
 static inline uint32_t stretch_count(const table *t) {

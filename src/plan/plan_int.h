@@ -11,7 +11,8 @@ enum {
     TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* a growing table begins with 256 partitions, */
     TAMIS__FINGERPRINT_SPLIT_BITS = 4,     /* each of which is split in 16 when it is large */
     TAMIS__FINGERPRINT_FIRST_LOG2 = 6,     /* floor(log2(lines)) of a new one */
-    TAMIS__FINGERPRINT_FIXED_MOST = 64,    /* a table made for its keys has so many at the most, */
+    TAMIS__FINGERPRINT_FIRST_MOST = 79, /* lines of a new one at most, see tamis__fingerprint_first_lines */
+    TAMIS__FINGERPRINT_FIXED_MOST = 64, /* a table made for its keys has so many at the most, */
     TAMIS__FINGERPRINT_FIXED_LINES = 4096, /* and no more than leave each so many lines */
     TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* least lines of a table made for its keys */
     TAMIS__EXACT_LEAST_LINES =

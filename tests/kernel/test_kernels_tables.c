@@ -199,7 +199,7 @@ static void a_value_without_mark_is_an_entry(void **state) {
 /* Whatever stands in free slots, as a file of another writer may have it. */
 static void fill_free_slots(table *t, uint64_t seed) {
     for (partition_walk w = {.t = t}; next_partition(&w);)
-        for (uint64_t line = 0; line < w.in->count; line++) {
+        for (uint64_t line = 0; line < w.in->count && has_own_lines(w.in); line++) {
             uint8_t *bytes = line_at(w.in, line);
             for (uint32_t slot = ends_count(&t->geometry, line_ends(&t->geometry, bytes));
                  slot < t->geometry.slots; slot++) {

@@ -249,6 +249,67 @@ static void full_says_what_to_do(void **state) {
     }
 }
 
+/* ---- partitions that have had no key yet ---- */
+
+enum { SMALL_BYTES = 64 << 10, FEW_BLOCKS = 8 };
+
+static void check_small(const tamis_filter *filter, const fault_memory *memory) {
+    assert_true(memory->live_bytes < SMALL_BYTES);
+    assert_true(memory->live_blocks <= FEW_BLOCKS);
+    assert_true(filter_info(filter).memory <= memory->live_bytes);
+}
+
+static void reg_22_an_empty_growing_filter_is_small(void **state) {
+    (void)state;
+    for (int i = 0; i < RATES; i++) {
+        fault_memory memory = {0}, other = {0};
+        tamis_allocator allocator = fault_memory_allocator(&memory);
+        tamis_plan plan = table_plan(rates[i], 0, 0);
+        tamis_filter *filter = plan_filter(&plan, &allocator), *copy = NULL;
+        check_small(filter, &memory);
+        assert_int_equal(tamis_filter_clear(filter, NULL), TAMIS_OK);
+        tamis_answer answer = TAMIS_SEEN;
+        assert_int_equal(tamis_filter_contains(filter, "k", 1, &answer, NULL), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(tamis_filter_add(filter, "k", 1, &answer, NULL), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_FRESH);
+        check_small(filter, &memory);
+        memory.requests = 0;
+        other = memory;
+        assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
+        assert_true(memory.requests <= FEW_BLOCKS && memory.live_bytes - other.live_bytes < SMALL_BYTES);
+        tamis_filter_free(filter);
+        check_small(copy, &memory);
+        assert_int_equal(tamis_filter_add(copy, "k", 1, &answer, NULL), TAMIS_OK);
+        assert_int_equal(answer, TAMIS_SEEN);
+        tamis_filter_free(copy);
+        assert_int_equal(memory.live_blocks, 0);
+    }
+}
+
+/* A crowd that fills one partition may not grow into the memory that the plan has for all the others. */
+static void lines_that_are_due_count_as_memory(void **state) {
+    (void)state;
+    uint64_t random = model_seed(22);
+    for (int i = 0; i < RATES; i++) {
+        const uint64_t limit = table_plan(rates[i], 0, 0).memory;
+        tamis_filter *filter = table(rates[i], 0, limit);
+        size_t done = 0;
+        crowd(hashes, CROWD, 8, filter_origin(filter), &random);
+        assert_int_equal(tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, NULL), TAMIS_E_FULL);
+        assert_in_range(done, 100, CROWD - 1);
+        check_all_seen(filter, hashes, done);
+        const uint64_t full = hashes[0].word[1] >> 56;
+        random_hashes(hashes, 256, filter_origin(filter), 0, &random);
+        for (uint64_t j = 0; j < 256; j++)
+            hashes[j].word[1] = (hashes[j].word[1] >> 8) | (j == full ? j ^ 1 : j) << 56;
+        assert_int_equal(tamis_filter_add_hashes(filter, hashes, 256, NULL, &done, NULL), TAMIS_OK);
+        check_all_seen(filter, hashes, 256);
+        assert_true(filter_info(filter).memory_peak <= limit);
+        tamis_filter_free(filter);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crowd_overflows_into_guest_lines),
@@ -259,6 +320,8 @@ int main(void) {
         cmocka_unit_test(false_fresh_is_the_sum_of_rates),
         cmocka_unit_test(a_grown_table_is_cleared),
         cmocka_unit_test(full_says_what_to_do),
+        cmocka_unit_test(reg_22_an_empty_growing_filter_is_small),
+        cmocka_unit_test(lines_that_are_due_count_as_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -426,7 +426,7 @@ static void memory_that_runs_out_ends_the_run(void **state) {
             outcome got;
             all.from = fault_memory_allocator(&all.memory);
             tamis_filter *filter = make_growing(&allocator);
-            all.memory.fail_at = all.memory.requests + 1 + growths;
+            all.memory.fail_at = all.memory.requests + 256 + 1 + growths; /* 256 take their first lines */
             all.memory.onwards = true;
             run(filter, scratch("in"), thread_counts[i], &got);
             assert_int_equal(got.status, TAMIS_E_NOMEM);
