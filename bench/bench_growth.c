@@ -8,12 +8,16 @@
  *   worst      the most bits a key at any number of keys above 2^20, growth's own copy included
  *   rate       share of all hashes that the entries cover: the false-positive rate of a lookup
  *
+ * Before that, what a filter costs that has no key yet: microseconds for a plan, which is the most for rates at which blocks
+ * are considered, and for an empty filter that grows, and the blocks and bytes that it takes from its allocator.
+ *
  * With a number of keys it tells instead how long one waits for growth while a filter of rate 1e-9, which is told nothing of
  * them, takes so many: milliseconds of processor time of batches of 64 keys in which a partition grew, at each doubling.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <tamis/tamis.h>
@@ -95,6 +99,74 @@ static void growing(tamis_kind kind, double p) {
     tamis_filter_free(filter);
 }
 
+/* ---- what an empty filter costs ---- */
+
+static double microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
+}
+
+typedef struct taken {
+    size_t blocks, bytes;
+} taken;
+
+static void *take(void *context, size_t size, size_t align) {
+    taken *sum = context;
+    void *block = aligned_alloc(align, (size + align - 1) / align * align);
+    sum->blocks++;
+    sum->bytes += size;
+    return block ? memset(block, 0, size) : NULL;
+}
+
+static void give(void *context, void *block, size_t size) {
+    (void)context;
+    (void)size;
+    free(block);
+}
+
+/* The least of several, in microseconds. */
+static double plan_time(double p, uint64_t expect) {
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    want.fpr = p;
+    want.expect = expect;
+    double least = 1e9;
+    for (int i = 0; i < 20; i++) {
+        const double begun = microseconds();
+        tamis_plan_make(&plan, &want, NULL);
+        const double took = microseconds() - begun;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+static void print_empty(void) {
+    static const double rates[] = {0.5, 0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-9, 1e-20};
+    taken sum = {0, 0};
+    const tamis_allocator counting = {take, give, &sum};
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    double least = 1e9;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        printf("a plan for 10^7 keys at %g: %.1f us\n", rates[i], plan_time(rates[i], 10000000));
+    for (int i = 0; i < 20; i++) {
+        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        tamis_filter *filter = NULL;
+        sum = (taken){0, 0};
+        options.allocator = i ? NULL : &counting;
+        const double begun = microseconds();
+        tamis_plan_make(&plan, &want, NULL);
+        tamis_filter_create(&filter, &plan, &options, NULL);
+        const double took = microseconds() - begun;
+        least = took < least ? took : least;
+        tamis_filter_free(filter);
+        if (i == 0)
+            printf("an empty filter that grows: %zu blocks, %zu bytes", sum.blocks, sum.bytes);
+    }
+    printf(", %.1f us with its plan\n\n", least);
+}
+
 /* ---- steps of growth ---- */
 
 static double steps[STEPS]; /* seconds */
@@ -160,6 +232,7 @@ int main(int argc, char **argv) {
         time_steps((uint64_t)keys);
         return 0;
     }
+    print_empty();
     printf("%-22s%9s%11s%10s%9s%12s\n", "kind", "asked", "keys", "bits/key", "worst", "rate");
     static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-9, 1e-11, 1e-13, 1e-18};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)

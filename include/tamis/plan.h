@@ -89,7 +89,7 @@ typedef struct tamis_plan {
  * TAMIS_E_NO_ROOM: want->memory is too small for what is asked: the sentence says how much it takes.
  * TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.
  * TAMIS_E_INVALID too where *plan or *want has no struct_size: both start from their _INIT.
- * *plan is untouched on failure. Any thread. O(log(1/fpr)) arithmetic.
+ * *plan is untouched on failure. Any thread. Arithmetic only: 0.2 to 50 microseconds (./dev bench growth).
  */
 TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
 

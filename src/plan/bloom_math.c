@@ -117,14 +117,29 @@ double tamis_bloom_cardinality(double ones, double m, double k) {
  * (occupancy); it is computed as b^2 (c^t - a^2t) + b (a^t - c^t), where c/a^2 = 1 - 1/(b-1)^2, so that nothing
  * cancels at large b.
  */
-double tamis__bits_fpr(double b, double t, double k) {
-    double a = exp(t * log1p(-1 / b)), mean = fill_after(t, b);
-    if (!(mean > 0) || b < 3)
+typedef struct bit_logs {
+    double b, one, two, spread; /* b, and the logarithms of a, c and c/a^2 */
+} bit_logs;
+
+static bit_logs bit_logs_of(double b) {
+    return (bit_logs){b, log1p(-1 / b), log1p(-2 / b), log1p(-1 / ((b - 1) * (b - 1)))};
+}
+
+static inline double bits_fpr(const bit_logs *l, double t, double k) {
+    double mean = -expm1(t * l->one);
+    if (!(mean > 0) || l->b < 3)
         return t > 0 ? 1 : 0;
-    double c = exp(t * log1p(-2 / b));
-    double variance = a * a * expm1(t * log1p(-1 / ((b - 1) * (b - 1)))) + (a - c) / b;
+    if (k == 1)
+        return mean; /* as below, whatever the variance */
+    double a = exp(t * l->one), c = exp(t * l->two);
+    double variance = a * a * expm1(t * l->spread) + (a - c) / l->b;
     double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
     return fmin(pow(mean, k) * (1 + spread + spread * spread / 2), 1);
+}
+
+double tamis__bits_fpr(double b, double t, double k) {
+    bit_logs logs = bit_logs_of(b);
+    return bits_fpr(&logs, t, k);
 }
 
 /*
@@ -177,8 +192,35 @@ double tamis__multiples_fpr(double fill, double k) {
     return keys_per_bit * share * pow(fill, k - multiples);
 }
 
+/* ---- blocked ---- */
+
+/*
+ * The rate of blocks with k probes, as a function of their average load. The rate of a block that holds i keys takes five
+ * transcendental functions and does not depend on the average, so it is computed once: a search for a load asks for the
+ * rates of many averages.
+ */
+enum { BLOCK_RATES = 1024 }; /* a search does not look past BLOCK_BITS keys a block, plus what chance adds */
+typedef struct blocked_curve {
+    bit_logs logs;
+    double k;
+    double rates[BLOCK_RATES]; /* of a block with i keys; 0: not computed yet */
+} blocked_curve;
+
+static void curve_init(blocked_curve *curve, double k) {
+    *curve = (blocked_curve){.logs = bit_logs_of(BLOCK_BITS), .k = k};
+}
+
+static double block_rate(blocked_curve *curve, double keys) {
+    if (keys >= BLOCK_RATES)
+        return bits_fpr(&curve->logs, keys * curve->k, curve->k);
+    double *rate = &curve->rates[(size_t)keys];
+    if (*rate == 0)
+        *rate = bits_fpr(&curve->logs, keys * curve->k, curve->k);
+    return *rate;
+}
+
 /* Sum over the Poisson distributed load i of a block with `load` keys on average. */
-static double blocked_fpr_at(double load, double k) {
+static double blocked_fpr_at(blocked_curve *curve, double load) {
     if (load > 128 * BLOCK_BITS)
         return 1; /* not a bit is left unset */
     double reach = 12 * sqrt(load) + 40, p = 0;
@@ -186,7 +228,10 @@ static double blocked_fpr_at(double load, double k) {
     int sign; /* lgamma() would write to a global variable: many threads may ask at once */
     double weight = exp(first * log(load) - load - lgamma_r(first + 1, &sign));
     for (double i = first; i <= load + reach; i++) {
-        p += weight * tamis__bits_fpr(BLOCK_BITS, i * k, k);
+        /* A rate is at most 1 and the weights fall from here on: no term changes the last bit of p any more. */
+        if (i > load && weight < p * 0x1p-54)
+            break;
+        p += weight * block_rate(curve, i);
         weight *= load / (i + 1);
     }
     return p;
@@ -195,17 +240,76 @@ static double blocked_fpr_at(double load, double k) {
 double tamis_blocked_fpr(double n, double m, double k) {
     if (!(n >= 0) || !(m >= 1) || !(k >= 1))
         return NAN;
-    return n > 0 ? blocked_fpr_at(n * BLOCK_BITS / m, k) : 0;
+    if (n == 0)
+        return 0;
+    blocked_curve curve;
+    curve_init(&curve, k);
+    return blocked_fpr_at(&curve, n * BLOCK_BITS / m);
 }
 
-/* The largest average load of a block at which k probes keep p; 0 where even the least load does not. */
+#define LOAD_MIN (BLOCK_BITS / BLOCKED_BITS_PER_KEY_MAX)
+#define LOAD_MAX BLOCK_BITS
+
+/* Loads known to keep a rate, up to `keeps`, and known not to, from `fails` on. The rate rises with the load, and its last
+ * bits may not: what is next to p within SURE counts as not known. */
+typedef struct load_range {
+    double keeps, fails;
+} load_range;
+
+#define SURE 1e-12
+
+static double look_at(blocked_curve *curve, load_range *known, double load, double p) {
+    double rate = blocked_fpr_at(curve, load);
+    if (rate <= p * (1 - SURE))
+        known->keeps = fmax(known->keeps, load);
+    else if (rate >= p * (1 + SURE))
+        known->fails = fmin(known->fails, load);
+    return rate;
+}
+
+/* Closes in on the load whose rate is p, by secants: the logarithm of the rate is nearly a line over that of the load. */
+static load_range find_range(blocked_curve *curve, double p) {
+    const double k = curve->k, near = 1e-8;
+    load_range known = {0, INFINITY};
+    double load = -BLOCK_BITS / k * log1p(-pow(p, 1 / k)), slope = k; /* as if all blocks had the same load */
+    double last_load = 0, last_rate = 0, step = 1;
+    for (int i = 0; i < 12 && fabs(step) > near; i++) {
+        load = fmin(fmax(load, LOAD_MIN), LOAD_MAX);
+        if (load == last_load)
+            break;
+        double rate = look_at(curve, &known, load, p);
+        if (!(rate > 0))
+            break;
+        if (last_load > 0)
+            slope = log(rate / last_rate) / log(load / last_load);
+        last_load = load;
+        last_rate = rate;
+        step = log(p / rate) / slope;
+        load *= exp(fmin(fmax(step, -1), 1));
+    }
+    look_at(curve, &known, load * (1 - 2 * near), p);
+    look_at(curve, &known, load * (1 + 2 * near), p);
+    return known;
+}
+
+static bool keeps_rate(blocked_curve *curve, const load_range *known, double load, double p) {
+    if (load <= known->keeps || load >= known->fails)
+        return load <= known->keeps;
+    return blocked_fpr_at(curve, load) <= p;
+}
+
+/* The largest average load of a block at which k probes keep p; 0 where even the least load does not. The halvings decide, so
+ * that plans keep their bits; most of them are known beforehand. */
 static double blocked_load(double p, double k) {
-    double low = BLOCK_BITS / BLOCKED_BITS_PER_KEY_MAX, high = BLOCK_BITS;
-    if (blocked_fpr_at(low, k) > p)
+    blocked_curve curve;
+    curve_init(&curve, k);
+    double low = LOAD_MIN, high = LOAD_MAX;
+    if (blocked_fpr_at(&curve, low) > p)
         return 0;
+    const load_range known = find_range(&curve, p);
     for (int step = 0; step < 40 && high - low > 1e-6 * low; step++) {
         double middle = (low + high) / 2;
-        if (blocked_fpr_at(middle, k) <= p)
+        if (keeps_rate(&curve, &known, middle, p))
             low = middle;
         else
             high = middle;
@@ -213,20 +317,38 @@ static double blocked_load(double p, double k) {
     return low;
 }
 
-double tamis__blocked_load(double p, uint32_t *k) {
-    if (*k)
-        return blocked_load(p, *k);
-    double best = 0;
-    for (uint32_t probes = 1; probes <= TAMIS__BLOCKED_PROBES_MAX; probes++) {
-        double load = blocked_load(p, probes);
-        if (load > best) {
-            best = load;
-            *k = probes;
-        } else if (best > 0 && load < best) {
-            break; /* one maximum: fewer probes are too coarse, more fill the block */
-        }
-    }
+/* Near the number of probes of the largest load: log2(1/p), less where blocks are uneven. */
+static uint32_t probes_near(double p) {
+    double log = fmin(-log2(p), 50);
+    return (uint32_t)fmin(fmax(floor(log * (1 - 0.008 * log) + 0.5), 1), TAMIS__BLOCKED_PROBES_MAX);
+}
+
+/* The load of k probes where it may be `best` or more, else 0. One rate tells of most that it is less. */
+static double load_from(double p, double k, double best) {
+    blocked_curve curve;
+    curve_init(&curve, k);
+    return blocked_fpr_at(&curve, best) > p * (1 + SURE) ? 0 : blocked_load(p, k);
+}
+
+/* The load has one maximum over k: fewer probes are too coarse, more fill the block. Of equal loads the fewest probes. */
+static double best_load(double p, uint32_t *k) {
+    uint32_t at = probes_near(p);
+    double best = blocked_load(p, at), load = 0;
+    /* Near the least rates only some numbers of probes reach p at all. */
+    for (uint32_t first = 1; best <= 0 && first <= TAMIS__BLOCKED_PROBES_MAX; first++)
+        best = blocked_load(p, at = first);
+    if (best <= 0)
+        return 0;
+    for (; at < TAMIS__BLOCKED_PROBES_MAX && (load = load_from(p, at + 1, best)) > best; at++)
+        best = load;
+    for (; at > 1 && (load = load_from(p, at - 1, best)) >= best; at--)
+        best = load;
+    *k = at;
     return best;
+}
+
+double tamis__blocked_load(double p, uint32_t *k) {
+    return *k ? blocked_load(p, *k) : best_load(p, k);
 }
 
 bool tamis__blocked_size(double n, double p, double *m, uint32_t *k) {

@@ -336,6 +336,59 @@ static void blocked_takes_the_probes_given(void **state) {
     }
 }
 
+/* The sum and the search as docs/MATH.md has them, without anything that makes them fast. */
+
+static double plain_fpr_at(double load, double k) {
+    double reach = 12 * sqrt(load) + 40, p = 0;
+    double first = floor(load - reach > 0 ? load - reach : 0);
+    int sign;
+    double weight = exp(first * log(load) - load - lgamma_r(first + 1, &sign));
+    for (double i = first; i <= load + reach; i++) {
+        p += weight * tamis__bits_fpr(512, i * k, k);
+        weight *= load / (i + 1);
+    }
+    return p;
+}
+
+static double plain_load(double p, double k) {
+    double low = 1, high = 512;
+    if (plain_fpr_at(low, k) > p)
+        return 0;
+    for (int step = 0; step < 40 && high - low > 1e-6 * low; step++) {
+        double middle = (low + high) / 2;
+        if (plain_fpr_at(middle, k) <= p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Plans go into files: the fast search must give every bit of what the plain one gives. */
+static void reg_22_a_fast_search_has_every_bit_of_the_plain_one(void **state) {
+    (void)state;
+    uint64_t random = test_seed(22);
+    for (int i = 0; i < 40; i++) {
+        double p = i == 0 ? 0.5 : 0.5 * exp(-(double)test_below(&random, 45000) / 1000), best = 0;
+        uint32_t want_k = 0;
+        for (uint32_t k = 1; k <= TAMIS__BLOCKED_PROBES_MAX; k++) {
+            double load = plain_load(p, k);
+            uint32_t given = k;
+            if (tamis__blocked_load(p, &given) != load)
+                fail_msg("p = %.17g, k = %u: another load than %.17g", p, k, load);
+            want_k = load > best ? k : want_k;
+            best = fmax(best, load);
+            if (load > 0 && load < best)
+                break;
+        }
+        uint32_t k = 0;
+        double load = tamis__blocked_load(p, &k), keys = 1 + (double)test_below(&random, 1000);
+        if (load != best || k != want_k)
+            fail_msg("p = %.17g: load %.17g of %u probes, not %.17g of %u", p, load, k, best, want_k);
+        assert_true(tamis_blocked_fpr(keys, 512, 1 + i % 9) == plain_fpr_at(keys, 1 + i % 9));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values),
@@ -352,6 +405,7 @@ int main(void) {
         cmocka_unit_test(blocked_size_keeps_the_rate_and_no_more),
         cmocka_unit_test(blocked_takes_the_probes_given),
         cmocka_unit_test(tiny_rates_are_out_of_a_blocks_reach),
+        cmocka_unit_test(reg_22_a_fast_search_has_every_bit_of_the_plain_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
