@@ -31,14 +31,14 @@ static bool is_option(const char *typed, const char *name) {
     return length > 2 && strncmp(typed, "--", 2) == 0 && strncmp(typed + 2, name, length - 2) == 0;
 }
 
-/* A set of kernels that is forced and is not here is refused as by any command: a hasher says so. */
-static int print_version(tamis_error *err) {
+/* TAMIS_KERNEL with a name that is wrong is an error of every command, also of one that uses no kernels: who sets it wants to
+ * know. A hasher has the words. */
+static int check_kernel(tamis_error *err) {
     tamis_hasher *hasher = NULL;
 
     if (tamis_hasher_create(&hasher, NULL, err) != TAMIS_OK)
         return CLI_FAILED;
     tamis_hasher_free(hasher);
-    cli_help_version(stdout);
     return CLI_DONE;
 }
 
@@ -46,14 +46,18 @@ static int run(int argc, char **argv, tamis_error *err) {
     const char *verb = argc > 1 ? argv[1] : NULL;
     const cli_command *command;
 
+    if (check_kernel(err) != CLI_DONE)
+        return CLI_FAILED;
     if (verb == NULL)
         return cli_fail(err, "command: missing; give one, such as tamis dedup FILE, or see tamis --help");
     if (is_option(verb, "help") || strcmp(verb, "-h") == 0) {
         cli_help_all(stdout);
         return CLI_DONE;
     }
-    if (is_option(verb, "version") || strcmp(verb, "-V") == 0)
-        return print_version(err);
+    if (is_option(verb, "version") || strcmp(verb, "-V") == 0) {
+        cli_help_version(stdout);
+        return CLI_DONE;
+    }
     command = cli_command_find(verb);
     if (command != NULL)
         return run_command(command, argc - 1, argv + 1, err);
