@@ -122,7 +122,7 @@ static const char *const description[] = {
     "A file of tamis has checksums, of the header and of each block of 64 KiB; the first damaged block, its "
     "bytes and how many are damaged are named. The commands that ask a filter verify a block before they "
     "first use it, so damage is an error there and never an answer. The zeros between header and first block "
-    "mean nothing and have no checksum.",
+    "mean nothing, and only verify and commands that read the whole file look at them.",
     "A file of Guava or of DCSO's bloom has none: what can be checked there is that its parts agree, and "
     "a changed bit is not seen. Compressed with gzip, xz or bzip2 it has one of the whole.",
     "No secret is needed.", NULL};

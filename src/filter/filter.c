@@ -180,13 +180,10 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
     }
     if (status == TAMIS_OK) {
         bool table = ops == &tamis__fingerprint_ops;
-        tamis__guarded body = {image->body,
-                               image->body_size,
-                               image->sums,
-                               image->body_at,
-                               image->name,
-                               image->mapped,
-                               table ? tamis__fingerprint_valid : tamis__bloom_valid,
+        tamis__guarded body = {image->body,     image->body_size,
+                               image->sums,     image->body_at,
+                               image->zeros_at, image->name,
+                               image->mapped,   table ? tamis__fingerprint_valid : tamis__bloom_valid,
                                made->body};
         made->guard = tamis__guard_create(&body, &memory);
         if (!made->guard)

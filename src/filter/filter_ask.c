@@ -40,7 +40,7 @@ static tamis_status check_same(const tamis_filter *filter, tamis_error *err) {
 }
 
 static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = must_touch(filter) ? tamis__guard_touch_all(filter->guard, err) : TAMIS_OK;
+    tamis_status status = filter->guard ? tamis__guard_touch_all(filter->guard, err) : TAMIS_OK;
     return status == TAMIS_OK ? check_same(filter, err) : status;
 }
 

@@ -37,6 +37,7 @@ typedef struct tamis__image {
     bool mapped;         /* see guard.h, as the sums */
     const uint8_t *sums; /* of its blocks */
     uint64_t body_at;    /* where the body is in its file */
+    uint64_t zeros_at;   /* and where the zeros before it begin, which `body` has in front of it */
     uint64_t added;
     double false_fresh;
     double covered; /* tables: share of all hashes that entries cover */

@@ -103,6 +103,21 @@ tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_
     return fail_block(guard, block, 1, err);
 }
 
+/* No question reads them, but a file of which a bit has changed is not what was written. */
+static tamis_status check_zeros(const tamis__guard *guard, tamis_error *err) {
+    const tamis__guarded *what = &guard->what;
+    const uint8_t *bytes = what->body - what->at; /* the file */
+    for (uint64_t at = what->zeros_at; at < what->at; at++)
+        if (bytes[at])
+            return tamis__fail(
+                err, TAMIS_E_DAMAGED, 0,
+                "%s: byte %" PRIu64
+                ", between header and body, is not zero; restore the file from a copy, or build "
+                "it anew",
+                guard->name, at);
+    return TAMIS_OK;
+}
+
 tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err) {
     const tamis__guarded *what = &guard->what;
     uint64_t blocks = tamis__block_count(what->size), bad = 0, first = 0;
@@ -116,5 +131,5 @@ tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err) {
             first = block;
     }
     advise(guard, 0, what->size, MADV_RANDOM);
-    return bad ? fail_block(guard, first, bad, err) : TAMIS_OK;
+    return bad ? fail_block(guard, first, bad, err) : check_zeros(guard, err);
 }

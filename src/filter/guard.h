@@ -22,6 +22,7 @@ typedef struct tamis__guarded {
     uint64_t size;
     const uint8_t *sums; /* XXH3-64 of each block, little-endian, one after the other */
     uint64_t at;         /* of the body in its file, for sentences */
+    uint64_t zeros_at;   /* where the zeros begin that are in front of the body, up to `at` */
     const char *name;    /* of the file; copied */
     bool mapped;         /* from that file, for random access */
     /* Whether bytes that are what was written also make sense; NULL: any do. Given the size of a block at most. */
@@ -40,12 +41,13 @@ void tamis__guard_free(tamis__guard *guard);
 /* Of the file, for sentences. */
 const char *tamis__guard_name(const tamis__guard *guard);
 
-/* Whether every block is verified: then nothing need be touched any more. */
+/* Whether every block is verified: then no question needs to touch one any more. */
 bool tamis__guard_done(const tamis__guard *guard);
 
 /* Verifies the block of that address unless it is. TAMIS_E_DAMAGED names it. */
 tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_error *err);
-/* Verifies all; TAMIS_E_DAMAGED names the first bad one and how many there are. */
+/* Verifies all, and that the bytes before the body are zeros; TAMIS_E_DAMAGED names the first bad block and how many there
+ * are, or the first such byte. */
 tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err);
 
 #endif

@@ -99,12 +99,9 @@ static uint64_t header_sum(const header *h) {
     return native_header_sum(h->source->bytes, h->field[NATIVE_header_size]);
 }
 
-/* Until this has passed, nothing of the header is known but that it is there. */
+/* Until this has passed, nothing of the header is known but that it is there. Every format has its number under the same sum:
+ * one that was changed by damage is not taken for that of a later format. */
 static tamis_status check_sum(const header *h, tamis_error *err) {
-    if (h->field[NATIVE_format] != NATIVE_FORMAT)
-        return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                           "%s: is of format %" PRIu64 ", and this tamis reads format %d; use a newer tamis",
-                           h->source->name, h->field[NATIVE_format], NATIVE_FORMAT);
     uint64_t size = h->field[NATIVE_header_size];
     if (size < NATIVE_HEADER || size > NATIVE_HEADER_MAX)
         return fail_field(h, NATIVE_header_size, err);
@@ -115,6 +112,10 @@ static tamis_status check_sum(const header *h, tamis_error *err) {
     if (header_sum(h) != h->field[NATIVE_header_sum])
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: the header is damaged, its sum differs; " REMEDY,
                            h->source->name);
+    if (h->field[NATIVE_format] != NATIVE_FORMAT)
+        return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                           "%s: is of format %" PRIu64 ", and this tamis reads format %d; use a newer tamis",
+                           h->source->name, h->field[NATIVE_format], NATIVE_FORMAT);
     return TAMIS_OK;
 }
 
@@ -422,6 +423,7 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
                           .mapped = source->stay,
                           .sums = source->bytes + at + size,
                           .body_at = at,
+                          .zeros_at = h->field[NATIVE_header_size],
                           .added = h->field[NATIVE_added],
                           .false_fresh = h->false_fresh,
                           .covered = h->covered,

@@ -85,11 +85,11 @@ def read_header(data):
     insist(data[:8] == MAGIC, "not a .tamis file")
     insist(len(data) >= 256, "shorter than a header")
     h = dict(zip(NAMES, LAYOUT.unpack_from(data)))
-    insist(h["format"] == 1, f"format {h['format']}")
     size = h["header_size"]
     insist(256 <= size <= 1048576 and size % 8 == 0, f"header_size {size}")
     insist(size <= len(data), "cut short in the header")
     insist(header_sum(data, size) == h["header_sum"], "the header is damaged")
+    insist(h["format"] == 1, f"format {h['format']}")
     insist(h["needs"] == 0, f"needs {h['needs']:#x}")
     insist(h["block_size"] == BLOCK, f"block_size {h['block_size']}")
     insist(h["body_offset"] % 4096 == 0 and size <= h["body_offset"] <= 2097152, f"body_offset {h['body_offset']}")
@@ -342,6 +342,7 @@ class Filter:
     def __init__(self, data, secret=None):
         self.header = h = read_header(data)
         read_sections(data, h)
+        insist(not any(data[h["header_size"] : h["body_offset"]]), "a byte before the body is not zero")
         end = h["body_offset"] + h["body_size"]
         self.body = data[h["body_offset"] : end]
         sums = data[end:]

@@ -295,11 +295,11 @@ static void every_byte_changed_is_noticed(void **state) {
         tamis_filter *filter = case_filter(c, N);
         model_add_range(filter, 0, N, 5, NULL);
         encoded e = encode(filter);
-        uint64_t header = tamis__load32le(e.bytes + 12), body = tamis__load64le(e.bytes + 32);
+        uint64_t header = tamis__load32le(e.bytes + 12);
         uint64_t step = e.size > 60000 ? test_scale(307, 997, 997) : test_scale(5, 97, 13);
         for (uint64_t at = 0; at < e.size; at += at < header ? 1 : step) {
             e.bytes[at] ^= (uint8_t)(1u << at % 8);
-            asked_or_refused(&e, c, N, at < header || at >= body, at);
+            asked_or_refused(&e, c, N, true, at);
             e.bytes[at] ^= (uint8_t)(1u << at % 8);
         }
         asked_or_refused(&e, c, N, false, 0);

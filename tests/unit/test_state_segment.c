@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/system.h"
@@ -187,6 +188,11 @@ static void the_next_version_is_told(void **unused) {
     manifest.data[8] = 2;
     file_write(scratch("manifest"), manifest.data, manifest.size);
     tamis_state *state = NULL;
+    assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_DAMAGED); /* the sum is of 1 */
+    const uint64_t sum =
+        XXH3_64bits_withSeed(manifest.data + 32, manifest.size - 32, XXH3_64bits(manifest.data, 24));
+    tamis__store64le(manifest.data + 24, sum);
+    file_write(scratch("manifest"), manifest.data, manifest.size);
     assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_FORMAT);
     assert_non_null(strstr(states_err.text, "of a later version"));
 }

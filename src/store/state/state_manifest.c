@@ -344,11 +344,11 @@ static tamis_status decode(const char *path, const tamis_allocator *memory, cons
     if (memcmp(bytes->data, magic, sizeof magic) != 0)
         return fail_manifest(path, TAMIS_E_FORMAT,
                              "is no manifest of a state; name a folder that has one, or a new one", err);
-    if (tamis__load32le(bytes->data + 8) > VERSION || tamis__load32le(bytes->data + 12))
-        return fail_manifest(path, TAMIS_E_FORMAT, "is of a later version; use a newer tamis", err);
     if (tamis__load64le(bytes->data + 16) != bytes->size ||
         tamis__load64le(bytes->data + 24) != check_of(bytes->data, bytes->size))
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
+    if (tamis__load32le(bytes->data + 8) > VERSION || tamis__load32le(bytes->data + 12))
+        return fail_manifest(path, TAMIS_E_FORMAT, "is of a later version; use a newer tamis", err);
     coder c = {.memory = memory, .at = bytes->data + HEAD, .end = bytes->data + bytes->size};
     manifest->plan = (tamis_plan)TAMIS_PLAN_INIT;
     code_fields(&c, manifest);

@@ -36,7 +36,7 @@ try
 try -q --json a.tamis
 # A table of a keyed filter, wherever it is changed.
 echo
-for at in 0 8 20 100 200 255 4096 5000 $(($(stat -c %s b.tamis) - 1)); do
+for at in 0 8 20 100 200 255 4095 4096 5000 $(($(stat -c %s b.tamis) - 1)); do
     cp b.tamis c.tamis
     flip c.tamis $at
     tamis verify -q c.tamis 2> err

@@ -94,6 +94,11 @@ def whole_file():
     yield "appended", CLASSIC + b"\0"
     yield "damaged-header", flip(CLASSIC, 160)
     yield "damaged-reserved", flip(CLASSIC, 250)
+    for name, place in (("format", 8), ("needs", 52), ("kind", 67), ("scheme", 71)):
+        yield f"damaged-{name}", flip(CLASSIC, place)
+    header_size = reader.read_header(CLASSIC)["header_size"]
+    yield "damaged-first-zero", flip(CLASSIC, header_size)
+    yield "damaged-last-zero", flip(CLASSIC, 4095)
     yield "damaged-section", flip(CLASSIC, 260)
     yield "damaged-header-sum", flip(CLASSIC, 16)
     yield "damaged-block", flip(CLASSIC, 4096)
