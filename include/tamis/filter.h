@@ -55,6 +55,7 @@ typedef struct tamis_filter_options {
 
 /*
  * An empty filter of that plan. options NULL: no seed, no secret, default allocator.
+ * TAMIS_E_INVALID names a field of the plan with which no filter can be made.
  * *filter is owned by the caller until tamis_filter_free (NULL is fine there).
  * TAMIS_E_NOMEM, TAMIS_E_UNSUPPORTED (see tamis_kernel_name) and the errors of tamis_hasher_create.
  */
@@ -154,7 +155,7 @@ TAMIS_API tamis_status tamis_filter_compare(const tamis_filter *one, const tamis
                                             tamis_difference *difference, tamis_error *err);
 
 /* What a kind can do, asked beforehand. */
-typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_REMOVE = 2, TAMIS_CAN_GROW = 3 } tamis_ability;
+typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_GROW = 2 } tamis_ability;
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);
 
 /* Why a fresh key found no place (TAMIS_E_FULL). */

@@ -12,17 +12,45 @@ static uint32_t size_of(const void *any) {
     return size < sizeof size ? 0 : size;
 }
 
+enum { SIZE_MOST = 4096 }; /* no version of a struct is longer; what says more was never initialised */
+
+/* Whether a caller built against a newer header has set a field that this library does not know. */
+static bool has_unknown(const void *given, uint32_t known, size_t size) {
+    const unsigned char *bytes = given;
+    for (size_t i = size; i < known; i++)
+        if (bytes[i])
+            return true;
+    return false;
+}
+
 static void copy_known(void *to, const void *from, size_t size, uint32_t keep) {
     memcpy(to, from, size);
     memcpy(to, &keep, sizeof keep);
 }
 
-tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
-                                tamis_error *err) {
-    uint32_t known = size_of(given);
-    if (!known)
+tamis_status tamis__check_struct(const void *given, const char *init, tamis_error *err) {
+    if (!size_of(given))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "argument: NULL or without struct_size; start from %s",
                            init);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
+                                tamis_error *err) {
+    tamis_status status = tamis__check_struct(given, init, err);
+    if (status != TAMIS_OK)
+        return status;
+    uint32_t known = size_of(given);
+    if (known > SIZE_MOST)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "argument: struct_size %u is that of no version; start from %s", (unsigned)known,
+                           init);
+    if (has_unknown(given, known, size))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "argument: a field behind those of this library's %s is set; leave it zero, or use "
+            "the library of that header",
+            init);
     copy_known(to, given, known < size ? known : size, (uint32_t)size);
     return TAMIS_OK;
 }

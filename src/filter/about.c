@@ -147,8 +147,8 @@ tamis_status tamis_filter_about_set(tamis_filter *filter, const tamis_about *giv
 }
 
 tamis_status tamis_filter_about_get(const tamis_filter *filter, tamis_about *about, tamis_error *err) {
-    tamis_about told = TAMIS_ABOUT_INIT;
-    tamis_status status = tamis__take_struct(&told, sizeof told, about, "TAMIS_ABOUT_INIT", err);
+    tamis_about told;
+    tamis_status status = tamis__check_struct(about, "TAMIS_ABOUT_INIT", err);
     if (status != TAMIS_OK)
         return status;
     tamis__filter_enter(filter);

@@ -71,11 +71,9 @@ static void compare(const tamis_filter *one, const tamis_filter *other, tamis_di
 tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *other,
                                   tamis_difference *difference, tamis_error *err) {
     tamis_difference made = TAMIS_DIFFERENCE_INIT;
-    /* Taken to be refused where it has no struct_size and could not be filled. */
-    tamis_status status = tamis__take_struct(&made, sizeof made, difference, "TAMIS_DIFFERENCE_INIT", err);
+    tamis_status status = tamis__check_struct(difference, "TAMIS_DIFFERENCE_INIT", err);
     if (status != TAMIS_OK)
         return status;
-    made = (tamis_difference)TAMIS_DIFFERENCE_INIT;
     keep_both(one, other);
     status = tamis__filter_check_local(one, "compare", err);
     if (status == TAMIS_OK)

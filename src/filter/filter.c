@@ -105,6 +105,7 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
         status = tamis__isa_get(&isa, err);
     if (status != TAMIS_OK)
         return status;
+    plan.reason[sizeof plan.reason - 1] = 0;
     const struct tamis__filter_ops *ops = ops_of(plan.kind);
     if (!ops)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: not made; call tamis_plan_make first");
@@ -128,6 +129,8 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     status = tamis_hasher_create(&made->hasher, &hashing, err);
     if (status == TAMIS_OK)
         status = tamis__plan_check_scheme(plan.kind, tamis_hasher_scheme(made->hasher), err);
+    if (status == TAMIS_OK)
+        status = tamis__plan_check_made(&plan, err);
     if (status == TAMIS_OK)
         status = ops->create(made, err);
     if (status == TAMIS_OK && options.concurrent)
@@ -419,8 +422,6 @@ static bool can(const tamis_filter *filter, tamis_ability ability) {
         return filter->ops && filter->ops->unite != NULL;
     case TAMIS_CAN_GROW:
         return filter->ops && filter->plan.capacity == 0;
-    case TAMIS_CAN_REMOVE:
-        break;
     }
     return false;
 }
@@ -434,11 +435,9 @@ bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
 
 tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     tamis_filter_info made = TAMIS_FILTER_INFO_INIT;
-    /* Taken to be refused where it has no struct_size and could not be filled. */
-    tamis_status status = tamis__take_struct(&made, sizeof made, info, "TAMIS_FILTER_INFO_INIT", err);
+    tamis_status status = tamis__check_struct(info, "TAMIS_FILTER_INFO_INIT", err);
     if (status != TAMIS_OK)
         return status;
-    made = (tamis_filter_info)TAMIS_FILTER_INFO_INIT;
     tamis__filter_keep(filter);
     made.kind = filter->plan.kind;
     made.scheme = filter->plan.scheme;

@@ -83,8 +83,13 @@ static tamis_status take_secret(tamis_hasher *hasher, const void *secret, size_t
     return TAMIS_OK;
 }
 
-static tamis_status check_secret(tamis_scheme scheme, uint64_t seed, size_t secret_size, tamis_error *err) {
+static tamis_status check_secret(tamis_scheme scheme, uint64_t seed, const void *secret, size_t secret_size,
+                                 tamis_error *err) {
     const char *name = scheme_rows[scheme].name;
+    if (secret_size && !secret)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "secret: NULL, and secret_size is %zu; give the bytes, or a size of 0",
+                           secret_size);
     if (seed && !scheme_rows[scheme].seeded)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "seed %" PRIu64 ": scheme %s takes no seed; leave it out",
                            seed, name);
@@ -118,7 +123,7 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
                            (int)scheme);
     if (scheme == TAMIS_SCHEME_AUTO)
         scheme = options.secret_size ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
-    status = check_secret(scheme, options.seed, options.secret_size, err);
+    status = check_secret(scheme, options.seed, options.secret, options.secret_size, err);
     if (status != TAMIS_OK)
         return status;
 

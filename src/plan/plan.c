@@ -190,9 +190,7 @@ tamis_status tamis__plan_check(const tamis_want *want, tamis_error *err) {
 
 tamis_status tamis__plan_take(tamis_want *want, const tamis_want *given, const tamis_plan *plan,
                               tamis_error *err) {
-    tamis_plan unused = TAMIS_PLAN_INIT;
-    /* Taken to be refused where it has no struct_size and could not be filled. */
-    tamis_status status = tamis__take_struct(&unused, sizeof unused, plan, "TAMIS_PLAN_INIT", err);
+    tamis_status status = tamis__check_struct(plan, "TAMIS_PLAN_INIT", err);
     if (status == TAMIS_OK)
         status = tamis__take_struct(want, sizeof *want, given, "TAMIS_WANT_INIT", err);
     return status;

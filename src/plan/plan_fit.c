@@ -198,8 +198,7 @@ tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_want *given, tamis_err
     if (status != TAMIS_OK)
         return status;
     if (want.memory == 0)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "memory: not given, and nothing to fit; give it (--memory)");
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "memory: not given, and nothing to fit; give it");
     if ((want.expect != 0) == (want.fpr != 0))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,

@@ -92,6 +92,8 @@ TAMIS_PRIVATE_API double tamis__classic_fpr(tamis_scheme scheme, double n, doubl
 
 /* The size of that kind, whatever the memory. `reason` is left empty. */
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err);
+/* A plan is a struct that anybody may fill: TAMIS_E_INVALID names a field with which no filter can be made. */
+tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err);
 /* Gives a plan of kind classic or blocked these bits and probes, and what follows from them. */
 void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 

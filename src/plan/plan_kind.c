@@ -136,7 +136,7 @@ static tamis_status check_kind(const tamis_want *want, tamis_kind kind, tamis_er
                            tamis_kind_name(kind));
     if (tamis_kind_is_bloom(kind) && !want->expect)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "kind %s: cannot grow, and the number of keys was not given; give it (--expect)%s",
+                           "kind %s: cannot grow, and the number of keys (expect) was not given; give it%s",
                            tamis_kind_name(kind), can_be_table ? ", or use kind fingerprint" : "");
     return check_hash(want, kind, err);
 }
@@ -330,4 +330,44 @@ tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_ki
         return plan_blocked(plan, want, err);
     plan_table(plan, want, kind == TAMIS_KIND_EXACT);
     return TAMIS_OK;
+}
+
+/* ---- plans of others ---- */
+
+#define PLAN_REMEDY "take the plan as tamis_plan_make made it"
+
+static tamis_status fail_made(const char *field, uint64_t value, const char *bounds, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: %s is %" PRIu64 ", not %s; " PLAN_REMEDY, field, value,
+                       bounds);
+}
+
+static tamis_status check_made_bloom(const tamis_plan *plan, tamis_error *err) {
+    if (plan->bits < 1 || plan->bits > TAMIS_BITS_MAX)
+        return fail_made("bits", plan->bits, "from 1 to 2^62", err);
+    if (plan->kind == TAMIS_KIND_BLOCKED && plan->bits % TAMIS__BLOCK_BITS)
+        return fail_made("bits", plan->bits, "a multiple of 512", err);
+    if (plan->probes < 1 || plan->probes > TAMIS_PROBES_MAX)
+        return fail_made("probes", plan->probes, "from 1 to 255", err);
+    return TAMIS_OK;
+}
+
+static tamis_status check_made_table(const tamis_plan *plan, tamis_error *err) {
+    const bool grows = plan->capacity == 0, exact = plan->kind == TAMIS_KIND_EXACT;
+    const tamis__line_shape *shape = tamis__line_shape_of(plan->slot_bits, grows);
+    const uint32_t parts = plan->partitions;
+    if (shape->slot_bits != plan->slot_bits || (exact && plan->slot_bits != 120))
+        return fail_made("slot_bits", plan->slot_bits, "that of its kind", err);
+    if (shape->home_bits != plan->home_bits)
+        return fail_made("home_bits", plan->home_bits, "that of its slot_bits", err);
+    if (grows)
+        return TAMIS_OK;
+    if (parts > 256 || (parts & (parts - 1)))
+        return fail_made("partitions", parts, "a power of two up to 256", err);
+    if (plan->lines < (parts ? parts : 1) || plan->lines > TAMIS_BITS_MAX / TAMIS__LINE)
+        return fail_made("lines", plan->lines, "from the number of partitions to 2^56", err);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err) {
+    return tamis_kind_is_bloom(plan->kind) ? check_made_bloom(plan, err) : check_made_table(plan, err);
 }

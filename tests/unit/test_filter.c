@@ -106,7 +106,6 @@ static void abilities(void **state) {
         tamis_filter *filter = case_filter(&filter_cases[i], 1000);
         assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_UNION), case_is_bloom(&filter_cases[i]));
         assert_int_equal(tamis_filter_can(filter, TAMIS_CAN_GROW), filter_cases[i].grows);
-        assert_false(tamis_filter_can(filter, TAMIS_CAN_REMOVE));
         assert_false(tamis_filter_can(filter, (tamis_ability)99));
         tamis_filter_free(filter);
     }
@@ -325,6 +324,97 @@ static void filters_of_guava_bit_for_bit(void **state) {
     assert_int_equal(filters, 36);
 }
 
+/* ---- what a caller may get wrong ---- */
+
+static void refused_plan(const tamis_plan *plan, const char *field) {
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    tamis_filter_options options = plan_options(plan);
+    assert_int_equal(tamis_filter_create(&filter, plan, &options, &err), TAMIS_E_INVALID);
+    assert_null(filter);
+    if (!strstr(err.text, field))
+        fail_msg("%s: is not named in: %s", field, err.text);
+}
+
+/* Plans are structs, so that anybody may write to them. */
+static void reg_22_a_tampered_plan_is_refused(void **state) {
+    (void)state;
+#define REFUSED(name, value)                                                                                 \
+    do {                                                                                                     \
+        tamis_plan changed = plan;                                                                           \
+        changed.name = value;                                                                                \
+        refused_plan(&changed, #name);                                                                       \
+    } while (0)
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const tamis_plan plan = case_plan(&filter_cases[i], 1000, 0);
+        tamis_plan other = plan;
+        for (int kind = -1; kind < 7; kind += kind < 0 || kind > 4 ? 1 : 6) {
+            other.kind = (tamis_kind)kind;
+            refused_plan(&other, "plan: not made");
+        }
+        if (case_is_bloom(&filter_cases[i])) {
+            REFUSED(bits, 0);
+            REFUSED(bits, TAMIS_BITS_MAX + 1);
+            REFUSED(bits, UINT64_MAX);
+            REFUSED(probes, 0);
+            REFUSED(probes, 256);
+            if (plan.kind == TAMIS_KIND_BLOCKED)
+                REFUSED(bits, 511);
+            continue;
+        }
+        REFUSED(slot_bits, 0);
+        REFUSED(slot_bits, 17);
+        REFUSED(slot_bits, UINT32_MAX);
+        REFUSED(home_bits, 0);
+        REFUSED(home_bits, 64);
+        if (filter_cases[i].grows)
+            continue;
+        REFUSED(lines, 0);
+        REFUSED(lines, UINT64_MAX);
+        REFUSED(partitions, 3);
+        REFUSED(partitions, 512);
+        REFUSED(partitions, UINT32_MAX);
+    }
+#undef REFUSED
+}
+
+static void reg_22_a_secret_of_null_with_a_size_is_refused(void **state) {
+    (void)state;
+    for (int scheme = TAMIS_SCHEME_AUTO; scheme <= TAMIS_SCHEME_REDISSON; scheme++) {
+        tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+        tamis_hasher *hasher = NULL;
+        tamis_error err = TAMIS_ERROR_INIT;
+        options.scheme = (tamis_scheme)scheme;
+        options.secret_size = 32;
+        assert_int_equal(tamis_hasher_create(&hasher, &options, &err), TAMIS_E_INVALID);
+        assert_null(hasher);
+        assert_non_null(strstr(err.text, "secret"));
+    }
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_plan plan = case_plan(&filter_cases[0], 1000, 0);
+    tamis_filter *filter = NULL;
+    tamis_error err = TAMIS_ERROR_INIT;
+    plan.scheme = TAMIS_SCHEME_SIP;
+    options.secret_size = 32;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "secret_size"));
+}
+
+/* Programs have no command line: what a library says names fields. */
+static void reg_22_errors_name_fields(void **state) {
+    (void)state;
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
+    want.kind = TAMIS_KIND_BLOCKED;
+    assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_E_INVALID);
+    assert_null(strstr(err.text, "--"));
+    assert_non_null(strstr(err.text, "expect"));
+    assert_int_equal(tamis_plan_fit(&plan, &want, &err), TAMIS_E_INVALID);
+    assert_null(strstr(err.text, "--"));
+    assert_non_null(strstr(err.text, "memory"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_must_be_made),
@@ -340,6 +430,9 @@ int main(void) {
         cmocka_unit_test(union_of_unequal_probes_is_refused),
         cmocka_unit_test(a_filter_united_with_itself_stays),
         cmocka_unit_test(filters_of_guava_bit_for_bit),
+        cmocka_unit_test(reg_22_a_tampered_plan_is_refused),
+        cmocka_unit_test(reg_22_a_secret_of_null_with_a_size_is_refused),
+        cmocka_unit_test(reg_22_errors_name_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void numbers_out_of_range_are_refused(void **state) {
 static void kinds_that_cannot_are_refused(void **state) {
     (void)state;
     refused(want_of(TAMIS_KIND_CLASSIC, 0, 0.01, 0), TAMIS_E_INVALID, "cannot grow");
-    refused(want_of(TAMIS_KIND_BLOCKED, 0, 0.01, 0), TAMIS_E_INVALID, "--expect");
+    refused(want_of(TAMIS_KIND_BLOCKED, 0, 0.01, 0), TAMIS_E_INVALID, "(expect)");
     refused(want_of(TAMIS_KIND_BLOCKED, 1000, 1e-30, 0), TAMIS_E_RANGE, "kind fingerprint");
 }
 

@@ -35,12 +35,39 @@ static void test_older_given_keeps_defaults(void **state) {
 
 static void test_newer_given_is_cut(void **state) {
     (void)state;
-    newer given = {sizeof given, 7, 8};
+    newer given = {sizeof given, 7, 0};
     older taken[2] = {{sizeof(older), 1}, {0xabcdef, 0xabcdef}};
     assert_int_equal(tamis__take_struct(&taken[0], sizeof taken[0], &given, "INIT", NULL), TAMIS_OK);
     assert_int_equal(taken[0].first, 7);
     assert_int_equal(taken[0].struct_size, sizeof(older));
     assert_int_equal(taken[1].first, 0xabcdef);
+}
+
+static void reg_22_unknown_fields_that_are_set_are_refused(void **state) {
+    (void)state;
+    newer given = {sizeof given, 7, UINT64_C(1) << 63};
+    older taken = {sizeof taken, 1};
+    tamis_error err = TAMIS_ERROR_INIT;
+    assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err), TAMIS_E_INVALID);
+    assert_non_null(strstr(err.text, "TAMIS_X_INIT"));
+    assert_int_equal(taken.first, 1);
+    assert_int_equal(tamis__take_options(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
+    given.struct_size = UINT32_MAX; /* never read so far */
+    assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
+
+    struct {
+        tamis_filter_options known;
+        uint64_t unknown;
+    } later = {TAMIS_FILTER_OPTIONS_INIT, 1};
+    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter *filter = NULL;
+    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    later.known.struct_size = sizeof later;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &later.known, NULL), TAMIS_E_INVALID);
+    later.unknown = 0;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &later.known, NULL), TAMIS_OK);
+    tamis_filter_free(filter);
 }
 
 static void test_without_size_is_refused(void **state) {
@@ -94,6 +121,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_older_given_keeps_defaults),
         cmocka_unit_test(test_newer_given_is_cut),
+        cmocka_unit_test(reg_22_unknown_fields_that_are_set_are_refused),
         cmocka_unit_test(test_without_size_is_refused),
         cmocka_unit_test(test_give_stays_within_the_callers),
         cmocka_unit_test(test_public_calls_refuse_unsized),
