@@ -11,7 +11,9 @@ const char *const build_description[] = {
     "in tamis-dedup(1). Nothing is kept but a few bits of each, so a record that is not in the filter may be "
     "taken for one that is, with the chance that --fpr states; one that is in it is always found.",
     "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
-    "Counts: k, M, G and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
+    "Counts: k, M, G and T are powers of 1000. Both may be written as 1e9 or 1.5G. Times: ms, s, m, h and d. "
+    "So "
+    "1M is 1,048,576 bytes or 1,000,000 records, and 1m is one minute and nothing else.",
     NULL};
 
 const char *const build_exits[] = {

@@ -305,6 +305,23 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
     }
 }
 
+/* 1m is one minute and 1M a million or a mebibyte: who writes m for M hears both. NULL: it is another mistake. */
+static const char *minutes_for(const cli_option *option, const char *text) {
+    char other[64];
+    cli_value value;
+    size_t size = strlen(text);
+
+    if ((option->type != CLI_COUNT && option->type != CLI_SIZE) || size < 2 || size >= sizeof other ||
+        text[size - 1] != 'm')
+        return NULL;
+    memcpy(other, text, size + 1);
+    other[size - 1] = 'M';
+    if (read_within(option, other, &value) != CLI_NUMBER_OK)
+        return NULL;
+    return option->type == CLI_SIZE ? "not a size, m is for minutes and M for 1,048,576 bytes"
+                                    : "not a number, m is for minutes and M for 1,000,000";
+}
+
 static const char *complaint(const cli_option *option, cli_number why, const cli_value *value) {
     if (why == CLI_NUMBER_NOT_WHOLE)
         return option->type == CLI_SIZE ? "not a whole number of bytes" : "not a whole number";
@@ -336,6 +353,8 @@ int cli_number_read(const cli_option *option, const char *what, const char *text
 
     if (wrong != NULL && text[0] == '-' && read_within(option, text + 1, &unsigned_value) == CLI_NUMBER_OK)
         wrong = "negative";
+    else if (wrong != NULL && minutes_for(option, text) != NULL)
+        wrong = minutes_for(option, text);
 
     if (wrong == NULL) {
         *value = got;

@@ -73,7 +73,8 @@ static void print_speed(FILE *out, const cli_summary *summary) {
 static void print_filter(FILE *out, const cli_summary *summary) {
     char text[CLI_TEXT_NUMBER], peak[CLI_TEXT_NUMBER];
 
-    fprintf(out, "%-22s %15s", "memory", cli_text_bytes(text, sizeof text, summary->info.memory));
+    fprintf(out, "%-22s %15s", summary->on_server ? "server memory" : "filter memory",
+            cli_text_bytes(text, sizeof text, summary->info.memory));
     if (!summary->on_server) /* which tells neither */
         fprintf(out, "  peak %s", cli_text_bytes(peak, sizeof peak, summary->info.memory_peak));
     if (!summary->on_server && summary->info.added >= KEYS_TO_AVERAGE)

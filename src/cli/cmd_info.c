@@ -90,7 +90,7 @@ static const cli_entry json[] = {
     {"bits", "Bits of a classic or blocked filter; else 0."},
     {"probes", "Bits of these that a key sets."},
     {"slot_bits", "Bits of a slot of fingerprint or exact; else 0."},
-    {"memory", "Bytes that it takes in memory."},
+    {"memory", "Bytes of memory that the filter takes: of this process, or of its server."},
     {"memory_limit", "Bytes that it may grow to; 0 = no limit."},
     {"whole", "false: a block is damaged, and the figures that bits tell are null."},
     {"added", "Adds that were answered \"new\"; null = on a server, which does not count them."},

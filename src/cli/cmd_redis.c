@@ -58,10 +58,11 @@ static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
     *ms = 0;
     if (strcmp(text, "never") == 0 || (cli_number_time(text, ms) == CLI_NUMBER_OK && *ms > 0 && *ms <= most))
         return CLI_DONE;
-    return cli_fail(err,
-                    "expire: '%.60s' is no time; give it as 500ms, 2s, 10m, 6h or 1d, in seconds where it "
-                    "has no unit, or never",
-                    text);
+    return cli_fail(
+        err,
+        "expire: '%.60s' is no time; give it as 500ms, 2s, 10m (minutes), 6h or 1d, in seconds where "
+        "it has no unit, or never",
+        text);
 }
 
 static int expire(const cli_args *args, tamis_error *err) {

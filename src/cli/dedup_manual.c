@@ -27,7 +27,9 @@ const char *const dedup_description[] = {
     "far the run is, committed as --commit-every says, and the same command goes on from the last commit. "
     "See NOTES.",
     "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024; KB and so on are powers of 1000. "
-    "Counts: k, M, G and T are powers of 1000. Both may be written as 1e9 or 1.5G.",
+    "Counts: k, M, G and T are powers of 1000. Both may be written as 1e9 or 1.5G. Times: ms, s, m, h and d. "
+    "So "
+    "1M is 1,048,576 bytes or 1,000,000 records, and 1m is one minute and nothing else.",
     NULL};
 
 const char *const dedup_exits[] = {

@@ -97,6 +97,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .help =
              "With --state: commit after so many bytes of records, or so much time, whichever comes first.",
          .more =
+             "1m is one minute, and 1M 1,048,576 bytes. "
              "Each commit waits for the disk; what was read since the last one is read again after a crash."},
     [DEDUP_FILES_FROM] = CLI_ROW_FILES_FROM,
     [DEDUP_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),

@@ -234,11 +234,16 @@ void docs_manual_main(FILE *out, const cli_command *none) {
         ".It Fl V , Fl \\-version\nPrint the version, the vector kernels in use, "
         "what the system does with huge pages, and the libraries.\n"
         ".It Fl h , Fl \\-help\nPrint the list of commands.\n.El\n"
+        ".Sh NUMBERS\n"
+        "Counts: k, M, G and T are powers of 1000.\n"
+        "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024, and KB and so on powers of 1000.\n"
+        "Times: ms, s, m, h and d, and seconds where there is no unit.\n"
+        "So 1M is 1,000,000 records or 1,048,576 bytes, by what the option counts, and 1m is one minute.\n"
         ".Sh ENVIRONMENT\n.Bl -tag -width TAMIS_KERNEL\n"
         ".It Ev TAMIS_KERNEL\nForces a set of vector kernels, by the name that\n.Fl \\-version\nprints: "
         "scalar, and avx2 or avx512 on x86-64, neon on arm64.\n"
         "All of them give the same output and the same files.\n"
-        "Where the machine lacks it, every command that needs a filter fails, and so does\n.Fl \\-version .\n"
+        "Where the machine lacks it, every command fails.\n"
         ".It Ev NO_COLOR\nRespected: nothing is coloured at all.\n.El\n",
         out);
     put_exits(out, main_exits);

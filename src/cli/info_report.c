@@ -130,10 +130,10 @@ static void print_body(FILE *out, const info_report *report) {
         row(out, "slots", "of %" PRIu32 " bits, %u buckets a line", plan->slot_bits, 1u << plan->home_bits);
     cli_text_bytes(text, sizeof text, report->info.memory);
     if (plan->memory_limit != 0)
-        row(out, "memory", "%s, may grow to %s", text,
+        row(out, "filter memory", "%s, may grow to %s", text,
             cli_text_bytes(limit, sizeof limit, plan->memory_limit));
     else
-        row(out, "memory", "%s", text);
+        row(out, cli_server_format(report->filter) != NULL ? "server memory" : "filter memory", "%s", text);
 }
 
 static void print_content(FILE *out, const info_report *report) {

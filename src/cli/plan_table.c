@@ -161,7 +161,8 @@ static void print_head(FILE *out, const plan_table *table) {
     print_records(out, table);
     print_rate(out, table);
     if (ask->want.memory > 0)
-        fprintf(out, "memory    at most %s%s\n", cli_text_bytes(memory, sizeof memory, ask->want.memory),
+        fprintf(out, "memory    at most %s for the filter%s\n",
+                cli_text_bytes(memory, sizeof memory, ask->want.memory),
                 ask->bits_decide && ask->sources[PLAN_EXPECT] == PLAN_GIVEN ? ", from --bits-per-key" : "");
     if (ask->want.probes > 0)
         fprintf(out, "probes    %" PRIu32 "\n", ask->want.probes);
@@ -203,14 +204,16 @@ static void print_notes(FILE *out, const plan_table *table) {
     char number[CLI_TEXT_NUMBER];
 
     if (grows(&table->ask))
-        fputs("\nbits/key is the average while it grows; rate is predicted for 2^40 records.\n"
+        fputs("\nbits/key is the average while it grows; at first: memory of the filter from some thousand "
+              "records on;\nrate is predicted for 2^40 records.\n"
               "lines: cache lines of 64 bytes that a lookup reads.\n",
               out);
     else
         fprintf(out,
                 "\n%s; lines: cache lines of 64 bytes that a lookup reads; rate: "
                 "predicted when full.\n",
-                lists_records(table) ? "records: how many fit the memory" : "memory is the peak");
+                lists_records(table) ? "records: how many fit the memory"
+                                     : "memory: of the filter, at its peak");
     if (table->grows_to >= 1)
         fprintf(out, "A filter that grows (dedup without --expect) holds about %s records in that memory.\n",
                 cli_text_metric(number, sizeof number, table->grows_to));
@@ -227,7 +230,7 @@ static void print_notes(FILE *out, const plan_table *table) {
 }
 
 void plan_table_text(FILE *out, const plan_table *table) {
-    const char *size = grows(&table->ask) ? "at start" : lists_records(table) ? "records" : "memory";
+    const char *size = grows(&table->ask) ? "at first" : lists_records(table) ? "records" : "memory";
 
     print_head(out, table);
     fprintf(out, "\n  %-12s %8s  %10s  %-13s %6s  %9s\n", "kind", "bits/key", size, "  per key", "lines",

@@ -23,4 +23,4 @@ for layout in 'layout=java&expect=10&fpr=0.01' 'layout=tamis&expect=10&fpr=0.01'
 done
 echo "# what a server does not tell is left out"
 tamis add --json "$redis_uri/s?expect=3000" keys 2>&1 | grep -o '"memory_peak": null, "bits_per_key": null'
-tamis add --stats "$redis_uri/s?expect=3000" keys 2>&1 | grep ^memory
+tamis add --stats "$redis_uri/s?expect=3000" keys 2>&1 | grep ^server.memory

@@ -12,6 +12,6 @@ for signal in HUP INT TERM; do
     kill -$signal $!
     wait $!
     echo "$signal: $one $two, status $?"
-    grep -vE '^(seconds|rate|memory|kind|estimated false drops) ' err
+    grep -vE '^(seconds|rate|filter memory|kind|estimated false drops) ' err
     exec 3>&- 4<&-
 done
