@@ -65,6 +65,17 @@ typedef struct tamis_error {
 #define TAMIS_ERROR_INIT {sizeof(tamis_error), TAMIS_OK, 0, {0}}
 /* clang-format on */
 
+/*
+ * NULL: the rule for every function of these libraries.
+ *
+ * May be NULL: err; what a function frees, closes or unlocks; options and other arguments whose comment says so; an array
+ * or bytes whose count or size is 0.
+ * Any other pointer is needed. If it is NULL, a function that returns tamis_status returns TAMIS_E_INVALID, names the
+ * argument and does nothing. Functions with another result have no way to say so and do not look: a handle of NULL is an
+ * error of the program there, as with strlen. Neither are pointers inside arrays looked at, such as tamis_key.data, nor
+ * objects and contexts, which are handed on to functions of the caller.
+ */
+
 #ifdef __cplusplus
 }
 #endif

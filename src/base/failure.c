@@ -18,6 +18,11 @@ tamis_status tamis__fail(tamis_error *err, tamis_status status, int sys_errno, c
     return status;
 }
 
+tamis_status tamis__fail_null(tamis_error *err, const char *name) {
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: is NULL, and is needed; give what the header asks for",
+                       name);
+}
+
 tamis_status tamis__fail_nomem(tamis_error *err, const char *what, uint64_t bytes) {
     return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
                        "%s: out of memory, %" PRIu64

@@ -15,6 +15,19 @@
 TAMIS_PRIVATE_API tamis_status tamis__fail(tamis_error *err, tamis_status status, int sys_errno,
                                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Ends a public function whose argument is NULL and may not be (status.h, "NULL"). */
+#define TAMIS__NEED_AS(condition, name, err)                                                                 \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            return tamis__fail_null(err, name);                                                              \
+    } while (0)
+#define TAMIS__NEED(pointer, err) TAMIS__NEED_AS(pointer, #pointer, err)
+/* The same for an array that is looked at only if `count` is not 0. */
+#define TAMIS__NEED_IF(count, pointer, err) TAMIS__NEED_AS(!(count) || (pointer), #pointer, err)
+
+/* TAMIS_E_INVALID: the argument of that name is NULL. */
+TAMIS_PRIVATE_API tamis_status tamis__fail_null(tamis_error *err, const char *name);
+
 /* The same for "what: out of memory for N bytes; ...", which has to work without memory. */
 TAMIS_PRIVATE_API tamis_status tamis__fail_nomem(tamis_error *err, const char *what, uint64_t bytes);
 

@@ -120,6 +120,7 @@ static void replace(tamis_filter *filter, const tamis__about *made) {
 }
 
 tamis_status tamis_filter_about_set(tamis_filter *filter, const tamis_about *given, tamis_error *err) {
+    TAMIS__NEED(filter, err);
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis__about made = {TAMIS_ABOUT_INIT, NULL, 0};
     tamis_status status = tamis__take_struct(&about, sizeof about, given, "TAMIS_ABOUT_INIT", err);
@@ -147,6 +148,7 @@ tamis_status tamis_filter_about_set(tamis_filter *filter, const tamis_about *giv
 }
 
 tamis_status tamis_filter_about_get(const tamis_filter *filter, tamis_about *about, tamis_error *err) {
+    TAMIS__NEED(filter, err);
     tamis_about told;
     tamis_status status = tamis__check_struct(about, "TAMIS_ABOUT_INIT", err);
     if (status != TAMIS_OK)

@@ -70,6 +70,8 @@ static void compare(const tamis_filter *one, const tamis_filter *other, tamis_di
 
 tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *other,
                                   tamis_difference *difference, tamis_error *err) {
+    TAMIS__NEED(one, err);
+    TAMIS__NEED(other, err);
     tamis_difference made = TAMIS_DIFFERENCE_INIT;
     tamis_status status = tamis__check_struct(difference, "TAMIS_DIFFERENCE_INIT", err);
     if (status != TAMIS_OK)
@@ -142,6 +144,8 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
 }
 
 tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    TAMIS__NEED(into, err);
+    TAMIS__NEED(from, err);
     uint32_t keys;
     tamis_status status = tamis__filter_claim(into, true, err);
     if (status != TAMIS_OK)

@@ -95,6 +95,7 @@ tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_erro
 
 tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planned,
                                  const tamis_filter_options *given, tamis_error *err) {
+    TAMIS__NEED(filter, err);
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis__isa isa;
@@ -322,6 +323,8 @@ static tamis_status copy_concurrent(tamis_filter **copied, const tamis_filter *f
 }
 
 tamis_status tamis_filter_copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    TAMIS__NEED_AS(copied, "copy", err);
+    TAMIS__NEED(filter, err);
     if (filter->concurrent)
         return copy_concurrent(copied, filter, err);
     tamis_status status = tamis__filter_claim(filter, false, err);
@@ -402,6 +405,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
+    TAMIS__NEED(filter, err);
     tamis_status status = tamis__filter_claim(filter, true, err);
     if (status != TAMIS_OK)
         return status;
@@ -434,6 +438,7 @@ bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
 }
 
 tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
+    TAMIS__NEED(filter, err);
     tamis_filter_info made = TAMIS_FILTER_INFO_INIT;
     tamis_status status = tamis__check_struct(info, "TAMIS_FILTER_INFO_INIT", err);
     if (status != TAMIS_OK)

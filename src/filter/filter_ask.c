@@ -45,6 +45,7 @@ static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
 }
 
 tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
+    TAMIS__NEED(filter, err);
     tamis_status status = tamis__filter_check_local(filter, "verify", err);
     if (status != TAMIS_OK || filter->concurrent) /* which is in memory, and may be kept already */
         return status;
@@ -163,6 +164,8 @@ static tamis_status claim_to_add(tamis_filter *filter, size_t *done, tamis_error
 
 tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, keys, err);
     if (takes_whole(filter))
         return add_whole(filter, &(tamis__asked){keys, NULL, count}, answers, done, err);
     size_t from = 0;
@@ -249,6 +252,9 @@ static tamis_status contains_asked(const tamis_filter *filter, asked what, tamis
 
 tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                         tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, answers, err);
     size_t answered = 0;
     tamis__filter_enter(filter);
     tamis_status status = tamis__filter_claim(filter, false, err);
@@ -267,6 +273,8 @@ tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_
 
 tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                      tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
     size_t in = 0;
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
     if (status == TAMIS_OK && takes_whole(filter))
@@ -284,6 +292,9 @@ tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *has
 
 tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                           tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, answers, err);
     size_t answered = 0;
     tamis__filter_enter(filter);
     tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
@@ -304,12 +315,17 @@ tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tami
 
 tamis_status tamis_filter_add(tamis_filter *filter, const void *key, size_t size, tamis_answer *answer,
                               tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, key, err);
     tamis_key view = {key, size};
     return tamis_filter_add_many(filter, &view, 1, answer, NULL, err);
 }
 
 tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size,
                                    tamis_answer *answer, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, key, err);
+    TAMIS__NEED(answer, err);
     tamis_key view = {key, size};
     return tamis_filter_contains_many(filter, &view, 1, answer, NULL, err);
 }

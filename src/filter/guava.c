@@ -104,6 +104,7 @@ static tamis_status create_empty(tamis_guava **guava, const tamis_allocator *all
 }
 
 tamis_status tamis_guava_create(tamis_guava **guava, const tamis_guava_options *given, tamis_error *err) {
+    TAMIS__NEED(guava, err);
     tamis_guava_options options = TAMIS_GUAVA_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_status status =
@@ -133,6 +134,8 @@ tamis_status tamis_guava_create(tamis_guava **guava, const tamis_guava_options *
 }
 
 tamis_status tamis_guava_copy(tamis_guava **copy, const tamis_guava *guava, tamis_error *err) {
+    TAMIS__NEED(copy, err);
+    TAMIS__NEED(guava, err);
     tamis_guava *made = NULL;
     tamis_status status = create_empty(&made, &guava->allocator, guava->funnel, guava->funnel_context, err);
     if (status != TAMIS_OK)
@@ -171,6 +174,7 @@ static tamis_status key_of(tamis_guava *guava, const void *object, const tamis_k
 }
 
 tamis_status tamis_guava_put(tamis_guava *guava, const void *object, bool *changed, tamis_error *err) {
+    TAMIS__NEED(guava, err);
     const tamis_key *key;
     tamis_answer answer;
     tamis_status status = key_of(guava, object, &key, err);
@@ -183,6 +187,8 @@ tamis_status tamis_guava_put(tamis_guava *guava, const void *object, bool *chang
 
 tamis_status tamis_guava_might_contain(tamis_guava *guava, const void *object, bool *might,
                                        tamis_error *err) {
+    TAMIS__NEED(guava, err);
+    TAMIS__NEED(might, err);
     const tamis_key *key;
     tamis_answer answer;
     tamis_status status = key_of(guava, object, &key, err);
@@ -207,6 +213,8 @@ static tamis_status unequal(tamis_error *err, const char *what, uint64_t into, u
 }
 
 tamis_status tamis_guava_put_all(tamis_guava *guava, const tamis_guava *other, tamis_error *err) {
+    TAMIS__NEED(guava, err);
+    TAMIS__NEED(other, err);
     if (guava == other)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "guava: a filter is not put into itself; give another one");
@@ -278,6 +286,8 @@ double tamis_guava_expected_fpp(const tamis_guava *guava) {
 
 tamis_status tamis_guava_approximate_element_count(const tamis_guava *guava, int64_t *count,
                                                    tamis_error *err) {
+    TAMIS__NEED(guava, err);
+    TAMIS__NEED(count, err);
     double size = (double)tamis_guava_bit_size(guava), ones = (double)tamis_guava_bit_count(guava);
     if (ones == size)
         return tamis__fail(err, TAMIS_E_RANGE, 0,

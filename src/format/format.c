@@ -24,6 +24,8 @@ const char *tamis_format_name(tamis_format format) {
 }
 
 tamis_status tamis_format_parse(const char *name, tamis_format *format, tamis_error *err) {
+    TAMIS__NEED(name, err);
+    TAMIS__NEED(format, err);
     for (int i = 0; i < ROWS; i++) {
         if (strcmp(name, rows[i].name) == 0) {
             *format = (tamis_format)i;
@@ -109,6 +111,8 @@ static tamis_status decode_odd(tamis_filter **filter, const void *bytes, uint64_
 
 tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint64_t size,
                                  const tamis_open_options *given, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, bytes, err);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
@@ -122,6 +126,8 @@ tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint6
 
 tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format number, uint64_t *size,
                                        tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(size, err);
     const tamis__format *format;
     tamis_status status = find_format(number, &format, err);
     if (status != TAMIS_OK)
@@ -166,6 +172,8 @@ static tamis_status encode(const tamis_filter *filter, const tamis__format *form
 
 tamis_status tamis_filter_encode(const tamis_filter *filter, tamis_format number, void *bytes, uint64_t size,
                                  tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, bytes, err);
     const tamis__format *format;
     tamis_status status = find_format(number, &format, err);
     if (status != TAMIS_OK)

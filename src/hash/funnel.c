@@ -37,6 +37,7 @@ struct tamis_sink {
 };
 
 tamis_status tamis_sink_create(tamis_sink **sink, const tamis_allocator *allocator, tamis_error *err) {
+    TAMIS__NEED(sink, err);
     tamis_allocator memory = tamis__allocator_resolve(allocator);
     tamis_sink *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_sink));
     if (!made)
@@ -274,6 +275,9 @@ void tamis_sink_end_key(tamis_sink *sink) {
 }
 
 tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *count, tamis_error *err) {
+    TAMIS__NEED(sink, err);
+    TAMIS__NEED(keys, err);
+    TAMIS__NEED(count, err);
     if (troubled(sink))
         return tamis__fail(err, sink->trouble.status, sink->trouble.sys_errno, "%s", sink->trouble.text);
     const uint8_t *at = sink->bytes;

@@ -44,6 +44,8 @@ const char *tamis_scheme_name(tamis_scheme scheme) {
 }
 
 tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_error *err) {
+    TAMIS__NEED(name, err);
+    TAMIS__NEED(scheme, err);
     for (int i = 0; i < SCHEME_COUNT; i++) {
         if (strcmp(name, scheme_rows[i].name) == 0) {
             *scheme = (tamis_scheme)i;
@@ -112,6 +114,7 @@ static uint64_t origin_of(const tamis_hasher *hasher) {
 }
 
 tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_options *given, tamis_error *err) {
+    TAMIS__NEED(hasher, err);
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_HASHER_OPTIONS_INIT", err);
@@ -292,6 +295,9 @@ static void digest(const tamis_hasher *hasher, const tamis_key *keys, size_t cou
 
 tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
                              tamis_hash *hashes, tamis_error *err) {
+    TAMIS__NEED(hasher, err);
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, hashes, err);
     if (!scheme_rows[hasher->scheme].digest_bits)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
@@ -320,6 +326,9 @@ static tamis_status check_probes(uint32_t probes, tamis_error *err) {
 
 tamis_status tamis_hash_series(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
                                uint32_t probes, uint64_t *values, tamis_error *err) {
+    TAMIS__NEED(hasher, err);
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, values, err);
     if (scheme_rows[hasher->scheme].digest_bits)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
@@ -346,6 +355,9 @@ void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key, u
 
 tamis_status tamis_hash_positions(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
                                   uint64_t bits, uint32_t probes, uint64_t *positions, tamis_error *err) {
+    TAMIS__NEED(hasher, err);
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, positions, err);
     if (bits < 1 || bits > TAMIS_BITS_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "bits %" PRIu64 ": not between 1 and %" PRIu64 "; choose a size within", bits,

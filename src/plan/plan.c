@@ -18,6 +18,8 @@ const char *tamis_kind_name(tamis_kind kind) {
 }
 
 tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *err) {
+    TAMIS__NEED(name, err);
+    TAMIS__NEED(kind, err);
     for (int i = 0; i < KIND_COUNT; i++) {
         if (strcmp(name, kind_names[i]) == 0) {
             *kind = (tamis_kind)i;

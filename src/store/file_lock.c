@@ -271,6 +271,8 @@ tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err) {
 }
 
 tamis_status tamis_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
+    TAMIS__NEED(lock, err);
+    TAMIS__NEED(path, err);
     tamis__place place;
     tamis_status status = tamis__place_find(&place, path, err);
     return status == TAMIS_OK ? lock_place(lock, &place, false, err) : status;

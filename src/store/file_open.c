@@ -268,6 +268,8 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const t
 
 tamis_status tamis_filter_open(tamis_filter **filter, const char *path, const tamis_open_options *given,
                                tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
@@ -330,6 +332,7 @@ static tamis_status reload(tamis_filter *filter, opened_file *file, bool *change
 }
 
 tamis_status tamis_filter_reload(tamis_filter *filter, bool *changed, tamis_error *err) {
+    TAMIS__NEED(filter, err);
     opened_file *file = (opened_file *)filter->opened;
     bool is_new = false;
     if (!file)

@@ -251,6 +251,8 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format nu
 
 tamis_status tamis_filter_save_as(tamis_filter *filter, const char *path, tamis_format format,
                                   tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
     return save(filter, path, format, NULL, -1, false, err);
 }
 
@@ -261,9 +263,13 @@ tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_form
 
 tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,
                                    tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
     return save(filter, path, format, NULL, -1, true, err);
 }
 
 tamis_status tamis_filter_save(tamis_filter *filter, const char *path, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
     return save(filter, path, TAMIS_FORMAT_TAMIS, NULL, -1, false, err);
 }

@@ -291,6 +291,8 @@ struct tamis_stream_account {
 
 tamis_status tamis_stream_account_open(tamis_stream_account **account, const void *bytes, size_t size,
                                        tamis_error *err) {
+    TAMIS__NEED(account, err);
+    TAMIS__NEED_IF(size, bytes, err);
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     tamis_stream_account *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_stream_account));
     if (!made)

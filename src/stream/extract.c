@@ -156,6 +156,7 @@ static tamis_status fill(tamis_extractor *x, const tamis_extractor_options *opti
 
 tamis_status tamis_extractor_create(tamis_extractor **extractor, const tamis_extractor_options *given,
                                     tamis_error *err) {
+    TAMIS__NEED(extractor, err);
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_EXTRACTOR_OPTIONS_INIT", err);
@@ -369,6 +370,7 @@ tamis_status tamis__extractor_header(tamis_extractor *x, tamis_key record, uint6
 }
 
 tamis_status tamis_extractor_header(tamis_extractor *extractor, tamis_key record, tamis_error *err) {
+    TAMIS__NEED(extractor, err);
     const size_t skipped = tamis__bom_size(record.data, record.size);
     const unsigned char *data = record.data ? record.data : "";
     return tamis__extractor_header(extractor, (tamis_key){data + skipped, record.size - skipped}, skipped,

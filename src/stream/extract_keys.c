@@ -203,6 +203,9 @@ static tamis_status take_values(tamis_extractor *x, const tamis_key *records, si
 
 tamis_status tamis_extractor_take(tamis_extractor *x, const tamis_key *records, size_t count,
                                   tamis_extraction *found, tamis_error *err) {
+    TAMIS__NEED_AS(x, "extractor", err);
+    TAMIS__NEED_IF(count, records, err);
+    TAMIS__NEED_IF(count, found, err);
     tamis_status status = TAMIS_OK;
     tamis__arena_reset(&x->arena);
     if (x->wants_header && !(x->original ? x->original : x)->has_header)

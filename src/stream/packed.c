@@ -134,6 +134,8 @@ static tamis_status open_packed(tamis_filter **filter, const packed *p, const st
 
 tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const tamis_open_options *given,
                                tamis_packing *packing, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
     packed p = {.path = path, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};
     uint8_t head[TAMIS__UNPACK_HEAD];
     size_t got;
@@ -184,11 +186,15 @@ static tamis_status write_packed(const void *how, const tamis_filter *filter, co
 
 tamis_status tamis_packed_save(tamis_filter *filter, const char *path, tamis_format format,
                                tamis_packing packing, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
     return tamis_packed_save_until(filter, path, format, packing, -1, err);
 }
 
 tamis_status tamis_packed_save_until(tamis_filter *filter, const char *path, tamis_format format,
                                      tamis_packing packing, int stop_fd, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
     const tamis__pack_want want = {packing, 0, true};
     const tamis__wrap wrap = {write_packed, &want};
     if (packing == TAMIS_PACKING_NONE)

@@ -61,6 +61,7 @@ tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_
 
 tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
                                 tamis_stream_stats *stats, tamis_error *err) {
+    TAMIS__NEED(session, err);
     const tamis__stream_tuning tuned = TAMIS__STREAM_TUNING_INIT;
     return tamis__stream_dedup_tuned(session, options, &tuned, stats, err);
 }

@@ -69,6 +69,7 @@ static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
 
 tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const tamis_dedup_options *options,
                               tamis_error *err) {
+    TAMIS__NEED(session, err);
     tamis_dedup_options asked = TAMIS_DEDUP_OPTIONS_INIT;
     tamis_status status = tamis__take_options(&asked, sizeof asked, options, "TAMIS_DEDUP_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
@@ -310,11 +311,17 @@ static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers
 
 tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count, tamis_answer *answers,
                              size_t *done, tamis_error *err) {
+    TAMIS__NEED(session, err);
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, answers, err);
     return ask(session, &(asked){keys, NULL, count, 0, 1}, answers, done, err);
 }
 
 tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                     tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(session, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, answers, err);
     return ask(session, &(asked){NULL, hashes, count, 0, 1}, answers, done, err);
 }
 
@@ -391,6 +398,8 @@ static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
 }
 
 tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size, tamis_error *err) {
+    TAMIS__NEED(session, err);
+    TAMIS__NEED_IF(size, account, err);
     tamis_status status = check_state(session, err);
     if (status != TAMIS_OK)
         return status;
@@ -406,6 +415,7 @@ tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_
 }
 
 tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
+    TAMIS__NEED(session, err);
     tamis_status status = check_state(session, err);
     if (status != TAMIS_OK)
         return status;

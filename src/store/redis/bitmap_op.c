@@ -219,6 +219,8 @@ static tamis_status combine_all(const combining *all, uint64_t *size, tamis_erro
 tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitmap_operation op,
                                    const char *const *sources, size_t count, uint64_t *size,
                                    tamis_error *err) {
+    TAMIS__NEED(target, err);
+    TAMIS__NEED_IF(count, sources, err);
     const tamis_allocator *allocator = &target->allocator;
     combining all = {target, NULL, count, op};
     uint64_t bytes = 0;

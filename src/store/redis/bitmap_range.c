@@ -110,6 +110,8 @@ static tamis_status count_bits(const tamis_redis_bitmap *bitmap, int64_t from, i
 
 tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const tamis_redis_bitmap_range *given,
                                       uint64_t *count, tamis_error *err) {
+    TAMIS__NEED(bitmap, err);
+    TAMIS__NEED(count, err);
     tamis_redis_bitmap_range range;
     tamis_status status = take_range(&range, given, err);
     if (status != TAMIS_OK)
@@ -182,6 +184,8 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
 tamis_status tamis_redis_bitmap_pos(const tamis_redis_bitmap *bitmap, unsigned bit,
                                     const tamis_redis_bitmap_range *given, int64_t *offset,
                                     tamis_error *err) {
+    TAMIS__NEED(bitmap, err);
+    TAMIS__NEED(offset, err);
     tamis_redis_bitmap_range range;
     tamis_status status = take_range(&range, given, err);
     if (status == TAMIS_OK && bit > 1)

@@ -31,6 +31,8 @@ static tamis_status find(tamis_redis_bitmap *bitmap, const char *key, tamis_erro
 
 tamis_status tamis_redis_bitmap_open(tamis_redis_bitmap **bitmap, tamis_redis *redis, const char *key,
                                      const tamis_allocator *given, tamis_error *err) {
+    TAMIS__NEED(bitmap, err);
+    TAMIS__NEED(key, err);
     const tamis_allocator allocator = redis && !given ? redis->allocator : tamis__allocator_resolve(given);
     tamis_redis_bitmap *made = tamis__alloc(&allocator, sizeof *made, _Alignof(tamis_redis_bitmap));
     if (!made)
@@ -183,6 +185,8 @@ static tamis_status check_offsets(const tamis_redis_bitmap *bitmap, const uint64
 tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *offsets,
                                     const uint8_t *values, size_t count, uint8_t *old, size_t *done,
                                     tamis_error *err) {
+    TAMIS__NEED(bitmap, err);
+    TAMIS__NEED_IF(count, offsets, err);
     touching all = {.bitmap = bitmap, .offsets = offsets, .values = values, .count = count, .sets = true};
     tamis_status status = check_offsets(bitmap, offsets, count, done, err);
     for (size_t i = 0; values && i < count && status == TAMIS_OK; i++) {
@@ -196,6 +200,9 @@ tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *
 
 tamis_status tamis_redis_bitmap_get(const tamis_redis_bitmap *bitmap, const uint64_t *offsets, size_t count,
                                     uint8_t *bits, size_t *done, tamis_error *err) {
+    TAMIS__NEED(bitmap, err);
+    TAMIS__NEED_IF(count, offsets, err);
+    TAMIS__NEED_IF(count, bits, err);
     const touching all = {.bitmap = bitmap, .offsets = offsets, .count = count};
     tamis_status status = check_offsets(bitmap, offsets, count, done, err);
     return status == TAMIS_OK ? touch(&all, bits, done, err) : status;

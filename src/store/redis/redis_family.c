@@ -66,6 +66,8 @@ static tamis_status open(tamis_redis_family *family, tamis_redis *redis, const c
 
 tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *redis, const char *name,
                                      const tamis_redis_filter_options *given, tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED(name, err);
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
@@ -235,6 +237,8 @@ static tamis_status ask(tamis_redis_family *family, const tamis_redis_pair *pair
 tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                          size_t count, tamis_answer *answers, size_t *done,
                                          tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED_IF(count, pairs, err);
     return ask(family, pairs, count, true, answers, done, err);
 }
 
@@ -242,11 +246,16 @@ tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis
 tamis_status tamis_redis_family_contains_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                               size_t count, tamis_answer *answers, size_t *done,
                                               tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED_IF(count, pairs, err);
+    TAMIS__NEED_IF(count, answers, err);
     return ask(family, pairs, count, false, answers, done, err);
 }
 
 tamis_status tamis_redis_family_info(const tamis_redis_family *family, const void *name, size_t name_size,
                                      tamis_filter_info *info, tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED(name, err);
     tamis__redis_filter *at = tamis__redis_of(family->filter);
     const tamis_key own = at->name;
     at->name = (tamis_key){name, name_size};

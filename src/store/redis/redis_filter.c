@@ -269,6 +269,8 @@ tamis_status tamis__redis_name(tamis_filter **filter, tamis_redis *redis, const 
 
 tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                      const tamis_redis_filter_options *given, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(name, err);
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *made;
     tamis_status status =

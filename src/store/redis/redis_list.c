@@ -316,6 +316,7 @@ static tamis_status list_of(tamis_redis *redis, tamis__redis_uri *uri, tamis_red
 
 tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
                               void *context, tamis_error *err) {
+    TAMIS__NEED(sink, err);
     const tamis_allocator allocator = tamis__allocator_resolve(redis ? &redis->allocator : NULL);
     tamis__redis_uri uri;
     tamis_status status;

@@ -137,6 +137,7 @@ static tamis_status set_alias(tamis__redis_filter *at, const tamis__redis_filter
 }
 
 tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target, tamis_error *err) {
+    TAMIS__NEED(name, err);
     tamis_filter *alias, *to = NULL;
     tamis_status status = name_only(&alias, redis, name, err);
     if (status == TAMIS_OK && target) {
@@ -290,6 +291,7 @@ static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
 }
 
 tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err) {
+    TAMIS__NEED(name, err);
     tamis_filter *filter;
     tamis_status status = tamis__redis_name(&filter, redis, name, NULL, err);
     if (status != TAMIS_OK)
@@ -388,6 +390,7 @@ static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error 
 }
 
 tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t ms, tamis_error *err) {
+    TAMIS__NEED(name, err);
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter;
     if (ms > INT64_MAX / 2000000) /* ten years for a server's clock in microseconds, and some */

@@ -169,6 +169,8 @@ static tamis_status pull_once(const tamis_filter *there, tamis_filter *made, boo
 }
 
 tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err) {
+    TAMIS__NEED(there, err);
+    TAMIS__NEED(pulled, err);
     tamis_status status = check_there(there, err);
     for (bool again = true; again && status == TAMIS_OK;) {
         tamis_filter *made;
@@ -196,6 +198,9 @@ static uint64_t bytes_of(const tamis_filter *there) {
 
 tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
                                      tamis_filter **made, tamis_error *err) {
+    TAMIS__NEED(there, err);
+    TAMIS__NEED_IF(size, bytes, err);
+    TAMIS__NEED(made, err);
     tamis_filter *filter;
     size_t count;
     tamis_status status = check_layout(there, err);
@@ -221,6 +226,8 @@ tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *byte
 
 tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink, void *context,
                                      tamis_error *err) {
+    TAMIS__NEED(there, err);
+    TAMIS__NEED(sink, err);
     const size_t size = (size_t)TAMIS__CHUNKS_AT_ONCE * TAMIS__CHUNK;
     fetching all = {.there = there};
     bool again = false;

@@ -410,6 +410,8 @@ static tamis_status push_tamis(push *p, tamis_error *err) {
 
 tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
                               const tamis_redis_push_options *given, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(name, err);
     tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
     push p = {.filter = filter, .options = &options};
     tamis_status status =
@@ -570,6 +572,9 @@ static tamis_status begin_resize(push *p, tamis_error *err) {
 
 tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
                                       tamis_redis *redis, const char *name, tamis_error *err) {
+    TAMIS__NEED(resize, err);
+    TAMIS__NEED(like, err);
+    TAMIS__NEED(name, err);
     tamis_redis_resize *made;
     tamis_status status = tamis__filter_check_local(like, "resize", err);
     if (status != TAMIS_OK)

@@ -265,6 +265,7 @@ tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter
 /* `want` counts for layout tamis alone, and may be NULL for the others. */
 tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *want, tamis_redis *redis,
                                   const char *name, tamis_error *err) {
+    TAMIS__NEED(name, err);
     tamis_plan made = TAMIS_PLAN_INIT;
     const tamis_want none = TAMIS_WANT_INIT;
     tamis_want taken = TAMIS_WANT_INIT;

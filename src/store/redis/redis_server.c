@@ -215,6 +215,8 @@ static tamis_status reach_in_time(tamis_redis *redis, tamis_error *err) {
 
 tamis_status tamis_redis_open(tamis_redis **redis, const char *text, const tamis_allocator *given,
                               tamis_error *err) {
+    TAMIS__NEED(redis, err);
+    TAMIS__NEED_AS(text, "uri", err);
     const tamis_allocator allocator = tamis__allocator_resolve(given);
     tamis__redis_uri uri;
     tamis_redis *made;

@@ -24,6 +24,7 @@ struct tamis__trace {
 
 tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer, void *context,
                                       tamis_error *err) {
+    TAMIS__NEED(filter, err);
     if (!tamis_redis_filter_layout(filter))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "filter: is not in a Redis, so there is nothing to trace; leave that out");

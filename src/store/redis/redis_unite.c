@@ -166,6 +166,8 @@ static tamis_status unite_once(tamis_filter *there, const tamis_filter *from, bo
 }
 
 tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
+    TAMIS__NEED(there, err);
+    TAMIS__NEED(from, err);
     const tamis__redis_filter *at = there->remote ? tamis__redis_of(there) : NULL;
     if (!at || at->layout != &tamis__layout_tamis)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,

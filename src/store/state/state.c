@@ -132,6 +132,7 @@ tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *er
 }
 
 tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err) {
+    TAMIS__NEED(state, err);
     tamis_error why = TAMIS_ERROR_INIT;
     uint8_t payload[8];
     tamis_status status = check(state, err);
@@ -148,6 +149,8 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
 }
 
 tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count, tamis_error *err) {
+    TAMIS__NEED(state, err);
+    TAMIS__NEED_IF(count, hashes, err);
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)
@@ -166,6 +169,8 @@ tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_
 }
 
 tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size, tamis_error *err) {
+    TAMIS__NEED(state, err);
+    TAMIS__NEED_IF(size, note, err);
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = check(state, err);
     if (status != TAMIS_OK)
@@ -227,6 +232,8 @@ static tamis_status commit(tamis_state *state, const void *account, size_t size,
 }
 
 tamis_status tamis_state_commit(tamis_state *state, const void *account, size_t size, tamis_error *err) {
+    TAMIS__NEED(state, err);
+    TAMIS__NEED_IF(size, account, err);
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)
@@ -248,6 +255,7 @@ tamis_status tamis_state_commit(tamis_state *state, const void *account, size_t 
 }
 
 tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
+    TAMIS__NEED(state, err);
     tamis_error why = TAMIS_ERROR_INIT;
     bool fatal;
     tamis_status status = check(state, err);
@@ -266,6 +274,7 @@ tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
 }
 
 tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error *err) {
+    TAMIS__NEED(state, err);
     tamis_status status = check(state, err);
     if (status != TAMIS_OK)
         return status;

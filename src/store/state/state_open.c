@@ -388,10 +388,13 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
 
 tamis_status tamis_state_open(tamis_state **state, const char *folder, const tamis_state_options *options,
                               tamis_error *err) {
+    TAMIS__NEED(state, err);
+    TAMIS__NEED(folder, err);
     return open_state(state, folder, options, TO_WRITE, err);
 }
 
 tamis_status tamis_state_verify(const char *folder, const tamis_state_options *options, tamis_error *err) {
+    TAMIS__NEED(folder, err);
     tamis_state *state;
     tamis_status status = open_state(&state, folder, options, TO_VERIFY, err);
     if (status == TAMIS_OK)
