@@ -291,6 +291,9 @@ tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error 
     }
     if (status != TAMIS_OK)
         return check(state, err);
+    status = tamis__state_seal(state, err);
+    if (status != TAMIS_OK)
+        return status;
     if (state->late != TAMIS_OK) {
         status = state->late;
         state->late = TAMIS_OK;

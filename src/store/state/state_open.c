@@ -19,6 +19,8 @@ enum { LOOKS = 100 }; /* at a state that another process changes meanwhile */
 
 static void release_disk(tamis_state *state) {
     tamis__state_snapshot_leave(state);
+    if (state->log.fd >= 0 && state->failed == TAMIS_OK) /* Z; a failure leaves the state as a kill would */
+        (void)tamis__state_seal(state, NULL);
     tamis__state_log_close(&state->log, &state->memory);
     tamis__state_folder_close(&state->folder);
 }

@@ -81,6 +81,17 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
     return TAMIS_OK;
 }
 
+tamis_status tamis__state_seal(tamis_state *state, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    bool fatal;
+    if (state->log.whole == state->log.sure) /* the segment has no commit of its own */
+        return TAMIS_OK;
+    const tamis_status status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    return tamis__state_tell(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
+}
+
 /* ---- what is left over ---- */
 
 static bool is_named(const state_manifest *manifest, const state_found *found) {
