@@ -174,9 +174,15 @@ typedef struct tamis_stream_commits {
     /* The last record of a regular file that is not packed is left for a later run where it has no terminator: somebody may be
      * writing it. */
     bool leave_partial;
+    /* An unfinished run that this one would make impossible to finish is given up, not a reason to refuse this one. */
+    bool abandon;
+    /* NULL, or a text that is kept with each commit, for a person: how to give this run again. At most 60000 bytes. */
+    const char *command;
+    /* NULL, or called with sentences for a person: files that are skipped, what was given up, what was kept. */
+    void (*remark)(void *context, const char *sentence);
     /* NULL, or called once it is known how the run begins, before any record is read */
     void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
-    void *told_context;
+    void *told_context; /* of `told` and `remark` */
     /* ---- filled by the run ---- */
     tamis_stream_begun begun;
     /* NULL, or the first input or output for which after a crash a record may come twice: it cannot be read again, or cut
@@ -191,11 +197,14 @@ typedef struct tamis_stream_commits {
      * the caller's own, or static. */
     const char *partial;
     uint64_t partial_count;
+    /* NULL, or the unfinished run for which this one was refused; the caller frees it with tamis_stream_account_free. */
+    struct tamis_stream_account *unfinished;
 } tamis_stream_commits;
 
 /* clang-format off */
 #define TAMIS_STREAM_COMMITS_INIT \
-    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, NULL, NULL, 0}
+    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, false, NULL, NULL, NULL, NULL, \
+     TAMIS_STREAM_NEW, NULL, false, NULL, NULL, 0, NULL}
 /* clang-format on */
 
 /* The level that xz calls 0. */
@@ -362,6 +371,10 @@ TAMIS_API void tamis_stream_account_free(tamis_stream_account *account); /* NULL
 /* Whether all its inputs were at their end; fills *stats, which starts from TAMIS_STREAM_STATS_INIT, with all that was answered
  * by then. */
 TAMIS_API bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_stats *stats);
+/* True if the run has not ended, was not given up, and an input of it that can be read again may have an unread rest. */
+TAMIS_API bool tamis_stream_account_is_open(const tamis_stream_account *account);
+/* What `commits.command` of the run was, NULL: nothing. The text is the account's. */
+TAMIS_API const char *tamis_stream_account_command(const tamis_stream_account *account);
 /* The name of input `i` from 0 on, as it was given, NULL behind the last; *read, unless NULL, becomes how many bytes of it were
  * read, unpacked. Names are the account's. */
 TAMIS_API const char *tamis_stream_account_input(const tamis_stream_account *account, size_t i,

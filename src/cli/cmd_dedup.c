@@ -14,6 +14,7 @@
 #include "cli/cli_signal.h"
 #include "cli/cli_summary.h"
 #include "cli/cli_text.h"
+#include "cli/dedup_command.h"
 #include "cli/dedup_config.h"
 #include "cli/dedup_state.h"
 
@@ -118,6 +119,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
     cli_stream records = config->stream;
     dedup_state_begun begun = {config, &run->report.before};
+    char command[DEDUP_COMMAND];
 
     tamis_stream_service_dedup(&service, run->session);
     stream_options.output = config->output;
@@ -137,6 +139,9 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
         run->commits.again = config->again;
         run->commits.require_exact = config->require_exact;
         run->commits.leave_partial = config->leave_partial;
+        run->commits.abandon = config->abandon;
+        run->commits.command = dedup_command_keep(command, config->values) ? command : NULL;
+        run->commits.remark = dedup_state_remark;
         run->commits.told = dedup_state_told;
         run->commits.told_context = &begun;
         run->report.commits = &run->commits;
@@ -222,7 +227,7 @@ static void tell_removed(const char *path) {
 /* Says in *err what the library knows, with what helps here. */
 static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     if (run->state != NULL)
-        dedup_state_advise(&run->commits, status, err);
+        dedup_state_advise(&run->commits, config, status, err);
     if (status == TAMIS_E_FULL && run->opened)
         return cli_filter_full(
             run->filter, config->filter_file, run->report.stats.records + 1,
@@ -346,6 +351,7 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
+    tamis_stream_account_free(run.commits.unfinished);
     tamis_dedup_close(run.session);
     if (run.state == NULL)
         tamis_filter_free(run.filter);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <tamis/state.h>
@@ -12,8 +13,10 @@
 #include "cli/cli_secret.h"
 #include "cli/cli_signal.h"
 #include "cli/cli_text.h"
+#include "cli/dedup_command.h"
 
 enum { OPT_SECRET, OPT_JSON, OPT_COUNT };
+enum { COMMAND_MAX = 1 << 20 /* bytes: the names of all inputs that an account has room for */ };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_SECRET] = {.name = "secret-file",
@@ -40,7 +43,59 @@ static void print_number(const char *name, uint64_t number, const char *more) {
     printf("%-12s %15s%s\n", name, cli_text_count(text, sizeof text, number), more);
 }
 
-static void print_run(const tamis_stream_account *run) {
+/* How an unfinished run is finished. */
+static void print_command(const tamis_stream_account *run) {
+    char *command = malloc(COMMAND_MAX);
+
+    if (command != NULL && dedup_command_of(command, COMMAND_MAX, run)) {
+        printf("%-12s ", "finish it by");
+        cli_file_print(stdout, command);
+        putchar('\n');
+    }
+    free(command);
+}
+
+static bool same_text(const char *one, const char *other) {
+    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+static bool same_run(const tamis_stream_account *one, const tamis_stream_account *other) {
+    const char *name;
+    size_t i = 0;
+
+    do {
+        name = tamis_stream_account_input(one, i, NULL);
+        if (!same_text(name, tamis_stream_account_input(other, i, NULL)))
+            return false;
+        i++;
+    } while (name != NULL);
+    for (i = 0; i < 2; i++)
+        if (!same_text(tamis_stream_account_output(one, i, NULL),
+                       tamis_stream_account_output(other, i, NULL)))
+            return false;
+    return true;
+}
+
+/* Whether the run was given again: what came of it is told by a later account than number `i`. */
+static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_account *run) {
+    const void *bytes;
+    size_t size;
+    bool found = false, last;
+
+    do {
+        tamis_stream_account *later = NULL;
+        bytes = tamis_state_note_at(state, ++i, &size);
+        last = bytes == NULL;
+        if (last)
+            tamis_state_committed(state, &bytes, &size);
+        if (size > 0 && tamis_stream_account_open(&later, bytes, size, NULL) == TAMIS_OK)
+            found = same_run(run, later);
+        tamis_stream_account_free(later);
+    } while (!last && !found);
+    return found;
+}
+
+static void print_run(const look *at, const tamis_stream_account *run, size_t number) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     bool finished = tamis_stream_account_get(run, &stats);
     char records[CLI_TEXT_NUMBER], unique[CLI_TEXT_NUMBER];
@@ -59,6 +114,8 @@ static void print_run(const tamis_stream_account *run) {
             cli_file_print(stdout, name);
         }
     putchar('\n');
+    if (tamis_stream_account_is_open(run) && (number == SIZE_MAX || !is_superseded(at->state, number, run)))
+        print_command(run);
 }
 
 static void add_run(json_t *runs, const tamis_stream_account *run) {
@@ -105,7 +162,7 @@ static int each_run(const look *at, json_t *runs, tamis_error *err) {
         if (status == TAMIS_OK && runs != NULL)
             add_run(runs, run);
         else if (status == TAMIS_OK)
-            print_run(run);
+            print_run(at, run, last ? SIZE_MAX : i);
         tamis_stream_account_free(run);
         if (last)
             return CLI_DONE;
@@ -235,7 +292,7 @@ static const char *const description[] = {
     "verify reads all of it: that log and snapshot are as they were written, and agree. It waits for nobody: "
     "while a run is "
     "under way it is refused.",
-    "Nothing in the folder is changed. To begin anew, remove the folder together with the outputs.", NULL};
+    "Nothing in the folder is changed. To begin anew, name a new folder and new outputs.", NULL};
 
 static const char *const exits[] = {
     "0",   "It was printed; verify: all is whole.",

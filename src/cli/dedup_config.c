@@ -85,13 +85,13 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
 
 /* The options that say something of --state need it. */
 static int check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
-    static const int needing[] = {DEDUP_AGAIN, DEDUP_REQUIRE_EXACT, DEDUP_LEAVE_PARTIAL, DEDUP_COMMIT_EVERY};
+    static const int needing[] = {DEDUP_AGAIN, DEDUP_ABANDON, DEDUP_REQUIRE_EXACT, DEDUP_LEAVE_PARTIAL,
+                                  DEDUP_COMMIT_EVERY};
 
     for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++)
         if (values[needing[i]].given)
-            return cli_fail(
-                err, "--%s: says something of --state, which is not given; give --state DIR, or leave it out",
-                dedup_options[needing[i]].name);
+            return cli_fail(err, "--%s needs --state DIR; give it, or leave --%s out",
+                            dedup_options[needing[i]].name, dedup_options[needing[i]].name);
     if (config->state == NULL)
         return CLI_DONE;
     if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
@@ -143,6 +143,7 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->filter_file = values[DEDUP_FILTER].text;
     config->state = values[DEDUP_STATE].text;
     config->again = values[DEDUP_AGAIN].given;
+    config->abandon = values[DEDUP_ABANDON].given;
     config->require_exact = values[DEDUP_REQUIRE_EXACT].given;
     config->leave_partial = values[DEDUP_LEAVE_PARTIAL].given;
     config->values = values;

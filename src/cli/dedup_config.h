@@ -19,6 +19,7 @@ enum {
     DEDUP_FILTER,
     DEDUP_STATE,
     DEDUP_AGAIN,
+    DEDUP_ABANDON,
     DEDUP_REQUIRE_EXACT,
     DEDUP_LEAVE_PARTIAL,
     DEDUP_COMMIT_EVERY,
@@ -43,7 +44,7 @@ enum {
     DEDUP_OPTIONS
 };
 
-enum { DEDUP_CONFLICTS = 7 };
+enum { DEDUP_CONFLICTS = 8 };
 
 extern const cli_option dedup_options[DEDUP_OPTIONS];
 extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
@@ -61,7 +62,7 @@ typedef struct dedup_config {
     const char *duplicates;  /* NULL: nowhere */
     const char *filter_file; /* NULL: the filter is forgotten at the end */
     const char *state;       /* NULL: the run is begun anew after a crash */
-    bool again, require_exact, leave_partial;
+    bool again, abandon, require_exact, leave_partial;
     uint64_t commit_bytes, commit_ms; /* 0: the library's */
     const cli_value *values;          /* by the numbers above, of argv */
     tamis_when_full when_full;

@@ -136,7 +136,9 @@ const cli_entry dedup_files[] = {
     {"DIR",
      "The folder of --state: manifest, log-N, snapshot-N.tamis and lock. Another process that would use it "
      "meanwhile is "
-     "told which one does. Nothing in it is to be changed; it is removed as a whole, with the outputs."},
+     "told which one does. Nothing in it is to be changed. It belongs to its outputs: both may be moved or "
+     "copied "
+     "together."},
     {NULL, NULL}};
 
 const char *const dedup_notes[] = {
@@ -147,21 +149,35 @@ const char *const dedup_notes[] = {
     "With --type or --hex a record is seen when its key was, whatever its text: 7, +7 and 007 are one int64, "
     "and the first of them is printed, as it came. A record that is no key (a blank before the digits, a "
     "carriage return behind them) ends the run, after those before it are written to standard output.",
-    "--state: a run is its FILEs and outputs. The same ones again go on where the last commit was; where all "
-    "was done, nothing is done, unless a FILE has grown. Other FILEs are a new run against the same keys, "
-    "with "
-    "a new --output or appending to an old one. A FILE is known by its content (its head, and the 4 KiB in "
-    "front of where it was read to), so it may be renamed, and a copy of it is it; one that was made shorter "
-    "or changed there is "
-    "refused, and so are one that another run has read (--again reads it anew), an output that is not as it "
-    "was left, and one that is there and that the state does not know. Outputs are known by their paths, or "
-    "by their inodes where they were renamed: a copy of a folder goes on under the absolute path that it "
-    "had. "
-    "FILEs may be compressed, and may not grow then; a compressed output has one frame or member a commit. A "
-    "last record without its end is answered as it is, and cannot get longer then: --leave-partial is for "
-    "FILEs that are still being written. How "
-    "records end, --mark, --header and --compress stay for a run what they were when it was begun; --missing "
-    "and --on-error may change.",
+    "--state: a run is its FILEs and outputs. The same command goes on from the last commit; if the run has "
+    "finished and no FILE has grown, it does nothing. Other FILEs are a new run against the same keys, with "
+    "a new "
+    "--output or appended to an old one. FILEs of the list that an earlier run has processed are skipped, "
+    "and a "
+    "remark says so; if the outputs are the same, a FILE that has grown is read from where it was left. A "
+    "command "
+    "in which no FILE is new is refused if its outputs differ.",
+    "--state: a run that was killed or failed is unfinished. A command that would write to its outputs "
+    "without "
+    "reading its rest is refused; the message has the command that finishes the run, and so has tamis state "
+    "show. "
+    "--abandon gives that run up.",
+    "--state: a FILE is known by its content (its first 4 KiB and the 4 KiB in front of where it was read "
+    "to), so "
+    "it may be renamed or copied. One that was made shorter or changed in these places is refused, and so "
+    "are one "
+    "that another run has read (--again reads it anew), an output that is not as it was left, and an output "
+    "that "
+    "exists and that the state does not know. Outputs are known by their paths, by their inodes if they were "
+    "renamed, and by their content if they were copied.",
+    "--state: FILEs may be compressed, and may not grow then. A compressed output has one frame or member a "
+    "commit: after a crash it is equal to that of an undisturbed run when it is decompressed. A last record "
+    "without "
+    "its end is answered as it is, and cannot get longer then: --leave-partial is for FILEs that are still "
+    "being "
+    "written. How records end, --mark, --header and --compress stay for a run what they were when it was "
+    "begun; "
+    "--missing and --on-error may change.",
     "--state with a pipe or a terminal: what it was given cannot be taken back, nor what it gave be read "
     "again. So after a "
     "crash records may come twice there, and the last one before it in part; none is lost. Standard output "

@@ -76,6 +76,14 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
              "Their records are duplicates then, but for what has changed. Without it such a FILE is "
              "refused, and so is one that changed where it was read already. A run that had ended, to the "
              "same outputs, has nothing to do with it either."},
+    [DEDUP_ABANDON] =
+        {.name = "abandon",
+         .type = CLI_FLAG,
+         .help = "With --state: give up an unfinished run that is in the way.",
+         .more =
+             "A run that was killed or failed has an unread rest. A command that would write to the same "
+             "outputs without reading that rest is refused, and the message has the command that finishes "
+             "the run. With this option the rest is not read, and a remark says how many records go."},
     [DEDUP_REQUIRE_EXACT] =
         {.name = "require-exact",
          .type = CLI_FLAG,
@@ -153,6 +161,7 @@ const cli_conflict dedup_conflicts[DEDUP_CONFLICTS] = {
     {DEDUP_COUNT, DEDUP_OUTPUT, "no records are written"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
     {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
+    {DEDUP_AGAIN, DEDUP_ABANDON, "one reads again what the other gives up"},
     {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
     {DEDUP_EXACT, DEDUP_FPR, "exact accepts no rate"},
     {DEDUP_PROGRESS, DEDUP_NO_PROGRESS, "one shows what the other hides"},

@@ -11,6 +11,7 @@
 #include "cli/cli_number.h"
 #include "cli/cli_same.h"
 #include "cli/cli_text.h"
+#include "cli/dedup_command.h"
 
 /* The options that say what a key is, as the command line had them: a state's keys are of one kind. */
 static const int key_options[] = {
@@ -65,7 +66,7 @@ static int check_keys(const tamis_state *state, const dedup_config *config, cons
         return cli_fail(
             err,
             "%.200s: was made for keys of %.200s, not of %.200s, and has none; give those options, "
-            "or remove it",
+            "or name another folder",
             config->state, has, keys);
     return cli_fail(
         err, "%.200s: its keys were made with %.200s, not with %.200s; give those options, or another state",
@@ -208,8 +209,12 @@ void dedup_state_told(void *context, const tamis_stream_commits *commits, const 
                  cli_text_records(count, sizeof count, before->records));
         cli_report(sentence);
     } else if (commits->begun == TAMIS_STREAM_FINISHED) {
-        snprintf(sentence, sizeof sentence, "%.200s: this run had ended, with %s; nothing is to be done",
-                 config->state, cli_text_records(count, sizeof count, before->records));
+        if (before->records > 0)
+            snprintf(sentence, sizeof sentence, "%.200s: already finished: %s; nothing to do", config->state,
+                     cli_text_records(count, sizeof count, before->records));
+        else
+            snprintf(sentence, sizeof sentence, "%.200s: nothing new in these files; nothing to do",
+                     config->state);
         cli_report(sentence);
     }
     if (commits->inexact != NULL && commits->begun != TAMIS_STREAM_FINISHED) {
@@ -226,6 +231,13 @@ void dedup_state_told(void *context, const tamis_stream_commits *commits, const 
     }
 }
 
+void dedup_state_remark(void *context, const char *text) {
+    const dedup_state_begun *begun = context;
+
+    if (!begun->config->stream.quiet && !begun->config->stream.json)
+        cli_report(text);
+}
+
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits) {
     char sentence[400], others[60] = "";
 
@@ -240,15 +252,36 @@ void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *c
     cli_report(sentence);
 }
 
-void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err) {
-    if (commits->was_read && commits->partial != NULL)
+/* The command is exact or left out: half of one would be another. */
+static void advise_unfinished(const tamis_stream_commits *commits, const dedup_config *config,
+                              tamis_error *err) {
+    char command[sizeof err->text], remedy[sizeof command + 60];
+    const char *end = strrchr(err->text, ';');
+    size_t used = end != NULL ? (size_t)(end - err->text) : strlen(err->text);
+
+    if (dedup_command_of(command, sizeof command, commits->unfinished) &&
+        used + strlen(command) + 60 < sizeof err->text)
+        snprintf(remedy, sizeof remedy, "finish it by: %s, or give it up with --abandon", command);
+    else
+        snprintf(remedy, sizeof remedy,
+                 "finish it by the command that tamis state show %.100s prints, or give it up with --abandon",
+                 config->state);
+    cli_remedy(err, remedy);
+}
+
+void dedup_state_advise(const tamis_stream_commits *commits, const dedup_config *config, tamis_status status,
+                        tamis_error *err) {
+    if (commits->unfinished != NULL)
+        advise_unfinished(commits, config, err);
+    else if (commits->was_read && commits->partial != NULL)
         cli_remedy(err, commits->leave_partial
                             ? "give --again to read it anew"
                             : "give --again to read it anew, and --leave-partial from now on");
     else if (commits->was_read)
-        cli_remedy(err, status == TAMIS_E_INVALID ? "leave it out, give all inputs and outputs of that run "
-                                                    "to go on with it, or --again to read it anew"
-                                                  : "give it as it was, or --again to read it anew");
+        cli_remedy(err, status == TAMIS_E_INVALID
+                            ? "list only new files, repeat that run's files and --output "
+                              "to continue it, or add --again to read it again"
+                            : "give it as it was, or --again to read it anew");
     else if (status == TAMIS_E_UNSUPPORTED && commits->inexact != NULL && commits->require_exact)
         cli_remedy(err, "give a file, or leave --require-exact out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)

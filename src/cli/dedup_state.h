@@ -24,10 +24,14 @@ typedef struct dedup_state_begun {
 /* Says how the run begins, for tamis_stream_commits.told; the context is a dedup_state_begun. */
 void dedup_state_told(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
 
+/* Says something of a run, for tamis_stream_commits.remark; the context is a dedup_state_begun. */
+void dedup_state_remark(void *begun, const char *sentence);
+
 /* Says what is left for the next run. */
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits);
 
-/* Names the option that helps in the error of a run with --state. */
-void dedup_state_advise(const tamis_stream_commits *commits, tamis_status status, tamis_error *err);
+/* Names the option that helps in the error of a run with --state, or the command. */
+void dedup_state_advise(const tamis_stream_commits *commits, const dedup_config *config, tamis_status status,
+                        tamis_error *err);
 
 #endif

@@ -103,6 +103,11 @@ uint64_t tamis__identity_whole_head(const tamis__identity_head *head) {
     return head->count == TAMIS__IDENTITY_BYTES ? XXH3_64bits(head->bytes, head->count) : 0;
 }
 
+bool tamis__identity_begins(const tamis__identity *known, const tamis__identity_head *head) {
+    const size_t size = (size_t)end_size(known->at);
+    return head->count >= size && (size > 0 ? XXH3_64bits(head->bytes, size) : 0) == known->head;
+}
+
 bool tamis__identity_tell(const tamis__identity *known, const tamis__identity_head *head, bool named,
                           bool closely, tamis__likeness *likeness) {
     const uint64_t size = end_size(known->at);
@@ -112,8 +117,7 @@ bool tamis__identity_tell(const tamis__identity *known, const tamis__identity_he
         *likeness = TAMIS__OTHER; /* whatever is in it */
         return true;
     }
-    const bool begins =
-        head->count >= size && (size > 0 ? XXH3_64bits(head->bytes, (size_t)size) : 0) == known->head;
+    const bool begins = tamis__identity_begins(known, head);
     if (begins && known->at == size) {
         *likeness = TAMIS__SAME; /* its tail is its head */
         return true;

@@ -2,7 +2,7 @@
 /*
  * Bytes of an account, all numbers little-endian, 64 bits:
  *
- *     'A' 'C' 'C' 1 0 0 0 0 | flags | counts (8) | input, records, lines | inputs | each input | each of two outputs
+ *     'A' 'C' 'C' 2 0 0 0 0 | flags | counts (8) | form (4) | input | inputs | each input | each of two outputs | command
  *     input   flags, offset, identity (5), bytes of the name, the name
  *     output  form, flags, identity (5), bytes of the path, the path
  *
@@ -18,11 +18,12 @@
 #include "base/versioned.h"
 #include "store/trouble.h"
 
-static const unsigned char MAGIC[8] = {'A', 'C', 'C', 1};
+static const unsigned char MAGIC[8] = {'A', 'C', 'C', 2};
 
 enum {
     FINISHED = 1,
     BEGUN = 2,
+    LEFT = 4,
     REGULAR = 1,
     PACKED = 2,
     UNTERMINATED = 4,
@@ -61,9 +62,17 @@ void tamis__account_release(tamis__account *account) {
         free_text(account, account->inputs[i].name);
     for (int i = 0; account->inputs && i < 2; i++)
         free_text(account, account->outputs[i].path);
+    free_text(account, account->command);
     if (account->inputs)
         tamis__free(&account->memory, account->inputs, (count ? count : 1) * sizeof *account->inputs);
     *account = (tamis__account){.inputs = NULL};
+}
+
+bool tamis__account_is_open(const tamis__account *account) {
+    for (size_t i = (size_t)account->input; i < account->input_count; i++)
+        if (account->inputs[i].regular)
+            return !account->finished && !account->left;
+    return false;
 }
 
 tamis_status tamis__account_fail_form(const char *name, int form, tamis_error *err) {
@@ -111,7 +120,8 @@ static void put_identity(ink *i, const tamis__identity *as) {
 
 static void put_account(ink *i, const tamis__account *a) {
     const tamis_stream_stats *s = &a->stats;
-    const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->begun ? BEGUN : 0u),
+    const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->begun ? BEGUN : 0u) |
+                                    (a->left ? LEFT : 0u),
                                 s->records,
                                 s->unique,
                                 s->duplicates,
@@ -145,6 +155,7 @@ static void put_account(ink *i, const tamis__account *a) {
         put_identity(i, &a->outputs[n].as);
         put_text(i, a->outputs[n].path);
     }
+    put_text(i, a->command);
 }
 
 tamis_status tamis__account_encode(const tamis__account *account, unsigned char **bytes, size_t *size,
@@ -246,7 +257,8 @@ static bool take_fields(eye *e, tamis__account *a) {
         if (!a->outputs[n].path)
             return false;
     }
-    return true;
+    a->command = take_text(e, &a->memory);
+    return a->command != NULL;
 }
 
 tamis_status tamis__account_decode(tamis__account *account, const void *bytes, size_t size,
@@ -273,6 +285,7 @@ tamis_status tamis__account_decode(tamis__account *account, const void *bytes, s
         return status;
     account->finished = flags & FINISHED;
     account->begun = flags & BEGUN;
+    account->left = flags & LEFT;
     account->stats = s;
     memcpy(account->form, form, sizeof form);
     account->input = input;
@@ -288,6 +301,16 @@ tamis_status tamis__account_decode(tamis__account *account, const void *bytes, s
 struct tamis_stream_account {
     tamis__account account;
 };
+
+tamis_status tamis__account_give(tamis_stream_account **account, tamis__account *from, tamis_error *err) {
+    tamis_stream_account *made = tamis__alloc(&from->memory, sizeof *made, _Alignof(tamis_stream_account));
+    if (!made)
+        return tamis__fail_nomem(err, "account of a run", sizeof *made);
+    made->account = *from;
+    *from = (tamis__account){.inputs = NULL};
+    *account = made;
+    return TAMIS_OK;
+}
 
 tamis_status tamis_stream_account_open(tamis_stream_account **account, const void *bytes, size_t size,
                                        tamis_error *err) {
@@ -316,6 +339,15 @@ void tamis_stream_account_free(tamis_stream_account *account) {
 bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_stats *stats) {
     tamis__give_struct(stats, &account->account.stats, sizeof account->account.stats);
     return account->account.finished;
+}
+
+bool tamis_stream_account_is_open(const tamis_stream_account *account) {
+    return tamis__account_is_open(&account->account);
+}
+
+const char *tamis_stream_account_command(const tamis_stream_account *account) {
+    const char *command = account->account.command;
+    return command && command[0] ? command : NULL;
 }
 
 const char *tamis_stream_account_input(const tamis_stream_account *account, size_t i, uint64_t *read) {

@@ -63,6 +63,8 @@ enum {
 typedef struct tamis__account {
     bool finished; /* all inputs are at their end */
     bool begun;    /* an input has had a record, or a header */
+    bool left;     /* the caller gave its unread rest up, or a later run reads that */
+    char *command; /* the caller's text, by which a person finishes the run; NULL: none was given */
     tamis_stream_stats stats;
     uint64_t form[TAMIS__FORMS];
     uint64_t input; /* the one that is read */
@@ -78,6 +80,11 @@ tamis_status tamis__account_init(tamis__account *account, size_t inputs, const t
 void tamis__account_release(tamis__account *account);
 /* A copy of the text, NULL if there is no memory. */
 char *tamis__account_text(const tamis__account *account, const char *text);
+
+/* Whether the run has not ended, and an input that can be read again may have an unread rest. */
+bool tamis__account_is_open(const tamis__account *account);
+/* *account, the caller's to free, becomes the owner of what `from` has. TAMIS_E_NOMEM. */
+tamis_status tamis__account_give(tamis_stream_account **account, tamis__account *from, tamis_error *err);
 
 /* The run, or the output, `name` was begun with another of TAMIS__FORM_*, TAMIS__FORMS being the compression: TAMIS_E_MISMATCH. */
 tamis_status tamis__account_fail_form(const char *name, int form, tamis_error *err);

@@ -2,6 +2,7 @@
 /* Letters with numbers are steps of docs/DURABILITY.md. */
 #include "stream/durable.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/system.h"
@@ -71,8 +72,22 @@ static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
     return look_anew(d, i, err);
 }
 
+static tamis_status find_command(tamis__durable *d, tamis_error *err) {
+    enum { COMMAND_MAX = 60000 };
+    const char *command = d->commits->command ? d->commits->command : "";
+    if (strlen(command) > COMMAND_MAX)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "stream: commits.command has %zu bytes, and at most %d are kept; give a shorter one",
+            strlen(command), COMMAND_MAX);
+    d->live.command = tamis__account_text(&d->live, command);
+    return d->live.command ? TAMIS_OK : tamis__fail_nomem(err, "account of a run", strlen(command));
+}
+
 static tamis_status find_ends(tamis__durable *d, size_t inputs, tamis_error *err) {
     tamis_status status = tamis__account_init(&d->live, inputs, &d->memory, err);
+    if (status == TAMIS_OK)
+        status = find_command(d, err);
     for (size_t i = 0; i < inputs && status == TAMIS_OK; i++)
         status = find_input(d, i, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
@@ -133,6 +148,15 @@ static tamis_status look_at_input(tamis__durable *d, size_t i, unsigned char ter
     return status;
 }
 
+/* The form of a run that is gone on with stays. */
+static tamis_status check_form(const tamis__durable *d, const uint64_t *form, size_t input,
+                               tamis_error *err) {
+    for (int n = 0; n < TAMIS__FORMS; n++)
+        if (d->live.form[n] != form[n])
+            return tamis__account_fail_form(tamis__input_name(d->names[input]), n, err);
+    return TAMIS_OK;
+}
+
 /* What of the run before holds for this one; *d->live.input is the first input of which there is something to read. */
 static tamis_status take_before(tamis__durable *d, const tamis__history *h, unsigned char terminator,
                                 tamis_error *err) {
@@ -143,29 +167,75 @@ static tamis_status take_before(tamis__durable *d, const tamis__history *h, unsi
     live->begun = before->begun;
     live->stats = before->stats;
     live->input = before->input;
+    d->goes_on = before->stats.records > 0;
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
         bool more = false;
-        live->inputs[i].at = before->inputs[i].at;
+        const tamis__read_before *newer =
+            &h->inputs[i]; /* a run since, of other inputs too, may have read on */
+        const bool read_on = newer->found && newer->to_same && newer->at.offset > before->inputs[i].at.offset;
+        live->inputs[i].at = read_on ? newer->at : before->inputs[i].at;
         if (live->inputs[i].at.offset > 0)
-            live->inputs[i].as = live->inputs[i].seen = before->inputs[i].as;
-        d->goes_on = d->goes_on || live->inputs[i].at.offset > 0;
+            live->inputs[i].as = live->inputs[i].seen = read_on ? newer->as : before->inputs[i].as;
         status = look_at_input(d, i, terminator, &more, err);
         live->inputs[i].passed = !more;
         if (more && first == SIZE_MAX)
             first = i;
     }
-    d->finished = before->finished && first == SIZE_MAX;
+    d->finished = (before->finished || h->any_before) && first == SIZE_MAX;
     d->commits->begun = d->finished        ? TAMIS_STREAM_FINISHED
                         : before->finished ? TAMIS_STREAM_GROWN
                                            : TAMIS_STREAM_RESUMED;
     live->finished = d->finished;
     if (first != SIZE_MAX)
         live->input = first;
-    for (int n = 0; n < TAMIS__FORMS && status == TAMIS_OK; n++)
-        if (live->form[n] != before->form[n])
-            status = tamis__account_fail_form(tamis__input_name(d->names[live->input]), n, err);
-    return status;
+    return status == TAMIS_OK ? check_form(d, before->form, (size_t)live->input, err) : status;
+}
+
+/* One input of a run that is new: what an earlier run has read of it is not read again. */
+static tamis_status pass_input(tamis__durable *d, const tamis__read_before *before, size_t i,
+                               unsigned char terminator, tamis_error *err) {
+    tamis__account_input *in = &d->live.inputs[i];
+    bool more = false;
+    in->at = before->at;
+    in->as = in->seen = before->as;
+    tamis_status status = look_at_input(d, i, terminator, &more, err);
+    in->passed = in->packed ? before->whole : !more;
+    d->live.begun = d->live.begun || before->to_same;
+    d->passed_bytes += in->packed ? 0 : in->at.offset;
+    return status == TAMIS_OK && !in->passed ? check_form(d, before->form, i, err) : status;
+}
+
+/* Where the run is new, and some of its inputs are not: those are skipped, or read from where they were left. */
+static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsigned char terminator,
+                                tamis_error *err) {
+    tamis__account *live = &d->live;
+    size_t first = SIZE_MAX;
+    bool to_same = true;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
+        if (h->inputs[i].found)
+            status = pass_input(d, &h->inputs[i], i, terminator, err);
+        to_same = to_same && h->inputs[i].to_same;
+        d->skipped += live->inputs[i].passed;
+        if (live->inputs[i].passed && !d->first_skipped)
+            d->first_skipped = d->names[i];
+        if (!live->inputs[i].passed && first == SIZE_MAX)
+            first = i;
+    }
+    if (status != TAMIS_OK)
+        return status;
+    if (first != SIZE_MAX) {
+        live->input = first;
+        return TAMIS_OK;
+    }
+    if (!to_same) {
+        d->commits->was_read = true;
+        return tamis__fail(err, h->read_by.status, 0, "%s", h->read_by.text);
+    }
+    d->finished = live->finished = true;
+    d->commits->begun = TAMIS_STREAM_FINISHED;
+    return TAMIS_OK;
 }
 
 /* Where the run was not here before, or is to be begun anew in spite of that. */
@@ -189,13 +259,44 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
 
 /* ---- the run ---- */
 
-/* B6: the run that was committed last, which is another, is kept for when it is given again. */
-static tamis_status keep_last(const tamis__durable *d, tamis_error *err) {
+/* B6: the run that was committed last, which is another, is kept for when it is given again; and so are runs that end,
+ * unfinished, with this one. */
+static tamis_status keep_others(const tamis__durable *d, const tamis__history *h, tamis_error *err) {
     tamis_state *state = tamis__dedup_state(d->session);
+    tamis_status status = TAMIS_OK;
     const void *account;
     size_t size;
+    bool kept = h->last;
+    for (const tamis__left_run *left = h->left; left && status == TAMIS_OK; left = left->next) {
+        status = tamis_state_note(state, left->bytes, left->size, err);
+        kept = kept || left->last;
+    }
     tamis_state_committed(state, &account, &size);
-    return size == 0 ? TAMIS_OK : tamis_state_note(state, account, size, err);
+    if (status != TAMIS_OK || kept || size == 0)
+        return status;
+    return tamis_state_note(state, account, size, err);
+}
+
+static void say(const tamis__durable *d, const char *sentence) {
+    if (d->commits->remark && sentence[0])
+        d->commits->remark(d->commits->told_context, sentence);
+}
+
+/* What a person should know of other runs, once this one has begun. */
+static void say_beginning(const tamis__durable *d, const tamis__history *h) {
+    char sentence[500];
+    say(d, h->beside);
+    for (const tamis__left_run *left = h->left; left; left = left->next)
+        say(d, left->said);
+    if (d->skipped == 0 || d->finished)
+        return;
+    const tamis__shown name = tamis__show(tamis__input_name(d->first_skipped));
+    if (d->skipped == 1)
+        snprintf(sentence, sizeof sentence, "%s: processed by an earlier run; skipped", name.text);
+    else
+        snprintf(sentence, sizeof sentence, "%s and %zu more input%s: processed by an earlier run; skipped",
+                 name.text, d->skipped - 1, d->skipped > 2 ? "s" : "");
+    say(d, sentence);
 }
 
 static void take_form(tamis__durable *d, const tamis_stream_options *o, const int *packings) {
@@ -232,7 +333,10 @@ static tamis_status check(const tamis__durable *d, const tamis_stream_options *o
 tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options, const int *packings,
                                   tamis__place *places, const tamis_allocator *memory, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
-    tamis__history h = {.run = &d->live, .again = options->commits->again};
+    tamis__history h = {.run = &d->live,
+                        .again = options->commits->again,
+                        .abandon = options->commits->abandon,
+                        .options = options};
     d->commits = options->commits;
     d->session = d->commits->session;
     d->memory = *memory;
@@ -244,6 +348,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     d->commits->partial_count = 0;
     d->commits->was_read = false;
     d->commits->begun = TAMIS_STREAM_NEW;
+    d->commits->unfinished = NULL;
     tamis_status status = check(d, options, err);
     if (status == TAMIS_OK)
         status = find_ends(d, options->input_count ? options->input_count : 1, err);
@@ -252,9 +357,13 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     if (status == TAMIS_OK)
         status = tamis__history_search(&h, tamis__dedup_state(d->session), err); /* B2 */
     d->commits->was_read = h.was_read && status != TAMIS_OK;
+    if (h.blocked.inputs && tamis__account_give(&d->commits->unfinished, &h.blocked, NULL) != TAMIS_OK)
+        d->commits->unfinished = NULL; /* the sentence has to do */
     if (status == TAMIS_OK && h.found)
         status = take_before(d, &h, options->terminator, err);
-    if (status != TAMIS_OK && h.found && d->commits->was_read && options->commits->again) {
+    else if (status == TAMIS_OK && h.any_before)
+        status = pass_inputs(d, &h, options->terminator, err);
+    if (status != TAMIS_OK && (h.found || h.any_before) && d->commits->was_read && options->commits->again) {
         h.found = h.last = false;
         status = begin_new(d, err);
     }
@@ -263,13 +372,16 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
                                       &d->commits->unlocked, err); /* B3 to B5 */
     close_input(d);
     d->summed = (size_t)d->live.input;
-    if (status == TAMIS_OK && !d->finished && !h.last)
-        status = keep_last(d, err);
+    d->took_over = h.left != NULL;
+    if (status == TAMIS_OK && !d->finished)
+        status = keep_others(d, &h, err);
     if (status == TAMIS_OK && !d->finished)
         status = tamis__durable_commit(d, err); /* B6 */
     if (status == TAMIS_OK && d->commits->told)
         d->commits->told(d->commits->told_context, d->commits, &d->live.stats);
-    tamis__account_release(&h.before);
+    if (status == TAMIS_OK)
+        say_beginning(d, &h);
+    tamis__history_release(&h);
     return status;
 }
 
@@ -280,6 +392,14 @@ void tamis__durable_end(tamis__durable *d) {
     for (int i = 0; i < OUTPUTS; i++)
         tamis__in_place_end(&d->outputs[i]);
     tamis__account_release(&d->live);
+}
+
+void tamis__durable_failed(tamis__durable *d) {
+    if (d->goes_on || d->took_over || d->finished || d->commits_made != 1 ||
+        !tamis__dedup_is_settled(d->session))
+        return;
+    d->live.left = true;
+    (void)tamis__durable_commit(d, NULL);
 }
 
 tamis_status tamis__durable_expect(tamis__durable *d, uint64_t more, tamis_error *err) {
@@ -379,6 +499,7 @@ tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     status = tamis_state_commit(tamis__dedup_state(d->session), bytes, size, err);
+    d->commits_made += status == TAMIS_OK;
     tamis__free(&d->memory, bytes, size);
     return status;
 }

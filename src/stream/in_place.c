@@ -72,12 +72,11 @@ static tamis_status fail_output(const tamis__in_place *o, const char *why, tamis
     return tamis__fail(err, TAMIS_E_STALE, 0, "%s: %s", tamis__show(o->place->name).text, why);
 }
 
-static tamis_status fail_length(const tamis__in_place *o, const char *how, uint64_t length,
-                                tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_STALE, 0,
-                       "%s: is %s than the %" PRIu64
-                       " bytes it was left with; bring it back, or begin anew: remove state and outputs",
-                       tamis__show(o->place->name).text, how, length);
+static tamis_status fail_length(const tamis__in_place *o, bool shorter, uint64_t length, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_STALE, 0, "%s: is %s than the %" PRIu64 " bytes it was left with; %s",
+                       tamis__show(o->place->name).text, shorter ? "shorter" : "longer", length,
+                       shorter ? "restore it from a copy, or give another output"
+                               : "move what was added to another file, or give another output");
 }
 
 /* What is appended has to be of one kind with what is there. */
@@ -106,23 +105,21 @@ static tamis_status check_content(const tamis__in_place *o, const tamis__identit
         tamis__identity_compare(known, o->fd, 0, true, o->place->name, &likeness, err);
     if (status != TAMIS_OK || likeness == TAMIS__SAME)
         return status;
-    return fail_output(
-        o, "was changed since it was left; bring it back, or begin anew: remove state and outputs", err);
+    return fail_output(o, "was changed since it was left; restore it from a copy, or give another output",
+                       err);
 }
 
 /* B3: whether the output is as it was left, but for what an unfinished run has written behind its last commit. */
 static tamis_status check_left(const tamis__in_place *o, const tamis__known_output *known, tamis_error *err) {
     const uint64_t size = (uint64_t)o->place->about.st_size;
     if (!known->found)
-        return size == 0 ? TAMIS_OK
-                         : fail_output(o,
-                                       "is there already, and the state knows nothing of it; remove it, or "
-                                       "give another output",
-                                       err);
+        return size == 0
+                   ? TAMIS_OK
+                   : fail_output(o, "exists, and the state knows nothing of it; give another output", err);
     if (size < known->as.at)
-        return fail_length(o, "shorter", known->as.at, err);
+        return fail_length(o, true, known->as.at, err);
     if (size > known->as.at && !known->unfinished)
-        return fail_length(o, "longer", known->as.at, err);
+        return fail_length(o, false, known->as.at, err);
     return check_content(o, &known->as, err);
 }
 
@@ -182,10 +179,7 @@ tamis_status tamis__in_place_open(tamis__in_place *o, tamis__account *account, i
     o->fd =
         open_file(place->path, O_RDWR | O_NOCTTY | (known->found && known->as.at > 0 ? 0 : O_CREAT), 0666);
     if (o->fd < 0 && errno == ENOENT && known->found)
-        return fail_output(
-            o,
-            "is no longer there; bring it back, give another output, or begin anew: remove state and outputs",
-            err);
+        return fail_output(o, "is no longer there; restore it from a copy, or give another output", err);
     if (o->fd < 0 || tamis__sys.fstat(o->fd, &place->about) < 0)
         return tamis__fail_file(err, place->name, errno);
     status = check_left(o, known, err);
@@ -216,7 +210,7 @@ static tamis_status check_named(const tamis__in_place *o, uint64_t length, tamis
             o, "was replaced or removed while it was used; bring it back under that name, and run again",
             err);
     if ((uint64_t)about.st_size != length)
-        return fail_length(o, (uint64_t)about.st_size < length ? "shorter" : "longer", length, err);
+        return fail_length(o, (uint64_t)about.st_size < length, length, err);
     return TAMIS_OK;
 }
 

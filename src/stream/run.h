@@ -96,6 +96,7 @@ void tamis__run_undo(tamis__run *r);
 /* The end: waits for readers of pipes, before the writers finish; then commits that the inputs are at their end. */
 tamis_status tamis__run_drain(tamis__run *r, tamis_error *err);
 tamis_status tamis__run_finish(tamis__run *r, tamis_error *err);
-void tamis__run_end(tamis__run *r);
+/* `status` is what the run came to. */
+void tamis__run_end(tamis__run *r, tamis_status status);
 
 #endif

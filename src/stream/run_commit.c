@@ -85,7 +85,7 @@ tamis_status tamis__run_begin(tamis__run *r, tamis_error *err) {
         return status;
     const uint64_t total = r->stats.bytes_total;
     r->stats = d->live.stats;
-    r->stats.bytes_total = total;
+    r->stats.bytes_total = total > d->passed_bytes ? total - d->passed_bytes : 0;
     r->bytes_done = r->stats.bytes_read;
     r->earlier = r->stats;
     r->begun = d->live.begun;
@@ -304,9 +304,11 @@ tamis_status tamis__run_finish(tamis__run *r, tamis_error *err) {
     return commit(r, err);
 }
 
-void tamis__run_end(tamis__run *r) {
+void tamis__run_end(tamis__run *r, tamis_status status) {
     if (!is_durable(r))
         return;
+    if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && !r->uncommitted)
+        tamis__durable_failed(&r->durable);
     tamis__free(&r->memory, r->from, r->durable.live.input_count * sizeof *r->from);
     tamis__durable_end(&r->durable);
 }

@@ -534,7 +534,7 @@ static tamis_status go(run *r, tamis_error *err) {
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
     tamis__lots_free(r->lots, r->lot_count, &r->memory);
-    tamis__run_end(r);
+    tamis__run_end(r, status);
     return status;
 }
 

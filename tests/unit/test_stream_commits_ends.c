@@ -136,7 +136,7 @@ static void another_file_of_that_name_is_refused(void **state) {
     commits_write(scratch("new"), 900, 8);
     assert_int_equal(rename(scratch("new"), in), 0);
     go(0);
-    assert_true(commits_came_to(&run, TAMIS_E_STALE, "is another file than the run"));
+    assert_true(commits_came_to(&run, TAMIS_E_STALE, "is another file than the one that the unfinished run"));
     assert_untouched(output, size);
     go_to(output, true); /* which leaves that run as it is */
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
@@ -147,7 +147,7 @@ static void the_same_input_elsewhere_is_refused(void **state) {
     for (int ended = 0; ended < 2; ended++) {
         begin(ended);
         go_to(other, false);
-        assert_true(commits_came_to(&run, TAMIS_E_INVALID, "was read already by the run that wrote to"));
+        assert_true(commits_came_to(&run, TAMIS_E_INVALID, "already processed (output "));
         assert_true(strstr(run.err.text, output) && run.commits.was_read);
         assert_false(file_exists(other));
         go_to(other, true);

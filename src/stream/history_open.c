@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Runs that have not finished, when another run begins. A new run that writes to an output of an unfinished one cuts that
+ * output back to its last commit, and nobody reads the rest of its inputs. So the new run is refused, unless
+ *
+ *   - it has the unread inputs among its own, and the same outputs: then it reads the rest;
+ *   - the caller gives the rest up (commits.abandon), and is told how much that is.
+ *
+ * In both cases the account of the unfinished run is kept as a note, marked `left`, in the commit that begins the new one: so
+ * after a crash either the old run is still unfinished, or the new one has begun. An account also counts no more once there is
+ * a newer one of the same inputs and outputs, by name: that run was given again.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "hash/fnv.h"
+#include "store/place.h"
+#include "store/trouble.h"
+#include "stream/extract_int.h"
+#include "stream/history_int.h"
+#include "stream/reader.h"
+
+/* ---- what is unread ---- */
+
+/* Of one input of an unfinished run. */
+typedef struct rest {
+    bool known;     /* the file is there, and how much of it is unread */
+    uint64_t bytes; /* unread, where known; of compressed files it is not */
+} rest;
+
+static rest rest_of(const tamis__account_input *in) {
+    tamis__likeness likeness = TAMIS__SAME;
+    tamis_status status;
+    bool borrowed;
+    off_t base;
+    uint64_t size;
+    int fd;
+    if (tamis__history_open(in->name, &fd, &borrowed, &base, &size, NULL) != TAMIS_OK || fd < 0)
+        return (rest){false, 0};
+    status = in->at.offset > 0 ? tamis__identity_compare(&in->as, fd, base, true, in->name, &likeness, NULL)
+                               : TAMIS_OK;
+    if (!borrowed)
+        tamis__sys.close(fd);
+    const bool known = status == TAMIS_OK && likeness == TAMIS__SAME && !in->packed && size >= in->at.offset;
+    return (rest){known, known ? size - in->at.offset : 0};
+}
+
+/* All of an unfinished run that is unread. */
+typedef struct rest_all {
+    const char *first; /* the first such input; NULL: nothing is unread */
+    rest of_first;
+    uint64_t read;  /* bytes of it that were read */
+    size_t others;  /* more such inputs */
+    uint64_t bytes; /* of all whose rest is known */
+    size_t unknown; /* inputs whose rest is not known */
+} rest_all;
+
+static rest_all rest_of_all(const tamis__account *account) {
+    rest_all all = {.first = NULL};
+    for (size_t i = (size_t)account->input; i < account->input_count; i++) {
+        const tamis__account_input *in = &account->inputs[i];
+        const rest left = in->regular ? rest_of(in) : (rest){true, 0};
+        if (left.known && left.bytes == 0)
+            continue;
+        all.bytes += left.bytes;
+        all.unknown += !left.known;
+        all.others += all.first != NULL;
+        if (all.first)
+            continue;
+        all.first = tamis__input_name(in->name);
+        all.of_first = left;
+        all.read = in->at.offset;
+    }
+    return all;
+}
+
+/* "1234 bytes of a.log and the rest of 2 more inputs" */
+static void describe_rest(char *to, size_t room, const rest_all *all) {
+    char others[60] = "";
+    if (all->others > 0)
+        snprintf(others, sizeof others, " and the rest of %zu more input%s", all->others,
+                 all->others > 1 ? "s" : "");
+    if (all->of_first.known)
+        snprintf(to, room, "%" PRIu64 " bytes of %s%s", all->of_first.bytes, tamis__show(all->first).text,
+                 others);
+    else
+        snprintf(to, room, "%s from byte %" PRIu64 " on%s", tamis__show(all->first).text, all->read, others);
+}
+
+/* ---- records that are given up ---- */
+
+/* Records behind the place where the run stands in that input, as a run would read them. False where they cannot be read. */
+static bool count_input(const tamis__history *h, const tamis__account *account, size_t i, uint64_t *records) {
+    enum { KEYS = 1024, READ_SIZE = 256 << 10 };
+    const tamis_stream_options *o = h->options;
+    const tamis_extractor *x = o->extractor;
+    const tamis__account_input *in = &account->inputs[i];
+    const char *name = in->name;
+    const bool header = o->header || (x && tamis_extractor_wants_header(x));
+    const struct tamis__reader_from from = {false, in->at.offset, in->at.records, in->at.lines};
+    const tamis__reader_setup setup = {.inputs = &name,
+                                       .input_count = 1,
+                                       .max_record = o->max_record,
+                                       .read_size = READ_SIZE,
+                                       .batch_size = KEYS,
+                                       .batches = 1,
+                                       .terminator = (unsigned char)account->form[TAMIS__FORM_TERMINATOR],
+                                       .csv = x && tamis_extractor_is_csv(x),
+                                       .delimiter = x ? tamis__extractor_delimiter(x) : 0,
+                                       .from = &from};
+    tamis__watch watch = {.stop_fd = o->stop_fd};
+    tamis_key keys[KEYS];
+    tamis__batch batch = {.keys = keys};
+    tamis__reader_event event = TAMIS__READER_RECORDS;
+    tamis__reader reader;
+    if (tamis__descriptor_named(name, 0) >= 0)
+        return false; /* who reads it moves the descriptor */
+    tamis_status status = tamis__reader_init(&reader, &setup, &watch, &h->run->memory, NULL);
+    uint64_t count = 0;
+    while (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
+        status = tamis__reader_next(&reader, keys, &batch, &event, NULL);
+        if (status != TAMIS_OK || event != TAMIS__READER_RECORDS)
+            break;
+        count += batch.count;
+        tamis__reader_give_back(&reader, &batch);
+    }
+    tamis__reader_release(&reader);
+    *records += count - (header && in->at.records == 0 && count > 0);
+    return status == TAMIS_OK && event == TAMIS__READER_END;
+}
+
+static void describe_given_up(const tamis__history *h, const tamis__account *account, const rest_all *all,
+                              char said[500]) {
+    char what[260], unknown[80] = "";
+    uint64_t records = 0;
+    size_t uncounted = 0;
+    for (size_t i = (size_t)account->input; i < account->input_count; i++)
+        if (account->inputs[i].regular)
+            uncounted += !count_input(h, account, i, &records);
+    describe_rest(what, sizeof what, all);
+    if (uncounted > 0)
+        snprintf(unknown, sizeof unknown, " and what cannot be read of %zu input%s", uncounted,
+                 uncounted > 1 ? "s" : "");
+    snprintf(said, 500, "gave up the rest of an unfinished run: %s: %" PRIu64 " record%s%s", what, records,
+             records == 1 ? "" : "s", unknown);
+}
+
+/* ---- what becomes of an unfinished run ---- */
+
+/* One number for the names of inputs and outputs. */
+static uint64_t key_of(const tamis__account *account) {
+    uint64_t key = TAMIS__FNV_BASIS;
+    for (size_t i = 0; i < account->input_count; i++)
+        key = tamis__fnv1_64_on(key, account->inputs[i].name, 0, strlen(account->inputs[i].name) + 1);
+    for (int i = 0; i < 2; i++) {
+        const char *path = account->outputs[i].path ? account->outputs[i].path : "";
+        const unsigned char form = (unsigned char)account->outputs[i].form;
+        key = tamis__fnv1_64_on(key, &form, 0, 1);
+        key = tamis__fnv1_64_on(key, path, 0, strlen(path) + 1);
+    }
+    return key;
+}
+
+/* Whether a newer account has that key; keeps it for older ones. */
+static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *is, tamis_error *err) {
+    *is = false;
+    for (size_t i = 0; i < h->key_count; i++)
+        if (h->keys[i] == key) {
+            *is = true;
+            return TAMIS_OK;
+        }
+    if (h->key_count == h->key_room) {
+        const size_t room = h->key_room ? 2 * h->key_room : 64;
+        uint64_t *grown = tamis__alloc(&h->run->memory, room * sizeof *grown, 8);
+        if (!grown)
+            return tamis__fail_nomem(err, "accounts of runs", room * sizeof *grown);
+        if (h->keys) {
+            memcpy(grown, h->keys, h->key_count * sizeof *grown);
+            tamis__free(&h->run->memory, h->keys, h->key_room * sizeof *grown);
+        }
+        h->keys = grown;
+        h->key_room = room;
+    }
+    h->keys[h->key_count++] = key;
+    return TAMIS_OK;
+}
+
+/* Whether the new run would cut back an output of it, or leave it where it is with the same pipes. */
+static bool is_in_the_way(tamis__history *h, const tamis__account *account, bool to_same) {
+    bool copied;
+    for (int i = 0; i < 4; i++) {
+        const tamis__account_output *known = &account->outputs[i % 2];
+        if (h->run->outputs[i / 2].form == TAMIS__ACCOUNT_FILE && known->form == TAMIS__ACCOUNT_FILE &&
+            tamis__is_same_output(h, i / 2, known, false, &copied) && (!copied || i / 2 == i % 2))
+            return true;
+    }
+    return to_same;
+}
+
+/* Whether the new run has that input too, from its beginning or from where the unfinished run has left it. */
+static tamis_status reads_on(tamis__history *h, const tamis__account_input *in, bool *so, tamis_error *err) {
+    size_t found = SIZE_MAX, changed;
+    *so = false;
+    if (in->at.offset > 0) {
+        const tamis_status status = tamis__looks_find(h, in, &found, &changed, err);
+        *so = found != SIZE_MAX;
+        return status;
+    }
+    for (size_t i = 0; i < h->run->input_count && !*so; i++)
+        *so = strcmp(h->run->inputs[i].name, in->name) == 0;
+    return TAMIS_OK;
+}
+
+static tamis_status covers(tamis__history *h, const tamis__account *account, bool *all, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    *all = true;
+    for (size_t i = (size_t)account->input; i < account->input_count && *all && status == TAMIS_OK; i++) {
+        const tamis__account_input *in = &account->inputs[i];
+        const rest left = in->regular ? rest_of(in) : (rest){true, 0};
+        if (!left.known || left.bytes > 0)
+            status = reads_on(h, in, all, err);
+    }
+    return status;
+}
+
+static tamis_status leave(tamis__history *h, tamis__account *account, bool last, const char *said,
+                          tamis_error *err) {
+    tamis__left_run *left = tamis__alloc(&h->run->memory, sizeof *left, _Alignof(tamis__left_run));
+    if (!left)
+        return tamis__fail_nomem(err, "account of a run", sizeof *left);
+    account->left = true;
+    const tamis_status status = tamis__account_encode(account, &left->bytes, &left->size, err);
+    account->left = false;
+    if (status != TAMIS_OK) {
+        tamis__free(&h->run->memory, left, sizeof *left);
+        return status;
+    }
+    left->last = last;
+    snprintf(left->said, sizeof left->said, "%s", said);
+    left->next = h->left;
+    h->left = left;
+    return TAMIS_OK;
+}
+
+static tamis_status fail_blocked(tamis__history *h, tamis__account *account, const rest_all *all,
+                                 tamis_error *err) {
+    char what[260];
+    describe_rest(what, sizeof what, all);
+    const tamis_status status = tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%s: its last run did not finish (not read: %s); finish that run first, or allow that it is given up",
+        tamis__show(tamis__output_of(account)).text, what);
+    h->was_read = false;
+    h->blocked = *account;
+    *account = (tamis__account){.inputs = NULL};
+    return status;
+}
+
+tamis_status tamis__history_look_open(tamis__history *h, tamis__account *account, bool is, bool last,
+                                      tamis_error *err) {
+    const uint64_t key = key_of(account);
+    char said[500] = "";
+    bool superseded, covered;
+    tamis_status status = is_superseded(h, key, &superseded, err);
+    if (status != TAMIS_OK || superseded || !tamis__account_is_open(account))
+        return status;
+    if (is) /* under other names its old account would stay unfinished */
+        return last || key == key_of(h->run) ? TAMIS_OK : leave(h, account, last, "", err);
+    const bool renewed = h->again && key == key_of(h->run);
+    const bool to_same = tamis__same_outputs(h, account);
+    const rest_all all = rest_of_all(account);
+    if (renewed || !all.first)
+        return TAMIS_OK;
+    if (!is_in_the_way(h, account, to_same)) {
+        if (h->beside[0] == '\0')
+            snprintf(h->beside, sizeof h->beside,
+                     "%s: its run has not finished; give that run again to finish it",
+                     tamis__show(tamis__output_of(account)).text);
+        return TAMIS_OK;
+    }
+    status = covers(h, account, &covered, err);
+    if (status != TAMIS_OK || (covered && (to_same || h->again)))
+        return status == TAMIS_OK ? leave(h, account, last, "", err) : status;
+    if (!h->abandon)
+        return fail_blocked(h, account, &all, err);
+    describe_given_up(h, account, &all, said);
+    return leave(h, account, last, said, err);
+}
