@@ -133,6 +133,10 @@ const cli_entry dedup_files[] = {
      "writes NAME. Those of --output and --duplicates nobody removes: do so when no process PID is there."},
     {".NAME.tamis-lock",
      "Lies beside the file NAME of --filter, or of an output with --state, while a process changes it."},
+    {"NAME.tail-AT", "Bytes that stood behind the last commit of the output NAME with --state, from byte AT "
+                     "on, until the run has "
+                     "written the same there again."},
+    {"NAME.kept-AT", "Such bytes that differ from what the run writes there. This file stays."},
     {"DIR",
      "The folder of --state: manifest, log-N, snapshot-N.tamis and lock. Another process that would use it "
      "meanwhile is "

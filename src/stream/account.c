@@ -4,7 +4,7 @@
  *
  *     'A' 'C' 'C' 2 0 0 0 0 | flags | counts (8) | form (4) | input | inputs | each input | each of two outputs | command
  *     input   flags, offset, identity (5), bytes of the name, the name
- *     output  form, flags, identity (5), bytes of the path, the path
+ *     output  form, flags, header, packing, tail (2), identity (5), bytes of the path, the path
  *
  * A state's checksums stand over them, so what does not fit is of another version of this library, or of another program.
  */
@@ -152,6 +152,8 @@ static void put_account(ink *i, const tamis__account *a) {
         put_number(i, (a->outputs[n].owes_terminator ? OWES : 0u) | (a->outputs[n].begun ? HEADED : 0u));
         put_number(i, a->outputs[n].header);
         put_number(i, (uint64_t)a->outputs[n].packing);
+        put_number(i, a->outputs[n].tail_at);
+        put_number(i, a->outputs[n].tail_size);
         put_identity(i, &a->outputs[n].as);
         put_text(i, a->outputs[n].path);
     }
@@ -251,6 +253,8 @@ static bool take_fields(eye *e, tamis__account *a) {
         a->outputs[n].begun = flags & HEADED;
         a->outputs[n].header = take_number(e);
         a->outputs[n].packing = (int)take_number(e);
+        a->outputs[n].tail_at = take_number(e);
+        a->outputs[n].tail_size = take_number(e);
         a->outputs[n].as = take_identity(e);
         a->outputs[n].path = take_text(e, &a->memory);
         e->well = e->well && form <= TAMIS__ACCOUNT_STREAM;

@@ -49,6 +49,8 @@ typedef struct tamis__account_output {
     bool begun;      /* it has had what stands in front of records: its header */
     uint64_t header; /* the sum of that; 0: none */
     int packing;
+    uint64_t tail_at,
+        tail_size; /* FILE: of bytes that wait to be compared, see tail.h; size 0: there are none */
 } tamis__account_output;
 
 /* Of its options those that say what a record is and how it is written: a run is gone on with as it was begun. */

@@ -493,13 +493,17 @@ tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
     size_t size;
     tamis_status status = sum_inputs(d, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__in_place_sum(&d->outputs[i], &d->live.outputs[i], err);
+        status = tamis__in_place_sum(&d->outputs[i], &d->live.outputs[i], d->live.finished, err);
     if (status == TAMIS_OK)
         status = tamis__account_encode(&d->live, &bytes, &size, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis_state_commit(tamis__dedup_state(d->session), bytes, size, err);
     d->commits_made += status == TAMIS_OK;
+    for (int i = 0; i < OUTPUTS; i++) {
+        say(d, d->outputs[i].said);
+        d->outputs[i].said[0] = '\0';
+    }
     tamis__free(&d->memory, bytes, size);
     return status;
 }

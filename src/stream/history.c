@@ -29,7 +29,9 @@ static void know_outputs(tamis__history *h, const tamis__account *account) {
                                        .begun = theirs->begun,
                                        .as = theirs->as,
                                        .header = theirs->header,
-                                       .packing = theirs->packing};
+                                       .packing = theirs->packing,
+                                       .tail_at = theirs->tail_at,
+                                       .tail_size = theirs->tail_size};
         memcpy(known->form, account->form, sizeof known->form);
     }
 }

@@ -20,6 +20,7 @@ typedef struct tamis__known_output {
     tamis__identity as;
     uint64_t header;
     int packing;
+    uint64_t tail_at, tail_size;
     uint64_t form[TAMIS__FORMS]; /* of the run that wrote it */
     bool copied;                 /* it is known by its content alone, as a copy of the file of that run */
 } tamis__known_output;

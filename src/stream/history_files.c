@@ -34,9 +34,11 @@ tamis_status tamis__history_open(const char *name, int *fd, bool *borrowed, off_
         ;
     if (opened < 0)
         return tamis__fail_file(err, shown, errno);
-    if (!*borrowed && (tamis__sys.fstat(opened, &about) < 0 || !S_ISREG(about.st_mode))) {
-        tamis__sys.close(opened);
-        return TAMIS_OK;
+    const int failed = !*borrowed && tamis__sys.fstat(opened, &about) < 0 ? errno : 0;
+    if (failed || !S_ISREG(about.st_mode)) {
+        if (!*borrowed)
+            tamis__sys.close(opened);
+        return failed ? tamis__fail_file(err, shown, failed) : TAMIS_OK;
     }
     if (*borrowed)
         *base = tamis__sys.seek(opened, 0, SEEK_CUR);

@@ -15,7 +15,7 @@
 #include "store/trouble.h"
 
 void tamis__in_place_init(tamis__in_place *output, tamis__place *place) {
-    *output = (tamis__in_place){.place = place, .fd = -1};
+    *output = (tamis__in_place){.place = place, .fd = -1, .tail = {.fd = -1}};
 }
 
 /* ---- what it is ---- */
@@ -131,20 +131,59 @@ static int open_file(const char *path, int flags, mode_t mode) {
     return fd;
 }
 
+static void folder_of(const tamis__place *place, char folder[PATH_MAX]) {
+    const size_t size = tamis__place_folder(place);
+    snprintf(folder, PATH_MAX, "%.*s", size > 0 ? (int)size : 1, size > 0 ? place->path : ".");
+}
+
 /* So that the name is there after a power loss. */
 static tamis_status sync_folder(const tamis__place *place, tamis_error *err) {
-    char folder[PATH_MAX] = ".";
-    const size_t size = tamis__place_folder(place);
-    if (size > 0) {
-        memcpy(folder, place->path, size);
-        folder[size] = '\0';
-    }
+    char folder[PATH_MAX];
+    folder_of(place, folder);
     const int fd = open_file(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return tamis__fail_file(err, place->name, errno);
     const int failed = tamis__sync_folder(fd) < 0 ? errno : 0;
     tamis__sys.close(fd);
     return failed ? tamis__fail_file(err, place->name, failed) : TAMIS_OK;
+}
+
+static void settle_tail(tamis__in_place *o, bool ended) {
+    char kept[PATH_MAX];
+    tamis__tail_settle(&o->tail, ended, kept);
+    if (kept[0] != '\0')
+        snprintf(o->said, sizeof o->said,
+                 "%s: %" PRIu64 " bytes behind its last commit are not what the run writes there; they are "
+                 "kept in %s",
+                 tamis__show(o->place->name).text, o->tail.size, tamis__show(kept).text);
+}
+
+/* Before bytes behind the last commit are cut off: they are copied, unless an earlier process has copied them. */
+static tamis_status keep_tail(tamis__in_place *o, const tamis__known_output *known, unsigned char terminator,
+                              tamis_error *err) {
+    const uint64_t at = known->as.at, size = (uint64_t)o->place->about.st_size;
+    const uint64_t from = known->tail_size > 0 ? known->tail_at : at;
+    char folder[PATH_MAX];
+    tamis_status status = tamis__tail_find(&o->tail, o->place->path, from, err);
+    if (status != TAMIS_OK)
+        return status;
+    o->tail.terminator = terminator;
+    tamis__tail_compare_file(&o->tail, o->fd, from, at - from);
+    settle_tail(o, false);
+    if (size == at)
+        return TAMIS_OK;
+    const uint64_t committed = o->tail.same;
+    tamis__tail_compare_file(&o->tail, o->fd, at, size - at);
+    if (o->tail.fd >= 0 && !o->tail.differs && o->tail.same == committed + size - at) {
+        o->tail.same = committed; /* the copy has all of it */
+        return TAMIS_OK;
+    }
+    settle_tail(o, true);
+    folder_of(o->place, folder);
+    status = tamis__tail_make(&o->tail, o->place->path, folder, o->fd, o->place->about.st_mode, at, size - at,
+                              err);
+    o->tail.terminator = terminator;
+    return status;
 }
 
 /* Cuts the output back to `length` and sees to it that the cut lasts before anything is appended: what stood there would come
@@ -185,6 +224,13 @@ tamis_status tamis__in_place_open(tamis__in_place *o, tamis__account *account, i
     status = check_left(o, known, err);
     if (status == TAMIS_OK && !finished)
         status = check_form(o, account, i, known, err);
+    const uint64_t behind = (uint64_t)place->about.st_size - known->as.at;
+    if (status == TAMIS_OK && !finished && out->packing == TAMIS_PACKING_NONE && known->found)
+        status = keep_tail(o, known, (unsigned char)account->form[TAMIS__FORM_TERMINATOR], err);
+    else if (status == TAMIS_OK && !finished && behind > 0)
+        snprintf(o->said, sizeof o->said,
+                 "%s: cut off %" PRIu64 " bytes behind its last commit, whose records the run writes again",
+                 tamis__show(place->name).text, behind);
     if (status == TAMIS_OK && !finished)
         status = cut(o, known->as.at, err);
     if (status != TAMIS_OK)
@@ -214,7 +260,8 @@ static tamis_status check_named(const tamis__in_place *o, uint64_t length, tamis
     return TAMIS_OK;
 }
 
-tamis_status tamis__in_place_sum(tamis__in_place *o, tamis__account_output *as, tamis_error *err) {
+tamis_status tamis__in_place_sum(tamis__in_place *o, tamis__account_output *as, bool ended,
+                                 tamis_error *err) {
     tamis__identity now = as->as;
     if (o->fd < 0)
         return TAMIS_OK;
@@ -225,9 +272,13 @@ tamis_status tamis__in_place_sum(tamis__in_place *o, tamis__account_output *as, 
         status = tamis__identity_take(&now, o->fd, 0, as->as.at, o->place->name, err);
     if (status == TAMIS_OK) /* behind it, so that what was summed is what was there */
         status = check_content(o, &o->seen, err);
-    if (status == TAMIS_OK)
-        as->as = o->seen = now;
-    return status;
+    if (status != TAMIS_OK)
+        return status;
+    as->as = o->seen = now;
+    settle_tail(o, ended);
+    as->tail_at = o->tail.fd >= 0 ? o->tail.at : 0;
+    as->tail_size = o->tail.fd >= 0 ? o->tail.size : 0;
+    return TAMIS_OK;
 }
 
 void tamis__in_place_cut_back(const tamis__in_place *o, const tamis__account_output *as, uint64_t written) {
@@ -240,6 +291,7 @@ void tamis__in_place_end(tamis__in_place *o) {
     if (o->fd >= 0)
         tamis__sys.close(o->fd); /* what was to be kept is synced */
     o->fd = -1;
+    tamis__tail_close(&o->tail);
     tamis_file_unlock(o->lock);
     o->lock = NULL;
 }

@@ -9,6 +9,7 @@
 #include "store/place.h"
 #include "stream/account.h"
 #include "stream/history.h"
+#include "stream/tail.h"
 
 /* An output of a run that lasts. A regular file is written in place: what of it is committed stays where it is. */
 typedef struct tamis__in_place {
@@ -16,6 +17,8 @@ typedef struct tamis__in_place {
     tamis_lock *lock;
     int fd;                      /* of a regular file; -1: none */
     tamis__identity seen;        /* what of it is known to be written, */
+    tamis__tail tail;            /* what stood behind its last commit, to be compared by the writer */
+    char said[700];              /* for a person, once: bytes that were kept, or cut off; "": nothing */
     tamis__identity_front front; /* and, of one that was empty, what is not summed yet: the writer's */
 } tamis__in_place;
 
@@ -35,8 +38,10 @@ tamis_status tamis__in_place_find(const tamis__in_place *output, tamis__account 
 tamis_status tamis__in_place_open(tamis__in_place *output, tamis__account *account, int i, bool finished,
                                   const tamis__known_output *known, const char **unlocked, tamis_error *err);
 
-/* Sums a regular file, as.at bytes long (K3). TAMIS_E_STALE where it is not what was written. */
-tamis_status tamis__in_place_sum(tamis__in_place *output, tamis__account_output *as, tamis_error *err);
+/* Sums a regular file, as.at bytes long (K3), and decides about its tail; `ended`: no more is written. TAMIS_E_STALE where it is
+ * not what was written. */
+tamis_status tamis__in_place_sum(tamis__in_place *output, tamis__account_output *as, bool ended,
+                                 tamis_error *err);
 
 /* Cuts a regular file that is `written` bytes long back to as.at, its last commit. If that fails, or the file has another
  * length by now, it stays: the next run cuts it back, or says why not. */

@@ -96,6 +96,8 @@ tamis_status tamis__run_begin(tamis__run *r, tamis_error *err) {
         r->writers[i].owes_terminator = d->live.outputs[i].owes_terminator;
         r->writers[i].has_header = d->live.outputs[i].begun;
         r->before += r->writers[i].written;
+        if (d->outputs[i].tail.fd >= 0)
+            r->writers[i].tail = &d->outputs[i].tail;
         if (r->writers[i].written == 0)
             r->writers[i].front = &d->outputs[i].front;
     }

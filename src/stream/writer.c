@@ -170,6 +170,8 @@ static tamis_status write_all(tamis__writer *writer, const unsigned char *data, 
         int sys_errno = wrote < 0 ? errno : wrote == 0 ? EIO : 0;
         if (wrote > 0 && writer->front)
             tamis__identity_front_add(writer->front, data, (size_t)wrote);
+        if (wrote > 0 && writer->tail)
+            tamis__tail_compare(writer->tail, data, (uint64_t)wrote);
         if (wrote > 0) {
             data += wrote;
             size -= (size_t)wrote;

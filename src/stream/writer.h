@@ -11,6 +11,7 @@
 #include "store/identity.h"
 #include "store/place.h"
 #include "stream/pack.h"
+#include "stream/tail.h"
 #include "stream/watch.h"
 
 /* An ordered, buffered output, packed where that is wanted. All calls on a writer of no place do nothing. */
@@ -28,6 +29,7 @@ typedef struct tamis__writer {
     uint64_t written;             /* bytes the system has taken, packed ones */
     uint64_t sent;                /* of them, of one that is durable, on their way to the disk */
     uint64_t flushed_at;          /* tamis__now_ns */
+    tamis__tail *tail;            /* NULL, or compared with what the system has taken; borrowed */
     tamis__identity_front *front; /* NULL, or gets what the system has taken first; borrowed */
     uint64_t records;             /* put, of those with keys: counted by the router */
     uint64_t flushed_records;     /* of them, when a packed one was flushed last */

@@ -272,6 +272,8 @@ static void every_kill(void **state) {
             kills += killed;
             if (!finishes(after))
                 fail_msg("%s: not finished", pair_current->name);
+            if (pair_sweep() > 0) /* nobody but the run wrote to its outputs */
+                fail_msg("%s: after %s bytes were kept", pair_current->name, after);
             if (!killed)
                 break;
         }
@@ -289,6 +291,8 @@ static void kills_in_a_row(void **state) {
             starts++;
         if (starts == most || !finishes("many kills"))
             fail_msg("%s: not finished, killed each %" PRIu64 " changes", pair_current->name, n);
+        if (pair_sweep() > 0)
+            fail_msg("%s: killed each %" PRIu64 " changes: bytes were kept", pair_current->name, n);
     }
 }
 

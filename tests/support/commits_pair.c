@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "commits_pair.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +40,27 @@ tamis_status pair_go(commits_run *run, const tamis_allocator *allocator) {
     return commits_go(run);
 }
 
+int pair_sweep(void) {
+    char folder[300];
+    int found = 0;
+    snprintf(folder, sizeof folder, "%s", scratch(""));
+    DIR *open = opendir(folder);
+    const struct dirent *entry;
+    while (open && (entry = readdir(open)))
+        if (strstr(entry->d_name, ".tail-") || strstr(entry->d_name, ".kept-")) {
+            unlink(scratch(entry->d_name));
+            found++;
+        }
+    if (open)
+        closedir(open);
+    return found;
+}
+
 void pair_forget(void) {
     commits_forget();
     for (int i = 0; i < OUTPUTS; i++)
         unlink(names[PAIR_INPUTS + i]);
+    pair_sweep();
 }
 
 static bool output_is_right(int i, bool quiet) {

@@ -348,12 +348,15 @@ static tamis_status open_to_look(tamis_state *state, const char *path, const tam
         status = tamis__state_folder_lock(&state->folder, false, err);
     if (status == TAMIS_OK)
         status = read_meanwhile(state, options, &there, err);
-    if (status == TAMIS_OK && !there)
-        status = check_ours(&state->folder, err);
-    if (status == TAMIS_OK && !there)
-        status = tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
-                             tamis__show(state->folder.path).text);
-    return status;
+    if (status != TAMIS_OK || there)
+        return status;
+    tamis_error why = TAMIS_ERROR_INIT;
+    status = check_ours(&state->folder, &why);
+    if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* a state that has lost its manifest, for one */
+        return tamis__state_tell(&why, status, err);
+    return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                       "%s: is not the folder of a state: it has no manifest; name a folder that has one",
+                       tamis__show(state->folder.path).text);
 }
 
 static tamis_status open_state(tamis_state **state, const char *path, const tamis_state_options *given,
