@@ -286,6 +286,8 @@ static void say(const tamis__durable *d, const char *sentence) {
 static void say_beginning(const tamis__durable *d, const tamis__history *h) {
     char sentence[500];
     say(d, h->beside);
+    if (!h->found)
+        say(d, h->rotated);
     for (const tamis__left_run *left = h->left; left; left = left->next)
         say(d, left->said);
     if (d->skipped == 0 || d->finished)

@@ -150,6 +150,8 @@ static tamis_status know_inputs(tamis__history *h, const tamis__account *account
             first = found;
             refused = why;
         }
+        if (status == TAMIS_OK)
+            tamis__looks_rotated(h, &account->inputs[n], found != SIZE_MAX || changed != SIZE_MAX);
         if (changed < other) {
             other = changed;
             of = n;

@@ -60,8 +60,9 @@ typedef struct tamis__history {
     bool any_before; /* one of them was read before */
     tamis__left_run *left;
     tamis__account
-        blocked;      /* the unfinished run for which the search failed: inputs is NULL where there is none */
-    char beside[500]; /* an unfinished run that is not in the way, for a person; "": there is none */
+        blocked; /* the unfinished run for which the search failed: inputs is NULL where there is none */
+    char rotated[500]; /* an input that has another file's name, whose rest was not read; "": there is none */
+    char beside[500];  /* an unfinished run that is not in the way, for a person; "": there is none */
     tamis_error read_by; /* says which run has read the first input that was read before */
     bool was_read;       /* why it failed */
     bool changed;        /* and nothing older speaks for it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,61 @@ tamis_status tamis__looks_find(tamis__history *h, const tamis__account_input *kn
                 *changed = i;
         }
     return TAMIS_OK;
+}
+
+/* ---- inputs that were rotated away ---- */
+
+typedef struct rotation {
+    const tamis__account_input *known;
+    char folder[PATH_MAX];
+    char path[PATH_MAX]; /* of the file now */
+    bool found;
+    uint64_t size;
+} rotation;
+
+static bool is_rotated(void *context, const char *name) {
+    rotation *r = context;
+    struct stat about;
+    const int size = snprintf(r->path, sizeof r->path, "%s%s", r->folder, name);
+    r->found = size > 0 && (size_t)size < sizeof r->path && tamis__sys.stat(r->path, &about) == 0 &&
+               (uint64_t)about.st_ino == r->known->as.inode &&
+               (uint64_t)about.st_dev == r->known->as.device && S_ISREG(about.st_mode);
+    r->size = r->found ? (uint64_t)about.st_size : 0;
+    return !r->found;
+}
+
+void tamis__looks_rotated(tamis__history *h, const tamis__account_input *known, bool there) {
+    tamis__looks *looks = h->looks;
+    const uint64_t sum = tamis__fnv1_64(known->name, strlen(known->name));
+    size_t at = find_clue(looks, sum);
+    while (at < CLUES * looks->count && looks->clues[at].sum == sum &&
+           strcmp(h->run->inputs[looks->clues[at].input].name, known->name) != 0)
+        at++;
+    if (at == CLUES * looks->count || looks->clues[at].sum != sum)
+        return;
+    tamis__looked *kept = &looks->inputs[looks->clues[at].input];
+    const char *slash = strrchr(known->name, '/');
+    rotation r = {.known = known};
+    if (kept->name_known || !known->regular || known->packed || known->at.offset == 0)
+        return;
+    kept->name_known = true;
+    if (there)
+        return;
+    snprintf(r.folder, sizeof r.folder, "%.*s", slash ? (int)(slash + 1 - known->name) : 2,
+             slash ? known->name : "./");
+    (void)tamis__sys.list(r.folder, is_rotated, &r);
+    if (h->rotated[0] != '\0' || (r.found && r.size <= known->at.offset))
+        return;
+    if (r.found)
+        snprintf(h->rotated, sizeof h->rotated,
+                 "%s: a new file; the last %" PRIu64 " bytes of the one before it, now %s, were not read",
+                 tamis__show(known->name).text, r.size - known->at.offset,
+                 tamis__show(r.path + (slash ? 0 : 2)).text);
+    else
+        snprintf(h->rotated, sizeof h->rotated,
+                 "%s: a new file; the one before it is gone, and what it had behind byte %" PRIu64
+                 " was not read",
+                 tamis__show(known->name).text, known->at.offset);
 }
 
 /* ---- outputs ---- */

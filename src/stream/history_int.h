@@ -14,6 +14,7 @@
 typedef struct tamis__looked {
     tamis__identity_head head;
     unsigned char *bytes; /* of it */
+    bool name_known;      /* a newer account had an input of that name */
     bool once_named;      /* in an account that was looked at its name stands where it does in the run */
     size_t turn;          /* in which it was compared last */
 } tamis__looked;
@@ -44,6 +45,10 @@ tamis_status tamis__looks_compare(const tamis__history *history, size_t i, const
  * changed behind that: *changed. */
 tamis_status tamis__looks_find(tamis__history *history, const tamis__account_input *known, size_t *found,
                                size_t *changed, tamis_error *err);
+
+/* For each input of each account, newer ones first; `there`: it is one of the run's inputs. If it is not, but its name is, the
+ * file was rotated away: history->rotated says what of it was not read. */
+void tamis__looks_rotated(tamis__history *history, const tamis__account_input *known, bool there);
 
 /* Whether output `i` of the run is the file that an account knows as `known`: by its path; by its inode, where the old path
  * is gone; or, of a copy, by its content (`by_content`). `ended`: the run that wrote it last had finished. */
