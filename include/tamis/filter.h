@@ -47,10 +47,13 @@ typedef struct tamis_filter_options {
                         TAMIS_FRESH. A single thread is somewhat slower. Copies are so too; a file does not keep it, so
                         tamis_open_options has one as well. The allocator is called by any of the threads, of several at once. TAMIS_E_UNSUPPORTED under bkdr31
                         and bkdr63, which have no digest of a key */
+    bool
+        frozen; /* fingerprint, exact with a number of keys: refuse keys past it (TAMIS_E_FULL) and never grow. A
+                    .tamis file keeps this */
 } tamis_filter_options;
 
 /* clang-format off */
-#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL, false, false}
+#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL, false, false, false}
 /* clang-format on */
 
 /*
@@ -72,6 +75,9 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * TAMIS_E_FULL:  key *done is fresh and there is no place for it at the promised rate (keys already
  *                present are still answered); TAMIS_E_NOMEM: growth found no memory, or would pass
  *                plan.memory_limit (then TAMIS_E_FULL). Nothing is lost: the call may be repeated.
+ * Kinds fingerprint and exact grow without their keys, opened files too: a filter that was planned for a number of keys
+ * takes twice the lines when it is full, and info.capacity rises. While that lasts, old and new lines are in memory, for
+ * which plan.memory_limit must have room. Frozen filters, and kinds classic and blocked, are full at their capacity.
  * A concurrent filter answers on failure TAMIS_UNKNOWN for keys that are not in, from *done on. Keys behind that one may be
  * in, where the reason was another than capacity, rate or memory_limit: other threads may have been told so, and their
  * answers stand in answers[i]. Who repeats the call does so for the unknown ones alone.
@@ -112,23 +118,33 @@ TAMIS_API void tamis_filter_expect(tamis_filter *filter, uint64_t more);
 /* Forgets every key; keeps plan and memory. A filter in memory does not fail. O(memory). */
 TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err);
 
-/* Makes `into` hold what either holds. classic and blocked only, of equal bits, probes, scheme, seed and
- * secret: TAMIS_E_MISMATCH names the difference, TAMIS_E_UNSUPPORTED the kind. So it does where what they say of their
- * keys (tamis_about.key_type) differs: asked by the rule of the one, keys of the other would be absent. One that says
- * nothing contradicts none, bytes and utf8 are bytes, and what either says `into` then says. What else they say of
- * themselves is not united. */
+/*
+ * Makes `into` hold what either holds. Scheme, seed and secret must be equal; of classic and blocked, kind, bits and probes
+ * too. TAMIS_E_MISMATCH names the difference. It does so too if what they say of their keys (tamis_about.key_type) differs:
+ * looked up by the rule of the one, keys of the other would be absent. A filter that says nothing contradicts none, bytes
+ * and utf8 are bytes, and what either says `into` then says. What else they say of themselves is not united.
+ *
+ * Kinds fingerprint and exact may have any sizes and rates; `into` becomes fingerprint if they differ in kind, and takes
+ * the lines and the slots that both together need.
+ * - The rate of a union is the sum of both rates, or more: if the lines of the one are not those of the other times a power
+ *   of two, entries of the one with fewer keys cover 2.2 times as much (docs/MATH.md). info.fpr_live is the true rate.
+ *   plan.fpr stays the one of `into` as long as that holds, and else becomes the sum of both.
+ * - TAMIS_E_MISMATCH too if one is far smaller and its rate far too large for the size of the other.
+ * - TAMIS_E_UNSUPPORTED: `into` is frozen; or it is concurrent and needs another shape.
+ * - TAMIS_E_FULL: plan.memory_limit of `into`; TAMIS_E_NOMEM. `into` may then have some of the keys of `from`, and is whole.
+ * O(memory).
+ */
 TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
 /* Another filter that holds what `filter` holds, with its plan, options and allocator; then each goes its own way.
  * *copy is owned by the caller. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
-/* Whether one may be united with the other: kind, bits, probes, scheme, seed and secret are the same, the kind has
- * union, and what they say of their keys does not differ. */
+/* Whether one may be united with the other: scheme, seed and secret are the same, of classic and blocked also kind, bits and
+ * probes, and what they say of their keys does not differ. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
 
-/* Whether two filters are compatible and every bit is the same: they then answer alike for every key. False of kinds without
- * union, of which tamis_filter_compare tells. */
+/* Whether two filters are compatible and every bit is the same: they then answer alike for every key. */
 TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
 
 /* How two filters differ. */
@@ -195,7 +211,7 @@ typedef struct tamis_filter_info {
         false_fresh; /* adds expected to have been answered TAMIS_SEEN though fresh, since it was made; (1), (2), (3) */
     uint64_t memory;      /* bytes held now; (4) */
     uint64_t memory_peak; /* the most held at any moment, growth included */
-    uint64_t capacity;    /* as planned; 0: grows */
+    uint64_t capacity; /* keys that it has room for before it grows, or is full; 0: it has no such number */
     bool
         saturated; /* a fresh key was refused (TAMIS_E_FULL), or overfill or a union put in more than the capacity */
     uint64_t ones;   /* classic, blocked: bits that are set; 0 for the others */

@@ -133,7 +133,8 @@ void tamis__bloom_filled_about(tamis_filter *filter) {
     filter->saturated = is_past_doubt(filter);
 }
 
-void tamis__bloom_unite(tamis_filter *into, const tamis_filter *from) {
+tamis_status tamis__bloom_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    (void)err;
     bloom *to = into->body;
     const bloom *other = from->body;
     double mistaken = tamis__bloom_false_fresh(into) + tamis__bloom_false_fresh(from);
@@ -152,4 +153,5 @@ void tamis__bloom_unite(tamis_filter *into, const tamis_filter *from) {
         into->added = to->most_fresh;
     to->united_added = into->added;
     to->united_false = mistaken;
+    return TAMIS_OK;
 }

@@ -47,6 +47,6 @@ tamis_status tamis__classic_touch_keys(const tamis_filter *filter, const tamis_k
 
 /* Operations of both kinds. */
 void tamis__bloom_estimate(const tamis_filter *filter, tamis_filter_info *info);
-void tamis__bloom_unite(tamis_filter *into, const tamis_filter *from);
+tamis_status tamis__bloom_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
 #endif

@@ -62,7 +62,7 @@ static void compare(const tamis_filter *one, const tamis_filter *other, tamis_di
     made->same_shape = same_shape(&one->plan, &other->plan);
     if (!made->same_hash || !made->same_shape)
         return;
-    if (one->ops->unite)
+    if (tamis_kind_is_bloom(one->plan.kind))
         count_bits(one, other, made);
     else
         made->same_body = same_parts(one, other);
@@ -119,15 +119,14 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
         status = tamis__filter_check_local(from, "union", err);
     if (status != TAMIS_OK)
         return status;
-    if (!into->ops->unite || !from->ops->unite)
-        return tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "union: kind %s cannot be united; make both of kind blocked, or both classic, by one plan",
-            tamis_kind_name(into->ops->unite ? from->plan.kind : into->plan.kind));
-    if (into->plan.kind != from->plan.kind)
+    const bool bloom = tamis_kind_is_bloom(into->plan.kind);
+    if (into->plan.kind != from->plan.kind && (bloom || tamis_kind_is_bloom(from->plan.kind)))
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "union: kinds %s and %s differ; unite filters of one plan",
+                           "union: kinds %s and %s differ; unite filters of one kind",
                            tamis_kind_name(into->plan.kind), tamis_kind_name(from->plan.kind));
+    if (!bloom && into->frozen)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "union: the filter is frozen and takes no more keys; unite into one that is not");
     if (into->plan.bits != from->plan.bits)
         return mismatch(err, "bits", into->plan.bits, from->plan.bits);
     if (into->plan.probes != from->plan.probes)
@@ -156,10 +155,10 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
         status = tamis__filter_check_writable(into, "union", err);
     if (status == TAMIS_OK)
         status = tamis_filter_verify(from, err);
-    if (status == TAMIS_OK) {
-        into->ops->unite(into, from);
+    if (status == TAMIS_OK)
+        status = into->ops->unite(into, from, err);
+    if (status == TAMIS_OK)
         into->about.told.key_type = keys;
-    }
     let_both_go(into, from);
     tamis__filter_unclaim(into, true);
     return status;
@@ -173,16 +172,11 @@ bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *oth
     return compatible;
 }
 
-static bool same_words(const tamis_filter *one, const tamis_filter *other) {
-    size_t count, same_count;
-    const uint64_t *words = tamis__bloom_words(one, &count), *others = tamis__bloom_words(other, &same_count);
-    return memcmp(words, others, count * sizeof *words) == 0;
-}
-
 bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
     uint32_t keys;
     keep_both(one, other);
-    bool equal = check_union(one, other, &keys, NULL) == TAMIS_OK && same_words(one, other);
+    bool equal = check_union(one, other, &keys, NULL) == TAMIS_OK && same_shape(&one->plan, &other->plan) &&
+                 same_parts(one, other);
     let_both_go(one, other);
     return equal;
 }

@@ -81,10 +81,10 @@ tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *er
     case TAMIS_FULL_NOT:
         break;
     }
-    return tamis__fail(err, TAMIS_E_FULL, 0,
-                       "filter: full, it holds the %" PRIu64
-                       " keys it was made for; expect more keys, or leave the number out to let it grow",
-                       plan->capacity);
+    return tamis__fail(err, TAMIS_E_FULL, 0, "filter: full, it holds the %" PRIu64 " keys it was made for%s",
+                       plan->capacity,
+                       filter->frozen ? " and is frozen; make one that is not, or expect more keys"
+                                      : "; expect more keys, or use kind fingerprint, which grows");
 }
 
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err) {
@@ -111,7 +111,12 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     if (!ops)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: not made; call tamis_plan_make first");
 
-    if (options.overfill && !ops->unite)
+    if (options.frozen && (tamis_kind_is_bloom(plan.kind) || plan.capacity == 0))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "frozen: is for kinds fingerprint and exact with a number of keys; leave it out, or "
+            "plan one with want.expect");
+    if (options.overfill && !tamis_kind_is_bloom(plan.kind))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "overfill: kind %s keeps its rate and cannot; leave it out, or use classic or blocked",
@@ -125,6 +130,7 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     made->allocator = allocator;
     made->plan = plan;
     made->overfill = options.overfill;
+    made->frozen = options.frozen;
     tamis_hasher_options hashing = {sizeof hashing, plan.scheme,         options.seed,
                                     options.secret, options.secret_size, &allocator};
     status = tamis_hasher_create(&made->hasher, &hashing, err);
@@ -175,6 +181,7 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
     made->added = image->added;
     made->saturated = image->saturated;
     made->overfill = image->overfill;
+    made->frozen = image->frozen;
     tamis_status status = tamis__isa_get(&isa, err);
     if (status == TAMIS_OK)
         status = tamis__plan_check_scheme(image->plan.kind, image->plan.scheme, err);
@@ -425,7 +432,7 @@ static bool can(const tamis_filter *filter, tamis_ability ability) {
     case TAMIS_CAN_UNION:
         return filter->ops && filter->ops->unite != NULL;
     case TAMIS_CAN_GROW:
-        return filter->ops && filter->plan.capacity == 0;
+        return filter->ops && !tamis_kind_is_bloom(filter->plan.kind) && !filter->frozen;
     }
     return false;
 }

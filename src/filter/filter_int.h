@@ -43,7 +43,7 @@ typedef struct tamis__image {
     double covered; /* tables: share of all hashes that entries cover */
     uint64_t united_added;
     double united_false;
-    bool saturated, overfill;
+    bool saturated, overfill, frozen;
     const tamis__part *parts; /* tables: `bytes` is not used */
     size_t part_count;
 } tamis__image;
@@ -152,8 +152,8 @@ struct tamis__filter_ops {
                           tamis_error *err);
     tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                tamis_error *err);
-    /* NULL where a kind has none. compare.c has checked that both are of one plan and hasher. */
-    void (*unite)(tamis_filter *into, const tamis_filter *from);
+    /* compare.c has checked that both are of one hasher; classic and blocked: and of one plan, and never fail. */
+    tamis_status (*unite)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
     const tamis__parts_ops *parts;  /* NULL: there is one */
     const tamis__piece_ops *pieces; /* for concurrent filters */
     const struct tamis__concurrent_ops
@@ -197,6 +197,7 @@ struct tamis_filter {
     tamis_full full;    /* why the last fresh key was refused */
     bool overfill;      /* as in tamis_filter_options: its file says so too, */
     bool overfill_here; /* and as in tamis_open_options: of this handle and its copies */
+    bool frozen;        /* as in tamis_filter_options; its file says so too */
     tamis__tally tally;
     struct tamis__guard
         *guard; /* NULL: its memory is its own; else it stands in an image, and is only read */

@@ -9,6 +9,7 @@
  * Measured by ./dev bench growth: bits a key and rate; by ./dev bench memory: ns a key.
  */
 #include "base/system.h"
+#include "filter/fingerprint_convert.h"
 #include "filter/fingerprint_put.h"
 
 /* Partitions that it begins with. */
@@ -22,10 +23,10 @@ static double rate_of(const table *t) {
 }
 
 /*
- * Keys for which the rate of a table that grows will do. An entry covers at most what it covers now or, if that is more, what
+ * Keys for which the rate of a table will do. An entry covers at most what it covers now or, if that is more, what
  * a guest put now would: wherever it is moved and however the table grows, it never knows less than such a guest. So as many
- * do as would keep the rate if they and all entries were guests. Beyond that keys go one by one: a table made by a plan
- * is not there before 2^38 keys.
+ * do as would keep the rate if they and all entries were guests. Beyond that a key adds no more than such a guest for itself
+ * and for each entry that it moves. At last keys go one by one: a growing table made by a plan is not there before 2^38 keys.
  */
 static uint64_t keys_within_rate(const table *t, double most) {
     const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
@@ -35,23 +36,34 @@ static uint64_t keys_within_rate(const table *t, double most) {
         sum += guest * (double)w.in->used;
         widest = guest > widest ? guest : widest;
     }
-    double keys = (most - rate - sum) / widest;
+    double keys = fmax((most - rate - sum) / widest, (most - rate) / (widest * (PATH_MOST + 1)));
     if (keys >= 1)
         return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
-    return rate <= most;
+    return t->grows &&
+           rate <= most; /* others take wider slots while there is some of the rate left for them */
 }
 
 /* Fresh keys that no limit of the plan refuses, as far as is known: `sure` holds as long as filter->added counts all. */
 static uint64_t room_of(const table *t, const tamis_filter *filter) {
-    const uint64_t most = t->grows ? t->sure : filter->plan.capacity;
+    uint64_t most = t->grows || t->watched ? t->sure : filter->plan.capacity;
+    if (t->watched && most > filter->plan.capacity)
+        most = filter->plan.capacity;
     return filter->added < most ? most - filter->added : 0;
 }
 
 /* The same, for certain. */
 static uint64_t room_anew(table *t, const tamis_filter *filter) {
-    if (t->grows)
-        t->sure = filter->added + keys_within_rate(t, filter->plan.fpr);
+    if (t->grows || t->watched)
+        t->sure =
+            filter->added + keys_within_rate(t, t->watched ? filter->plan.fpr_predicted : filter->plan.fpr);
     return room_of(t, filter);
+}
+
+/* No more keys: a table that was made for its keys grows as a whole, one that grows by itself has passed its rate. */
+static tamis_status make_room(tamis_filter *filter, tamis_error *err) {
+    const table *t = filter->body;
+    return t->grows ? tamis__filter_full(filter, TAMIS_FULL_RATE, err)
+                    : tamis__fingerprint_regrow(filter, err);
 }
 
 /* Adds a key that is not there and finds no place in its partition as it is. */
@@ -75,13 +87,18 @@ static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t c
     table *t = filter->body;
     for (*done = 0;; ++*done) {
         uint64_t room = room_of(t, filter), left = room;
+        tamis_status status = TAMIS_OK;
         *done += filter->kernels->tables->add(t, hashes + *done, count - *done, &left, answers + *done);
         filter->added += room - left;
         if (*done == count)
             return TAMIS_OK;
-        if (left == 0 && room_anew(t, filter) == 0)
-            return tamis__filter_full(filter, t->grows ? TAMIS_FULL_RATE : TAMIS_FULL_CAPACITY, err);
-        tamis_status status = add_fresh(t, filter, &hashes[*done], err);
+        while (left == 0 && room_anew(t, filter) == 0) {
+            status = make_room(filter, err);
+            if (status != TAMIS_OK)
+                return status;
+            t = filter->body;
+        }
+        status = add_fresh(t, filter, &hashes[*done], err);
         if (status != TAMIS_OK)
             return status;
         answers[*done] = TAMIS_FRESH;
@@ -242,6 +259,14 @@ static tamis_status take_rows(tamis_filter *filter, table *t, tamis_error *err) 
     return TAMIS_OK;
 }
 
+/* A table that was made for its keys is allowed what was computed for it when full, which chance may put a little above the
+ * rate asked for. Growth and union write another number. */
+static bool is_as_planned(const tamis_plan *plan) {
+    const tamis__line_shape *shape = tamis__line_shape_of(plan->slot_bits, false);
+    const double rate = tamis__line_shape_rate(shape, (double)plan->capacity);
+    return plan->fpr_predicted >= rate && plan->fpr_predicted <= rate;
+}
+
 tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     table *t = tamis__alloc(&filter->allocator, sizeof *t, _Alignof(table));
@@ -250,6 +275,7 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_
     filter->body = t;
     t->geometry = line_geometry_of(plan->slot_bits, plan->home_bits);
     t->grows = plan->capacity == 0;
+    t->watched = !t->grows && !filter->frozen && plan->kind != TAMIS_KIND_EXACT && !is_as_planned(plan);
     t->load = tamis__line_shape_of(plan->slot_bits, t->grows)->load;
     t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : log2_of(plan->partitions);
     filter->plan.partitions = first_count(t);
@@ -351,6 +377,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     mine->growths = other->growths;
     mine->unit = other->unit;
     mine->lines_due = other->lines_due;
+    mine->watched = other->watched;
     mine->covered = other->covered;
     mine->false_fresh = other->false_fresh;
     return status;
@@ -436,6 +463,7 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .part = tamis__fingerprint_part,
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
+    .unite = tamis__fingerprint_unite,
     .parts = &parts_ops,
     .pieces = &piece_ops,
 };

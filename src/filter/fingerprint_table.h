@@ -80,6 +80,7 @@ typedef struct table {
     uint64_t growths;        /* partitions rewritten so far, for tests to count */
     double load;             /* share of its slots at which a partition grows */
     uint32_t room_depth;     /* moves that may follow the first to make room; below PATH_MOST */
+    bool watched;            /* made for its keys, and has grown or was united: its rate is no longer as planned */
     uint64_t sure;           /* while filter->added is below this, the rate is known to do for one more */
     double covered;          /* of the file it was read from: what is beyond that of the partitions, */
     double false_fresh;      /* and what comes before their sum */

@@ -39,6 +39,7 @@ typedef struct sections {
     uint64_t united_added;
     double united_false;
     uint32_t key_type;
+    bool frozen;
     char *text; /* of labels, NUL-terminated one after the other */
 } sections;
 
@@ -288,6 +289,12 @@ static tamis_status take_section(const header *h, const section *s, sections *to
             return fail_section(h, s, "is not of 4 bytes, is 0, or there twice", err);
         to->key_type = tamis__load32le(s->bytes);
         return TAMIS_OK;
+    case NATIVE_SECTION_FROZEN:
+        if (s->size != 0 || to->frozen || !h->field[NATIVE_partitions] || !h->field[NATIVE_capacity])
+            return fail_section(
+                h, s, "is not of 0 bytes, there twice, or of a filter without a number of keys", err);
+        to->frozen = true;
+        return TAMIS_OK;
     case NATIVE_SECTION_PARTITIONS:
         return take_partitions(h, s, to, err);
     case NATIVE_SECTION_SPLIT:
@@ -431,6 +438,7 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
                           .united_false = s->united_false,
                           .saturated = h->field[NATIVE_flags] & NATIVE_SATURATED,
                           .overfill = h->field[NATIVE_flags] & NATIVE_OVERFILL,
+                          .frozen = s->frozen,
                           .parts = s->parts,
                           .part_count = s->part_count};
     tamis_hasher *hasher = NULL;

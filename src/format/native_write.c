@@ -62,6 +62,8 @@ static layout layout_of(const tamis_filter *filter) {
         l.header_size += section_size(about->data_size);
     if (about->key_type)
         l.header_size += section_size(4);
+    if (filter->frozen)
+        l.header_size += section_size(0);
     if (l.partitions)
         l.header_size += section_size(24 * l.partitions);
     if (l.split)
@@ -151,6 +153,8 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *a
         memcpy(put_section(&at, NATIVE_SECTION_DATA, about->data_size), about->data, about->data_size);
     if (about->key_type)
         tamis__store32le(put_section(&at, NATIVE_SECTION_KEYS, 4), about->key_type);
+    if (filter->frozen)
+        put_section(&at, NATIVE_SECTION_FROZEN, 0);
     uint8_t *row = l->partitions ? put_section(&at, NATIVE_SECTION_PARTITIONS, 24 * l->partitions) : NULL;
     for (size_t i = 0; row && filter->ops->part(filter, i, &part); i++, row += 24) {
         tamis__store64le(row, part.size / TAMIS__LINE);

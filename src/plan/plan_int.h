@@ -94,6 +94,15 @@ TAMIS_PRIVATE_API double tamis__classic_fpr(tamis_scheme scheme, double n, doubl
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err);
 /* A plan is a struct that anybody may fill: TAMIS_E_INVALID names a field with which no filter can be made. */
 tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err);
+/* Gives a plan of a table for a known number of keys so many lines of that shape, and what follows from them: capacity, memory,
+ * partitions (at least as many as the plan has) and rate. The lines are a multiple of the partitions. */
+void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines);
+/* The rate of a table of that shape that is full, as planned; `keys` counts for slots that hold the whole hash. */
+double tamis__line_shape_rate(const tamis__line_shape *shape, double keys);
+/* The narrowest shape of a table for a known number of keys that has at least so many slot bits. */
+const tamis__line_shape *tamis__line_shape_from(uint32_t slot_bits);
+/* The next wider one; NULL after the last. */
+const tamis__line_shape *tamis__line_shape_wider(const tamis__line_shape *shape);
 /* Gives a plan of kind classic or blocked these bits and probes, and what follows from them. */
 void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 

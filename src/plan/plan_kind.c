@@ -55,6 +55,21 @@ const tamis__line_shape *tamis__line_shape_of(uint32_t slot_bits, bool grows) {
     return shape_find(0, slot_bits, grows);
 }
 
+const tamis__line_shape *tamis__line_shape_from(uint32_t slot_bits) {
+    const tamis__line_shape *row = fixed_shapes;
+    while (row->slot_bits < slot_bits && row->slot_bits != 120)
+        row++;
+    return row;
+}
+
+const tamis__line_shape *tamis__line_shape_wider(const tamis__line_shape *shape) {
+    return shape->slot_bits == 120 ? NULL : shape + 1;
+}
+
+double tamis__line_shape_rate(const tamis__line_shape *shape, double keys) {
+    return shape->slot_bits == 120 ? ldexp(keys, -EXACT_BITS) : ldexp(shape->rate, 1 - shape->slot_bits);
+}
+
 /* Bits a key of a growing table, averaged over the sizes a partition goes through. Each is a quarter
  * larger than the one before, so at load L when it grows and with the keys spread evenly over the
  * logarithm of a step, the average of 1/load is (1.25 - 1) / ln(1.25) / L. */
@@ -296,6 +311,27 @@ static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double 
     plan->bits_per_key = 8 * (double)plan->memory / keys;
 }
 
+/* plan_fixed turned round: n + 2 sqrt(n) keys take the slots that are in use at capacity. */
+static uint64_t keys_of_lines(const tamis__line_shape *shape, uint64_t lines) {
+    double slots = (double)lines * shape->load * shape->slots, root = sqrt(1 + slots) - 1;
+    return (uint64_t)fmin(root * root, (double)TAMIS_EXPECT_MAX);
+}
+
+void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines) {
+    uint32_t least = plan->partitions ? plan->partitions : 1, parts = TAMIS__FINGERPRINT_FIXED_MOST;
+    while (parts > least && (lines % parts != 0 || lines / parts < TAMIS__FINGERPRINT_FIXED_LINES))
+        parts /= 2;
+    plan->slot_bits = shape->slot_bits;
+    plan->home_bits = shape->home_bits;
+    plan->partitions = parts;
+    plan->lines = lines;
+    plan->capacity = keys_of_lines(shape, lines);
+    plan->memory = lines * TAMIS__LINE + (uint64_t)parts * TAMIS__FINGERPRINT_ROW;
+    plan->bits_per_key = 8 * (double)plan->memory / (double)plan->capacity;
+    plan->fpr_predicted = tamis__line_shape_rate(shape, (double)plan->capacity);
+    plan->lines_touched = 1 + shape->second;
+}
+
 static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
     bool grows = want->expect == 0;
     const tamis__line_shape *shape = tamis__line_shape_for(exact ? 0 : want->fpr, grows);
@@ -303,7 +339,7 @@ static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
     plan->home_bits = shape->home_bits;
     double keys = keys_of(want);
     bool whole_hash = shape->slot_bits == 120;
-    plan->fpr_predicted = whole_hash ? ldexp(keys, -EXACT_BITS) : ldexp(shape->rate, 1 - shape->slot_bits);
+    plan->fpr_predicted = tamis__line_shape_rate(shape, keys);
     plan->lines_touched = 1 + shape->second;
     if (exact)
         plan->fpr = plan->fpr_predicted;

@@ -106,10 +106,11 @@ static inline tamis_plan plan_in_partitions(tamis_plan plan, uint32_t partitions
     return plan;
 }
 
-/* With a secret where the scheme takes one. */
+/* With a secret where the scheme takes one; tables that are planned for a number of keys keep to it. */
 static inline tamis_filter_options plan_options(const tamis_plan *plan) {
     static const char secret[] = "a secret for tests only, 32 bytes";
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    options.frozen = !tamis_kind_is_bloom(plan->kind) && plan->capacity > 0;
     if (plan->scheme == TAMIS_SCHEME_SIP) {
         options.secret = secret;
         options.secret_size = sizeof secret - 1;

@@ -106,9 +106,11 @@ tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full) {
     tamis_filter *filter = NULL;
     tamis_dedup *session = NULL;
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
+    filter_options.frozen = expect > 0; /* it is full at that number */
     options.when_full = when_full;
     if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
-        tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK ||
+        tamis_filter_create(&filter, &plan, &filter_options, &err) != TAMIS_OK ||
         tamis_dedup_open(&session, filter, &options, &err) != TAMIS_OK) {
         fprintf(stderr, "session_make: %s\n", err.text);
         abort();

@@ -429,7 +429,7 @@ static const char *ask_about(shared *s, uint64_t *least) {
          tamis_filter_decode(&decoded, bytes, size, NULL, NULL) != TAMIS_OK ||
          tamis_filter_compare(copy, decoded, &difference, NULL) != TAMIS_OK || !difference.same_body))
         wrong = "encode";
-    if (tamis_filter_can(filter, TAMIS_CAN_UNION) && tamis_filter_union(s->other, filter, NULL) != TAMIS_OK)
+    if (tamis_kind_is_bloom(tamis_filter_plan(filter)->kind) && tamis_filter_union(s->other, filter, NULL) != TAMIS_OK)
         wrong = "union";
     if (filter_info(copy).added < *least)
         wrong = "a copy has less";

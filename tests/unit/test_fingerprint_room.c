@@ -42,8 +42,10 @@ static tamis_filter *make(uint32_t slot_bits, bool grows, uint32_t partitions, u
     plan.capacity = grows ? 0 : UINT64_MAX; /* as many as find room */
     plan.memory_limit = grows ? 3 << 20 : 0;
     tamis_filter *filter = NULL;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
+    options.frozen = !grows;
+    if (tamis_filter_create(&filter, &plan, &options, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     random_state = seed;
     return filter;

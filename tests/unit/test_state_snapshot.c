@@ -300,7 +300,9 @@ static void limits_are_met_as_without_snapshots(void **unused) {
         }
         printf("%s: %d fresh, %d without room, %d snapshots\n", l->make.name, (int)fresh, (int)unknown,
                (int)snapshots);
-        assert_true(fresh > 1000 && unknown > 1000 && snapshots > 0);
+        /* A table that was made for fewer keys has grown. */
+        assert_true(fresh > 1000 && snapshots > 0);
+        assert_true(unknown > 1000 || strcmp(l->make.name, "capacity") == 0);
         assert_true(bytes_check(l->make.name, &got.filter, &want.filter));
         assert_int_equal(got.full, want.full);
         assert_int_equal(got.saturated, want.saturated);

@@ -325,7 +325,9 @@ static tamis_filter *make_small(void) {
     plan.lines = 256;
     plan.partitions = 4;
     plan.capacity = UINT64_MAX;
-    assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    options.frozen = true;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
     return filter;
 }
 

@@ -40,12 +40,20 @@ static tamis_status make_empty(const state_source *source, tamis_filter **filter
     return tamis_filter_create(filter, &plan, &options, err);
 }
 
+/* A table that was made for a number of keys has more room, and perhaps wider slots, once it has grown. */
+static bool has_grown(const tamis_filter *filter, const state_manifest *manifest) {
+    const tamis_plan *one = &filter->plan, *other = &manifest->plan;
+    return !tamis_kind_is_bloom(one->kind) && other->capacity > 0 && one->capacity > other->capacity &&
+           one->slot_bits >= other->slot_bits;
+}
+
 static bool is_of_plan(const tamis_filter *filter, const state_manifest *manifest) {
     const tamis_plan *one = &filter->plan, *other = &manifest->plan;
-    return one->kind == other->kind && one->scheme == other->scheme && one->capacity == other->capacity &&
-           one->bits == other->bits && one->probes == other->probes && one->slot_bits == other->slot_bits &&
-           one->home_bits == other->home_bits && filter->hasher->seed == manifest->seed &&
-           filter->hasher->secret_print == manifest->secret_print;
+    const bool same_shape = one->capacity == other->capacity && one->slot_bits == other->slot_bits &&
+                            one->home_bits == other->home_bits;
+    return one->kind == other->kind && one->scheme == other->scheme && one->bits == other->bits &&
+           one->probes == other->probes && (same_shape || has_grown(filter, manifest)) &&
+           filter->hasher->seed == manifest->seed && filter->hasher->secret_print == manifest->secret_print;
 }
 
 static tamis_status fail_other(const state_path *path, tamis_error *err) {
@@ -114,7 +122,8 @@ static tamis_status begin(const state_source *source, tamis_filter **filter, tam
         tamis_filter_free(made);
         return status;
     }
-    made->plan = source->manifest->plan;
+    if (!has_grown(made, source->manifest))
+        made->plan = source->manifest->plan;
     *filter = made;
     return TAMIS_OK;
 }

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Tables from the entries of other tables, without the keys: growth of a table that was made for a known number of keys,
+ * and union.
+ *
+ * Hashes are numbers Y of 128 bits. An entry stands for all hashes that begin as its key's hash did, that is for a range of
+ * numbers. Which range depends on the table: with N lines in all partitions together,
+ *
+ *     Y * N = G * 2^128 + R          G: the home line, counted through the whole table; R: the rest
+ *
+ * and an entry that knows k bits of R stands for the cell of size 2^(128-k) that begins there. In a growing table the
+ * cells are those of Y itself, as if N were 1.
+ *
+ *     this table, N lines          |    cell     |             |
+ *     the other one, 2N            |  G'  | same |      |      |   one bit of R has become a bit of G': exact
+ *     the other one, 1.3 N         |  .  |  x  |  x  |     |   .   the range lies across two cells: both are entries
+ *
+ * Invariants:
+ *  1. No false negative: the cells that are put in cover the whole range.
+ *  2. Where the lines of one table are those of the other times a power of two, the range is one cell, and nothing is lost.
+ *  3. Otherwise an entry becomes one or two, which cover 2.2 times as much on average and 4 times at most (docs/MATH.md,
+ *     "Unions of tables"). What they cover is counted in partition.covered as for any entry, so fpr_live is the true rate.
+ *  4. Keys of both tables take their room once: of two entries of which one covers the other only the wider one stays.
+ *
+ * A table for a known number of keys doubles its lines when it is full. Entries keep what they know, so the rate of the old
+ * ones stays, and new ones add to it; slots become wider as soon as narrow ones would pass the rate that was asked for.
+ */
+#include "filter/fingerprint_convert.h"
+
+#include "filter/fingerprint_put.h"
+
+enum {
+    CELLS_MOST = 64, /* of one entry: more only where a small table with a large rate goes into a huge one */
+    GROWN_SLOT_BITS = 20, /* least slots of a table that has grown, see plan_next */
+    TRIES = 4,            /* sizes, each twice the one before, where entries are more than keys */
+    DOUBLINGS_MOST = 40   /* 2^40 lines are past any memory */
+};
+
+/* Share of the promised rate from which on a union promises more: what is left is for the keys that come then. */
+#define RATE_USED (63.0 / 64)
+
+/* A position in a table: line and rest, as one number of 192 bits. */
+typedef struct position {
+    uint64_t line;
+    tamis__u128 rest;
+} position;
+
+typedef struct hash_range {
+    tamis__u128 first, last; /* both included */
+} hash_range;
+
+/* Entries of `from` on their way into the table of `filter`. */
+typedef struct conversion {
+    tamis_filter *filter;
+    const table *from;
+    uint64_t from_lines, to_lines; /* 0: the table grows */
+    int doublings;                 /* to_lines = from_lines * 2^doublings; -1: not so */
+    uint64_t room;                 /* fresh entries that may still come */
+    uint64_t fresh;                /* entries of `from` that were not in the table */
+} conversion;
+
+/* ---- from an entry to its hashes ---- */
+
+static uint64_t lines_of(const table *t) {
+    return t->grows ? 0 : t->partitions->count << t->partition_bits;
+}
+
+/* floor(p / lines), p being below lines * 2^128. */
+static tamis__u128 divide_position(position p, uint64_t lines) {
+    tamis__u128 high = (tamis__u128)p.line << 64 | (uint64_t)(p.rest >> 64);
+    tamis__u128 low = (high % lines) << 64 | (uint64_t)p.rest;
+    return high / lines << 64 | low / lines;
+}
+
+static tamis__u128 low_mask(uint32_t bits) {
+    return bits == 0 ? 0 : ~(tamis__u128)0 >> (128 - bits);
+}
+
+static hash_range range_of_fixed(uint64_t lines, position at, uint32_t known) {
+    hash_range range = {0, divide_position((position){at.line, at.rest | low_mask(128 - known)}, lines)};
+    if (at.rest != 0)
+        range.first = divide_position((position){at.line, at.rest - 1}, lines) + 1;
+    else if (at.line != 0)
+        range.first = divide_position((position){at.line - 1, ~(tamis__u128)0}, lines) + 1;
+    return range;
+}
+
+/* `prefix`: the first hash_bits bits of the hashes of the partition. */
+static hash_range range_of_growing(const partition *in, uint64_t prefix, uint64_t line, entry e) {
+    const uint32_t distance_bits = in->position_bits - in->log2, bits = in->hash_bits + in->position_bits;
+    const uint64_t last = (UINT64_C(1) << in->position_bits) - 1;
+    uint64_t x = least_of(in, width_of(in), line) + (uint64_t)(e.rest >> (128 - distance_bits));
+    x = x < last ? x : last; /* past it only in a file that somebody forged, as with fewer bits known */
+    uint32_t known = bits + (e.known > distance_bits ? e.known - distance_bits : 0);
+    tamis__u128 first = (tamis__u128)prefix << (128 - in->hash_bits) | (tamis__u128)x << (128 - bits) |
+                        e.rest << distance_bits >> bits;
+    known = known < HASH_BITS ? known : HASH_BITS;
+    first &= ~low_mask(HASH_BITS - known);
+    return (hash_range){first, first | low_mask(HASH_BITS - known)};
+}
+
+/* ---- from hashes to entries ---- */
+
+static position position_of(uint64_t lines, tamis__u128 hash) {
+    tamis__u128 low = (tamis__u128)(uint64_t)hash * lines;
+    tamis__u128 high = (hash >> 64) * lines + (low >> 64);
+    return (position){(uint64_t)(high >> 64), high << 64 | (uint64_t)low};
+}
+
+static uint32_t bit_length(tamis__u128 value) {
+    const uint64_t high = (uint64_t)(value >> 64), low = (uint64_t)value;
+    return high ? 128 - (uint32_t)__builtin_clzll(high) : low ? 64 - (uint32_t)__builtin_clzll(low) : 0;
+}
+
+/* Without its lowest `shift` bits, modulo 2^128: differences are small. */
+static tamis__u128 shifted(position p, uint32_t shift) {
+    return shift == 0 ? p.rest : p.rest >> shift | (tamis__u128)p.line << (128 - shift);
+}
+
+/* The size of the cells, 2^shift, that cover first to last: one cell, or two that are together smaller. At least as large as
+ * the cell of a new entry, for no slot has room for more bits. */
+static uint32_t cell_shift(position first, position last, uint32_t least, uint32_t most) {
+    const uint32_t width = bit_length(last.rest - first.rest);
+    uint32_t two = width;
+    if (width > 0 && shifted(last, width - 1) - shifted(first, width - 1) <= 1)
+        two = width - 1;
+    uint32_t shift = two;
+    if (first.line == last.line) {
+        const uint32_t one = bit_length(first.rest ^ last.rest);
+        shift = one <= two + 1 ? one : two;
+    }
+    shift = shift > least ? shift : least;
+    return shift < most ? shift : most;
+}
+
+/* ---- putting ---- */
+
+static bool covers(entry there, entry e) {
+    return there.known > 0 && there.known <= e.known && (there.rest ^ e.rest) >> (128 - there.known) == 0;
+}
+
+/* An entry of the same key, as far as can be told, in one of the two lines where it may be. */
+typedef enum meeting { MEETS_NONE, MEETS_WIDER, MEETS_NARROWER } meeting;
+
+/* With `takes` a narrower one is taken out: the entry that is put next takes its slot, so that a line that was full is full
+ * again. */
+static meeting meet_in(const table *t, partition *in, uint8_t *line, slot_range range, uint32_t bucket,
+                       entry e, bool takes) {
+    const line_geometry *g = &t->geometry;
+    for (uint32_t slot = range.first; slot < range.last; slot++) {
+        const entry there = slot_entry(g, line, slot, bucket);
+        if (covers(there, e))
+            return MEETS_WIDER;
+        if (covers(e, there) && takes) {
+            line_remove(g, line, bucket, slot);
+            in->covered -= share(t, in, there.known);
+            in->used--;
+        }
+        if (covers(e, there))
+            return MEETS_NARROWER;
+    }
+    return MEETS_NONE;
+}
+
+static meeting meet(const table *t, partition *in, uint64_t line, entry e, bool takes) {
+    const line_geometry *g = &t->geometry;
+    uint8_t *bytes = line_at(in, line);
+    const uint64_t ends = line_ends(g, bytes);
+    const uint32_t bucket = home_bucket(g, e.rest);
+    const meeting at_home = meet_in(t, in, bytes, ends_bucket(ends, bucket), bucket, e, takes);
+    if (at_home != MEETS_NONE || !ends_full(g, ends))
+        return at_home;
+    bytes = line_at(in, guest_line(g, in, line, e.rest));
+    return meet_in(t, in, bytes, ends_guests(g, line_ends(g, bytes)), g->guest_bucket, e, takes);
+}
+
+/* Where a cell of the table that is filled belongs. */
+static entry cell_entry(const conversion *c, position at, uint32_t known, partition **in, uint64_t *line) {
+    const table *t = c->filter->body;
+    if (c->to_lines) {
+        const uint64_t lines = t->partitions->count;
+        *in = &t->partitions[at.line / lines];
+        *line = at.line % lines;
+        return (entry){at.rest, known};
+    }
+    const tamis_hash words = {.word = {(uint64_t)at.rest, (uint64_t)(at.rest >> 64)}};
+    const place found = place_of(t, &words);
+    *in = found.in;
+    *line = found.line;
+    return (entry){found.rest, known - found.in->hash_bits - found.in->log2};
+}
+
+/* TAMIS_E_FULL with *err untouched: a table that does not grow by itself has no room for it. *met: the table had an entry of
+ * that key. */
+static tamis_status put_cell(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
+    table *t = c->filter->body;
+    for (;;) {
+        partition *in;
+        uint64_t line;
+        const entry e = cell_entry(c, at, known, &in, &line);
+        const meeting is = meet(t, in, line, e, true);
+        *met = *met || is != MEETS_NONE;
+        if (is == MEETS_WIDER)
+            return TAMIS_OK;
+        if (is == MEETS_NONE && c->room == 0)
+            return TAMIS_E_FULL;
+        if (in->used < in->most && tamis__fingerprint_put(t, in, line, e))
+            return TAMIS_OK;
+        if (!t->grows)
+            return TAMIS_E_FULL;
+        tamis_status status = tamis__fingerprint_grow(t, c->filter, in, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+}
+
+static bool is_met(const conversion *c, position at, uint32_t known) {
+    partition *in;
+    uint64_t line;
+    const entry e = cell_entry(c, at, known, &in, &line);
+    return meet(c->filter->body, in, line, e, false) != MEETS_NONE;
+}
+
+static position next_cell(position at, uint32_t shift) {
+    at.rest += (tamis__u128)1 << shift;
+    at.line += at.rest < (tamis__u128)1 << shift; /* it has gone round */
+    return at;
+}
+
+/* Of several cells the first may become a guest that covers the others: whom they meet is found out before. */
+static tamis_status put_cells(conversion *c, position first, uint32_t shift, uint64_t count, bool *met,
+                              tamis_error *err) {
+    const uint32_t known = HASH_BITS - shift;
+    bool other = false;
+    tamis_status status = TAMIS_OK;
+    if (count == 1)
+        return put_cell(c, first, known, met, err);
+    position at = first;
+    for (uint64_t i = 0; i < count; i++, at = next_cell(at, shift))
+        *met = *met || is_met(c, at, known);
+    at = first;
+    for (uint64_t i = 0; i < count && status == TAMIS_OK; i++, at = next_cell(at, shift))
+        status = put_cell(c, at, known, &other, err);
+    return status;
+}
+
+static tamis_status fail_broad(tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "union: one filter is far smaller than the other and its rate is far too large for "
+                       "that; build both with one rate, or one filter of all keys");
+}
+
+static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_error *err) {
+    const table *t = c->filter->body;
+    const bool grows = c->to_lines == 0;
+    const uint32_t slot = t->geometry.slot_bits - 1u + t->geometry.home_bits;
+    const uint32_t least =
+        grows ? TAMIS__FINGERPRINT_PARTITION_BITS + position_bits_of(t, TAMIS__FINGERPRINT_PARTITION_BITS)
+              : t->geometry.home_bits + (uint32_t)GUEST_BITS;
+    const uint32_t finest = !grows && slot < HASH_BITS ? HASH_BITS - slot : 0;
+    const position first = grows ? (position){0, range.first} : position_of(c->to_lines, range.first);
+    const position last = grows ? (position){0, range.last} : position_of(c->to_lines, range.last);
+    const tamis__u128 lines = (tamis__u128)(last.line - first.line);
+    if (range.first > range.last) /* only in a file that somebody forged */
+        return TAMIS_OK;
+    if (lines > 1 || (lines == 1 && last.rest >= first.rest))
+        return fail_broad(err); /* 2^128 and more */
+    const uint32_t shift = cell_shift(first, last, finest, HASH_BITS - least);
+    const tamis__u128 count = shifted(last, shift) - shifted(first, shift) + 1;
+    if (count > CELLS_MOST)
+        return fail_broad(err);
+    return put_cells(c, (position){first.line, first.rest & ~low_mask(shift)}, shift, (uint64_t)count, met,
+                     err);
+}
+
+/* The lines have doubled so many times: as many bits of the rest are bits of the line now. */
+static tamis_status put_doubled(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
+    const uint32_t bits = (uint32_t)c->doublings;
+    const line_geometry *g = &((const table *)c->filter->body)->geometry;
+    if (known < bits + g->home_bits + GUEST_BITS)
+        return put_range(c, range_of_fixed(c->from_lines, at, known), met, err);
+    if (bits > 0)
+        at = (position){at.line << bits | (uint64_t)(at.rest >> (128 - bits)), at.rest << bits};
+    return put_cell(c, at, known - bits, met, err);
+}
+
+/* Entry of the partition that has number `index` in its table. */
+static tamis_status put_one(conversion *c, const partition *in, uint64_t index, uint64_t line, entry e,
+                            tamis_error *err) {
+    bool met = false;
+    tamis_status status;
+    if (c->from->grows) {
+        status = put_range(c, range_of_growing(in, index, line, e), &met, err);
+    } else {
+        const position at = {index * in->count + line, e.rest};
+        status = c->doublings >= 0 ? put_doubled(c, at, e.known, &met, err)
+                                   : put_range(c, range_of_fixed(c->from_lines, at, e.known), &met, err);
+    }
+    if (status == TAMIS_OK && !met) {
+        c->fresh++;
+        c->room -= c->room > 0;
+    }
+    return status;
+}
+
+static tamis_status put_partition(conversion *c, const partition *in, uint64_t index, tamis_error *err) {
+    const line_geometry *g = &c->from->geometry;
+    tamis_status status = TAMIS_OK;
+    for (uint64_t line = 0; line < in->count; line++) {
+        const uint8_t *bytes = line_at(in, line);
+        for (line_walk w = walk_start(g, bytes); walk_next(&w) && status == TAMIS_OK;) {
+            const bool is_guest = w.bucket == g->guest_bucket;
+            const uint64_t home =
+                is_guest ? other_line(g, in, line, line_head(g, bytes, w.slot), true) : line;
+            status = put_one(c, in, index, home, slot_entry(g, bytes, w.slot, w.bucket), err);
+        }
+    }
+    return status;
+}
+
+static int doublings_of(uint64_t from, uint64_t to) {
+    int doublings = 0;
+    for (; from && from < to; from *= 2)
+        doublings++;
+    return from && from == to ? doublings : -1;
+}
+
+/* Puts all entries of `from` into the filter's table. TAMIS_E_FULL with *err untouched where a table for a known number of
+ * keys has no room for them; otherwise as tamis__fingerprint_grow. */
+static tamis_status put_all(tamis_filter *filter, const table *from, uint64_t room, uint64_t *fresh,
+                            tamis_error *err) {
+    conversion c = {filter, from, lines_of(from), lines_of(filter->body), -1, room, 0};
+    tamis_status status = TAMIS_OK;
+    c.doublings = c.to_lines ? doublings_of(c.from_lines, c.to_lines) : -1;
+    for (uint32_t i = 0; i < stretch_count(from) && status == TAMIS_OK; i++) {
+        const stretch *s = &from->stretches[i];
+        for (uint32_t n = 0; n < partition_count(s) && status == TAMIS_OK; n++)
+            status = put_partition(&c, &s->first[n], from->grows ? i << s->bits | n : n, err);
+    }
+    *fresh = c.fresh;
+    return status;
+}
+
+/* ---- a table in the place of another ---- */
+
+/* What a filter was, while it is made anew. */
+typedef struct old_table {
+    tamis_plan plan;
+    void *body;
+} old_table;
+
+static void destroy_body(tamis_filter *filter, void *body) {
+    void *mine = filter->body;
+    filter->body = body;
+    filter->ops->destroy(filter);
+    filter->body = mine;
+}
+
+/* Takes a new table of `plan` with what the old one counts. */
+static tamis_status replace_begin(tamis_filter *filter, const tamis_plan *plan, old_table *old,
+                                  tamis_error *err) {
+    const uint64_t limit = plan->memory_limit;
+    *old = (old_table){filter->plan, filter->body};
+    if (limit && !filter->taken_before && filter->tally.memory + plan->memory > limit)
+        return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
+    filter->plan = *plan;
+    filter->body = NULL;
+    tamis_status status = filter->ops->create(filter, err);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    filter->plan = old->plan;
+    filter->body = old->body;
+    return status;
+}
+
+static void replace_undo(tamis_filter *filter, const old_table *old) {
+    filter->ops->destroy(filter);
+    filter->plan = old->plan;
+    filter->body = old->body;
+}
+
+static void replace_end(tamis_filter *filter, const old_table *old) {
+    table *t = filter->body;
+    const table *before = old->body;
+    t->false_fresh = before->false_fresh;
+    for (partition_walk w = {.t = before}; next_partition(&w);)
+        t->false_fresh += w.in->false_fresh;
+    t->growths = before->growths + 1;
+    destroy_body(filter, old->body);
+}
+
+/* ---- growth ---- */
+
+static double rate_of(const tamis_filter *filter) {
+    const table *t = filter->body;
+    return covered_by(t) + t->covered;
+}
+
+/* Gives a plan so many lines, or twice as many until they hold so many keys. False: that is past any memory. */
+static bool double_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines, uint64_t keys) {
+    for (int i = 0; i < DOUBLINGS_MOST && keys <= TAMIS_EXPECT_MAX; i++, lines *= 2) {
+        tamis__plan_set_lines(plan, shape, lines);
+        if (plan->capacity >= keys)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The next size: twice the lines or more, and slots as narrow as the rate allows when it is full again. False: no shape
+ * keeps it. A cell knows home_bits + GUEST_BITS bits at least, so entries that together cover a share c of all hashes take
+ * c * 2^14 slots of each line of a table that is much larger than the one they come from. Slots of 16 bits, with c =
+ * 1e-4 a table, are therefore not grown into: lines would fill up with them.
+ */
+static bool plan_next(const tamis_filter *filter, double rate, uint64_t keys, tamis_plan *next) {
+    const tamis_plan *now = &filter->plan;
+    const uint32_t least = now->slot_bits > GROWN_SLOT_BITS ? now->slot_bits : GROWN_SLOT_BITS;
+    const tamis__line_shape *shape = tamis__line_shape_from(least);
+    for (; shape; shape = tamis__line_shape_wider(shape)) {
+        *next = *now;
+        if (!double_lines(next, shape, now->lines * 2, keys))
+            return false;
+        if (now->kind == TAMIS_KIND_EXACT) {
+            next->fpr = next->fpr_predicted;
+            return true;
+        }
+        next->fpr_predicted += rate;
+        if (next->fpr_predicted <= now->fpr)
+            return true;
+    }
+    return false;
+}
+
+/* Entries may be more than keys: the slots that those take are taken off. */
+static void settle_capacity(tamis_filter *filter) {
+    uint64_t used = 0, *capacity = &filter->plan.capacity;
+    for (partition_walk w = {.t = filter->body}; next_partition(&w);)
+        used += w.in->used;
+    const uint64_t more = used > filter->added ? used - filter->added : 0;
+    *capacity = *capacity > filter->added + more ? *capacity - more : filter->added;
+    *capacity += *capacity == 0; /* 0 is for tables that have none */
+}
+
+/* *fits is false, and nothing has changed, where entries find no room. */
+static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool *fits, tamis_error *err) {
+    old_table old;
+    uint64_t fresh;
+    tamis_status status = replace_begin(filter, plan, &old, err);
+    *fits = true;
+    if (status != TAMIS_OK)
+        return status;
+    status = put_all(filter, old.body, UINT64_MAX, &fresh, err);
+    if (status == TAMIS_OK) {
+        replace_end(filter, &old);
+        settle_capacity(filter);
+        return TAMIS_OK;
+    }
+    replace_undo(filter, &old);
+    *fits = status != TAMIS_E_FULL;
+    return *fits ? status : TAMIS_OK;
+}
+
+tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err) {
+    const double rate = rate_of(filter);
+    uint64_t keys = filter->added + filter->added / 4 + 1;
+    if (filter->frozen)
+        return tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
+    for (int i = 0; i < TRIES; i++, keys *= 2) {
+        tamis_plan next;
+        bool fits;
+        if (!plan_next(filter, rate, keys, &next))
+            return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
+        tamis_status status = regrow_as(filter, &next, &fits, err);
+        if (status != TAMIS_OK || fits)
+            return status;
+    }
+    const bool broad = rate > ldexp(1, -(int)GROWN_SLOT_BITS);
+    return tamis__filter_full(filter, broad ? TAMIS_FULL_LINES : TAMIS_FULL_CROWDED, err);
+}
+
+/* ---- union ---- */
+
+static bool is_same_shape(const tamis_filter *into, const tamis_filter *from) {
+    const table *mine = into->body, *other = from->body;
+    return into->plan.kind == from->plan.kind && into->plan.slot_bits == from->plan.slot_bits &&
+           lines_of(mine) == lines_of(other);
+}
+
+/* Lines of which those of the union are a multiple by a power of two, so that most entries lose nothing: those of the larger
+ * table, or of the one that has more keys. Entries of growing tables lose nothing where the lines are a power of two. */
+static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
+    const uint64_t mine = lines_of(into->body), other = lines_of(from->body);
+    const uint64_t least = TAMIS__EXACT_LEAST_LINES;
+    const bool more = into->added >= from->added;
+    if (doublings_of(mine, other) >= 0)
+        return other;
+    if (doublings_of(other, mine) >= 0)
+        return mine;
+    return (more ? mine : other) ? (more ? mine : other) : least;
+}
+
+/* Says what rate the union has where that is above the one promised for `into`: at most the sum of both promises. */
+static void settle_rate(tamis_filter *into, const tamis_plan *mine, const tamis_plan *other) {
+    tamis_plan *plan = &into->plan;
+    const double rate = rate_of(into);
+    plan->fpr = mine->fpr;
+    if (rate > plan->fpr * RATE_USED)
+        plan->fpr += other->fpr;
+    if (rate > plan->fpr * RATE_USED)
+        plan->fpr = rate * 1.25;
+    if (plan->capacity > 0 && plan->kind != TAMIS_KIND_EXACT)
+        plan->fpr_predicted = fmin(plan->fpr, rate + plan->fpr_predicted);
+    if (plan->kind == TAMIS_KIND_EXACT)
+        plan->fpr = plan->fpr_predicted = fmax(plan->fpr_predicted, plan->fpr);
+    ((table *)into->body)->watched = plan->capacity > 0 && plan->kind != TAMIS_KIND_EXACT;
+}
+
+static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t fresh) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    table *t = into->body;
+    from->ops->estimate(from, &info);
+    t->false_fresh += info.false_fresh;
+    t->sure = 0;
+    into->added += fresh;
+}
+
+/* A table by that plan of what both have. *fits is false, and nothing has changed, where it needs more lines. */
+static tamis_status unite_as(tamis_filter *into, const tamis_filter *from, const tamis_plan *plan, bool *fits,
+                             tamis_error *err) {
+    old_table old;
+    uint64_t fresh = 0, before;
+    tamis_status status = replace_begin(into, plan, &old, err);
+    *fits = true;
+    if (status != TAMIS_OK)
+        return status;
+    status = put_all(into, old.body, UINT64_MAX, &before, err);
+    if (status == TAMIS_OK)
+        status = put_all(into, from->body, UINT64_MAX, &fresh, err);
+    if (status != TAMIS_OK) {
+        replace_undo(into, &old);
+        *fits = status != TAMIS_E_FULL;
+        return *fits ? status : TAMIS_OK;
+    }
+    replace_end(into, &old);
+    add_counts(into, from, fresh);
+    settle_capacity(into);
+    settle_rate(into, &old.plan, &from->plan);
+    return TAMIS_OK;
+}
+
+/* The union as a table of its own, which is larger than both. */
+static tamis_status unite_anew(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    const tamis_plan *one = &into->plan, *other = &from->plan;
+    const bool exact = one->kind == TAMIS_KIND_EXACT && other->kind == TAMIS_KIND_EXACT;
+    const uint32_t bits = one->slot_bits > other->slot_bits ? one->slot_bits : other->slot_bits;
+    uint64_t lines = class_of(into, from), keys = into->added + from->added;
+    if (into->concurrent)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "union: a concurrent filter of another shape is not made anew; unite into one that "
+            "is not concurrent");
+    for (int i = 0; i < TRIES; i++, keys *= 2) {
+        tamis_plan plan = *one;
+        bool fits;
+        plan.kind = exact ? TAMIS_KIND_EXACT : TAMIS_KIND_FINGERPRINT;
+        plan.partitions = one->capacity ? one->partitions : 1;
+        if (lines % plan.partitions != 0)
+            plan.partitions = 1;
+        if (!double_lines(&plan, tamis__line_shape_from(bits), lines, keys))
+            return tamis__filter_full(into, TAMIS_FULL_CROWDED, err);
+        tamis_status status = unite_as(into, from, &plan, &fits, err);
+        if (status != TAMIS_OK || fits)
+            return status;
+    }
+    return fail_broad(err);
+}
+
+tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    const tamis_plan mine = into->plan;
+    uint64_t fresh = 0, room = mine.capacity ? 0 : UINT64_MAX;
+    if (into == from)
+        return TAMIS_OK;
+    if (!is_same_shape(into, from))
+        return unite_anew(into, from, err);
+    if (mine.capacity > into->added)
+        room = mine.capacity - into->added;
+    tamis_status status = put_all(into, from->body, room, &fresh, err);
+    if (status == TAMIS_OK) {
+        add_counts(into, from, fresh);
+        settle_rate(into, &mine, &from->plan);
+        return TAMIS_OK;
+    }
+    into->added += fresh;
+    return status == TAMIS_E_FULL && mine.capacity ? unite_anew(into, from, err) : status;
+}
