@@ -27,6 +27,7 @@ const cli_option add_options[ADD_OPTIONS] = {
                  "before the error is in it. A family of filters, and layouts php1 to php3, have no "
                  "such bound: a remark at the end says where the filter, or one of those members of a family "
                  "that got most of the records, is past what it is good for."},
+    [ADD_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_TRACE] = CLI_ROW_TRACE,
     [ADD_FILES_FROM] = CLI_ROW_FILES_FROM,
@@ -52,7 +53,7 @@ const char *const add_description[] = {
     "in tamis-dedup(1). FILTER keeps its kind, its rate and what else was decided when it was built, its "
     "format, and its compression where it has one. The file is replaced when all records were added, and "
     "only then: on an error or a signal it stays as it was.",
-    "Meanwhile nobody else can change the file: a second process that wants to is told who holds it. Who "
+    "Meanwhile nobody else can change the file: a second process that wants to waits (--lock-wait). Who "
     "reads it is not kept off, and has the old content until the new one is there, whole. What another "
     "program puts there without asking stays: then nothing is saved, and that is an error. A file that was "
     "deleted meanwhile was not replaced: it is there again at the end, with the old keys and the new.",
@@ -143,6 +144,7 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     config->secret_file = values[ADD_SECRET].text;
     config->print = (add_print)values[ADD_PRINT].number;
     config->overfill = values[ADD_OVERFILL].given;
+    config->lock_wait = cli_lock_wait_of(&values[ADD_LOCK_WAIT]);
     config->is_family = cli_server_is_family(config->filter);
     given.inputs = args->operands + 1;
     given.input_count = args->operand_count - 1;

@@ -10,6 +10,7 @@
 enum {
     ADD_PRINT,
     ADD_OVERFILL,
+    ADD_LOCK_WAIT,
     ADD_SECRET,
     ADD_TRACE,
     ADD_FILES_FROM,
@@ -42,6 +43,7 @@ typedef struct add_config {
     const char *secret_file; /* NULL: none */
     add_print print;
     bool overfill;
+    cli_lock_wait lock_wait;
     bool trace;
     bool is_family; /* `filter` is one of many: cli_family.h */
 } add_config;

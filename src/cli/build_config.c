@@ -41,17 +41,26 @@ const cli_option build_options[BUILD_OPTIONS] = {
                  "(programs with tamis of this version or later); the FILEs have to hold what was added "
                  "before. At the end the new filter takes the place at once. A run that fails leaves what "
                  "was there. Over a Codis it is refused: build in its place."},
+    [BUILD_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
+    [BUILD_FROZEN] = {.name = "frozen",
+                      .type = CLI_FLAG,
+                      .help = "Make the filter as small as its records allow; it takes no more later.",
+                      .more =
+                          "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A "
+                          "frozen one refuses records past the number that it was made for. Without "
+                          "--expect it may be of kind blocked too, where that is as small."},
     [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
     [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
-    [BUILD_EXPECT] = {.name = "expect",
-                      .type = CLI_COUNT,
-                      .value = "N",
-                      .min = 1,
-                      .max = TAMIS_EXPECT_MAX,
-                      .help = "Number of distinct records to make room for; without it they are counted.",
-                      .more =
-                          "Counting reads the FILEs twice, see NOTES; the filter takes hardly any more then. "
-                          "Give it where records are to be added later."},
+    [BUILD_EXPECT] =
+        {.name = "expect",
+         .type = CLI_COUNT,
+         .value = "N",
+         .min = 1,
+         .max = TAMIS_EXPECT_MAX,
+         .help = "Number of distinct records to make room for; without it they are counted.",
+         .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, "
+                 "as far as --memory allows; a number that is far too large costs what the FILEs can "
+                 "hold. Kinds classic and blocked cannot grow: a record past N is an error."},
     [BUILD_FPR] = {.name = "fpr",
                    .type = CLI_RATE,
                    .value = "RATE",
@@ -203,6 +212,9 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
         cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
         return CLI_FAILED;
     config->filter.want.probes = (uint32_t)config->probes.number;
+    config->filter.frozen = values[BUILD_FROZEN].given;
+    if (config->filter.frozen && cli_server_is_uri(config->output))
+        return cli_fail(err, "--frozen: is for files, and --output is on a server; leave it out");
     if (check_resize(config, values, err) != CLI_DONE)
         return CLI_FAILED;
     if (check_server(config, values, err) != CLI_DONE)

@@ -91,16 +91,19 @@ tamis_status build_gather_pour(const build_gather *gather, tamis_filter *filter,
 
 /* ---- what is not ---- */
 
-static bool grows(const tamis_want *want) {
-    return !tamis_kind_is_bloom(want->kind) && tamis_scheme_digest_bits(want->scheme) >= 128;
+static bool grows(const cli_filter_want *filter) {
+    const tamis_want *want = &filter->want;
+
+    return !filter->frozen && !tamis_kind_is_bloom(want->kind) &&
+           tamis_scheme_digest_bits(want->scheme) >= 128;
 }
 
-static tamis_status refuse(const char *much, tamis_error *err) {
+static tamis_status refuse(const char *much, bool frozen, tamis_error *err) {
     cli_fail(
         err,
         "--expect: missing, and the input %scannot be read twice to be counted first; give --expect N, or "
-        "files, or a filter that grows (--kind fingerprint)",
-        much);
+        "files, or a filter that grows (--kind fingerprint)%s",
+        much, frozen ? ", without --frozen" : "");
     return TAMIS_E_INVALID;
 }
 
@@ -108,8 +111,8 @@ static tamis_status refuse(const char *much, tamis_error *err) {
 static tamis_status spill(build_gather *gather, tamis_error *err) {
     tamis_status status;
 
-    if (!grows(&gather->want->want))
-        return refuse("has more than some 65,000 distinct records, and ", err);
+    if (!grows(gather->want))
+        return refuse("has more than some 65,000 distinct records, and ", gather->want->frozen, err);
     if (cli_filter_create(&gather->filter, gather->want, gather->secret, err) != CLI_DONE)
         return err->status;
     status = build_gather_pour(gather, gather->filter, err);
@@ -151,7 +154,7 @@ static int check_plan(const cli_filter_want *want, const cli_secret *secret, tam
     tamis_filter *filter = NULL;
 
     if (tamis_scheme_digest_bits(want->want.scheme) == 0) {
-        refuse("", err);
+        refuse("", want->frozen, err);
         return CLI_FAILED;
     }
     one.want.expect = 1;

@@ -2,11 +2,15 @@
 #include "cli/cli_file.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli_bus.h"
+#include "cli/cli_progress.h"
+#include "cli/cli_rows.h"
 #include "cli/cli_server.h"
 #include "cli/cli_signal.h"
 
@@ -59,7 +63,41 @@ tamis_packing cli_file_packing(bool gzip) {
     return gzip ? TAMIS_PACKING_GZIP : TAMIS_PACKING_NONE;
 }
 
-int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
+cli_lock_wait cli_lock_wait_of(const cli_value *value) {
+    return (cli_lock_wait){.seconds = value->given ? value->number : CLI_LOCK_WAIT};
+}
+
+static void tell_waiting(const cli_lock_wait *wait, const tamis_error *err) {
+    const char *advice = strrchr(err->text, ';');
+    char sentence[600];
+
+    snprintf(sentence, sizeof sentence, "%.*s; waiting for at most %" PRIu64 " seconds (--lock-wait)",
+             advice != NULL ? (int)(advice - err->text) : (int)strlen(err->text), err->text, wait->seconds);
+    cli_report(sentence);
+}
+
+int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
+    enum { PAUSE = 50 }; /* milliseconds */
+    const double now = cli_progress_now();
+    struct pollfd stop = {.fd = cli_signals_fd(), .events = POLLIN};
+
+    if (wait->begun <= 0)
+        wait->begun = now;
+    if (strstr(err->text, "this process holds it") != NULL)
+        return CLI_FAILED;
+    if (now - wait->begun >= (double)wait->seconds) {
+        cli_remedy(err, "wait for that to end, or give a larger --lock-wait");
+        return CLI_FAILED;
+    }
+    if (!wait->told && now - wait->begun >= 1) {
+        tell_waiting(wait, err);
+        wait->told = true;
+    }
+    (void)poll(&stop, 1, PAUSE);
+    return cli_signals_look(err) == CLI_DONE ? CLI_DONE : cli_signals_code();
+}
+
+int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_status status;
 
     *lock = NULL;
@@ -67,7 +105,12 @@ int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
         return CLI_DONE;
     if (check_name(path, err) != CLI_DONE)
         return CLI_FAILED;
-    status = tamis_file_lock(lock, path, err);
+    for (int code; (status = tamis_file_lock(lock, path, err)) == TAMIS_E_BUSY;) {
+        *lock = NULL;
+        code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
     if (status != TAMIS_E_UNSUPPORTED)
         return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
     *lock = NULL;

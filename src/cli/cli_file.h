@@ -27,8 +27,21 @@ int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err);
 /* What --gzip, given or not, asks for. */
 tamis_packing cli_file_packing(bool gzip);
 
-/* Holds the file that is to be written until tamis_file_unlock, as far as its file system has locks. */
-int cli_file_lock(tamis_lock **lock, const char *path, tamis_error *err);
+/* A wait for a file that another process holds. */
+typedef struct cli_lock_wait {
+    uint64_t seconds; /* at most */
+    double begun;     /* 0: not yet */
+    bool told;        /* the message is printed */
+} cli_lock_wait;
+/* What --lock-wait says. */
+cli_lock_wait cli_lock_wait_of(const cli_value *value);
+/* After TAMIS_E_BUSY with *err filled: waits for a moment. CLI_DONE: try again. CLI_FAILED: the time is over, or the holder is
+ * this process. Else the exit status of a run that a signal ended. */
+int cli_lock_again(cli_lock_wait *wait, tamis_error *err);
+
+/* Holds the file that is to be written until tamis_file_unlock, as far as its file system has locks; waits for another
+ * process that holds it. CLI_DONE, CLI_FAILED or the exit status of a run that a signal ended. */
+int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err);
 /* Saves it as `format`; AUTO: the one that it was read in. */
 int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
                   tamis_error *err);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli_file.h"
@@ -66,6 +67,66 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
     return check_scheme(filter, plan, err);
 }
 
+enum { MUCH = 64 << 20 /* bytes of a table */ };
+
+static bool is_packed(const char *path) {
+    static const char *const magics[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x04\x22\x4d\x18", "\xfd\x37zXZ",
+                                         "BZh"};
+    char head[8] = {0};
+    FILE *file = fopen(path, "rb");
+    bool packed = file == NULL || fread(head, 1, sizeof head, file) == 0;
+
+    for (size_t i = 0; i < sizeof magics / sizeof *magics && !packed; i++)
+        packed = memcmp(head, magics[i], strlen(magics[i])) == 0;
+    if (file != NULL)
+        fclose(file);
+    return packed;
+}
+
+/* Bytes of all inputs; false where one is no regular file or compressed. */
+static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
+    struct stat about;
+
+    *bytes = 0;
+    for (size_t i = 0; i < stream->input_count; i++) {
+        if (stat(stream->inputs[i], &about) != 0 || !S_ISREG(about.st_mode) ||
+            (about.st_size > 0 && is_packed(stream->inputs[i])))
+            return false;
+        *bytes += (uint64_t)about.st_size;
+    }
+    return stream->input_count > 0;
+}
+
+void cli_filter_prefer_growth(cli_filter_want *want) {
+    tamis_want table = want->want;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+
+    table.kind = TAMIS_KIND_FINGERPRINT;
+    if (want->want.kind == TAMIS_KIND_AUTO && !want->frozen && want->server == NULL && table.probes == 0 &&
+        tamis_plan_make(&plan, &table, NULL) == TAMIS_OK)
+        want->want.kind = TAMIS_KIND_FINGERPRINT;
+}
+
+uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, bool grows) {
+    const uint64_t given = want->want.expect;
+    const uint64_t few = 1 + 256 + 65536; /* records of less than 3 bytes; all others take 4 with their end */
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    uint64_t bytes;
+
+    if (given == 0 || want->frozen || want->server != NULL || want->layout.kind != TAMIS_KIND_AUTO ||
+        tamis_plan_make(&plan, &want->want, NULL) != TAMIS_OK || tamis_kind_is_bloom(plan.kind) ||
+        plan.memory <= MUCH)
+        return given;
+    if (size_of_inputs(inputs, &bytes)) {
+        if (bytes / 4 + few < given)
+            want->want.expect = bytes / 4 + few;
+    } else if (grows) {
+        want->want.expect = 0;
+    }
+    want->want.kind = plan.kind;
+    return given;
+}
+
 int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_want *want,
                     const cli_secret *secret, tamis_error *err) {
     if (want->layout.kind != TAMIS_KIND_AUTO) {
@@ -77,6 +138,7 @@ int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_f
         return CLI_FAILED;
     }
     options->seed = want->seed;
+    options->frozen = want->frozen && !tamis_kind_is_bloom(plan->kind);
     options->overfill = want->server != NULL && plan->kind == TAMIS_KIND_CLASSIC; /* as other programs do */
     if (secret != NULL) {
         options->secret = secret->bytes;
@@ -105,6 +167,11 @@ int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t recor
         tamis_filter_about_get(filter, &about, NULL) != TAMIS_OK)
         return CLI_FAILED; /* the library's own sentence stands in *err */
     cli_text_count(number, sizeof number, record);
+    if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind))
+        return cli_fail(err,
+                        "%.200s: full: it was made for %s with --frozen, and record %s is another; build it "
+                        "again without --frozen, or with --expect N",
+                        path, cli_text_records(size, sizeof size, info.capacity), number);
     if (info.full == TAMIS_FULL_CAPACITY)
         return cli_fail(err, "%.200s: full with the %s it was made for%s, and record %s is another; %s", path,
                         cli_text_records(size, sizeof size, info.capacity),
@@ -163,8 +230,10 @@ int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *s
                        &packing, err);
 }
 
-int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file, cli_lock_wait wait,
                     tamis_packing *packing, tamis_error *err) {
+    int code;
+
     /* Of a file that is not there the lock would say nothing; opening says why. */
     if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
         if (cli_filter_held(filter, file, packing, err) != CLI_DONE)
@@ -172,8 +241,9 @@ int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_f
         tamis_filter_free(*filter); /* it came meanwhile: once more, and held */
         *filter = NULL;
     }
-    if (cli_file_lock(lock, file->path, err) != CLI_DONE)
-        return CLI_FAILED;
+    code = cli_file_lock(lock, file->path, wait, err);
+    if (code != CLI_DONE)
+        return code;
     return cli_filter_held(filter, file, packing, err);
 }
 

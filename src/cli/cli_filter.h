@@ -9,6 +9,7 @@
 #include "cli/cli_file.h"
 #include "cli/cli_key.h"
 #include "cli/cli_secret.h"
+#include "cli/cli_stream.h"
 
 /* What the commands that make or open a filter have in common. */
 
@@ -19,6 +20,7 @@ typedef struct cli_filter_want {
     const char *secret_file; /* NULL: none */
     const char *server;      /* the URI that it is to be pushed to; NULL: none, */
     tamis_plan layout;       /* and what the layout there makes of it; kind AUTO: what is wanted */
+    bool frozen;             /* tables: never to grow */
     const cli_value *given;  /* the block that it was read from, as typed; NULL: none */
 } cli_filter_want;
 
@@ -28,6 +30,17 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
 
 /* Refuses "-", which would be read as records; NULL is none. */
 int cli_filter_check_secret(const char *secret_file, tamis_error *err);
+
+/*
+ * Keeps a number of keys that is far too large from taking memory: of a table that would take more than 64 MiB, and is not
+ * frozen, it becomes what the inputs can hold at most. If their sizes are not known it becomes 0 with `grows`, for a table
+ * that takes memory as keys come. Returns the number that was given.
+ */
+uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, bool grows);
+
+/* Makes kind auto fingerprint, which grows, unless the filter is frozen, on a server, or such a table has no place in the
+ * memory that is allowed. */
+void cli_filter_prefer_growth(cli_filter_want *want);
 
 /* What such a filter is made by: *plan and *options start from their INIT; secret may be NULL, and is borrowed. CLI_DONE or
  * CLI_FAILED. */
@@ -62,7 +75,7 @@ int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t recor
 
 /* Holds the file (cli_file_lock) and opens its filter for changes; *lock is the caller's to unlock also on failure.
  * *packing is for cli_file_save. */
-int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file, cli_lock_wait wait,
                     tamis_packing *packing, tamis_error *err);
 /* The same for a file that the caller holds. */
 int cli_filter_held(tamis_filter **filter, const cli_filter_file *file, tamis_packing *packing,

@@ -241,6 +241,15 @@ enum {
     CLI_PLAN
 };
 
+/* Of commands that change a file that other commands may be changing. */
+enum { CLI_LOCK_WAIT = 60 };
+#define CLI_ROW_LOCK_WAIT                                                                                    \
+    {                                                                                                        \
+        .name = "lock-wait", .type = CLI_COUNT, .value = "SECONDS", .fallback = "60", .max = 1000000,        \
+        .help = "How long to wait while another process changes the file; 0: fail at once.",                 \
+        .more = "A message says so after one second."                                                        \
+    }
+
 #define CLI_ROW_MEMORY                                                                                       \
     {                                                                                                        \
         .name = "memory", .type = CLI_SIZE, .value = "SIZE", .min = 1, .max = CLI_EXBIBYTE,                  \

@@ -66,7 +66,8 @@ static void tell(const tamis_filter *filter, const char *path, const cli_filter_
         const char *name;
         bool idle;
     } options[] = {
-        {"--expect", given[CLI_PLAN_EXPECT].given && given[CLI_PLAN_EXPECT].number != plan->capacity},
+        {"--expect", given[CLI_PLAN_EXPECT].given && given[CLI_PLAN_EXPECT].number != plan->capacity &&
+                         !tamis_filter_can(filter, TAMIS_CAN_GROW)},
         {"--fpr", given[CLI_PLAN_FPR].given && inferred},
         {"--memory", given[CLI_PLAN_MEMORY].given && given[CLI_PLAN_MEMORY].number != plan->memory_limit},
     };

@@ -117,7 +117,7 @@ static int open_held(add_run *run, tamis_error *err) {
                                                   config->trace, config->stream.form, given},
                                err);
     else
-        code = cli_filter_hold(&run->lock, &run->filter, &file, &run->packing, err);
+        code = cli_filter_hold(&run->lock, &run->filter, &file, config->lock_wait, &run->packing, err);
     if (config->secret_file != NULL)
         cli_secret_forget(&secret);
     return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without --expect the keys are counted before the filter is made, so that it gets the size that they need:
+ * Without --expect the keys are counted before the filter is made, so that it gets the size that they need. Unless --frozen
+ * is given it is a table, which grows when keys are added later.
  *
  *     regular files    read twice: a sketch counts (build_sketch.h), then the filter is filled. Nothing is kept aside,
  *                      however large the input, and every kind can be had. Should there be more keys after all (the
@@ -31,8 +32,10 @@
 typedef struct build_run {
     build_config config;
     cli_secret secret;
-    bool keyed; /* there is one */
+    bool keyed;         /* there is one */
+    bool is_read_twice; /* the inputs: they must not change meanwhile */
     int stop_fd;
+    uint64_t expected;    /* records that --expect says; 0: nothing */
     off_t start;          /* of standard input, where that is a file */
     build_gather *gather; /* NULL: the filter is filled from the input */
     tamis_filter *filter;
@@ -89,8 +92,11 @@ static tamis_status create(build_run *run, tamis_error *err) {
 
     tamis_filter_free(run->filter);
     run->filter = NULL;
-    return cli_filter_create(&run->filter, &run->config.filter, secret, err) == CLI_DONE ? TAMIS_OK
-                                                                                         : err->status;
+    if (cli_filter_create(&run->filter, &run->config.filter, secret, err) != CLI_DONE)
+        return err->status;
+    if (run->config.filter.want.expect == 0) /* a table that grows, for as many as --expect says */
+        tamis_filter_expect(run->filter, run->expected);
+    return TAMIS_OK;
 }
 
 static tamis_status begin_resize(build_run *run, tamis_error *err) {
@@ -125,7 +131,8 @@ static tamis_status fill(build_run *run, tamis_error *err) {
     return read_all(run, &service, err);
 }
 
-/* With `counted`, of keys that were counted, a filter that is too small is made anew. */
+/* A filter that is too small is made anew: with `counted`, of keys that were counted, a larger one; else, of a kind that
+ * was chosen here and cannot grow, one that does. */
 static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *err) {
     tamis_want *want = &run->config.filter.want;
 
@@ -136,10 +143,16 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
             status = begin_resize(run, err);
         if (status == TAMIS_OK)
             status = fill(run, err);
-        if (status != TAMIS_E_FULL || !counted || want->expect > TAMIS_EXPECT_MAX / 2 ||
+        if (status != TAMIS_E_FULL || want->expect > TAMIS_EXPECT_MAX / 2 ||
             tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || info.full != TAMIS_FULL_CAPACITY)
             return status;
-        want->expect *= 2;
+        if (counted)
+            want->expect *= 2;
+        else if (want->kind == TAMIS_KIND_AUTO && build_inputs_are_files(&run->config.stream))
+            cli_filter_prefer_growth(&run->config.filter);
+        if (!counted && (want->kind != TAMIS_KIND_FINGERPRINT || info.kind == TAMIS_KIND_FINGERPRINT))
+            return status;
+        run->is_read_twice = true;
     }
 }
 
@@ -162,26 +175,32 @@ static tamis_status gather_and_fill(build_run *run, tamis_error *err) {
     return create_and_fill(run, true, err);
 }
 
-static tamis_status read_twice(build_run *run, tamis_error *err) {
+static tamis_status count_and_fill(build_run *run, tamis_error *err) {
     const cli_stream *stream = &run->config.stream;
+    cli_filter_want *filter = &run->config.filter;
+    const bool counted = filter->want.expect == 0, are_files = build_inputs_are_files(stream);
     struct stat *before = NULL;
-    tamis_status status;
+    tamis_status status = TAMIS_OK;
 
-    if (build_inputs_note(&before, stream, err) != CLI_DONE)
+    run->expected = cli_filter_fit_inputs(filter, stream, true);
+    if (counted || !are_files)
+        cli_filter_prefer_growth(filter);
+    if (counted && !are_files)
+        return gather_and_fill(run, err);
+    if (are_files && build_inputs_note(&before, stream, err) != CLI_DONE)
         return err->status;
-    status = count_keys(run, err);
+    run->is_read_twice = counted;
+    if (counted)
+        status = count_keys(run, err);
     if (status == TAMIS_OK)
-        status = create_and_fill(run, true, err);
-    if (status == TAMIS_OK && build_inputs_check(before, stream, err) != CLI_DONE)
+        status = create_and_fill(run, counted, err);
+    if (status == TAMIS_E_NO_ROOM && counted)
+        cli_remedy(err, "allow that much, or give a larger --fpr: the records were counted");
+    if (status == TAMIS_OK && run->is_read_twice && build_inputs_check(before, stream, err) != CLI_DONE)
         status = err->status;
     free(before);
     return status;
 }
-
-static tamis_status count_and_fill(build_run *run, tamis_error *err) {
-    if (run->config.filter.want.expect > 0)
-        return create_and_fill(run, false, err);
-    return build_inputs_are_files(&run->config.stream) ? read_twice(run, err) : gather_and_fill(run, err);
 }
 
 /* ---- the run ---- */
@@ -265,8 +284,10 @@ static int run_held(build_run *run, tamis_error *err) {
     tamis_lock *lock = NULL;
     int code;
 
-    if (cli_file_lock(&lock, run->config.output, err) != CLI_DONE)
-        return CLI_FAILED;
+    code =
+        cli_file_lock(&lock, run->config.output, cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]), err);
+    if (code != CLI_DONE)
+        return code;
     code = build(run, err);
     tamis_file_unlock(lock);
     return code;

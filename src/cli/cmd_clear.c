@@ -4,10 +4,13 @@
 #include "cli/cli_rows.h"
 #include "cli/cli_signal.h"
 
-enum { OPT_QUIET, OPT_COUNT };
+enum { OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
 
 /* There are no remarks; scripts that give it to all commands may. */
-static const cli_option options[OPT_COUNT] = {[OPT_QUIET] = CLI_ROW_WRITE_QUIET};
+static const cli_option options[OPT_COUNT] = {
+    [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
+    [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
+};
 
 /* Whole, and a filter; nobody holds it, and a file could be put beside it. */
 static int check(const char *path, tamis_error *err) {
@@ -31,12 +34,15 @@ static int clear(const char *path, tamis_error *err) {
     return code;
 }
 
-static int hold(const char *path, int (*then)(const char *path, tamis_error *err), tamis_error *err) {
+static int hold(const cli_args *args, const char *path, int (*then)(const char *path, tamis_error *err),
+                tamis_error *err) {
     tamis_lock *lock = NULL;
     int code = cli_signals_look(err);
 
     if (code == CLI_DONE)
-        code = cli_file_lock(&lock, path, err);
+        code = cli_file_lock(&lock, path, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
+    if (code > CLI_FAILED) /* a signal ended the wait */
+        return cli_signals_look(err);
     if (code == CLI_DONE)
         code = then(path, err);
     tamis_file_unlock(lock);
@@ -44,13 +50,11 @@ static int hold(const char *path, int (*then)(const char *path, tamis_error *err
 }
 
 static int check_each(const cli_args *args, const char *path, tamis_error *err) {
-    (void)args;
-    return hold(path, check, err);
+    return hold(args, path, check, err);
 }
 
 static int clear_each(const cli_args *args, const char *path, tamis_error *err) {
-    (void)args;
-    return hold(path, clear, err);
+    return hold(args, path, clear, err);
 }
 
 /* What was cleared cannot be had back, and a name that is no filter's is likely a mistake: all are looked at first. One

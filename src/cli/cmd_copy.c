@@ -6,7 +6,7 @@
 #include "cli/cli_signal.h"
 #include "cli/copy_bitmap.h"
 
-enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
@@ -23,6 +23,7 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
     [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
+    [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
 
@@ -77,7 +78,7 @@ static int run_copy(const cli_args *args, tamis_error *err) {
         return cli_fail(err, "copy: takes one filter, and %zu are named; give its file", args->operand_count);
     code = cli_signals_begin(&stop_fd, err);
     if (code == CLI_DONE)
-        code = cli_file_lock(&lock, output, err);
+        code = cli_file_lock(&lock, output, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
     if (code == CLI_DONE)
         code = args->values[OPT_FORMAT].number == CLI_COPY_BITMAP ? copy_bits(args, output, err)
                                                                   : copy(args, output, err);

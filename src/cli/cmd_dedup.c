@@ -56,16 +56,21 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
                        tamis_error *err) {
     const char *path = config->filter_file;
     bool remarks = !config->stream.quiet && !config->stream.json;
+    cli_filter_want want = config->filter;
+    int code = CLI_DONE;
 
     if (config->state != NULL) {
-        if (dedup_state_open(&run->state, config, secret, err) != CLI_DONE)
-            return CLI_FAILED;
+        code = dedup_state_open(&run->state, config, secret, err);
+        if (code != CLI_DONE)
+            return code;
         run->filter = tamis_state_filter(run->state);
         return CLI_DONE;
     }
     /* Held first: else another run could make the file after this one has looked, and its keys be lost. */
-    if (path != NULL && cli_file_lock(&run->lock, path, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (path != NULL)
+        code = cli_file_lock(&run->lock, path, config->lock_wait, err);
+    if (code != CLI_DONE)
+        return code;
     run->opened = path != NULL && access(path, F_OK) == 0;
     if (run->opened) {
         const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
@@ -73,7 +78,9 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
             return CLI_FAILED;
         return cli_same_check(run->filter, path, &config->filter, remarks, err);
     }
-    if (cli_filter_create(&run->filter, &config->filter, secret, err) != CLI_DONE)
+    cli_filter_prefer_growth(&want);
+    (void)cli_filter_fit_inputs(&want, &config->stream, path != NULL);
+    if (cli_filter_create(&run->filter, &want, secret, err) != CLI_DONE)
         return CLI_FAILED;
     if (remarks)
         cli_filter_tell_rate(run->filter);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
 #include "cli/cli.h"
 #include "cli/cli_about.h"
 #include "cli/cli_file.h"
@@ -7,8 +9,9 @@
 #include "cli/cli_rows.h"
 #include "cli/cli_server.h"
 #include "cli/cli_signal.h"
+#include "cli/cli_text.h"
 
-enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_QUIET, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
@@ -16,6 +19,7 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
     [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
+    [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
 
@@ -29,6 +33,7 @@ typedef struct merge_run {
     cli_about about;
     cli_clash clash;
     tamis_filter *all;
+    double fpr; /* that the first one promises */
 } merge_run;
 
 /* Keys are looked at last: where nothing else differs it is they that do. */
@@ -58,9 +63,11 @@ static int refuse(const merge_run *run, const tamis_filter *from, const char *pa
 
     if (keys_differ(run, from, err))
         return refuse_keys(run, from, path, err);
+    if (err->status == TAMIS_E_FULL)
+        cli_remedy(err, "build the first one with more --memory");
     if (err->status == TAMIS_E_UNSUPPORTED)
-        cli_remedy(err, "build both with --kind blocked and the same --expect and --fpr");
-    if (err->status == TAMIS_E_MISMATCH || err->status == TAMIS_E_UNSUPPORTED)
+        cli_remedy(err, "name one first that was not built with --frozen");
+    if (err->status == TAMIS_E_FULL || err->status == TAMIS_E_MISMATCH || err->status == TAMIS_E_UNSUPPORTED)
         cli_subject(err, "%.100s: not united with %.100s", cli_server_show(path, shown),
                     cli_server_show(run->first, first));
     return CLI_FAILED;
@@ -111,10 +118,27 @@ static int begin(merge_run *run, tamis_error *err) {
     int code = load_first(&run->all, run->first, err);
 
     if (code == CLI_DONE)
+        run->fpr = tamis_filter_plan(run->all)->fpr;
+    if (code == CLI_DONE)
         code = cli_about_check(&run->about, cli_about_format(run->all, run->format), err);
     if (code == CLI_DONE)
         code = cli_key_type_told(run->all, &run->key_type, err);
     return code == CLI_DONE ? cli_about_give(&run->about, run->all, err) : code;
+}
+
+/* A union of tables may promise more than its first filter did. */
+static void tell_rate(const merge_run *run) {
+    const double now = tamis_filter_plan(run->all)->fpr;
+    char sentence[400], rate[CLI_TEXT_NUMBER], was[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
+
+    if (tamis_kind_is_bloom(tamis_filter_plan(run->all)->kind) || now <= run->fpr)
+        return;
+    snprintf(
+        sentence, sizeof sentence,
+        "%.200s: promises a rate of %s, the sum of its filters, and not %s; build them with a smaller --fpr",
+        cli_server_show(run->output, shown), cli_text_real(rate, sizeof rate, now),
+        cli_text_real(was, sizeof was, run->fpr));
+    cli_report(sentence);
 }
 
 static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
@@ -128,6 +152,7 @@ static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
         code = cli_file_write(run->all, run->output, run->format, run->packing, err);
     if (code != CLI_DONE || !run->remarks)
         return code;
+    tell_rate(run);
     cli_about_tell_clash(&run->clash);
     cli_about_tell_lost(run->all, run->output, run->format);
     cli_filter_tell_overfull(run->all, run->output,
@@ -137,7 +162,7 @@ static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
 
 static int merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
     tamis_lock *lock = NULL;
-    int code = cli_file_lock(&lock, run->output, err);
+    int code = cli_file_lock(&lock, run->output, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
 
     if (code == CLI_DONE)
         code = merge(run, args, err);
@@ -170,18 +195,26 @@ static int run_merge(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Write one filter that holds the keys of every FILTER.",
-    "They must be classic or blocked, of the same bits, probes, scheme, seed and secret: made by the same "
-    "plan, that is with the same --expect, --fpr and --kind, which must be given: by itself build makes kind "
-    "fingerprint, of a size of its own. What differs is named, with the file, and nothing is written.",
+    "Filters of kind fingerprint or exact, as build makes them by itself, may have any sizes and rates; "
+    "their "
+    "scheme, seed and secret must be equal, and the first may not be frozen. The rate of the union is the "
+    "sum of "
+    "theirs, or up to four times the share of a smaller one: if that is more than the rate of the first, the "
+    "union promises the sum of both rates, and a remark says so. Filters of kind classic or blocked must "
+    "also "
+    "have the same bits and probes: build them with the same --kind, --expect and --fpr. What differs is "
+    "named, "
+    "with the file, and nothing is written.",
     "Their keys must have been made alike, with the same --type, --ignore-case and --trim, as far as the "
     "filters say it: else what makes the keys of the one would miss those of the other. Files of Guava and "
     "DCSO do not say it, and are united with any; the union says what the others do.",
     "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
-    "files of Guava or DCSO, or compressed). The union has the labels of all: where two say another of one "
+    "files of Guava or DCSO, or compressed, or where the union of tables has to become larger). The union "
+    "has the labels of all: where two say another of one "
     "name the first stands, which a remark says. Its time is now; its version and the user "
     "data of DCSO are those of the first, and a remark says whose user data is left out. It holds "
-    "more keys than each: build them with the --expect of all together, or the promised rate does not hold, "
-    "which a remark says.",
+    "more keys than each: build those of kind classic or blocked with the --expect of all together, or the "
+    "promised rate does not hold, which a remark says.",
     "The FILTERs may be compressed with gzip, zstd, lz4, xz or bzip2. FILE is, with gzip, where --gzip is "
     "given. It is replaced atomically, and while it "
     "is written no other process of tamis changes it. No secret is "
@@ -201,12 +234,10 @@ static const char *const exits[] = {
     "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 
-static const cli_example examples[] = {
-    {"tamis build -o a.tamis --kind blocked --expect 1e4 --fpr 1e-3 a.log && tamis build -o b.tamis --kind "
-     "blocked "
-     "--expect 1e4 --fpr 1e-3 b.log && tamis merge -o both.tamis a.tamis b.tamis",
-     "What was seen on either of two machines."},
-    {NULL, NULL}};
+static const cli_example examples[] = {{"tamis build -o a.tamis a.log && tamis build -o b.tamis b.log && "
+                                        "tamis merge -o both.tamis a.tamis b.tamis",
+                                        "What was seen on either of two machines."},
+                                       {NULL, NULL}};
 
 const cli_command cmd_merge = {
     .name = "merge",

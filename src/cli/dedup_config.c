@@ -141,6 +141,7 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->output = values[DEDUP_OUTPUT].given ? values[DEDUP_OUTPUT].text : config->count ? NULL : "-";
     config->duplicates = values[DEDUP_DUPLICATES].text;
     config->filter_file = values[DEDUP_FILTER].text;
+    config->lock_wait = cli_lock_wait_of(&values[DEDUP_LOCK_WAIT]);
     config->state = values[DEDUP_STATE].text;
     config->again = values[DEDUP_AGAIN].given;
     config->abandon = values[DEDUP_ABANDON].given;

@@ -33,6 +33,7 @@ enum {
     DEDUP_SCHEME,
     DEDUP_SEED,
     DEDUP_SECRET,
+    DEDUP_LOCK_WAIT,
     DEDUP_WHEN_FULL,
     DEDUP_THREADS,
     DEDUP_PROFILE,
@@ -60,6 +61,7 @@ typedef struct dedup_config {
     cli_filter_want filter;
     const char *output;      /* NULL: nowhere */
     const char *duplicates;  /* NULL: nowhere */
+    cli_lock_wait lock_wait; /* for the file of --filter, or the state */
     const char *filter_file; /* NULL: the filter is forgotten at the end */
     const char *state;       /* NULL: the run is begun anew after a crash */
     bool again, abandon, require_exact, leave_partial;

@@ -131,6 +131,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
     [DEDUP_SCHEME] = CLI_ROW_SCHEME,
     [DEDUP_SEED] = CLI_ROW_SEED,
     [DEDUP_SECRET] = CLI_ROW_SECRET,
+    [DEDUP_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [DEDUP_WHEN_FULL] =
         {.name = "when-full",
          .type = CLI_CHOICE,

@@ -121,14 +121,17 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_error unplanned = TAMIS_ERROR_INIT;
+    cli_filter_want want = config->filter;
+    cli_lock_wait wait = config->lock_wait;
+    tamis_status status;
     char keys[4096];
     bool remarks = !config->stream.quiet && !config->stream.json, planned;
-    tamis_status opened;
 
     if (check_outside(config, err) != CLI_DONE ||
         describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
         return CLI_FAILED;
-    planned = cli_filter_plan(&plan, &filter, &config->filter, secret, &unplanned) == CLI_DONE;
+    cli_filter_prefer_growth(&want);
+    planned = cli_filter_plan(&plan, &filter, &want, secret, &unplanned) == CLI_DONE;
     options.plan = planned ? &plan : NULL; /* too little is said to make a state: one may be there */
     options.filter = &filter;
     options.about = keys;
@@ -136,12 +139,16 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    opened = tamis_state_open(state, config->state, &options, err);
-    if (opened == TAMIS_E_MISMATCH && planned) { /* cli_same_check says which options contradict it */
-        options.plan = NULL;
-        opened = tamis_state_open(state, config->state, &options, err);
+    while ((status = tamis_state_open(state, config->state, &options, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
     }
-    if (opened != TAMIS_OK) {
+    if (status == TAMIS_E_MISMATCH && planned) { /* cli_same_check says which options contradict it */
+        options.plan = NULL;
+        status = tamis_state_open(state, config->state, &options, err);
+    }
+    if (status != TAMIS_OK) {
         if (!planned && is_empty(config->state))
             *err = unplanned;
         advise_full(err);

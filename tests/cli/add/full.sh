@@ -2,7 +2,7 @@
 # A full filter: which record, and that nothing was saved, not even half.
 printf '%s\n' a b > in
 for kind in classic blocked fingerprint; do
-    tamis build -o f.tamis --expect 3 --kind $kind in
+    tamis build -o f.tamis --expect 3 --kind $kind --frozen in
     cp f.tamis before
     printf '%s\n' a c d e f g h i j k l m n o p q r s t u v w x y z {1..200} | tamis add f.tamis -q
     echo "status $?"

@@ -6,13 +6,13 @@ mkfifo pipe
 tamis add f.tamis pipe &
 exec 3> pipe
 sleep 0.3
-echo b | tamis add f.tamis 2> err
+echo b | tamis add --lock-wait 0 f.tamis 2> err
 echo "status $?"
 sed -E "s/process $! on $(hostname) since [-0-9: ]+ UTC holds/process PID on HOST since TIME holds/" err
-tamis build -o f.tamis in 2> err
+tamis build --lock-wait 0 -o f.tamis in 2> err
 echo "status $?"
 sed -E "s/process $! on $(hostname) since [-0-9: ]+ UTC holds/process PID on HOST since TIME holds/" err
-echo b | tamis dedup --filter f.tamis 2> err
+echo b | tamis dedup --lock-wait 0 --filter f.tamis 2> err
 echo "status $?"
 sed -E "s/process $! on $(hostname) since [-0-9: ]+ UTC holds/process PID on HOST since TIME holds/" err
 tamis check f.tamis in

@@ -9,7 +9,7 @@ tamis build -o small/f.tamis words
 echo "status $?"
 cat small/f.tamis
 tamis build -o g.tamis words
-head -n 10 words | tamis build -o small/h.tamis --expect 100
+head -n 10 words | tamis build -o small/h.tamis --kind blocked --expect 100
 tamis add small/h.tamis words
 echo "status $?"
 tamis check -c small/h.tamis <(head -n 10 words)

@@ -4,7 +4,7 @@ tamis gen words 400 > keys
 for i in a b; do tamis build -o $i.tamis --kind classic --expect 1000 --fpr 1e-3 keys; done
 cp a.tamis was
 try() {
-    tamis clear "$@"
+    tamis clear --lock-wait 0 "$@"
     echo "$*: $? $(cmp -s a.tamis was && echo 'as it was' || tamis check -c a.tamis keys)"
     cp was a.tamis
 }

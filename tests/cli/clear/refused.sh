@@ -21,5 +21,5 @@ exec 8> .a.tamis.tamis-lock
 flock 8
 echo 123 >&8
 chmod 644 a.tamis
-tamis clear a.tamis
+tamis clear --lock-wait 0 a.tamis
 echo $?
