@@ -127,7 +127,7 @@ TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err
  * Kinds fingerprint and exact may have any sizes and rates; `into` becomes fingerprint if they differ in kind, and takes
  * the lines and the slots that both together need.
  * - The rate of a union is the sum of both rates, or more: if the lines of the one are not those of the other times a power
- *   of two, entries of the one with fewer keys cover 2.2 times as much (docs/MATH.md). info.fpr_live is the true rate.
+ *   of two, entries of the one with fewer keys cover twice as much on average (docs/MATH.md). info.fpr_live is the true rate.
  *   plan.fpr stays the one of `into` as long as that holds, and else becomes the sum of both.
  * - TAMIS_E_MISMATCH too if one is far smaller and its rate far too large for the size of the other.
  * - TAMIS_E_UNSUPPORTED: `into` is frozen; or it is concurrent and needs another shape.

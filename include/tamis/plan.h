@@ -53,7 +53,7 @@ typedef struct tamis_plan {
     uint32_t struct_size;
     tamis_kind kind;     /* never AUTO */
     tamis_scheme scheme; /* as wanted */
-    uint64_t capacity;   /* distinct keys held at the promised rate; 0: grows */
+    uint64_t capacity;   /* distinct keys that it is sized for, at the promised rate; 0: unknown */
     double fpr; /* the rate promised; of a scheme of another program the rate to give that program. 1:
                              none is, as where a file of Guava has one probe a key */
     double fpr_predicted; /* the rate computed for `capacity` keys (a growing kind: for 2^40); classic under a

@@ -19,7 +19,7 @@
  * Invariants:
  *  1. No false negative: the cells that are put in cover the whole range.
  *  2. Where the lines of one table are those of the other times a power of two, the range is one cell, and nothing is lost.
- *  3. Otherwise an entry becomes one or two, which cover 2.2 times as much on average and 4 times at most (docs/MATH.md,
+ *  3. Otherwise an entry becomes one or two, which cover 2 times as much on average and 4 times at most (docs/MATH.md,
  *     "Unions of tables"). What they cover is counted in partition.covered as for any entry, so fpr_live is the true rate.
  *  4. Keys of both tables take their room once: of two entries of which one covers the other only the wider one stays.
  *
