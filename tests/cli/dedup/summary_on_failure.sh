@@ -2,11 +2,11 @@
 # What was answered before an error is summed up too, then comes the error; before the first record there is
 # nothing to sum up.
 tamis gen urls 3000 > in
-tamis dedup --expect 1000 --stats in > /dev/null 2> text
+tamis dedup --kind blocked --expect 1000 --stats in > /dev/null 2> text
 echo "status $?"
 grep -cE '^(records|failed +yes) ' text
 tail -n 1 text | grep -o '^tamis: filter: full'
-tamis dedup --expect 1000 --json in > /dev/null 2> json
+tamis dedup --kind blocked --expect 1000 --json in > /dev/null 2> json
 echo "status $?"
 head -n 1 json | grep -o '"interrupted": false, "failed": true'
 tail -n 1 json | grep -o '^tamis: filter: full'
