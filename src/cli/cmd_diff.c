@@ -137,7 +137,7 @@ static void print_text(const comparison *of) {
         printf("  %-16s%s, %s\n", "keys made with", cli_key_rule(rule_a, of->a.key_type),
                cli_key_rule(rule_b, of->b.key_type));
     printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &of->a), keys_text(b, sizeof b, &of->b));
-    if (!is_comparable(of) || !tamis_filter_can(of->a.filter, TAMIS_CAN_UNION))
+    if (!is_comparable(of) || !tamis_kind_is_bloom(tamis_filter_plan(of->a.filter)->kind))
         return;
     print_count("bits in A only", of->is.one);
     print_count("bits in B only", of->is.other);
@@ -145,7 +145,7 @@ static void print_text(const comparison *of) {
 }
 
 static void put_bits(json_t *object, const comparison *of, const char *name, uint64_t count) {
-    if (is_comparable(of) && tamis_filter_can(of->a.filter, TAMIS_CAN_UNION))
+    if (is_comparable(of) && tamis_kind_is_bloom(tamis_filter_plan(of->a.filter)->kind))
         cli_json_count(object, name, count);
     else
         cli_json_null(object, name);

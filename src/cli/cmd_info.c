@@ -12,7 +12,8 @@ static const cli_option options[OPT_COUNT] = {
 
 /* What the bits tell is told of whole ones alone: a table's figures stand in its header, which is verified. */
 static int describe(const cli_args *args, info_report *report, tamis_error *err) {
-    bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION);
+    bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION) &&
+                 tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
     int code = CLI_DONE;
 
     if (reads && tamis_filter_verify(report->filter, err) != TAMIS_OK)
