@@ -109,13 +109,41 @@ shared guava64 "${clients[@]}"
 keys=$(redis_ask keys 'tamis:{guava64:*' | wc -l)
 ((keys > 3)) || fail "guava64 has $keys partitions"
 if [ -n "$python" ]; then
-    "$python" -B "$here/ops.py" "$redis_port" by_python make $((count * 5 / 512 * 512)) 3 guava64 || fail "python makes no filter"
+    made_by_python() { "$python" -B "$here/ops.py" "$redis_port" by_python make $((count * 5 / 512 * 512)) 3 guava64; }
+    left='tamis:{by_python:00000000c0ffee00:0}:bits'
+    # A maker that was killed leaves a name for its partitions, and the next one removes them.
+    redis_ask set "$left" x >/dev/null
+    redis_ask hset 'tamis:{by_python}' pushing 'layout=2 bits=512 partition=20 generation=00000000c0ffee00' >/dev/null
+    made_by_python || fail "python makes no filter"
+    [ "$(redis_ask exists "$left")" = 0 ] || fail "python leaves what an earlier maker left"
+    # One that is there stays.
+    plan=$(redis_ask hget 'tamis:{by_python}' plan)
+    made_by_python || fail "python does not find its filter"
+    case $plan in 'layout=2 '*) ;; *) fail "python makes: $plan" ;; esac
+    [ "$(redis_ask hgetall 'tamis:{by_python}')" = "plan
+$plan" ] || fail "by_python: $(redis_ask hgetall 'tamis:{by_python}')"
+    [ "$(redis_ask get 'tamis:{by_python}:plan')" = "$plan" ] || fail "python makes no copy of the plan"
+    [ "$(redis_ask exists 'tamis:{by_python}:push')" = 0 ] || fail "python keeps the lock"
+    [ "$(redis_ask pttl "tamis:{by_python:${plan##*=}:0}:bits")" = -1 ] || fail "by_python: its partitions expire"
     shared by_python "${clients[@]}"
+    # A hash that was deleted is no filter that never was: the keys of that one would be fresh once more.
+    redis_ask del 'tamis:{by_python}' >/dev/null
+    made_by_python | grep -q 'deleted or evicted' || fail "python makes a filter beside the partitions of another"
+    client c 'by_python?expect=1000&fpr=0.01' add </dev/null | grep -q 'deleted or evicted' || fail "c does so"
+    [ "$(redis_ask exists 'tamis:{by_python}' 'tamis:{by_python}:push')" = 0 ] || fail "by_python: something was made"
 fi
 
 # The document's own example is one such filter, and `alice` is in it.
-sed -n '/^```redis$/,/^```$/p' "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```' | redis_ask >"$work/replies"
-[ "$(tr '\n' ' ' <"$work/replies")" = "1 1344 704 1 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md: $(cat "$work/replies")"
+# EVAL STEP stands for the script that the document has.
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```'; }
+step=$(redis_ask script load "$(block lua)")
+block redis | sed "s/^EVAL STEP /EVALSHA $step /" | redis_ask >"$work/replies"
+[ "$(tr '\n' ' ' <"$work/replies")" = "OK 1 1 1 1 1 1 1 1 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md: $(cat "$work/replies")"
+# A step that comes once more does nothing, whatever was done since.
+before=$(redis_ask --raw dump 'tamis:{seen}' | od -An -tx1)
+block redis | grep '^EVAL' | sed "s/^EVAL STEP /EVALSHA $step /" | redis_ask >"$work/replies"
+[ "$(tr '\n' ' ' <"$work/replies")" = "0 0 0 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md, again: $(cat "$work/replies")"
+[ "$(redis_ask --raw dump 'tamis:{seen}' | od -An -tx1)" = "$before" ] || fail "docs/REDIS-LAYOUT.md: steps that come late change something"
 for who in "${hashers[@]}"; do
     [ "$(printf '616c696365\n626f62\n' | client "$who" seen contains | tr '\n' ' ')" = "open 1 0 " ] ||
         fail "docs/REDIS-LAYOUT.md: $who sees another filter than its example makes"
@@ -180,10 +208,17 @@ found() {
     grep -qiE "$text" <<<"$line" || fail "$who $name: after $*: status $status, not '$text' but: $line"
 }
 make_small() {
-    redis_ask del 'tamis:{small}' >/dev/null
+    redis_ask del 'tamis:{small}' 'tamis:{small}:plan' >/dev/null
     client c "small?expect=1000&fpr=0.01&scheme=guava64" add <"$work/keys" >/dev/null
     generation=$(redis_ask hget 'tamis:{small}' plan | sed 's/.*generation=//')
     bits="tamis:{small:$generation:0}:bits"
+}
+# make_old STATE: the same as a program of layout 1 left it; GENERATION in STATE is its own.
+make_old() {
+    make_small
+    state=${1/GENERATION/$generation}
+    redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed s/layout=2/layout=1/)" state "$state" >/dev/null
+    redis_ask del 'tamis:{small}:plan' >/dev/null
 }
 # The partition is gone, and nobody may look whether it is: then nothing is known.
 blind() {
@@ -204,22 +239,31 @@ for who in "${clients[@]}"; do
         client "$who" small add <"$work/keys" 2>&1 | grep -q resized || fail "$who: adds beside a resize"
         client "$who" small contains <"$work/keys" >/dev/null || fail "$who: does not ask beside a resize"
     fi
-    # A maker that stopped early, or wrote his mark late: the next one goes on.
-    for state in '' 'ready 0000000000000000'; do
-        make_small
+    # A filter of layout 1 is read, and added to.
+    make_old 'ready GENERATION'
+    client "$who" small contains <"$work/keys" | grep -q '^0$' && fail "$who: a key of a filter of layout 1 is absent"
+    head -n 99 "$work/others" >"$work/some"
+    client "$who" small add <"$work/some" | grep -q '^1$' || fail "$who: does not add to a filter of layout 1"
+    client c small contains <"$work/some" | grep -q '^0$' && fail "$who: adds to a filter of layout 1 are lost"
+    # Its maker was stopped, or is slow: nobody finishes it, since nobody knows which of its partitions were lost.
+    for made in '' 'ready 0000000000000000' ready; do
+        make_old "$made"
         redis_ask del "$bits" >/dev/null
-        redis_ask hset 'tamis:{small}' state "$state" >/dev/null
-        head -n 9 "$work/keys" | client "$who" small add | grep -q '^1$' || fail "$who: does not finish what another began"
-        [ "$(redis_ask hget 'tamis:{small}' state)" = "ready $generation" ] || fail "$who: says not that it is ready"
-        head -n 9 "$work/keys" | client c small contains | grep -q '^0$' && fail "$who: bits are lost"
+        head -n 9 "$work/keys" | client "$who" small add | grep -q 'of layout 1' || fail "$who: opens what is not ready"
+        head -n 9 "$work/keys" | client "$who" small contains | grep -q 'of layout 1' || fail "$who: reads what is not ready"
+        [ "$(redis_ask exists "$bits")$(redis_ask hget 'tamis:{small}' state)" = "0$state" ] || fail "$who: finishes what another began"
     done
     # What none of them may read.
-    for change in s/layout=1/layout=2/ s/blocked/classic/ s/blocked/family/ s/guava64/bkdr31/ s/probes=[0-9]*/probes=256/ s/partition=/partition=99999/; do
+    for change in s/layout=2/layout=3/ s/blocked/classic/ s/blocked/family/ s/guava64/bkdr31/ s/probes=[0-9]*/probes=256/ s/partition=/partition=99999/; do
         make_small
         redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed "$change")" >/dev/null
         client "$who" small contains <"$work/keys" >"$work/refused" 2>&1 && fail "$who reads a plan after $change"
         ! grep -q ^open "$work/refused" || fail "$who opens a plan after $change"
     done
+    # A partition of layout 2 has room behind its footer: its blocks may be three fewer than in layout 1.
+    make_small
+    redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed 's/partition=[0-9]*/partition=8388605/')" >/dev/null
+    if [ "$who" != c ] && client "$who" small contains </dev/null | grep -q ^open; then fail "$who: opens a partition that is too large"; fi
     client "$who" none contains </dev/null | grep -q 'there is no such filter' || fail "$who: a filter that is not there"
     client "$who" '{no' contains </dev/null >/dev/null && fail "$who: takes a name with a brace"
 done

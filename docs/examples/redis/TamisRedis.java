@@ -30,13 +30,12 @@ public final class TamisRedis implements AutoCloseable {
         probes = Long.parseLong(said.get("probes"));
         partition = Long.parseLong(said.get("partition"));
         generation = said.get("generation");
-        if (!plan.startsWith("layout=1 kind=blocked scheme=guava64 ") || !said.get("bits").equals("" + blocks * 512)
-                || blocks < 1 || probes < 1 || probes > 255 || partition < 1 || partition >= 1 << 23)
+        boolean old = plan.startsWith("layout=1 "); // there the hash says when the partitions are made
+        if (!plan.matches("(?s)layout=[12] kind=blocked scheme=guava64 .*") || !said.get("bits").equals("" + blocks * 512) || blocks < 1
+                || probes < 1 || probes > 255 || partition < 1 || partition > (old ? 8388607 : 8388604))
             throw new IOException(name + ": this client cannot read it: " + plan);
-        if (("ready " + generation).equals(there[1])) return;
-        for (long i = 0; i * partition < blocks; i++) // its maker stopped: go on in his place
-            run(List.of(List.of("SETRANGE", key(i), end(i), footer(i))));
-        run(List.of(List.of("HSET", config, "state", "ready " + generation)));
+        if (old && !("ready " + generation).equals(there[1]))
+            throw new IOException(name + ": of layout 1 and not ready: wait for its maker, or drop it and make it anew");
     }
     private String key(long i) { return config.replace("}", ":" + generation + ":" + i + "}:bits"); }
     private long end(long i) { return 64 * Math.min(partition, blocks - i * partition); }

@@ -25,13 +25,12 @@ final class TamisRedis {
         [$this->scheme, $this->generation] = [$said['scheme'], $said['generation']];
         [$this->blocks, $this->probes] = [intdiv((int)$said['bits'], 512), (int)$said['probes']];
         $this->partition = (int)$said['partition'];
-        if (!preg_match('/^layout=1 kind=blocked scheme=(xxh3|guava64) /', $plan) || $said['bits'] % 512 || $this->blocks < 1 ||
-            $this->probes < 1 || $this->probes > 255 || $this->partition < 1 || $this->partition >= 1 << 23)
+        $layout = preg_match('/^layout=([12]) kind=blocked scheme=(xxh3|guava64) /', $plan, $found) ? (int)$found[1] : 0;
+        if (!$layout || $said['bits'] % 512 || $this->blocks < 1 || $this->probes < 1 || $this->probes > 255 ||
+            $this->partition < 1 || $this->partition > ($layout === 1 ? 8388607 : 8388604))
             throw new RuntimeException("$name: this client cannot read it: $plan");
-        if ($state === "ready $this->generation") return;
-        for ($i = 0; $i * $this->partition < $this->blocks; $i++) // its maker stopped: go on in his place
-            $this->run([['SETRANGE', $this->key($i), $this->end($i), $this->footer($i)]]);
-        $this->run([['HSET', $this->config, 'state', "ready $this->generation"]]);
+        if ($layout === 1 && $state !== "ready $this->generation")
+            throw new RuntimeException("$name: of layout 1 and not ready: wait for its maker, or drop it and make it anew");
     }
 
     /** High and low half of the product of two unsigned numbers of 64 bits. */

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A filter in a Redis, layout `tamis` of docs/REDIS-LAYOUT.md (Debian: python3-redis, python3-xxhash).
 
-    seen = TamisRedis(redis.Redis("localhost", 6379), "seen")
+    seen = TamisRedis(redis.Redis("localhost", 6379), "seen")   # made by tamis, or by tamis_steps.py
     seen.add([b"alice", b"bob"])          # [True, True]: fresh, that is, certainly not there before
     seen.contains([b"alice", b"carol"])   # [True, False]: absent for certain
 
 A call is one round trip: give some hundred keys at once. One that raises may be repeated; an add that is repeated can
 find its own bits, and then answers False though nobody else added the key."""
-import os
-
 import xxhash
 
 M64 = (1 << 64) - 1
@@ -20,19 +18,17 @@ class TamisRedis:
         self.plan, state = server.hmget(self.config, "plan", "state")
         if self.plan is None:
             raise LookupError(f"{name}: there is no such filter")
-        said = dict(word.split("=", 1) for word in self.plan.decode().split(" ") if "=" in word)
+        said = words_of(self.plan)
         self.scheme, self.seed, self.generation = said["scheme"], int(said["seed"]), said["generation"]
         self.blocks, rest = divmod(int(said["bits"]), 512)
         self.probes, self.partition = int(said["probes"]), int(said["partition"])
-        if (said["layout"], said["kind"], rest) != ("1", "blocked", 0) or self.scheme not in ("xxh3", "guava64") or \
-                not (self.blocks and 1 <= self.probes <= 255 and 1 <= self.partition < 1 << 23):
+        largest = {"1": 8388607, "2": 8388604}.get(said["layout"], 0)  # blocks of a partition
+        if (said["kind"], rest) != ("blocked", 0) or self.scheme not in ("xxh3", "guava64") or \
+                not (self.blocks and 1 <= self.probes <= 255 and 1 <= self.partition <= largest):
             raise ValueError(f"{name}: this client cannot read it: {self.plan}")
-        self.keys = [self.config[:-1] + b":%s:%d}:bits" % (self.generation.encode(), i)
-                     for i in range(-(-self.blocks // self.partition))]
-        if state != f"ready {self.generation}".encode():  # its maker stopped: go on in his place
-            for i in range(len(self.keys)):
-                server.setrange(self.keys[i], self.end(i), self.footer(i))
-            server.hset(self.config, "state", f"ready {self.generation}")
+        if said["layout"] == "1" and state != f"ready {self.generation}".encode():
+            raise LookupError(f"{name}: of layout 1 and not ready: wait for its maker, or drop it and make it anew")
+        self.keys = keys_of(self.config, said)
 
     def end(self, i):  # bytes of partition i before its footer
         return min(self.partition, self.blocks - i * self.partition) * 64
@@ -55,17 +51,18 @@ class TamisRedis:
             at.append(words >> 55 - j % 7 * 9 & 511)
         return *divmod(y * self.blocks >> 64, self.partition), at
 
-    def run(self, places, command, renew):
+    def run(self, places, command, adds):
         batch, touched = self.server.pipeline(transaction=False), sorted({place[0] for place in places})
         for place in places:
             command(batch, *place)
         for i in touched:
             batch.getrange(self.keys[i], self.end(i), self.end(i) + 63)
         batch.hmget(self.config, "plan", "next")
-        for key in [self.config, *self.keys] if renew and self.ttl_ms else ():
-            batch.pexpire(key, self.ttl_ms)
+        if adds and self.ttl_ms:
+            import tamis_steps  # beside this file
+            tamis_steps.renew(self, batch)
         replies = batch.execute()
-        if (now := replies[len(places) + len(touched)])[0] != self.plan or renew and now[1]:
+        if (now := replies[len(places) + len(touched)])[0] != self.plan or adds and now[1]:
             raise LookupError("the filter was " + ("dropped" if now[0] is None else "replaced, or is being resized"))
         for i, footer in zip(touched, replies[len(places):]):
             if footer != self.footer(i):
@@ -92,8 +89,10 @@ def config_of(name):
     return b"tamis:{%s}" % name.encode()
 
 
-def make(server, name, bits, probes, expect, fpr, seed=0, partition=1048575, scheme="xxh3"):
-    """Makes it, unless it is there; then what is there stands."""
-    server.hsetnx(config_of(name), "plan", f"layout=1 kind=blocked scheme={scheme} seed={seed} bits={bits} "
-                  f"probes={probes} partition={partition} expect={expect} fpr={fpr} generation={os.urandom(8).hex()}")
-    return TamisRedis(server, name)
+def words_of(plan):
+    return dict(word.split("=", 1) for word in plan.decode().split(" ") if "=" in word)
+
+
+def keys_of(config, said):  # the partitions of a plan
+    count = -(-int(said["bits"]) // 512 // int(said["partition"]))
+    return [config[:-1] + b":%s:%d}:bits" % (said["generation"].encode(), i) for i in range(count)]

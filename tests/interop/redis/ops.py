@@ -6,13 +6,14 @@ import sys
 sys.path.insert(0, os.environ["TAMIS_CLIENTS"])
 import redis
 import tamis_redis
+import tamis_steps
 
 port, name, verb = int(sys.argv[1]), *sys.argv[2:4]
 server = redis.Redis("127.0.0.1", port)
 try:
     if verb == "make":
         bits, probes, scheme = int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
-        tamis_redis.make(server, name, bits, probes, 20000, 0.01, seed=0, partition=777, scheme=scheme)
+        tamis_steps.make(server, name, bits, probes, 20000, 0.01, seed=0, partition=777, scheme=scheme)
         sys.exit()
     filter_ = tamis_redis.TamisRedis(server, name)
     print("open", flush=True)
