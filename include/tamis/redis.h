@@ -156,8 +156,10 @@ typedef struct tamis_redis_filter_options {
  * redisson); TAMIS_E_MISMATCH also where a Redis key is longer than the parameters' bits, which are then not those that it
  * was made with (the others; at the first batch). With these three nothing of the batch is answered.
  *
- * A filter that is made takes its memory at once. TAMIS_E_REFUSED: the server's maxmemory does not allow for it, and nothing
- * of it is left there; TAMIS_E_RANGE: it would be in too many Redis keys, or have more bits than the layout takes.
+ * A filter that is made takes its memory at once, and exists once all of it is there; a call that finds another program
+ * making it waits for that. TAMIS_E_REFUSED: the server's maxmemory does not allow for it, and nothing of it is left there;
+ * TAMIS_E_RANGE: it would be in too many Redis keys, or have more bits than the layout takes. TAMIS_E_BUSY: another program
+ * makes or drops it, and takes too long. TAMIS_E_DAMAGED: its hash was deleted or evicted; drop it, and add all keys again.
  */
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);
@@ -280,16 +282,20 @@ typedef struct tamis_redis_push_options {
  * (tamis_redis_unite). An add that is answered after the switch is in the new filter.
  *
  * Parameters: partition=, by default that of before; ttl, by default what is left of that of before; those of the plan,
- * where they are given, have to agree with the
- * filter. A name that is an alias stands for its target. After a failure what was there is as it was.
+ * where they are given, have to agree with the filter. A name that is an alias stands for its target.
+ *
+ * After a failure the old filter is unchanged. The one exception is a lost connection at the last step: the error then
+ * says that the outcome is unknown, and tamis_redis_list or a handle tells. One writer at a time holds the filter's
+ * lock, which lasts a minute and is renewed; a writer that was held up for longer changes nothing any more
+ * (TAMIS_E_BUSY), nor does a command of it that arrives late.
  *
  * The other layouts are switched by RENAME, and no handle can tell: what a batch adds meanwhile may go into what was there.
  * Other parameters than before are fine where nothing keeps them (java, php), once every program is told. TAMIS_E_REFUSED:
  * the server has no RENAME for us; TAMIS_E_UNSUPPORTED: a Codis, which never has: nothing was sent.
  *
  * TAMIS_E_UNSUPPORTED: kind, scheme or layout; TAMIS_E_MISMATCH: what is there has another scheme, seed or secret, and
- * handles that are open could not follow: drop it first, or it is not as the parameters say; TAMIS_E_BUSY: another push of
- * the name is under way, or ended within this minute without saying so.
+ * handles that are open could not follow: drop it first, or it is not as the parameters say; TAMIS_E_BUSY: another push,
+ * drop or resize of the name is under way, or was stopped within this minute, or this one lost the lock.
  */
 TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
                                         const tamis_redis_push_options *options, tamis_error *err);
@@ -331,11 +337,11 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
  * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command
- * for each Redis key, whose memory the server gives back in the background. After a failure it may be there or not;
- * dropped again, it is not. Of a family (tamis/redis_family.h, layout tamis) the members go too, which are found by reading
- * the names of all Redis keys, and kept in memory until they are removed.
- * TAMIS_E_ABSENT: there is none; TAMIS_E_BUSY: as of push; TAMIS_E_REFUSED: also of a family that was dropped, where SCAN is
- * not let (a Codis has none): its members' strings stay. */
+ * for each Redis key, whose memory the server gives back in the background. After a failure the filter may exist or not;
+ * drop it again. A filter that another program makes meanwhile is never dropped. Of a family (tamis/redis_family.h, layout
+ * tamis) the members go too, which are found by reading the names of all Redis keys, and kept in memory until they are
+ * removed. TAMIS_E_ABSENT: there is none, and nothing is left of one; TAMIS_E_BUSY: as of push; TAMIS_E_REFUSED: also of a
+ * family that was dropped, where SCAN is not let (a Codis has none): its members' strings stay. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its
@@ -349,10 +355,10 @@ TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, 
 
 typedef enum tamis_redis_state {
     TAMIS_REDIS_READY = 0, /* to be used */
-    TAMIS_REDIS_MAKING =
-        1, /* layout tamis 1: being made by an older client, or its maker was stopped: drop it */
+    /* Layout tamis: a program of layout 1 makes it, or was stopped. Opening fails; drop it if it stays so. */
+    TAMIS_REDIS_MAKING = 1,
     TAMIS_REDIS_ALIAS = 2, /* stands for `target` */
-    /* Layout tamis: no filter, but what a drop or push that was stopped left; drop it. */
+    /* Layout tamis: no filter yet, for a push is making it; or what a push or drop that was stopped left: drop it. */
     TAMIS_REDIS_LEFT = 3,
     TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
     TAMIS_REDIS_FAMILY =
