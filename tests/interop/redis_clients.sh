@@ -114,6 +114,7 @@ if [ -n "$python" ]; then
     # A maker that was killed leaves a name for its partitions, and the next one removes them.
     redis_ask set "$left" x >/dev/null
     redis_ask hset 'tamis:{by_python}' pushing 'layout=2 bits=512 partition=20 generation=00000000c0ffee00' >/dev/null
+    redis_ask set 'tamis:{by_python}:push' another PX 200 >/dev/null # for which it waits
     made_by_python || fail "python makes no filter"
     [ "$(redis_ask exists "$left")" = 0 ] || fail "python leaves what an earlier maker left"
     # One that is there stays.
@@ -131,6 +132,7 @@ $plan" ] || fail "by_python: $(redis_ask hgetall 'tamis:{by_python}')"
     made_by_python | grep -q 'deleted or evicted' || fail "python makes a filter beside the partitions of another"
     client c 'by_python?expect=1000&fpr=0.01' add </dev/null | grep -q 'deleted or evicted' || fail "c does so"
     [ "$(redis_ask exists 'tamis:{by_python}' 'tamis:{by_python}:push')" = 0 ] || fail "by_python: something was made"
+    "$python" -B "$here/late.py" "$redis_port" || fail "python's steps"
 fi
 
 # The document's own example is one such filter, and `alice` is in it.
@@ -160,14 +162,27 @@ else
     echo "not seen: another decimal point (no localedef with de_DE)"
 fi
 
-# What expires is absent, not damaged: its plan goes first, however long its partitions take to be made.
+# What expires is absent, not damaged: its plan goes first, however long its partitions take to be made. The copy of the plan
+# goes with it: one that stayed would say that the filter was deleted.
+expires_first() {
+    local partitions first
+    mapfile -t partitions < <(redis_ask keys "tamis:{$1:*")
+    # When they end, not how long they have: time goes on within a script.
+    first=$(redis_ask eval "local plan, first = redis.call('PEXPIRETIME', KEYS[1]), 0
+        for i = 3, #KEYS do if redis.call('PEXPIRETIME', KEYS[i]) < plan then first = first + 1 end end
+        local copy = redis.call('PEXPIRETIME', KEYS[2])
+        return (plan < 1 or copy < 1 or copy > plan) and 'no expiry, or a later one of the copy' or first" \
+        $((${#partitions[@]} + 2)) "tamis:{$1}" "tamis:{$1}:plan" "${partitions[@]}")
+    [ "${#partitions[@]}" -gt "$2" ] && [ "$first" = 0 ] || fail "$1: of ${#partitions[@]} partitions go before the plan: $first"
+}
 client c 'brief?expect=100000&fpr=0.001&partition=1024&ttl=1h&renew=create' add <"$work/keys" >/dev/null
-mapfile -t partitions < <(redis_ask keys 'tamis:{brief:*')
-# When they end, not how long they have: time goes on within a script.
-first=$(redis_ask eval "local plan, first = redis.call('PEXPIRETIME', KEYS[1]), 0
-    for i = 2, #KEYS do if redis.call('PEXPIRETIME', KEYS[i]) < plan then first = first + 1 end end
-    return plan < 1 and 'no expiry' or first" $((${#partitions[@]} + 1)) 'tamis:{brief}' "${partitions[@]}")
-[ "${#partitions[@]}" -gt 9 ] && [ "$first" = 0 ] || fail "brief: of ${#partitions[@]} partitions go before the plan: $first"
+expires_first brief 9
+if [ -n "$python" ]; then
+    client c 'brief_by_python?expect=10000&fpr=0.001&partition=4096' add </dev/null >/dev/null
+    head -n 9 "$work/keys" | "$python" -B "$here/ops.py" "$redis_port" brief_by_python add 3600000 | grep -q '^1$' ||
+        fail "python adds nothing with a time to live"
+    expires_first brief_by_python 3
+fi
 
 # A mistake of a client must not pass: the constant that spreads the second word.
 wrong() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ops.py PORT NAME add|contains, see redis_clients.sh; ops.py PORT NAME make BITS PROBES SCHEME makes the filter."""
+"""ops.py PORT NAME add|contains [TTL_MS], see redis_clients.sh; ops.py PORT NAME make BITS PROBES SCHEME makes the filter."""
 import os
 import sys
 
@@ -15,7 +15,7 @@ try:
         bits, probes, scheme = int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
         tamis_steps.make(server, name, bits, probes, 20000, 0.01, seed=0, partition=777, scheme=scheme)
         sys.exit()
-    filter_ = tamis_redis.TamisRedis(server, name)
+    filter_ = tamis_redis.TamisRedis(server, name, *map(int, sys.argv[4:]))
     print("open", flush=True)
     keys = [bytes.fromhex(line) for line in sys.stdin]
     for at in range(0, len(keys), 500):
