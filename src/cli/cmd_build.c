@@ -201,7 +201,6 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
     free(before);
     return status;
 }
-}
 
 /* ---- the run ---- */
 

@@ -3,12 +3,13 @@
 /*
  * Our own layout (docs/REDIS-LAYOUT.md): a filter of kind blocked, cut into partitions.
  *
- *     tamis:{NAME}                  hash:   plan -> "layout=1 kind=blocked ... generation=G", state -> "ready"
+ *     tamis:{NAME}                  hash:   plan -> "layout=2 kind=blocked ... generation=G"
+ *     tamis:{NAME}:plan             string: the same text again, which tells a deleted hash from a filter that never was
  *     tamis:{NAME:G:0}:bits         string: | block 0 | block 1 | ... | footer |       64 bytes each
  *     tamis:{NAME:G:1}:bits                 | block of the next ...   | footer |
  *
- * What the plan says is one field of the hash, so it is made (HSETNX) and replaced (HSET) as one. Every making of the
- * filter has another generation G, so bits of before are never taken for bits of now.
+ * The plan is one field of the hash, which one step makes or replaces (redis_step.c) when all partitions are whole. Every
+ * making of the filter has another generation G, so bits of before are never taken for bits of now.
  *
  * A partition that the server evicted, or that somebody deleted or cut short, has no footer: a batch that touched it
  * fails rather than call keys absent that were in it.
@@ -16,7 +17,7 @@
  * tamis:{NAME} may hold alias -> "TARGET" instead, or beside a plan, which then does not count: NAME stands for the
  * filter TARGET. Every batch ends with a look at the plan, and at the alias it came by. Where they are others than when it
  * began, the handle becomes the filter that has the name now, and asks the whole batch again: so a push (redis_push.c) and
- * a new alias take effect for everyone by one HSET, while what was replaced stays for TAMIS__GRACE_MS.
+ * a new alias take effect for everyone by one step, while what was replaced stays for TAMIS__GRACE_MS.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -155,6 +155,8 @@ void tamis__chunks_guard(const tamis_filter *filter, uint32_t key, tamis_key nam
 uint64_t tamis__chunk_bit(const tamis_filter *filter, uint32_t key, uint64_t chunk);
 /* TAMIS_E_IO names a partition that has no footer; while at->fills: no mark. */
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err);
+/* Puts the step by which an adder gives a partition at->ttl_ms: only one that has its footer. */
+void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__link *link);
 /* Of generations that no plan names, or never will again: PEXPIRE, or PERSIST where ms is 0, or UNLINK where it is negative: of the partitions `of`, NULL: of all. */
 tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
                                       tamis_error *err);

@@ -10,6 +10,7 @@
  * Where all bits are in one Redis key, a BITFIELD takes several elements: reading a command costs the server about as much
  * as two of its words.
  */
+#include "store/redis/layout_tamis.h"
 #include "store/redis/redis_batch.h"
 
 /* Bits of several elements in one command, at most: what a server takes at one instant is to be short. */
@@ -169,6 +170,10 @@ static bool put_elements(tamis__batch *all, size_t element, uint32_t number, tam
 }
 
 void tamis__batch_put_expiry(const tamis__batch *all, size_t number, bool sets, tamis__link *link) {
+    if (sets && all->at->layout == &tamis__layout_tamis && !all->at->is_family) {
+        tamis__partition_put_renewal(all->filter, (uint32_t)number, link);
+        return;
+    }
     tamis__link_command(link, sets ? 3 : 2);
     tamis__link_text(link, sets ? "PEXPIRE" : "PTTL");
     put_key(all, number, link);

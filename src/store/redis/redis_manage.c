@@ -174,8 +174,10 @@ static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
 
 /* Their plan stays in `before` where they cannot be found, for the next drop. */
 static tamis_status remove_members(const tamis__redis_filter *at, const tamis__config *config,
-                                   tamis_error *err) {
+                                   const char *copy, tamis_error *err) {
     tamis_status status = tamis__members_expire(at, config->before, -1, err);
+    if (status == TAMIS_OK && !*config->plan) /* the hash was deleted */
+        status = tamis__members_expire(at, copy, -1, err);
     if (status == TAMIS_OK && strcmp(config->plan, config->before) != 0)
         status = tamis__members_expire(at, config->plan, -1, err);
     if (status != TAMIS_E_REFUSED)
@@ -257,7 +259,7 @@ static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *c
     if (status == TAMIS_OK)
         status = tamis__told_expire(at, config->plan, -1, err);
     if (status == TAMIS_OK)
-        status = remove_members(at, config, err);
+        status = remove_members(at, config, copy, err);
     if (status == TAMIS_OK)
         status = remove_field(at, "before", now.before, err);
     return status == TAMIS_OK ? remove_field(at, "pushing", now.pushing, err) : status;

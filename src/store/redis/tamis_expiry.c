@@ -158,9 +158,16 @@ static tamis_status stamp_all(stamping *all, tamis_error *err) {
     return status == TAMIS_OK ? tamis__lock_busy(at, err) : status;
 }
 
+/* The largest partitions of layout 1 have no room for one. */
+static bool has_stamps(const tamis__redis_filter *at) {
+    return at->partition <= TAMIS__PARTITION_BLOCKS;
+}
+
 tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char *plan, uint64_t ms,
                                           tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
+    if (!has_stamps(at))
+        return tamis__partitions_expire(at, NULL, (int64_t)ms, err);
     stamping all = {.all = {.at = at}, .filter = filter, .plan = plan, .ms = ms};
     uint64_t random;
     tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
@@ -173,6 +180,15 @@ tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char
     status = stamp_all(&all, err);
     tamis__free(&filter->allocator, all.there, at->keys * sizeof *all.there);
     return status;
+}
+
+void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__link *link) {
+    char digits[24];
+    tamis__partition_room room;
+    tamis__step step = {.key_count = 0};
+    const tamis_key name = tamis__partition_guard(filter, key, &step, &room);
+    tamis__step_expire(&step, name, tamis__redis_of(filter)->ttl_ms, digits);
+    tamis__step_put(&step, link);
 }
 
 /* ---- partitions of another plan than the handle's ---- */
@@ -209,6 +225,6 @@ tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text,
     old.fills = NULL;
     filter.plan.bits = plan.bits;
     tamis__partitions_set(&filter, plan.partition);
-    tamis_status status = ms > 0 ? put_off_others(&filter, err) : TAMIS_OK;
+    tamis_status status = ms > 0 && has_stamps(&old) ? put_off_others(&filter, err) : TAMIS_OK;
     return status == TAMIS_OK ? tamis__partitions_expire(&old, NULL, ms, err) : status;
 }

@@ -149,6 +149,9 @@ static bool is_whole(const tamis__told *plan, char why[WHY]) {
     else if (plan->is_family && plan->partition != plan->bits / BLOCK_BITS)
         snprintf(why, WHY, "has partition=%" PRIu64 ", and of a family of bits=%" PRIu64 " takes %" PRIu64,
                  plan->partition, plan->bits, plan->bits / BLOCK_BITS);
+    else if (plan->layout == 2 && !plan->is_family && plan->partition > TAMIS__PARTITION_BLOCKS)
+        snprintf(why, WHY, "has partition=%" PRIu64 ", and of layout 2 takes 1 to %d", plan->partition,
+                 TAMIS__PARTITION_BLOCKS);
     else if (plan->has_secret != is_sip)
         snprintf(why, WHY, "has scheme=%.20s and %s word secret", tamis__show(plan->scheme).text,
                  is_sip ? "no" : "a");
