@@ -288,11 +288,19 @@ static tamis_status keep_expiry(const push *p, tamis_error *err) {
     return tamis__redis_ttl(p->at, hash_of(p), &p->at->ttl_ms, err);
 }
 
-/* What was there keeps its own time if this fails, and stands in `before` until the next push or drop. */
+/* Partitions of what was there go in a while: batches may be on their way. */
 static tamis_status retire(const push *p, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
     if (!*p->config.plan || p->at->is_family)
         return TAMIS_OK;
-    return tamis__told_expire(p->at, p->config.plan, TAMIS__GRACE_MS, err);
+    tamis_status status = tamis__told_expire(p->at, p->config.plan, TAMIS__GRACE_MS, &why);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, status, why.sys_errno,
+        "%.300s; the filter was replaced, and Redis keys of the one before may be left: remove them by "
+        "tamis redis clean",
+        why.text);
 }
 
 static tamis_status is_unknown(const tamis_error *why, tamis_error *err) {
