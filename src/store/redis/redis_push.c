@@ -33,33 +33,13 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "store/redis/bitmap_move.h"
-#include "store/redis/layout_tamis.h"
+#include "store/redis/redis_push.h"
 
-enum {
-    LIFETIME_MS = 3600000, /* of what is being filled, and a second for each mebibyte */
-    POLL_MS = 50,          /* between two looks whether another is done making the filter */
-    POLLS = 2 * TAMIS__LOCK_MS / POLL_MS
-};
-
-typedef struct push {
-    const tamis_filter *filter; /* NULL: an empty one */
-    tamis_filter *made;         /* the handle of what is made */
-    tamis__redis_filter *at;
-    tamis__config config;         /* of what is there */
-    char copy[TAMIS__REDIS_PLAN]; /* of the plan, where the hash has none: it was deleted; else empty */
-    char plan[TAMIS__REDIS_PLAN];
-    char hash[TAMIS__REDIS_KEY];
-    size_t hash_size;
-    const tamis_redis_push_options *options;
-    uint32_t *fills;   /* see tamis__redis_filter; of at->keys */
-    bool is_resize;    /* the switch asks for field next to be ours */
-    bool is_switching; /* the switch was sent, and is made, or may be yet */
-    bool is_sealed;    /* its partitions do not expire by themselves any more */
-} push;
+enum { LIFETIME_MS = 3600000 /* of what is being filled, and a second for each mebibyte */ };
 
 /* ---- steps ---- */
 
-static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
+tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err) {
     if (filter->plan.kind != TAMIS_KIND_BLOCKED || !tamis__has_scheme(filter->hasher->scheme))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "push: kind %s with scheme %s is not kept in a Redis; build it with kind blocked "
@@ -68,7 +48,7 @@ static tamis_status check_filter(const tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status check_hash(const push *p, const tamis__told *old, tamis_error *err) {
+static tamis_status check_hash(const tamis__push *p, const tamis__told *old, tamis_error *err) {
     const tamis_hasher *hasher = p->made->hasher;
     if (strcmp(old->scheme, tamis_scheme_name(hasher->scheme)) == 0 && old->seed == hasher->seed &&
         old->secret == hasher->secret_print)
@@ -80,7 +60,7 @@ static tamis_status check_hash(const push *p, const tamis__told *old, tamis_erro
 }
 
 /* For a new generation, of what p->made has as its plan. */
-static tamis_status name_it(push *p, tamis_error *err) {
+tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__generation_new(p->at, err);
     tamis__told_write(p->made, p->plan);
     p->hash_size = tamis__config_name(p->at, p->hash);
@@ -88,7 +68,7 @@ static tamis_status name_it(push *p, tamis_error *err) {
 }
 
 /* All that is known before anything is written. */
-static tamis_status plan_push(push *p, tamis_error *err) {
+tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
     tamis__redis_filter *at = p->at;
     tamis__told old;
     p->made->plan = p->filter->plan;
@@ -109,17 +89,17 @@ static tamis_status plan_push(push *p, tamis_error *err) {
         return status;
     memcpy(at->target, p->config.target, p->config.target_size);
     at->target_size = p->config.target_size;
-    return name_it(p, err);
+    return tamis__push_name(p, err);
 }
 
 /* A step that is carried out while we hold the lock and the plan is what it was when we took it. */
-static void begin_step(const push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
-                       char hash[TAMIS__REDIS_KEY]) {
+void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
+                      char hash[TAMIS__REDIS_KEY]) {
     tamis__lock_guard(p->at, step, lock);
     (void)tamis__plan_guard(p->at, step, p->config.plan, hash);
 }
 
-static tamis_key hash_of(const push *p) {
+tamis_key tamis__push_hash(const tamis__push *p) {
     return (tamis_key){p->hash, p->hash_size};
 }
 
@@ -162,7 +142,7 @@ tamis_status tamis__leftovers_remove(const tamis__redis_filter *at, const tamis_
 }
 
 /* The hash of the filter that was named first: an alias may stand for another by now. */
-static tamis_status find_config(push *p, tamis_error *err) {
+static tamis_status find_config(tamis__push *p, tamis_error *err) {
     const tamis__redis_filter *at = p->at;
     tamis_status status = tamis__config_find(at, &p->config, err);
     if (status != TAMIS_OK || (p->config.target_size == at->target_size &&
@@ -175,24 +155,24 @@ static tamis_status find_config(push *p, tamis_error *err) {
         at->redis->to.shown, at->uri->named);
 }
 
-static tamis_status set_pushing(const push *p, tamis_error *err) {
+static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
-    begin_step(p, &step, lock, hash);
-    tamis__step_expect_field(&step, hash_of(p), "pushing", p->config.pushing);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash_of(p), tamis__redis_word("pushing"),
-                                          tamis__redis_word(p->plan)));
+    tamis__push_step(p, &step, lock, hash);
+    tamis__step_expect_field(&step, tamis__push_hash(p), "pushing", p->config.pushing);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), tamis__push_hash(p),
+                                          tamis__redis_word("pushing"), tamis__redis_word(p->plan)));
     return tamis__step_run(p->at, &step, &(bool){false}, err);
 }
 
 /* Reads what is there, now that the lock is taken. */
-static tamis_status look(push *p, tamis_error *err) {
+tamis_status tamis__push_look(tamis__push *p, tamis_error *err) {
     *p->copy = '\0';
     tamis_status status = find_config(p, err);
     return status == TAMIS_OK && !*p->config.plan ? tamis__copy_read(p->at, p->copy, err) : status;
 }
 
-static tamis_status announce(push *p, tamis_error *err) {
+tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
     tamis__config now;
     tamis_status status = tamis__change_begin(p->at, p->config.plan, err);
     if (status == TAMIS_OK)
@@ -206,7 +186,7 @@ static tamis_status announce(push *p, tamis_error *err) {
     return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
 }
 
-static tamis_status upload(const push *p, tamis_error *err) {
+static tamis_status upload(const tamis__push *p, tamis_error *err) {
     size_t count;
     const tamis__upload bits = {.there = p->made,
                                 .words = tamis__bloom_words(p->filter, &count),
@@ -219,7 +199,7 @@ static tamis_status upload(const push *p, tamis_error *err) {
 }
 
 /* A family's members come into being with their first adds. */
-static tamis_status make(push *p, tamis_error *err) {
+tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
     const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
     if (p->at->is_family)
         return TAMIS_OK;
@@ -232,7 +212,7 @@ static tamis_status make(push *p, tamis_error *err) {
 }
 
 /* They are to outlive the hash, by which they are found absent. */
-static tamis_status seal(push *p, tamis_error *err) {
+tamis_status tamis__push_seal(tamis__push *p, tamis_error *err) {
     if (p->at->is_family)
         return TAMIS_OK;
     p->is_sealed = true;
@@ -240,13 +220,13 @@ static tamis_status seal(push *p, tamis_error *err) {
                                   p->at->ttl_ms > 0 ? p->at->ttl_ms + TAMIS__GRACE_MS : 0, err);
 }
 
-static void write_switch(const push *p, tamis__step *step, char copy[TAMIS__REDIS_KEY], char ttl[24]) {
+static void write_switch(const tamis__push *p, tamis__step *step, char copy[TAMIS__REDIS_KEY], char ttl[24]) {
     const char *before = *p->config.plan ? p->config.plan : p->copy;
     const tamis_key name = {copy, tamis__copy_name(p->at, copy)};
     tamis__step_key(step, name);
     snprintf(ttl, 24, "%" PRIu64, p->at->ttl_ms);
     const tamis_key words[] = {tamis__redis_word(tamis__redis_hset(p->at->redis)),
-                               hash_of(p),
+                               tamis__push_hash(p),
                                tamis__redis_word("plan"),
                                tamis__redis_word(p->plan),
                                tamis__redis_word("before"),
@@ -254,24 +234,25 @@ static void write_switch(const push *p, tamis__step *step, char copy[TAMIS__REDI
     tamis__step_write(step, words, *before ? 6 : 4);
     if (p->at->ttl_ms == 0) { /* an expiry that an earlier filter of the name had is none of ours */
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan)));
-        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash_of(p)));
+        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), tamis__push_hash(p)));
     } else {
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan),
                                              tamis__redis_word("PX"), tamis__redis_word(ttl)));
-        tamis__step_write(step,
-                          TAMIS__WORDS(tamis__redis_word("PEXPIRE"), hash_of(p), tamis__redis_word(ttl)));
+        tamis__step_write(
+            step, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), tamis__push_hash(p), tamis__redis_word(ttl)));
     }
-    tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash_of(p), tamis__redis_word("state"),
-                                         tamis__redis_word("pushing"), tamis__redis_word("next")));
+    tamis__step_write(step,
+                      TAMIS__WORDS(tamis__redis_word("HDEL"), tamis__push_hash(p), tamis__redis_word("state"),
+                                   tamis__redis_word("pushing"), tamis__redis_word("next")));
 }
 
-static tamis_status switch_over(push *p, tamis_error *err) {
+tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], copy[TAMIS__REDIS_KEY], ttl[24];
     tamis__step step = {.key_count = 0};
     char now[TAMIS__REDIS_PLAN];
     bool is_refused = false;
-    begin_step(p, &step, lock, hash);
-    tamis__step_expect_field(&step, hash_of(p), p->is_resize ? "next" : "pushing", p->plan);
+    tamis__push_step(p, &step, lock, hash);
+    tamis__step_expect_field(&step, tamis__push_hash(p), p->is_resize ? "next" : "pushing", p->plan);
     write_switch(p, &step, copy, ttl);
     p->is_switching = true;
     tamis_status status = tamis__step_run_once(p->at, &step, &is_refused, err);
@@ -282,14 +263,14 @@ static tamis_status switch_over(push *p, tamis_error *err) {
 }
 
 /* It expires when what it replaces would have, where the URI says nothing. */
-static tamis_status keep_expiry(const push *p, tamis_error *err) {
+tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err) {
     if (p->at->ttl_ms > 0 || !*p->config.plan)
         return TAMIS_OK;
-    return tamis__redis_ttl(p->at, hash_of(p), &p->at->ttl_ms, err);
+    return tamis__redis_ttl(p->at, tamis__push_hash(p), &p->at->ttl_ms, err);
 }
 
 /* Partitions of what was there go in a while: batches may be on their way. */
-static tamis_status retire(const push *p, tamis_error *err) {
+tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     if (!*p->config.plan || p->at->is_family)
         return TAMIS_OK;
@@ -310,17 +291,18 @@ static tamis_status is_unknown(const tamis_error *why, tamis_error *err) {
 }
 
 /* What announces our partitions in this field, and nothing that another has put there since. */
-static tamis_status remove_field(const push *p, const char *field, tamis_error *err) {
+static tamis_status remove_field(const tamis__push *p, const char *field, tamis_error *err) {
     tamis__step step = {.key_count = 0};
-    tamis__step_key(&step, hash_of(p));
-    tamis__step_expect_field(&step, hash_of(p), field, p->plan);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash_of(p), tamis__redis_word(field)));
+    tamis__step_key(&step, tamis__push_hash(p));
+    tamis__step_expect_field(&step, tamis__push_hash(p), field, p->plan);
+    tamis__step_write(&step,
+                      TAMIS__WORDS(tamis__redis_word("HDEL"), tamis__push_hash(p), tamis__redis_word(field)));
     return tamis__step_run(p->at, &step, &(bool){false}, err);
 }
 
 /* Our partitions, once no step of ours can be carried out any more. They are announced until they are gone. Those of a resize
  * stay for a while: an add that is on its way would make them anew, without an end. */
-static tamis_status remove_ours(const push *p, tamis_error *err) {
+tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err) {
     tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
     if (status == TAMIS_OK && !p->at->is_family)
         status = tamis__partitions_expire(p->at, NULL, p->is_resize ? TAMIS__GRACE_MS : -1, err);
@@ -336,7 +318,7 @@ static bool is_same(const char *one, const char *other) {
  * has replaced it since); or the plan of before, which never comes back, stands still; or neither, and nobody can tell. Where
  * it cannot be asked, all stays as it is, announced, for the next who has the lock to tidy up.
  */
-static tamis_status recover(push *p, tamis_status status, tamis_error *err) {
+static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis__config now = {.plan = ""};
     if (err)
@@ -346,46 +328,46 @@ static tamis_status recover(push *p, tamis_status status, tamis_error *err) {
         tamis__lock_leave(p->at, NULL) == TAMIS_OK && tamis__config_find(p->at, &now, NULL) == TAMIS_OK;
     const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->at->redis->replicas > 0; /* in a failover */
     if (is_over && is_same(now.plan, p->plan))
-        return may_be_lost ? is_unknown(&why, err) : retire(p, err);
+        return may_be_lost ? is_unknown(&why, err) : tamis__push_retire(p, err);
     if (is_over &&
         !is_same(now.plan, p->config.plan)) /* which never comes back, and whose record may be gone */
-        (void)retire(p, NULL);
+        (void)tamis__push_retire(p, NULL);
     if (is_over && p->is_switching && is_same(now.before, p->plan))
         return TAMIS_OK;
     if (is_over || (p->is_sealed && !p->is_switching))
-        (void)remove_ours(p, NULL);
+        (void)tamis__push_remove(p, NULL);
     if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))
         return status;
     return is_unknown(&why, err);
 }
 
-static tamis_status conclude(push *p, tamis_status status, tamis_error *err) {
+tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {
     if (status == TAMIS_OK)
         (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
     else if (*p->at->token)
         return recover(p, status, err);
     else if (p->is_resize) /* the lock was not taken: nothing of ours is on its way */
-        (void)remove_ours(p, NULL);
+        (void)tamis__push_remove(p, NULL);
     return status;
 }
 
 /* With the lock held. */
-static tamis_status replace_locked(push *p, tamis_error *err) {
-    tamis_status status = announce(p, err);
+tamis_status tamis__push_run(tamis__push *p, tamis_error *err) {
+    tamis_status status = tamis__push_announce(p, err);
     if (status == TAMIS_OK)
-        status = make(p, err);
+        status = tamis__push_make(p, err);
     if (status == TAMIS_OK && p->filter)
         status = upload(p, err);
     if (status == TAMIS_OK)
-        status = keep_expiry(p, err);
+        status = tamis__push_keep_expiry(p, err);
     if (status == TAMIS_OK)
-        status = seal(p, err);
+        status = tamis__push_seal(p, err);
     if (status == TAMIS_OK)
-        status = switch_over(p, err);
-    return status == TAMIS_OK ? retire(p, err) : status;
+        status = tamis__push_switch(p, err);
+    return status == TAMIS_OK ? tamis__push_retire(p, err) : status;
 }
 
-static void free_fills(push *p) {
+void tamis__push_free(tamis__push *p) {
     p->at->fills = NULL;
     if (p->fills)
         tamis__free(&p->at->redis->allocator, p->fills, p->at->keys * sizeof *p->fills);
@@ -393,27 +375,27 @@ static void free_fills(push *p) {
 }
 
 /* `stands`: NULL, or the plan that has to stand. */
-static tamis_status replace(push *p, const char *stands, tamis_error *err) {
+tamis_status tamis__push_replace(tamis__push *p, const char *stands, tamis_error *err) {
     tamis_status status = tamis__lock_take(p->at, err);
     if (status != TAMIS_OK)
         return status;
-    status = look(p, err);
+    status = tamis__push_look(p, err);
     if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
         status = tamis__lock_busy(p->at, err);
     if (status != TAMIS_OK) {
         (void)tamis__lock_leave(p->at, NULL);
         return status;
     }
-    status = conclude(p, replace_locked(p, err), err);
-    free_fills(p);
+    status = tamis__push_conclude(p, tamis__push_run(p, err), err);
+    tamis__push_free(p);
     return status;
 }
 
-static tamis_status push_tamis(push *p, tamis_error *err) {
-    tamis_status status = check_filter(p->filter, err);
+static tamis_status push_tamis(tamis__push *p, tamis_error *err) {
+    tamis_status status = tamis__push_check(p->filter, err);
     if (status == TAMIS_OK)
-        status = plan_push(p, err);
-    return status == TAMIS_OK ? replace(p, NULL, err) : status;
+        status = tamis__push_plan(p, err);
+    return status == TAMIS_OK ? tamis__push_replace(p, NULL, err) : status;
 }
 
 tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
@@ -421,7 +403,7 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     TAMIS__NEED(filter, err);
     TAMIS__NEED(name, err);
     tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
-    push p = {.filter = filter, .options = &options};
+    tamis__push p = {.filter = filter, .options = &options};
     tamis_status status =
         tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_PUSH_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
@@ -439,229 +421,5 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
         status = tamis__redis_replace(p.made, filter, &options, err);
     tamis__filter_let_go(filter);
     tamis_filter_free(p.made);
-    return status;
-}
-
-/* It expires when what it replaces would have. */
-tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
-    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
-    tamis_filter copy = *there;
-    tamis__redis_filter at = *tamis__redis_of(there);
-    push p = {.made = &copy, .at = &at, .options = &options};
-    copy.body = &at;
-    at.ttl_ms = 0;
-    tamis_status status = name_it(&p, err);
-    return status == TAMIS_OK ? replace(&p, at.plan_text, err) : status;
-}
-
-/* ---- making ---- */
-
-static tamis_status was_deleted(const push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "redis %s: %s: its hash was deleted or evicted, and with it what its partitions are; "
-                       "nothing was made. Drop it, which removes them, and add all keys again",
-                       p->at->redis->to.shown, p->at->uri->named);
-}
-
-static tamis_status pause_for(uint64_t ms, tamis_error *err) {
-    int ready;
-    return tamis__link_wait(NULL, 0, tamis__now_ns() + ms * 1000000, &ready, err);
-}
-
-/* *is_there: somebody made it, or makes it now. */
-static tamis_status make_once(push *p, bool *is_there, tamis_error *err) {
-    tamis_status status = tamis__lock_take(p->at, err);
-    if (status != TAMIS_OK) {
-        *is_there = status == TAMIS_E_BUSY;
-        return status;
-    }
-    status = look(p, err);
-    *is_there = status == TAMIS_OK && *p->config.plan;
-    if (status == TAMIS_OK && !*is_there && *p->copy)
-        status = was_deleted(p, err);
-    if (status != TAMIS_OK || *is_there) {
-        (void)tamis__lock_leave(p->at, NULL);
-        return status;
-    }
-    status = conclude(p, replace_locked(p, err), err);
-    free_fills(p);
-    return status;
-}
-
-tamis_status tamis__push_new(tamis_filter *made, tamis_error *err) {
-    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
-    tamis__redis_filter *at = tamis__redis_of(made);
-    push p = {.made = made, .at = at, .options = &options};
-    bool is_there = true;
-    tamis_status status = name_it(&p, err);
-    for (int i = 0; i < POLLS && status == TAMIS_OK; i++) {
-        status = make_once(&p, &is_there, err);
-        if (status != TAMIS_E_BUSY || !is_there)
-            return status;
-        status = pause_for(POLL_MS, err);
-        if (status == TAMIS_OK)
-            status = tamis__config_find(at, &p.config, err);
-        if (status == TAMIS_OK && *p.config.plan)
-            return TAMIS_OK;
-    }
-    return status == TAMIS_OK ? tamis__lock_busy(at, err) : status;
-}
-
-/* ---- resize ---- */
-
-struct tamis_redis_resize {
-    push p;
-    tamis_redis_push_options options;
-    tamis_allocator allocator;
-};
-
-/* A resize takes as long as its keys take; a hash that expires takes all knowledge of the partitions with it. */
-static tamis_status expire_with_hash(const push *p, tamis_error *err) {
-    uint64_t left = 0;
-    tamis_status status = tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &left, err);
-    if (status != TAMIS_OK)
-        return status;
-    return tamis__partitions_set_expiry(p->made, NULL, left > 0 ? left + TAMIS__GRACE_MS : 0, err);
-}
-
-static tamis_status set_next(const push *p, tamis_error *err) {
-    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
-    tamis__step step = {.key_count = 0};
-    tamis__config now;
-    begin_step(p, &step, lock, hash);
-    tamis__step_expect_field(&step, hash_of(p), "pushing", p->plan);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash_of(p), tamis__redis_word("next"),
-                                          tamis__redis_word(p->plan)));
-    tamis_status status = tamis__step_run(p->at, &step, &(bool){false}, err);
-    if (status == TAMIS_OK)
-        status = tamis__config_find(p->at, &now, err);
-    return status == TAMIS_OK && strcmp(now.next, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
-}
-
-static tamis_status nothing_there(const push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; build it",
-                       p->at->redis->to.shown, p->at->uri->shown);
-}
-
-static tamis_status begin_resize(push *p, tamis_error *err) {
-    tamis_status status = check_filter(p->filter, err);
-    if (status == TAMIS_OK && p->at->layout != &tamis__layout_tamis)
-        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                             "%s: layout %s cannot be resized while it is used; push another in its place",
-                             p->at->uri->shown, p->at->layout->name);
-    if (status == TAMIS_OK) /* before anybody's adds are doubled: see tamis__unite */
-        status = tamis__redis_must_know(p->at->redis, p->at->uri->shown, "BITOP", "push another in its place",
-                                        err);
-    if (status == TAMIS_OK)
-        status = plan_push(p, err);
-    if (status != TAMIS_OK)
-        return status;
-    p->filter = NULL;
-    p->is_resize = true;
-    status = tamis__lock_take(p->at, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = look(p, err);
-    if (status == TAMIS_OK && !*p->config.plan)
-        status = nothing_there(p, err);
-    if (status != TAMIS_OK) {
-        (void)tamis__lock_leave(p->at, NULL);
-        return status;
-    }
-    status = announce(p, err);
-    if (status == TAMIS_OK)
-        status = make(p, err);
-    if (status == TAMIS_OK)
-        status = expire_with_hash(p, err);
-    if (status == TAMIS_OK)
-        status = set_next(p, err);
-    return status == TAMIS_OK ? tamis__lock_leave(p->at, err) : conclude(p, status, err);
-}
-
-tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
-                                      tamis_redis *redis, const char *name, tamis_error *err) {
-    TAMIS__NEED(resize, err);
-    TAMIS__NEED(like, err);
-    TAMIS__NEED(name, err);
-    tamis_redis_resize *made;
-    tamis_status status = tamis__filter_check_local(like, "resize", err);
-    if (status != TAMIS_OK)
-        return status;
-    made = tamis__alloc(&like->allocator, sizeof *made, _Alignof(tamis_redis_resize));
-    if (!made)
-        return tamis__fail_nomem(err, "redis", sizeof *made);
-    made->allocator = like->allocator;
-    made->options = (tamis_redis_push_options)TAMIS_REDIS_PUSH_OPTIONS_INIT;
-    made->p = (push){.filter = like, .options = &made->options};
-    status = tamis__redis_name(&made->p.made, redis, name, &like->allocator, err);
-    if (status == TAMIS_OK) {
-        made->p.at = tamis__redis_of(made->p.made);
-        status = begin_resize(&made->p, err);
-    }
-    if (status == TAMIS_OK) {
-        *resize = made;
-        return TAMIS_OK;
-    }
-    if (made->p.at)
-        free_fills(&made->p);
-    tamis_filter_free(made->p.made);
-    tamis__free(&like->allocator, made, sizeof *made);
-    return status;
-}
-
-static tamis_status finish_resize(push *p, const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = tamis__unite(p->made, filter, err);
-    if (status == TAMIS_OK)
-        status = keep_expiry(p, err);
-    if (status == TAMIS_OK)
-        status = seal(p, err);
-    if (status == TAMIS_OK)
-        status = switch_over(p, err);
-    return status == TAMIS_OK ? retire(p, err) : status;
-}
-
-static tamis_status has_lost(const push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: was replaced, dropped or resized by another meanwhile, and stays so; "
-                       "resize it again",
-                       p->at->redis->to.shown, p->at->uri->shown);
-}
-
-/* Given up, or after a failure: what is announced as ours goes, whoever has the lock. */
-static tamis_status end_resize(push *p, const tamis_filter *filter, tamis_error *err) {
-    if (!filter)
-        return remove_ours(p, err);
-    tamis_status status = tamis__lock_take(p->at, err);
-    if (status == TAMIS_OK)
-        status = look(p, err);
-    if (status == TAMIS_OK && strcmp(p->config.next, p->plan) != 0)
-        status = has_lost(p, err);
-    if (status == TAMIS_OK)
-        status = finish_resize(p, filter, err);
-    return conclude(p, status, err);
-}
-
-tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filter *filter,
-                                    tamis_error *err) {
-    if (!resize)
-        return TAMIS_OK;
-    const tamis_allocator allocator = resize->allocator;
-    tamis_status status = filter ? tamis__filter_check_local(filter, "resize", err) : TAMIS_OK;
-    if (filter && status != TAMIS_OK)
-        (void)end_resize(&resize->p, NULL, NULL);
-    if (filter && status == TAMIS_OK) {
-        tamis__filter_keep(filter);
-        status = tamis_filter_verify(filter, err);
-        if (status == TAMIS_OK)
-            status = end_resize(&resize->p, filter, err);
-        else
-            (void)end_resize(&resize->p, NULL, NULL);
-        tamis__filter_let_go(filter);
-    }
-    if (!filter)
-        status = end_resize(&resize->p, NULL, err);
-    free_fills(&resize->p);
-    tamis_filter_free(resize->p.made);
-    tamis__free(&allocator, resize, sizeof *resize);
     return status;
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Empty filters of layout tamis: one that is made where there is none, and one that takes the place of what is cleared. */
+#include "base/system.h"
+#include "store/redis/redis_push.h"
+
+enum {
+    POLL_MS = 50, /* between two looks whether another is done making the filter */
+    POLLS = 2 * TAMIS__LOCK_MS / POLL_MS
+};
+
+/* It expires when what it replaces would have. */
+tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
+    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    tamis_filter copy = *there;
+    tamis__redis_filter at = *tamis__redis_of(there);
+    tamis__push p = {.made = &copy, .at = &at, .options = &options};
+    copy.body = &at;
+    at.ttl_ms = 0;
+    tamis_status status = tamis__push_name(&p, err);
+    return status == TAMIS_OK ? tamis__push_replace(&p, at.plan_text, err) : status;
+}
+
+static tamis_status was_deleted(const tamis__push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "redis %s: %s: its hash was deleted or evicted, and with it what its partitions are; "
+                       "nothing was made. Drop it, which removes them, and add all keys again",
+                       p->at->redis->to.shown, p->at->uri->named);
+}
+
+static tamis_status pause_for(uint64_t ms, tamis_error *err) {
+    int ready;
+    return tamis__link_wait(NULL, 0, tamis__now_ns() + ms * 1000000, &ready, err);
+}
+
+/* *is_there: somebody made it, or makes it now. */
+static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) {
+    tamis_status status = tamis__lock_take(p->at, err);
+    if (status != TAMIS_OK) {
+        *is_there = status == TAMIS_E_BUSY;
+        return status;
+    }
+    status = tamis__push_look(p, err);
+    *is_there = status == TAMIS_OK && *p->config.plan;
+    if (status == TAMIS_OK && !*is_there && *p->copy)
+        status = was_deleted(p, err);
+    if (status != TAMIS_OK || *is_there) {
+        (void)tamis__lock_leave(p->at, NULL);
+        return status;
+    }
+    status = tamis__push_conclude(p, tamis__push_run(p, err), err);
+    tamis__push_free(p);
+    return status;
+}
+
+tamis_status tamis__push_new(tamis_filter *made, tamis_error *err) {
+    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    tamis__redis_filter *at = tamis__redis_of(made);
+    tamis__push p = {.made = made, .at = at, .options = &options};
+    bool is_there = true;
+    tamis_status status = tamis__push_name(&p, err);
+    for (int i = 0; i < POLLS && status == TAMIS_OK; i++) {
+        status = make_once(&p, &is_there, err);
+        if (status != TAMIS_E_BUSY || !is_there)
+            return status;
+        status = pause_for(POLL_MS, err);
+        if (status == TAMIS_OK)
+            status = tamis__config_find(at, &p.config, err);
+        if (status == TAMIS_OK && *p.config.plan)
+            return TAMIS_OK;
+    }
+    return status == TAMIS_OK ? tamis__lock_busy(at, err) : status;
+}

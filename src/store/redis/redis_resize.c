@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A resize: the first steps of a push, then adds that go to both (mirror in layout_tamis.c), then the last steps. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/redis/redis_push.h"
+
+struct tamis_redis_resize {
+    tamis__push p;
+    tamis_redis_push_options options;
+    tamis_allocator allocator;
+};
+
+/* A resize takes as long as its keys take; a hash that expires takes all knowledge of the partitions with it. */
+static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
+    uint64_t left = 0;
+    tamis_status status = tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &left, err);
+    if (status != TAMIS_OK)
+        return status;
+    return tamis__partitions_set_expiry(p->made, NULL, left > 0 ? left + TAMIS__GRACE_MS : 0, err);
+}
+
+static tamis_status set_next(const tamis__push *p, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    tamis__config now;
+    tamis__push_step(p, &step, lock, hash);
+    tamis__step_expect_field(&step, tamis__push_hash(p), "pushing", p->plan);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), tamis__push_hash(p),
+                                          tamis__redis_word("next"), tamis__redis_word(p->plan)));
+    tamis_status status = tamis__step_run(p->at, &step, &(bool){false}, err);
+    if (status == TAMIS_OK)
+        status = tamis__config_find(p->at, &now, err);
+    return status == TAMIS_OK && strcmp(now.next, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
+}
+
+static tamis_status nothing_there(const tamis__push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; build it",
+                       p->at->redis->to.shown, p->at->uri->shown);
+}
+
+static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
+    tamis_status status = tamis__push_check(p->filter, err);
+    if (status == TAMIS_OK && p->at->layout != &tamis__layout_tamis)
+        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                             "%s: layout %s cannot be resized while it is used; push another in its place",
+                             p->at->uri->shown, p->at->layout->name);
+    if (status == TAMIS_OK) /* before anybody's adds are doubled: see tamis__unite */
+        status = tamis__redis_must_know(p->at->redis, p->at->uri->shown, "BITOP", "push another in its place",
+                                        err);
+    if (status == TAMIS_OK)
+        status = tamis__push_plan(p, err);
+    if (status != TAMIS_OK)
+        return status;
+    p->filter = NULL;
+    p->is_resize = true;
+    status = tamis__lock_take(p->at, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__push_look(p, err);
+    if (status == TAMIS_OK && !*p->config.plan)
+        status = nothing_there(p, err);
+    if (status != TAMIS_OK) {
+        (void)tamis__lock_leave(p->at, NULL);
+        return status;
+    }
+    status = tamis__push_announce(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_make(p, err);
+    if (status == TAMIS_OK)
+        status = expire_with_hash(p, err);
+    if (status == TAMIS_OK)
+        status = set_next(p, err);
+    return status == TAMIS_OK ? tamis__lock_leave(p->at, err) : tamis__push_conclude(p, status, err);
+}
+
+tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
+                                      tamis_redis *redis, const char *name, tamis_error *err) {
+    TAMIS__NEED(resize, err);
+    TAMIS__NEED(like, err);
+    TAMIS__NEED(name, err);
+    tamis_redis_resize *made;
+    tamis_status status = tamis__filter_check_local(like, "resize", err);
+    if (status != TAMIS_OK)
+        return status;
+    made = tamis__alloc(&like->allocator, sizeof *made, _Alignof(tamis_redis_resize));
+    if (!made)
+        return tamis__fail_nomem(err, "redis", sizeof *made);
+    made->allocator = like->allocator;
+    made->options = (tamis_redis_push_options)TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    made->p = (tamis__push){.filter = like, .options = &made->options};
+    status = tamis__redis_name(&made->p.made, redis, name, &like->allocator, err);
+    if (status == TAMIS_OK) {
+        made->p.at = tamis__redis_of(made->p.made);
+        status = begin_resize(&made->p, err);
+    }
+    if (status == TAMIS_OK) {
+        *resize = made;
+        return TAMIS_OK;
+    }
+    if (made->p.at)
+        tamis__push_free(&made->p);
+    tamis_filter_free(made->p.made);
+    tamis__free(&like->allocator, made, sizeof *made);
+    return status;
+}
+
+static tamis_status finish_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
+    tamis_status status = tamis__unite(p->made, filter, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_keep_expiry(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_seal(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_switch(p, err);
+    return status == TAMIS_OK ? tamis__push_retire(p, err) : status;
+}
+
+static tamis_status has_lost(const tamis__push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: was replaced, dropped or resized by another meanwhile, and stays so; "
+                       "resize it again",
+                       p->at->redis->to.shown, p->at->uri->shown);
+}
+
+/* Given up, or after a failure: what is announced as ours goes, whoever has the lock. */
+static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
+    if (!filter)
+        return tamis__push_remove(p, err);
+    tamis_status status = tamis__lock_take(p->at, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_look(p, err);
+    if (status == TAMIS_OK && strcmp(p->config.next, p->plan) != 0)
+        status = has_lost(p, err);
+    if (status == TAMIS_OK)
+        status = finish_resize(p, filter, err);
+    return tamis__push_conclude(p, status, err);
+}
+
+tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filter *filter,
+                                    tamis_error *err) {
+    if (!resize)
+        return TAMIS_OK;
+    const tamis_allocator allocator = resize->allocator;
+    tamis_status status = filter ? tamis__filter_check_local(filter, "resize", err) : TAMIS_OK;
+    if (filter && status != TAMIS_OK)
+        (void)end_resize(&resize->p, NULL, NULL);
+    if (filter && status == TAMIS_OK) {
+        tamis__filter_keep(filter);
+        status = tamis_filter_verify(filter, err);
+        if (status == TAMIS_OK)
+            status = end_resize(&resize->p, filter, err);
+        else
+            (void)end_resize(&resize->p, NULL, NULL);
+        tamis__filter_let_go(filter);
+    }
+    if (!filter)
+        status = end_resize(&resize->p, NULL, err);
+    tamis__push_free(&resize->p);
+    tamis_filter_free(resize->p.made);
+    tamis__free(&allocator, resize, sizeof *resize);
+    return status;
+}
