@@ -231,8 +231,7 @@ static void be_stopped(const work *one, uint64_t n) {
     tamis_redis_close(self.slow);
 }
 
-static void try_all(void (*be)(const work *one, uint64_t n)) {
-    const uint64_t step = test_scale(1, 5, 7);
+static void try_all(void (*be)(const work *one, uint64_t n), uint64_t step) {
     for (size_t i = 0; i < WORKS; i++) {
         const uint64_t commands = count_commands(&works[i]);
         assert_true(commands > 5);
@@ -244,13 +243,24 @@ static void try_all(void (*be)(const work *one, uint64_t n)) {
 static void reg_22_late_commands_change_nothing(void **state) {
     (void)state;
     begin();
-    try_all(be_late);
+    try_all(be_late, test_scale(1, 5, 7));
 }
 
 static void reg_22_who_was_stopped_changes_nothing(void **state) {
     (void)state;
     begin();
-    try_all(be_stopped);
+    try_all(be_stopped, test_scale(1, 5, 7));
+}
+
+/* Transactions do as little when they arrive late as scripts do. */
+static void reg_22_late_transactions_change_nothing(void **state) {
+    (void)state;
+    begin();
+    redis_server_ask(&server, "ACL SETUSER default -eval");
+    try_all(be_late, test_scale(5, 17, 23));
+    try_all(be_stopped, test_scale(5, 17, 23));
+    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_exec:"));
+    redis_server_ask(&server, "ACL SETUSER default +eval");
 }
 
 /* ---- a hash that was deleted ---- */
@@ -295,6 +305,7 @@ int main(void) {
         cmocka_unit_test(reg_22_late_commands_change_nothing),
         cmocka_unit_test(reg_22_who_was_stopped_changes_nothing),
         cmocka_unit_test(reg_22_a_deleted_hash_is_no_new_filter),
+        cmocka_unit_test(reg_22_late_transactions_change_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -193,13 +193,15 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
                                 .ask = put_chunk,
                                 .take = take_chunk,
                                 .what = at->uri->named,
-                                .slot = slot_of_chunk};
+                                .slot = slot_of_chunk,
+                                .is_steps = true};
     all.bytes = tamis__alloc(&up->there->allocator, TAMIS__CHUNK, 1);
     if (!all.bytes)
         return tamis__fail_nomem(err, "redis", TAMIS__CHUNK);
     tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
     tamis__free(&up->there->allocator, all.bytes, TAMIS__CHUNK);
     exchange.count = chunks;
+    exchange.is_steps = false;
     exchange.ask = put_mark;
     exchange.take = take_mark;
     exchange.slot = slot_of_mark;

@@ -162,6 +162,10 @@ static size_t check_count(const tamis_filter *filter) {
 static void renew(const tamis__redis_filter *at, tamis__link *link) {
     char name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24], copy_digits[24];
     tamis__step step = {.key_count = 0};
+    if (at->redis->forbids_scripts) { /* a transaction has no place in a pipeline */
+        tamis__link_expire(link, name, tamis__config_name(at, name), at->ttl_ms);
+        return;
+    }
     const tamis_key hash = tamis__plan_guard(at, &step, at->plan_text, name);
     const tamis_key copy = {copy_name, tamis__copy_name(at, copy_name)};
     tamis__step_key(&step, copy);

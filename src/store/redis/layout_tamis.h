@@ -118,6 +118,7 @@ typedef struct tamis__rounds {
     size_t first; /* of the round */
     size_t done;
     tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err);
+    bool is_steps; /* see tamis__exchange */
 } tamis__rounds;
 /* All `count` of them, `most` at once; a lock that is held is renewed after each round. `ask` and `take` get the rounds. */
 tamis_status tamis__rounds_run(tamis__rounds *all, size_t count, size_t most,

@@ -70,6 +70,7 @@ struct tamis_redis {
     uint64_t connect_by; /* time until which servers that never answered are waited for; see connect_wait= */
     atomic_bool has_answered; /* any server, or sentinel, or ZooKeeper */
     uint64_t replicas;        /* that confirm a batch of adds before it is answered; 0: none */
+    _Atomic bool forbids_scripts; /* found out by the first step that was refused */
     uint64_t connections;     /* with a server at once, at most */
     pthread_mutex_t mutex;    /* guards the rest */
     tamis__node *nodes;
@@ -214,12 +215,16 @@ typedef struct tamis__exchange {
     bool *unconfirmed;
     /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
     bool *denied;
+    bool is_steps; /* all its commands are steps (redis_step.h): they are transactions where scripts are forbidden */
 } tamis__exchange;
 
 /* *redone (may be NULL): a command was asked twice, so that those from a barrier on may have been carried out before
  * one that is to come before them. */
 tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
                               tamis_error *err);
+
+/* The same of steps, one after the other, each as a transaction: see redis_transaction.c. */
+tamis_status tamis__redis_transact(tamis_redis *redis, const tamis__exchange *exchange, tamis_error *err);
 
 /* One command, which may be carried out twice. */
 typedef struct tamis__command {
@@ -263,6 +268,8 @@ bool tamis__reply_begins(const tamis__reply *error, const char *word);
 bool tamis__redis_is_passing(const tamis__reply *error);
 /* Whether it was refused as one that writes, or to this user: another that does the same may be granted. */
 bool tamis__redis_is_denied(const tamis__reply *error);
+/* Whether it says that EVAL is not there, or not for this user. */
+bool tamis__redis_forbids_scripts(const tamis__reply *error);
 /* Whether a command with such an error may have been carried out nevertheless. */
 bool tamis__redis_is_unsure(const tamis__reply *error);
 /* The sentence of an error reply: what the server refused, and what its operator can do. sys_errno is ENOMEM where its

@@ -29,8 +29,17 @@ struct tamis__link {
     char *out; /* bytes sent..used are to be sent */
     size_t sent, used, room;
     bool out_of_memory;
+    tamis__transacting *transacting; /* NULL: steps are scripts */
     char in[RECEIVE];
 };
+
+void tamis__link_transact(tamis__link *link, tamis__transacting *state) {
+    link->transacting = state;
+}
+
+tamis__transacting *tamis__link_transacting(const tamis__link *link) {
+    return link->transacting;
+}
 
 /* ---- words ---- */
 

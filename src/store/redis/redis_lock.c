@@ -95,7 +95,8 @@ tamis_status tamis__lock_take(tamis__redis_filter *at, tamis_error *err) {
                                       .ask = put_lock,
                                       .take = take_lock,
                                       .what = at->uri->named,
-                                      .slot = slot_of_lock};
+                                      .slot = slot_of_lock,
+                                      .is_steps = true};
     tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
     snprintf(lock.prefix, sizeof lock.prefix, "%016" PRIx64 "-", random);
     if (status == TAMIS_OK)
@@ -170,7 +171,8 @@ tamis_status tamis__lock_renew(const tamis__redis_filter *at, tamis_error *err) 
                                       .ask = put_renewal,
                                       .take = take_renewal,
                                       .what = at->uri->named,
-                                      .slot = slot_of_renewal};
+                                      .slot = slot_of_renewal,
+                                      .is_steps = true};
     return *at->token ? tamis__redis_run(at->redis, &exchange, NULL, err) : TAMIS_OK;
 }
 

@@ -23,6 +23,11 @@ bool tamis__redis_is_unsure(const tamis__reply *error) {
     return tamis__reply_begins(error, unsure);
 }
 
+bool tamis__redis_forbids_scripts(const tamis__reply *error) {
+    return (tamis__reply_begins(error, "NOPERM") || tamis__reply_begins(error, "ERR unknown command")) &&
+           strcasestr(error->text, "'eval'");
+}
+
 bool tamis__redis_is_passing(const tamis__reply *error) {
     static const char *const passing[] = {"LOADING",
                                           "BUSY",

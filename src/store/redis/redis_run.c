@@ -169,6 +169,8 @@ static tamis_status take_error(tamis__flight *run, tamis__lane *on, uint32_t i, 
     if (run->redis->uri.kind == TAMIS__REDIS_CLUSTER && tamis__cluster_redirection(reply, on->node, &to))
         return follow(run, i, &to, err);
     if (!tamis__redis_is_passing(reply)) {
+        if (run->exchange->is_steps && !run->redis->codis && tamis__redis_forbids_scripts(reply))
+            run->redis->forbids_scripts = true;
         if (run->exchange->denied)
             *run->exchange->denied = tamis__redis_is_denied(reply);
         return tamis__flight_fail(run, err);
@@ -335,8 +337,8 @@ static void leave_lanes(tamis__flight *run, bool is_done) {
     }
 }
 
-tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
-                              tamis_error *err) {
+static tamis_status run_all(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
+                            tamis_error *err) {
     const tamis_allocator *allocator = &redis->allocator;
     tamis__flight run = {.redis = redis, .exchange = exchange, .trouble = TAMIS_ERROR_INIT};
     if (exchange->count >= UINT32_MAX)
@@ -361,5 +363,22 @@ tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchang
     tamis__free(allocator, run.sent, (exchange->count + 7) / 8);
     if (redone)
         *redone = run.redone;
+    return status;
+}
+
+/* Where scripts are forbidden the first step that is refused says so, and none of the exchange was carried out. */
+tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
+                              tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = TAMIS_OK;
+    if (!exchange->is_steps)
+        return run_all(redis, exchange, redone, err);
+    if (!redis->forbids_scripts)
+        status = run_all(redis, exchange, redone, &why);
+    if (redis->forbids_scripts &&
+        (status == TAMIS_OK || status == TAMIS_E_REFUSED || status == TAMIS_E_UNSUPPORTED))
+        status = tamis__redis_transact(redis, exchange, &why);
+    if (status != TAMIS_OK && err)
+        *err = why;
     return status;
 }

@@ -3,7 +3,7 @@
 /*
  * Steps: compare, then write, at one instant.
  *
- *     EVAL script KEYS...  guards  { words "HGET" key "plan"  expected }...  { words "HSET" key ... }...
+ *     EVAL script KEYS...  keeps expiry  guards  { words "HGET" key "plan"  expected }...  { words "HSET" key ... }...
  *
  * Why a script, and not a look followed by a write: between the two another program may build, drop or switch, and a
  * command may reach the server long after its sender gave it up (a stopped process, a connection that TCP still delivers).
@@ -20,20 +20,23 @@
 #include "store/redis/layout_tamis.h"
 
 /* A number of words, then the words; tostring(false or '') is what a missing key or field reads as. */
-static const char script[] = "local at = 2 "
+static const char script[] = "local at = 3 "
                              "local function command() "
                              "local last = at + tonumber(ARGV[at]) "
                              "local words = {unpack(ARGV, at + 1, last)} "
                              "at = last + 1 "
                              "return redis.pcall(unpack(words)) end "
-                             "for i = 1, tonumber(ARGV[1]) do "
+                             "for i = 1, tonumber(ARGV[2]) do "
                              "local found = command() "
                              "if type(found) == 'table' and found.err then return found end "
                              "if tostring(found or '') ~= ARGV[at] then return 0 end "
                              "at = at + 1 end "
+                             "local left = 0 "
+                             "if ARGV[1] == '1' then left = redis.call('PTTL', KEYS[1]) end "
                              "while at <= #ARGV do "
                              "local done = command() "
                              "if type(done) == 'table' and done.err then return done end end "
+                             "if left > 0 then redis.call('PEXPIRE', KEYS[1], left) end "
                              "return 1";
 
 static void set_words(tamis__step_command *to, const tamis_key *words, size_t count) {
@@ -68,7 +71,7 @@ void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count) 
 }
 
 static size_t count_words(const tamis__step *step) {
-    size_t count = 3 + step->key_count + 1; /* EVAL script number KEYS... number of guards */
+    size_t count = 3 + step->key_count + 2; /* EVAL script number KEYS... keeps, number of guards */
     for (size_t i = 0; i < step->guard_count; i++)
         count += 1 + step->guards[i].count + 1;
     for (size_t i = 0; i < step->write_count; i++)
@@ -83,12 +86,18 @@ static void put_command(const tamis__step_command *command, tamis__link *link) {
 }
 
 void tamis__step_put(const tamis__step *step, tamis__link *link) {
+    tamis__transacting *transacting = tamis__link_transacting(link);
+    if (transacting) {
+        tamis__step_transact(step, link, transacting);
+        return;
+    }
     tamis__link_command(link, count_words(step));
     tamis__link_text(link, "EVAL");
     tamis__link_word(link, script, sizeof script - 1);
     tamis__link_number(link, (int64_t)step->key_count);
     for (size_t i = 0; i < step->key_count; i++)
         tamis__link_word(link, step->keys[i].data, step->keys[i].size);
+    tamis__link_number(link, step->keeps_expiry);
     tamis__link_number(link, (int64_t)step->guard_count);
     for (size_t i = 0; i < step->guard_count; i++) {
         put_command(&step->guards[i], link);
@@ -136,7 +145,8 @@ static tamis_status run(running *one, tamis_error *err) {
                                       .ask = put_step,
                                       .take = take_step,
                                       .what = one->at->uri->named,
-                                      .slot = slot_of_step};
+                                      .slot = slot_of_step,
+                                      .is_steps = true};
     return tamis__redis_run(one->at->redis, &exchange, NULL, err);
 }
 

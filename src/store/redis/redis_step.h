@@ -24,7 +24,19 @@ typedef struct tamis__step {
     size_t guard_count;
     tamis__step_command writes[TAMIS__STEP_WRITES]; /* those that take memory first: see redis_step.c */
     size_t write_count;
+    bool keeps_expiry; /* keys[0] has the expiry afterwards that it had before */
 } tamis__step;
+
+/* What a step that is a transaction found: see redis_transaction.c. */
+struct tamis__transacting {
+    const tamis__link_to *to;
+    const char *what; /* the filter's name, for sentences */
+    uint64_t read_ns;
+    tamis_status status;
+    tamis_error why;
+    bool is_done;
+};
+void tamis__step_transact(const tamis__step *step, tamis__link *link, tamis__transacting *state);
 
 /* The words of a command, as two arguments. */
 #define TAMIS__WORDS(...)                                                                                    \

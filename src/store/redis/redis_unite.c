@@ -41,38 +41,21 @@ static tamis_key guard_beside(const tamis_filter *aside, uint32_t key, tamis__st
     return name;
 }
 
-/* A step of its own: BITOP makes its target anew, and takes away the expiry that it had, whatever that is by then. Once the
- * string beside it is gone, one that comes late does nothing. */
-static const char or_script[] =
-    "if redis.call('GETRANGE', KEYS[1], ARGV[1], ARGV[2]) ~= ARGV[3] or "
-    "redis.call('GETRANGE', KEYS[2], ARGV[4], ARGV[5]) ~= ARGV[6] then return 0 end "
-    "local left = redis.call('PTTL', KEYS[1]) "
-    "local done = redis.pcall('BITOP', 'OR', KEYS[1], KEYS[1], KEYS[2]) "
-    "if type(done) == 'table' and done.err then return done end "
-    "if left > 0 then redis.call('PEXPIRE', KEYS[1], left) end "
-    "return 1";
-
+/* BITOP makes its target anew, without the expiry that it had. Once the string beside it is gone, one that comes late does
+ * nothing. */
 static bool put_or(void *context, size_t i, tamis__link *link) {
     const uniting *both = context;
     char beside_name[TAMIS__REDIS_KEY];
     tamis__partition_room room;
     tamis__chunks_room chunks;
-    tamis__step guards = {.key_count = 0};
-    (void)tamis__partition_guard(both->there, (uint32_t)i, &guards, &room);
+    tamis__step step = {.keeps_expiry = true};
+    const tamis_key name = tamis__partition_guard(both->there, (uint32_t)i, &step, &room);
     const tamis_key beside = {beside_name, tamis__aside_name(both->aside, (uint32_t)i, beside_name)};
-    tamis__step_key(&guards, beside);
-    tamis__chunks_guard(both->there, (uint32_t)i, beside, &guards, &chunks);
-    tamis__link_command(link, 11);
-    tamis__link_text(link, "EVAL");
-    tamis__link_word(link, or_script, sizeof or_script - 1);
-    tamis__link_text(link, "2");
-    for (size_t j = 0; j < guards.key_count; j++)
-        tamis__link_word(link, guards.keys[j].data, guards.keys[j].size);
-    for (size_t j = 0; j < guards.guard_count; j++) { /* GETRANGE key first last */
-        tamis__link_word(link, guards.guards[j].words[2].data, guards.guards[j].words[2].size);
-        tamis__link_word(link, guards.guards[j].words[3].data, guards.guards[j].words[3].size);
-        tamis__link_word(link, guards.expected[j].data, guards.expected[j].size);
-    }
+    tamis__step_key(&step, beside);
+    tamis__chunks_guard(both->there, (uint32_t)i, beside, &step, &chunks);
+    tamis__step_write(&step,
+                      TAMIS__WORDS(tamis__redis_word("BITOP"), tamis__redis_word("OR"), name, name, beside));
+    tamis__step_put(&step, link);
     return true;
 }
 
@@ -125,7 +108,8 @@ static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tam
                                 .ask = put_or,
                                 .take = take_or,
                                 .what = both.at->uri->named,
-                                .slot = slot_of_partition};
+                                .slot = slot_of_partition,
+                                .is_steps = true};
     tamis_status status = tamis__partitions_make(aside, LIFETIME_MS, err);
     if (status == TAMIS_OK)
         status = tamis__upload_run(&upload, err);

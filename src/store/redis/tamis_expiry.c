@@ -54,7 +54,7 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
 
 tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
                                       tamis_error *err) {
-    expiring all = {{at, 0, 0, take_number}, of, ms};
+    expiring all = {{at, 0, 0, take_number, false}, of, ms};
     const size_t count = tamis__redis_all_keys(at);
     const bool removes = ms < 0 && at->layout == &tamis__layout_tamis;
     return tamis__rounds_run(&all.all, count, removes ? tamis__round_of(at->partition) : count, put_expiry,
@@ -144,12 +144,14 @@ static tamis_status stamp_all(stamping *all, tamis_error *err) {
     for (int i = 0; i < STAMP_TRIES && status == TAMIS_OK; i++) {
         all->left = 0;
         all->all.take = take_stamp;
+        all->all.is_steps = false;
         status = tamis__rounds_run(&all->all, at->keys, at->keys, put_read, err);
         if (status != TAMIS_OK || all->left == 0)
             return status;
         if (all->plan)
             status = tamis__change_confirm(at, all->plan, err);
         all->all.take = take_number;
+        all->all.is_steps = true;
         if (status == TAMIS_OK)
             status = tamis__rounds_run(&all->all, at->keys, at->keys, put_stamp, err);
     }
@@ -183,11 +185,16 @@ tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char
 }
 
 void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__link *link) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
     char digits[24];
     tamis__partition_room room;
     tamis__step step = {.key_count = 0};
     const tamis_key name = tamis__partition_guard(filter, key, &step, &room);
-    tamis__step_expire(&step, name, tamis__redis_of(filter)->ttl_ms, digits);
+    if (at->redis->forbids_scripts) {
+        tamis__link_expire(link, name.data, name.size, at->ttl_ms);
+        return;
+    }
+    tamis__step_expire(&step, name, at->ttl_ms, digits);
     tamis__step_put(&step, link);
 }
 
@@ -209,7 +216,7 @@ static bool put_retirement(void *context, size_t i, tamis__link *link) {
 
 static tamis_status put_off_others(const tamis_filter *filter, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    stamping all = {.all = {.at = at, .take = take_number}, .filter = filter};
+    stamping all = {.all = {.at = at, .take = take_number, .is_steps = true}, .filter = filter};
     memcpy(all.mine, retired, sizeof retired);
     return tamis__rounds_run(&all.all, at->keys, at->keys, put_retirement, err);
 }

@@ -320,6 +320,16 @@ static tamis_status no_filter(const tamis__redis_filter *at, const tamis_redis_f
                                        : "check the name, or build it");
 }
 
+/* Whether batches of adds may have scripts among their commands, which renew the expiry: a step that writes nothing tells. */
+static tamis_status find_out_scripts(tamis__redis_filter *at, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    if (at->ttl_ms == 0 || !(at->renews_on_add || at->is_family))
+        return TAMIS_OK;
+    (void)tamis__plan_guard(at, &step, at->plan_text, name);
+    return tamis__step_run(at, &step, &(bool){false}, err);
+}
+
 tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_options *options,
                                 tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
@@ -345,7 +355,9 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
     }
     if (status == TAMIS_OK && !*config.plan) /* dropped, or expired, as soon as it was made */
         status = no_filter(at, options, err);
-    return status == TAMIS_OK ? become(filter, &config, &wanted, options, err) : status;
+    if (status == TAMIS_OK)
+        status = become(filter, &config, &wanted, options, err);
+    return status == TAMIS_OK ? find_out_scripts(at, err) : status;
 }
 
 tamis_status tamis__wanted_pass(tamis__redis_filter *at, tamis_error *err) {

@@ -73,8 +73,12 @@ static uint32_t slot_of_key(void *context, size_t i) {
 
 tamis_status tamis__rounds_run(tamis__rounds *all, size_t count, size_t most,
                                bool (*ask)(void *context, size_t i, tamis__link *link), tamis_error *err) {
-    tamis__exchange exchange = {
-        .context = all, .ask = ask, .take = all->take, .what = all->at->uri->named, .slot = slot_of_key};
+    tamis__exchange exchange = {.context = all,
+                                .ask = ask,
+                                .take = all->take,
+                                .what = all->at->uri->named,
+                                .slot = slot_of_key,
+                                .is_steps = all->is_steps};
     tamis_status status = TAMIS_OK;
     for (all->first = 0; all->first < count && status == TAMIS_OK; all->first += most) {
         exchange.count = count - all->first < most ? count - all->first : most;
@@ -180,7 +184,7 @@ static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply
 
 tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    making make = {{at, 0, 0, take_partition}, filter, life_ms, false, false};
+    making make = {{at, 0, 0, take_partition, true}, filter, life_ms, false, false};
     tamis_status status =
         tamis__rounds_run(&make.all, at->keys, tamis__round_of(at->partition), put_partition, err);
     const tamis__exchange marks = {.count = at->keys,
@@ -267,7 +271,7 @@ static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply
 tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms,
                                     tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    making make = {{at, 0, 0, take_seal}, filter, ttl_ms, has_chunks, false};
+    making make = {{at, 0, 0, take_seal, true}, filter, ttl_ms, has_chunks, false};
     tamis_status status = tamis__rounds_run(&make.all, at->keys, at->keys, put_seal, err);
     if (status != TAMIS_OK)
         return status;
