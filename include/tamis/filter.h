@@ -28,7 +28,8 @@ extern "C" {
  * as they last, tamis_filter_expect for a moment.
  * Saving and copying a concurrent filter go on beside batches, which wait for about a MiB of memory to be copied at a time
  * (a partition, of tables that grow). They take as much memory as the filter once more (TAMIS_E_NOMEM). The copy, or file, has
- * every key whose add returned before the call, and any of those that are added meanwhile; tamis_filter_clear waits for them.
+ * every key whose add returned before the call, and any of those that are added meanwhile; tamis_filter_clear and a union
+ * into the filter wait for them. A table that outgrows its number of keys meanwhile is copied from the beginning again.
  */
 typedef struct tamis_filter tamis_filter;
 
@@ -130,7 +131,7 @@ TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err
  *   of two, entries of the one with fewer keys cover twice as much on average (docs/MATH.md). info.fpr_live is the true rate.
  *   plan.fpr stays the one of `into` as long as that holds, and else becomes the sum of both.
  * - TAMIS_E_MISMATCH too if one is far smaller and its rate far too large for the size of the other.
- * - TAMIS_E_UNSUPPORTED: `into` is frozen; or it is concurrent and needs another shape.
+ * - TAMIS_E_UNSUPPORTED: `into` is frozen; or it is concurrent, and has to take lines of another shape. Nothing has changed.
  * - TAMIS_E_FULL: plan.memory_limit of `into`; TAMIS_E_NOMEM. `into` may then have some of the keys of `from`, and is whole.
  * O(memory).
  */
@@ -229,6 +230,8 @@ typedef struct tamis_filter_info {
  * and blocked (they count ones), O(1) for the others. */
 TAMIS_API tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info,
                                              tamis_error *err);
+/* The plan of the filter, which owns it. A table that grows past its number of keys, or takes a union, changes it: of a
+ * concurrent one read it only while no thread adds. */
 TAMIS_API const tamis_plan *tamis_filter_plan(const tamis_filter *filter);
 
 #ifdef __cplusplus

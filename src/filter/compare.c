@@ -112,7 +112,8 @@ static tamis_status check_keys(const tamis_filter *into, const tamis_filter *fro
                        ours, theirs);
 }
 
-static tamis_status check_union(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
+/* Whether both are of the same kind of hashes and bits, so that a key means the same to both. */
+static tamis_status check_alike(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
                                 tamis_error *err) {
     tamis_status status = tamis__filter_check_local(into, "union", err);
     if (status == TAMIS_OK)
@@ -124,9 +125,6 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "union: kinds %s and %s differ; unite filters of one kind",
                            tamis_kind_name(into->plan.kind), tamis_kind_name(from->plan.kind));
-    if (!bloom && into->frozen)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "union: the filter is frozen and takes no more keys; unite into one that is not");
     if (into->plan.bits != from->plan.bits)
         return mismatch(err, "bits", into->plan.bits, from->plan.bits);
     if (into->plan.probes != from->plan.probes)
@@ -142,13 +140,40 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
     return check_keys(into, from, keys, err);
 }
 
+static tamis_status check_union(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
+                                tamis_error *err) {
+    if (into->frozen)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "union: the filter is frozen and takes no more keys; unite into one that is not");
+    return check_alike(into, from, keys, err);
+}
+
+/* Nothing is claimed on failure. */
+static tamis_status claim_both(const tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    tamis_status status = tamis__filter_claim(into, true, err);
+    if (status != TAMIS_OK || into == from)
+        return status;
+    status = tamis__filter_claim(from, false, err);
+    if (status != TAMIS_OK)
+        tamis__filter_unclaim(into, true);
+    return status;
+}
+
+static void unclaim_both(const tamis_filter *into, const tamis_filter *from) {
+    if (into != from)
+        tamis__filter_unclaim(from, false);
+    tamis__filter_unclaim(into, true);
+}
+
 tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     TAMIS__NEED(into, err);
     TAMIS__NEED(from, err);
     uint32_t keys;
-    tamis_status status = tamis__filter_claim(into, true, err);
+    tamis_status status = claim_both(into, from, err);
     if (status != TAMIS_OK)
         return status;
+    if (into->concurrent) /* a copy under way has what `from` has, or nothing of it */
+        tamis__concurrent_hold(into);
     keep_both(into, from);
     status = check_union(into, from, &keys, err);
     if (status == TAMIS_OK)
@@ -160,7 +185,9 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
     if (status == TAMIS_OK)
         into->about.told.key_type = keys;
     let_both_go(into, from);
-    tamis__filter_unclaim(into, true);
+    if (into->concurrent)
+        tamis__concurrent_release(into);
+    unclaim_both(into, from);
     return status;
 }
 
@@ -175,7 +202,7 @@ bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *oth
 bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
     uint32_t keys;
     keep_both(one, other);
-    bool equal = check_union(one, other, &keys, NULL) == TAMIS_OK && same_shape(&one->plan, &other->plan) &&
+    bool equal = check_alike(one, other, &keys, NULL) == TAMIS_OK && same_shape(&one->plan, &other->plan) &&
                  same_parts(one, other);
     let_both_go(one, other);
     return equal;

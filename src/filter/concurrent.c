@@ -320,6 +320,11 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint3
                                tamis_error *err) {
     struct tamis__concurrent *c = from->concurrent;
     pthread_rwlock_rdlock(&c->turn);
+    if (to->remade != from->remade) {
+        *at = TAMIS__COPIED;
+        pthread_rwlock_unlock(&c->turn);
+        return TAMIS_OK;
+    }
     pthread_mutex_lock(&c->parts[part].mutex);
     tamis_status status = from->ops->pieces->copy(to, from, part, c->count, at, err);
     pthread_mutex_unlock(&c->parts[part].mutex);
@@ -327,7 +332,8 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint3
     return status;
 }
 
-/* A piece of each part in turn: a thread that waits for a part gets it before the next piece of that part is copied. */
+/* A piece of each part in turn: a thread that waits for a part gets it before the next piece of that part is copied. Stops
+ * early if the body of `from` is replaced meanwhile: its caller then starts anew. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     const uint32_t count = from->concurrent->count;
     uint64_t at[PARTS] = {0};

@@ -279,39 +279,58 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     return status;
 }
 
-/* The keys that it counts are not fewer than those that it has: some may have come behind the place that was copied last. */
-static void end_copy(tamis_filter *to, const tamis_filter *from) {
+/* False if the body of `from` was replaced since the handle was copied: there is nothing to copy into `to` then. */
+static bool begin_copy(tamis_filter *to, const tamis_filter *from) {
     tamis__concurrent_stop(from);
-    if (from->ops->pieces->end)
+    const bool same = to->remade == from->remade;
+    if (same && from->ops->pieces->begin)
+        from->ops->pieces->begin(to, from);
+    tamis__concurrent_go_on(from);
+    return same;
+}
+
+/* The copy counts at least the keys that it has: some may have come behind the place that was copied last. Returns false if
+ * the body of `from` was replaced since begin_copy. */
+static bool end_copy(tamis_filter *to, const tamis_filter *from) {
+    tamis__concurrent_stop(from);
+    const bool same = to->remade == from->remade;
+    if (same && from->ops->pieces->end)
         from->ops->pieces->end(to, from);
     to->added = from->added;
     to->saturated = from->saturated;
     to->full = from->full;
     tamis__concurrent_go_on(from);
+    return same;
 }
 
-tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+/* Copies the filter once. *copied stays NULL, with TAMIS_OK, if the body was replaced meanwhile. */
+static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = NULL;
+    bool same = false;
     tamis__concurrent_stop(filter);
     tamis_status status = copy_handle(&made, filter, err);
     tamis__concurrent_go_on(filter);
     if (status == TAMIS_OK) /* takes long where an allocator clears what it gives */
         status = made->ops->create(made, err);
-    if (status != TAMIS_OK) {
-        tamis_filter_free(made);
-        return status;
+    if (status == TAMIS_OK && begin_copy(made, filter)) {
+        status = tamis__concurrent_copy_body(made, filter, err);
+        same = end_copy(made, filter);
     }
-    if (filter->ops->pieces->begin) {
-        tamis__concurrent_stop(filter);
-        filter->ops->pieces->begin(made, filter);
-        tamis__concurrent_go_on(filter);
-    }
-    status = tamis__concurrent_copy_body(made, filter, err);
-    end_copy(made, filter);
-    if (status == TAMIS_OK)
+    if (status == TAMIS_OK && same)
         *copied = made;
     else
         tamis_filter_free(made);
+    return status;
+}
+
+/* Each new try comes after a growth of the whole table, which doubles it at least: there are few. */
+tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+    tamis_filter *made = NULL;
+    tamis_status status = TAMIS_OK;
+    while (status == TAMIS_OK && !made)
+        status = try_copy_aside(&made, filter, err);
+    if (status == TAMIS_OK)
+        *copied = made;
     return status;
 }
 

@@ -58,7 +58,7 @@ tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
 /* ---- checked builds: one thread at a time ---- */
 
 #ifndef NDEBUG
-enum { ALONE = 1u << 31 }; /* in tamis_filter.inside, beside the number of threads that share it */
+#define ALONE (UINT32_C(1) << 31) /* in tamis_filter.inside, beside the number of threads that share it */
 
 static bool is_checked(const tamis_filter *filter) {
     return !filter->remote && !filter->concurrent;

@@ -110,7 +110,8 @@ typedef struct tamis__parts_ops {
  * before is in the copy, found as it was; any of those that come meanwhile are too.
  */
 typedef struct tamis__piece_ops {
-    /* The filter is held alone around both, and `end` is called on failure too. NULL: nothing is to be done. */
+    /* The filter is held alone around both. `end` is called on failure too, but not if the filter's body was replaced (remade)
+     * after `begin`. NULL: nothing is to be done. */
     void (*begin)(tamis_filter *to, const tamis_filter *from);
     void (*end)(tamis_filter *to, const tamis_filter *from);
     /* Copies about TAMIS__PIECE bytes of a part that is held, from *at on, which starts at 0 and ends at TAMIS__COPIED. */
@@ -189,6 +190,7 @@ struct tamis_filter {
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
+    uint64_t remade;         /* times that the body was replaced by one of another plan */
     uint64_t added;          /* keys answered fresh */
     uint64_t fresh_in_parts; /* more of them, of a batch that is being added in parts */
     uint64_t foreseen;       /* that there will be; 0: nobody said */

@@ -385,6 +385,14 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
 
 /* ---- copied while others add ---- */
 
+/* Counts the lines anew that partitions have yet to take: partitions of the other table took theirs meanwhile. */
+static void count_lines_due(table *t) {
+    t->lines_due = 0;
+    for (partition_walk w = {.t = t}; next_partition(&w);)
+        if (!has_own_lines(w.in))
+            t->lines_due += w.in->count * LINE_BYTES;
+}
+
 static void begin_pieces(tamis_filter *to, const tamis_filter *from) {
     table *mine = to->body, *other = from->body;
     other->copy_to = mine->grows ? NULL : mine;
@@ -398,8 +406,10 @@ static void end_pieces(tamis_filter *to, const tamis_filter *from) {
         mine->partitions[i] = other->partitions[i];
         mine->partitions[i].lines = lines;
     }
+    count_lines_due(mine);
     mine->growths = other->growths;
     mine->unit = other->unit;
+    mine->watched = other->watched;
     mine->covered = other->covered;
     mine->false_fresh = other->false_fresh;
 }

@@ -387,6 +387,7 @@ static void replace_end(tamis_filter *filter, const old_table *old) {
     for (partition_walk w = {.t = before}; next_partition(&w);)
         t->false_fresh += w.in->false_fresh;
     t->growths = before->growths + 1;
+    filter->remade++; /* a copy of the old table that is under way ends here */
     destroy_body(filter, old->body);
 }
 
@@ -549,17 +550,17 @@ static tamis_status unite_as(tamis_filter *into, const tamis_filter *from, const
     return TAMIS_OK;
 }
 
+/* The parts of a concurrent filter stay what they are: each is some partitions, of which a larger table may have more. */
+static bool keeps_parts(const tamis_plan *now, const tamis_plan *next) {
+    return now->capacity > 0 && next->partitions >= now->partitions;
+}
+
 /* The union as a table of its own, which is larger than both. */
 static tamis_status unite_anew(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     const tamis_plan *one = &into->plan, *other = &from->plan;
     const bool exact = one->kind == TAMIS_KIND_EXACT && other->kind == TAMIS_KIND_EXACT;
     const uint32_t bits = one->slot_bits > other->slot_bits ? one->slot_bits : other->slot_bits;
     uint64_t lines = class_of(into, from), keys = into->added + from->added;
-    if (into->concurrent)
-        return tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "union: a concurrent filter of another shape is not made anew; unite into one that "
-            "is not concurrent");
     for (int i = 0; i < TRIES; i++, keys *= 2) {
         tamis_plan plan = *one;
         bool fits;
@@ -569,6 +570,11 @@ static tamis_status unite_anew(tamis_filter *into, const tamis_filter *from, tam
             plan.partitions = 1;
         if (!double_lines(&plan, tamis__line_shape_from(bits), lines, keys))
             return tamis__filter_full(into, TAMIS_FULL_CROWDED, err);
+        if (into->concurrent && !keeps_parts(one, &plan))
+            return tamis__fail(
+                err, TAMIS_E_UNSUPPORTED, 0,
+                "union: a concurrent filter cannot take lines of that shape; unite into one that "
+                "is not concurrent");
         tamis_status status = unite_as(into, from, &plan, &fits, err);
         if (status != TAMIS_OK || fits)
             return status;
@@ -592,5 +598,11 @@ tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *fr
         return TAMIS_OK;
     }
     into->added += fresh;
-    return status == TAMIS_E_FULL && mine.capacity ? unite_anew(into, from, err) : status;
+    if (status == TAMIS_E_FULL && mine.capacity)
+        status = unite_anew(into, from, err);
+    if (status != TAMIS_OK) { /* some keys came, and what they cover */
+        ((table *)into->body)->sure = 0;
+        settle_rate(into, &mine, &from->plan);
+    }
+    return status;
 }

@@ -569,7 +569,7 @@ static void a_copy_goes_its_own_way(void **state) {
         assert_true(before < n / 100);
         model_add_range(copy, n / 2, n / 4, seed, theirs);
         assert_memory_equal(mine, theirs, n / 4);
-        assert_int_equal(tamis_filter_is_equal(filter, copy), case_is_bloom(c));
+        assert_true(tamis_filter_is_equal(filter, copy));
         tamis_filter_clear(filter, NULL);
         assert_false(tamis_filter_is_equal(filter, copy));
         assert_int_equal(model_count_seen(copy, 0, n / 2 + n / 4, seed), n / 2 + n / 4);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "filter/filter_int.h"
+#include "filter/fingerprint_table.h"
 #include "filter/parts.h"
 #include "property/filter_model.h"
 #include "support/scratch.h"
@@ -200,11 +201,10 @@ static void each_key_is_fresh_once(void **state) {
 /* Keys at home in 600 lines around where partitions begin. Lines are full there, and entries move between the first lines of
  * a partition and its last. */
 static void crowd(shared *s, const tamis_plan *plan, uint64_t seed) {
-    const uint64_t line = UINT64_MAX / plan->lines, partition = UINT64_MAX / plan->partitions + 1;
+    const uint64_t line = UINT64_MAX / plan->lines, number = UINT64_MAX / plan->partitions + 1;
     random_hashes(s->hashes, s->count, filter_origin(s->filter), 0, &seed);
     for (size_t i = 0; i < s->count; i++)
-        s->hashes[i].word[1] =
-            partition * (i % plan->partitions) + test_below(&seed, 600 * line) - 300 * line;
+        s->hashes[i].word[1] = number * (i % plan->partitions) + test_below(&seed, 600 * line) - 300 * line;
 }
 
 static void partitions_meet(void **state) {
@@ -429,7 +429,8 @@ static const char *ask_about(shared *s, uint64_t *least) {
          tamis_filter_decode(&decoded, bytes, size, NULL, NULL) != TAMIS_OK ||
          tamis_filter_compare(copy, decoded, &difference, NULL) != TAMIS_OK || !difference.same_body))
         wrong = "encode";
-    if (tamis_kind_is_bloom(tamis_filter_plan(filter)->kind) && tamis_filter_union(s->other, filter, NULL) != TAMIS_OK)
+    if (tamis_kind_is_bloom(tamis_filter_plan(filter)->kind) &&
+        tamis_filter_union(s->other, filter, NULL) != TAMIS_OK)
         wrong = "union";
     if (filter_info(copy).added < *least)
         wrong = "a copy has less";
@@ -733,6 +734,180 @@ static void reg_22_saved_while_others_add(void **state) {
     scratch_remove();
 }
 
+/* ---- tables that grow past their number of keys ---- */
+
+/* Made for a number of keys, and allowed to grow. */
+static tamis_filter *extensible_filter(const filter_case *c, uint64_t n, const tamis_allocator *allocator) {
+    tamis_plan plan = case_plan(c, n, 0);
+    tamis_filter_options options = plan_options(&plan);
+    tamis_filter *filter = NULL;
+    options.frozen = false;
+    options.concurrent = true;
+    options.allocator = allocator;
+    assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
+    return filter;
+}
+
+static bool is_made_for_a_number(const filter_case *c) {
+    return !case_is_bloom(c) && !c->grows && case_has_digest(c);
+}
+
+/* Several doublings while all threads add the same keys; it then has what a filter of one thread has. */
+static void reg_22_grown_by_many_threads(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!is_made_for_a_number(c))
+            continue;
+        for (int t = 0; t < THREAD_COUNTS; t++) {
+            shared s;
+            shared_make(&s, extensible_filter(c, 2000, NULL), 40000);
+            hash_numbers(&s, 0);
+            run_together(&s, (uint32_t)thread_counts[t], add_everything);
+            const uint64_t fresh = count_fresh(&s);
+            assert_true(fresh > s.count - s.count / 100); /* rates are below that */
+            assert_int_equal(filter_info(s.filter).added, fresh);
+            assert_true(filter_info(s.filter).capacity >= fresh);
+            assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
+            assert_all_there(&s);
+            shared_release(&s);
+        }
+    }
+}
+
+/* Copied and saved all along, from a few keys to many. */
+static void reg_22_saved_while_it_grows(void **state) {
+    (void)state;
+    scratch_make();
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!is_made_for_a_number(c))
+            continue;
+        savers all = {.stop = false};
+        const size_t count = model_full() ? 800000 : 80000;
+        shared_make(&all.s, extensible_filter(c, count / 64, NULL), count);
+        hash_numbers(&all.s, 0);
+        run_together(&all.s, 3, add_until_it_stops);
+        assert_int_equal(unlink(scratch("f")), 0);
+        shared_release(&all.s);
+    }
+    scratch_remove();
+}
+
+/* Adds keys past the capacity in the midst of a copy, when that takes memory for its lines. */
+typedef struct late_adder {
+    tamis_filter *filter;
+    tamis_hash *hashes;
+    size_t count;
+    uint32_t rounds; /* times that it still will */
+    size_t least;    /* bytes of a block that is taken for lines */
+    bool adds;
+} late_adder;
+
+static void *alloc_and_add(void *context, size_t size, size_t align) {
+    late_adder *late = context;
+    void *block = aligned_alloc(align, (size + align - 1) / align * align);
+    if (size >= late->least && late->rounds > 0 && !late->adds) {
+        size_t some = late->count / 2;
+        late->adds = true;
+        late->rounds--;
+        if (tamis_filter_add_hashes(late->filter, late->hashes, some, NULL, NULL, NULL) != TAMIS_OK)
+            abort();
+        late->hashes += some;
+        late->count -= some;
+        late->adds = false;
+    }
+    return block ? memset(block, 0, size) : NULL;
+}
+
+static void reg_22_a_copy_starts_anew_after_growth(void **state) {
+    (void)state;
+    enum { CAPACITY = 3000, COUNT = 60000, BEFORE = 2000 };
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!is_made_for_a_number(c))
+            continue;
+        shared s;
+        late_adder late = {.least = SIZE_MAX};
+        const tamis_allocator allocator = {alloc_and_add, free_some, &late};
+        tamis_filter *copy = NULL;
+        shared_make(&s, extensible_filter(c, CAPACITY, &allocator), COUNT);
+        hash_numbers(&s, 0);
+        assert_int_equal(tamis_filter_add_hashes(s.filter, s.hashes, BEFORE, NULL, NULL, NULL), TAMIS_OK);
+        const uint64_t lines = tamis_filter_plan(s.filter)->lines;
+        late = (late_adder){s.filter, s.hashes + BEFORE, COUNT - BEFORE, 2, lines * TAMIS__LINE, false};
+        assert_int_equal(tamis_filter_copy(&copy, s.filter, NULL), TAMIS_OK);
+        assert_int_equal(late.rounds, 0);
+        assert_true(tamis_filter_plan(s.filter)->lines >= 2 * lines);
+        assert_true(tamis_filter_is_equal(copy, s.filter));
+        assert_int_equal(filter_info(copy).added, filter_info(s.filter).added);
+        assert_int_equal(filter_info(copy).capacity, filter_info(s.filter).capacity);
+        assert_int_equal(filter_info(copy).memory, filter_info(s.filter).memory);
+        late.least = SIZE_MAX;
+        tamis_filter_free(s.filter);
+        s.filter = copy; /* and goes on as the other would */
+        s.count = COUNT - late.count;
+        assert_all_there(&s);
+        s.count = COUNT;
+        run_together(&s, 2, add_everything);
+        assert_all_there(&s);
+        shared_release(&s);
+    }
+}
+
+/* Partitions without a key have no lines of their own, and the copy counts those as its filter does: the limit of memory
+ * has them. */
+static void reg_22_a_copy_of_few_keys_owes_their_lines(void **state) {
+    (void)state;
+    const filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-6};
+    tamis_plan plan = case_plan(&c, 0, 0);
+    for (int concurrent = 0; concurrent < 2; concurrent++) {
+        for (size_t count = 0; count <= 4000; count = count * 3 + 7) {
+            tamis_filter_options options = plan_options(&plan);
+            options.concurrent = concurrent;
+            shared s;
+            tamis_filter *copy = NULL;
+            shared_make(&s, create_filter(&plan, &options), count);
+            hash_numbers(&s, 0);
+            assert_int_equal(tamis_filter_add_hashes(s.filter, s.hashes, count, NULL, NULL, NULL), TAMIS_OK);
+            assert_int_equal(tamis_filter_copy(&copy, s.filter, NULL), TAMIS_OK);
+            const table *mine = copy->body, *other = s.filter->body;
+            assert_int_equal(mine->lines_due, other->lines_due);
+            assert_int_equal(filter_info(copy).memory, filter_info(s.filter).memory);
+            assert_true(tamis_filter_is_equal(copy, s.filter));
+            tamis_filter_free(s.filter);
+            s.filter = copy;
+            assert_all_there(&s);
+            shared_release(&s);
+        }
+    }
+}
+
+/* A concurrent table of one plan takes what passes its capacity as any other does. */
+static void reg_22_a_concurrent_table_grows_by_union(void **state) {
+    (void)state;
+    enum { CAPACITY = 5000 };
+    for (int i = 0; i < FILTER_CASES; i++) {
+        const filter_case *c = &filter_cases[i];
+        if (!is_made_for_a_number(c))
+            continue;
+        shared s;
+        shared_make(&s, extensible_filter(c, CAPACITY, NULL), 2 * CAPACITY);
+        tamis_filter *other = extensible_filter(c, CAPACITY, NULL);
+        hash_numbers(&s, 0);
+        assert_int_equal(tamis_filter_add_hashes(s.filter, s.hashes, CAPACITY, NULL, NULL, NULL), TAMIS_OK);
+        assert_int_equal(tamis_filter_add_hashes(other, s.hashes + CAPACITY, CAPACITY, NULL, NULL, NULL),
+                         TAMIS_OK);
+        assert_int_equal(tamis_filter_union(s.filter, other, NULL), TAMIS_OK);
+        assert_all_there(&s);
+        assert_true(filter_info(s.filter).added > 2 * CAPACITY - CAPACITY / 50);
+        run_together(&s, 4, add_everything); /* parts are those that they were */
+        assert_all_there(&s);
+        tamis_filter_free(other);
+        shared_release(&s);
+    }
+}
+
 /* ---- checked builds ---- */
 
 /* An allocator that, once armed, lets another thread into the filter that asks it for memory. */
@@ -806,6 +981,11 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_concurrent_is_not_opened_so),
         cmocka_unit_test(reg_22_two_threads_in_one_filter),
         cmocka_unit_test(a_copy_in_pieces_misses_nothing),
+        cmocka_unit_test(reg_22_grown_by_many_threads),
+        cmocka_unit_test(reg_22_a_copy_starts_anew_after_growth),
+        cmocka_unit_test(reg_22_saved_while_it_grows),
+        cmocka_unit_test(reg_22_a_copy_of_few_keys_owes_their_lines),
+        cmocka_unit_test(reg_22_a_concurrent_table_grows_by_union),
         cmocka_unit_test(reg_22_saved_while_others_add),
         cmocka_unit_test(each_key_is_fresh_once),
         cmocka_unit_test(partitions_meet),
