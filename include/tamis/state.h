@@ -67,8 +67,8 @@ typedef struct tamis_state_options {
  * *state is the caller's, to be closed. TAMIS_E_IO; TAMIS_E_BUSY; TAMIS_E_DAMAGED: bytes in
  * front of the last commit are not what was written, the sentence names file and place; TAMIS_E_FORMAT: of a later version,
  * or no state; TAMIS_E_MISMATCH: another secret, or none; or options.plan asks for another kind, scheme, capacity, fpr or
- * memory_limit than an existing state has, or options.filter beside that plan for another seed or overfill: the sentence
- * says which, and nothing has changed. Without a plan the state is opened as it is. Time: that of reading the snapshot and adding what was logged
+ * memory_limit than an existing state has, or options.filter beside that plan for another seed, overfill or frozen: the
+ * sentence says which, and nothing has changed. Without a plan the state is opened as it is. Time: that of reading the snapshot and adding what was logged
  * since, see docs/PERFORMANCE.md.
  */
 TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *folder,

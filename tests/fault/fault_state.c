@@ -23,7 +23,7 @@
 
 enum { COMMITS = 6, EACH = 40 };
 
-static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 400, 1e-3, 0};
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 400, 1e-3, 0, false};
 static test_bytes want[COMMITS + 1];
 static fault_memory memory;
 static size_t descriptors;

@@ -30,7 +30,7 @@
 enum { COMMITS = 12, EACH = 40 };
 
 /* Small, so that its snapshots are. */
-static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 700, 1e-3, 0};
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 700, 1e-3, 0, false};
 static test_bytes want[COMMITS + 1]; /* the filter at each commit */
 
 static const char *account(int mark) {

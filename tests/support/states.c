@@ -11,13 +11,13 @@
 tamis_error states_err = TAMIS_ERROR_INIT;
 
 const states_make states_makes[STATES_MAKES] = {
-    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 0},
-    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6, 0},
-    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 0},
-    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0},
-    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0},
-    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2, 0},
-    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6, 0},
+    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 0, false},
+    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6, 0, false},
+    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 0, false},
+    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false},
+    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false},
+    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2, 0, false},
+    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6, 0, false},
 };
 
 static const char secret[] = "sixteen bytes or more";
@@ -39,6 +39,7 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
     static tamis_plan plan;
     tamis_want want = TAMIS_WANT_INIT;
     tamis_state_options options = states_options(make, allocator);
+    tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
     tamis_status status = TAMIS_OK;
     want.kind = make->kind;
     want.scheme = make->scheme;
@@ -50,7 +51,9 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
         status = tamis_plan_make(&plan, &want, &states_err);
         planned = status == TAMIS_OK ? make : NULL;
     }
+    how.frozen = make->frozen;
     options.plan = &plan;
+    options.filter = make->frozen ? &how : NULL;
     return status == TAMIS_OK ? tamis_state_open(state, folder, &options, &states_err) : status;
 }
 

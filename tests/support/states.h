@@ -21,6 +21,7 @@ typedef struct states_make {
     uint64_t expect;
     double fpr;
     uint64_t memory; /* at most, of one that grows; 0: no limit */
+    bool frozen;     /* as in tamis_filter_options */
 } states_make;
 
 enum { STATES_MAKES = 7, STATES_GROWING = 0, STATES_SMALL = 3 /* its snapshot is of a few KiB */ };

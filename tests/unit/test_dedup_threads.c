@@ -57,6 +57,7 @@ static tamis_status open_state(tamis_state **state, const states_make *make, con
         planned = make;
     }
     how.concurrent = true;
+    how.frozen = make->frozen;
     how.secret = options.secret;
     how.secret_size = options.secret_size;
     options.plan = &plan;
@@ -214,7 +215,8 @@ static void keys_beside_the_session_are_logged(void **unused) {
 /* What finds no place is passed on by all threads, and not logged; what others put in behind it is answered once. */
 static void a_full_filter_passes_keys_on(void **unused) {
     (void)unused;
-    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0};
+    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0,
+                                      true};
     shared s = {.count = 3000, .commits = true};
     s.fresh = calloc(s.count, 1);
     assert_non_null(s.fresh);
@@ -230,6 +232,37 @@ static void a_full_filter_passes_keys_on(void **unused) {
     assert_int_equal(states_keys(s.state), 2000);
     close_session(&s);
     free((void *)s.fresh);
+}
+
+/* One that is not frozen grows under all of them, and is opened again as it was asked for first. */
+static void reg_22_a_session_outgrows_its_number(void **unused) {
+    (void)unused;
+    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0,
+                                      false};
+    for (int snapshot = 0; snapshot < 2; snapshot++) {
+        shared s = {.count = 30000, .commits = true};
+        s.fresh = calloc(s.count, 1);
+        assert_non_null(s.fresh);
+        open_session(&s, &small, TAMIS_WHEN_FULL_FAIL);
+        run_together(&s, ask_everything);
+        const uint64_t fresh = count_fresh(&s);
+        assert_true(fresh > s.count - s.count / 100);
+        assert_counts(&s, fresh);
+        assert_ok(tamis_dedup_commit(s.session, "grown", 5, &states_err));
+        if (snapshot)
+            assert_ok(tamis_state_settle(s.state, 0, &states_err));
+        close_session(&s);
+        open_session(&s, &small, TAMIS_WHEN_FULL_FAIL);
+        assert_int_equal(states_keys(s.state), fresh);
+        assert_true(tamis_filter_plan(tamis_state_filter(s.state))->capacity >= fresh);
+        assert_int_equal(tamis_filter_plan(tamis_state_filter(s.state))->memory_limit, 0);
+        memset((void *)s.fresh, 0, s.count);
+        run_together(&s, ask_everything);
+        assert_int_equal(count_fresh(&s), 0); /* all were there */
+        close_session(&s);
+        free((void *)s.fresh);
+        remove_state();
+    }
 }
 
 /* ---- failure ---- */
@@ -405,9 +438,9 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(reg_22_many_threads_over_a_state), CASE(keys_beside_the_session_are_logged),
-        CASE(a_full_filter_passes_keys_on),     CASE(nothing_is_answered_after_a_failure),
-        CASE(reg_22_killed_with_many_threads),
+        CASE(reg_22_many_threads_over_a_state),     CASE(keys_beside_the_session_are_logged),
+        CASE(reg_22_a_session_outgrows_its_number), CASE(a_full_filter_passes_keys_on),
+        CASE(nothing_is_answered_after_a_failure),  CASE(reg_22_killed_with_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

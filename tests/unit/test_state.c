@@ -143,6 +143,35 @@ static void reg_22_another_plan_is_refused(void **unused) {
     tamis_state_close(state);
 }
 
+/* Keys are refused from the capacity on, whoever opens the state, and before and after a snapshot. */
+static void reg_22_a_frozen_state_stays_frozen(void **unused) {
+    (void)unused;
+    static const states_make frozen = {"frozen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 3000, 1e-6, 0,
+                                       true};
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_state *state = opened(&frozen);
+    tamis_plan plan = *tamis_filter_plan(tamis_state_filter(state));
+    assert_ok(states_add(state, 0, 1000));
+    assert_ok(states_commit(state, "begun"));
+    tamis_state_close(state);
+    options.plan = &plan;
+    options.filter = &how;
+    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_says("frozen is 1, and 0 was asked for");
+    options.plan = NULL;
+    options.filter = NULL;
+    for (int round = 0; round < 2; round++) {
+        assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+        assert_false(tamis_filter_can(tamis_state_filter(state), TAMIS_CAN_GROW));
+        assert_ok(tamis_state_settle(state, 0, &states_err));
+        tamis_state_close(state);
+    }
+    state = opened(&frozen);
+    assert_int_equal(states_add(state, 1000, 3000), TAMIS_E_FULL);
+    tamis_state_close(state);
+}
+
 /* One that nothing was committed to was made with no secret yet. */
 static void a_secret_binds_with_the_first_commit(void **unused) {
     (void)unused;
@@ -529,7 +558,7 @@ static void a_filter_without_order_is_refused(void **unused) {
 /* A filter that refused a key says so after a start too. */
 static void a_full_filter_stays_full(void **unused) {
     (void)unused;
-    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2, 0};
+    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2, 0, false};
     tamis_state *state = opened(&tiny);
     test_bytes before = {0}, after = {0};
     assert_ok(states_add(state, 0, 90));
@@ -558,6 +587,7 @@ int main(void) {
         CASE(what_nothing_was_committed_to_is_made_anew),
         CASE(an_empty_commit_binds),
         CASE(reg_22_another_plan_is_refused),
+        CASE(reg_22_a_frozen_state_stays_frozen),
         CASE(a_secret_binds_with_the_first_commit),
         CASE(the_same_after_any_number_of_starts),
         CASE(snapshots_are_taken_while_keys_come),

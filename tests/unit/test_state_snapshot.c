@@ -276,11 +276,13 @@ static uint64_t ask_disturbed(const limited *l, outcome *of) {
 static void limits_are_met_as_without_snapshots(void **unused) {
     (void)unused;
     static const limited each[] = {
-        {{"memory", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 1300000}, 800000, 0},
-        {{"memory, foreseen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000}, 2000000, 900000},
-        {{"memory, exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 4000000}, 600000, 0},
-        {{"capacity", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 60000, 1e-6, 0}, 300000, 0},
-        {{"saturated", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 60000, 1e-2, 0}, 300000, 0},
+        {{"memory", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 1300000, false}, 800000, 0},
+        {{"memory, foreseen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000, false},
+         2000000,
+         900000},
+        {{"memory, exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 4000000, false}, 600000, 0},
+        {{"capacity", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 60000, 1e-6, 0, false}, 300000, 0},
+        {{"saturated", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 60000, 1e-2, 0, false}, 300000, 0},
     };
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         const limited *l = &each[i];

@@ -131,8 +131,8 @@ typedef struct state_manifest {
     uint64_t next; /* number of the next file */
     tamis_plan plan;
     uint64_t seed, secret_print;
-    bool overfill;
-    state_bytes about; /* with its NUL */
+    bool overfill, frozen; /* as in tamis_filter_options */
+    state_bytes about;     /* with its NUL */
     state_snapshot snapshot;
     state_segment *segments; /* in order, the live one last */
     size_t segment_count, segment_room;

@@ -33,6 +33,7 @@ static tamis_status make_empty(const state_source *source, tamis_filter **filter
     tamis_plan plan = source->manifest->plan;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     options.overfill = source->manifest->overfill;
+    options.frozen = source->manifest->frozen;
     options.allocator = source->memory;
     options.seed = source->manifest->seed;
     if (plan.scheme == TAMIS_SCHEME_SIP)

@@ -216,14 +216,15 @@ static void code_segments(coder *c, state_manifest *manifest) {
 }
 
 static void code_fields(coder *c, state_manifest *manifest) {
-    uint32_t overfill = manifest->overfill;
+    uint32_t flags = manifest->overfill | (uint32_t)manifest->frozen << 1;
     code64(c, &manifest->epoch);
     code64(c, &manifest->next);
     code_plan(c, &manifest->plan);
     code64(c, &manifest->seed);
     code64(c, &manifest->secret_print);
-    code32(c, &overfill);
-    manifest->overfill = overfill & 1;
+    code32(c, &flags);
+    manifest->overfill = flags & 1;
+    manifest->frozen = flags & 2;
     code_run(c, &manifest->about, TAMIS_STATE_ABOUT_MAX + 1);
     code_snapshot(c, &manifest->snapshot);
     code_segments(c, manifest);

@@ -151,6 +151,7 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
     manifest->seed = state->hasher->seed;
     manifest->secret_print = state->hasher->secret_print;
     manifest->overfill = how.overfill;
+    manifest->frozen = how.frozen;
     return TAMIS_OK;
 }
 
@@ -193,7 +194,9 @@ static tamis_status check_filter_options(const state_manifest *has, const tamis_
         tamis__take_options(&asked, sizeof asked, options, "TAMIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK && has->plan.scheme == TAMIS_SCHEME_XXH3)
         status = compare_number(name, "seed", has->seed, asked.seed, err);
-    return status == TAMIS_OK ? compare_number(name, "overfill", has->overfill, asked.overfill, err) : status;
+    if (status == TAMIS_OK)
+        status = compare_number(name, "overfill", has->overfill, asked.overfill, err);
+    return status == TAMIS_OK ? compare_number(name, "frozen", has->frozen, asked.frozen, err) : status;
 }
 
 /*
