@@ -290,9 +290,13 @@ static tamis_status take_section(const header *h, const section *s, sections *to
         to->key_type = tamis__load32le(s->bytes);
         return TAMIS_OK;
     case NATIVE_SECTION_FROZEN:
-        if (s->size != 0 || to->frozen || !h->field[NATIVE_partitions] || !h->field[NATIVE_capacity])
+        if (s->size != 0)
+            return fail_section(h, s, "expected 0 bytes", err);
+        if (to->frozen)
+            return fail_section(h, s, "is there twice", err);
+        if (!h->field[NATIVE_partitions] || !h->field[NATIVE_capacity])
             return fail_section(
-                h, s, "is not of 0 bytes, there twice, or of a filter without a number of keys", err);
+                h, s, "only kinds fingerprint and exact with a capacity above 0 can be frozen", err);
         to->frozen = true;
         return TAMIS_OK;
     case NATIVE_SECTION_PARTITIONS:

@@ -22,7 +22,14 @@ enum { KEY_MAX = 40 };
 
 static const char secret[] = "a secret of 25 characters";
 
-/* `keys` are put in, of which the last make the filter grow where it does. */
+/*
+ * `keys` are put in, of which the last make the filter grow where it does. By the end of the name:
+ *
+ *     -parts, -parts-grown  a table of 4 partitions, as if it were large
+ *     -frozen               a table that may not grow
+ *     -united               a table made for `expect` keys (it grows from the start if that is 0), united with a table made
+ *                           for the other keys; classic: two halves
+ */
 static const struct {
     const char *name;
     tamis_kind kind;
@@ -77,6 +84,15 @@ static const struct {
     {"fingerprint-large", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1e-6, 300000, 300000},
     {"exact-parts", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 5000, 5000},
     {"exact-growing-split", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, 0, 0, 130000},
+    {"fingerprint-frozen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.001, 30, 30},
+    {"exact-frozen", TAMIS_KIND_EXACT, TAMIS_SCHEME_REDISBLOOM, 0, 3000, 3000},
+    {"fingerprint-grown", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.001, 1200, 2500},
+    {"fingerprint-parts-grown", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA64, 1e-6, 6900, 20000},
+    {"exact-grown", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA32, 0, 1500, 5000},
+    {"fingerprint-united", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 0.001, 500, 3000},
+    {"fingerprint-larger-united", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_REDISBLOOM, 1e-5, 50000, 70000},
+    {"fingerprint-growing-united", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, 1e-4, 0, 9000},
+    {"exact-united", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 2000, 5000},
 };
 
 static uint64_t random_state, absent_asked, absent_seen;
@@ -117,6 +133,10 @@ static size_t make_key(uint64_t set, uint64_t id, uint8_t *key) {
 
 static bool is_named(const char *name, const char *end) {
     return strlen(name) > strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0;
+}
+
+static uint64_t random_seed(size_t i) {
+    return filters[i].scheme == TAMIS_SCHEME_XXH3 ? random_number() : 0;
 }
 
 /* ---- keys of few partitions ---- */
@@ -200,7 +220,7 @@ static void write_asked(const char *path, const tamis_filter *filter, uint64_t s
         die(path, "cannot be written");
 }
 
-static tamis_filter *make(size_t i) {
+static tamis_filter *make(size_t i, uint64_t expect, uint64_t seed) {
     tamis_want want = TAMIS_WANT_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
@@ -208,13 +228,14 @@ static tamis_filter *make(size_t i) {
     want.kind = filters[i].kind;
     want.scheme = filters[i].scheme;
     want.fpr = filters[i].fpr;
-    want.expect = filters[i].expect;
+    want.expect = expect;
     must(filters[i].name, tamis_plan_make(&plan, &want, &err));
-    if (is_named(filters[i].name, "-parts")) { /* as if it were large */
+    if (is_named(filters[i].name, "-parts") || is_named(filters[i].name, "-parts-grown")) {
         plan.partitions = 4;
         plan.lines = (plan.lines + 3) / 4 * 4;
     }
-    options.seed = want.scheme == TAMIS_SCHEME_XXH3 ? random_number() : 0;
+    options.seed = seed;
+    options.frozen = is_named(filters[i].name, "-frozen");
     if (want.scheme == TAMIS_SCHEME_SIP) {
         options.secret = secret;
         options.secret_size = sizeof secret - 1;
@@ -249,6 +270,16 @@ static uint64_t add(tamis_filter *filter, uint64_t set, uint64_t first, uint64_t
     return keys;
 }
 
+/* Keys up to `first` are in one filter, the others in `other`, which is freed. */
+static uint64_t unite(tamis_filter *filter, tamis_filter *other, uint64_t set, uint64_t first,
+                      uint64_t keys) {
+    add(filter, set, 0, first);
+    keys = add(other, set, first, keys);
+    must("union", tamis_filter_union(filter, other, &err));
+    tamis_filter_free(other);
+    return keys;
+}
+
 static bool is_asked_for(const char *name, int argc, char **argv) {
     for (int i = 4; i < argc; i++)
         if (strcmp(argv[i], name) == 0)
@@ -266,13 +297,13 @@ int main(int argc, char **argv) {
         uint64_t set = random_number(), in = filters[i].keys;
         if (!is_asked_for(filters[i].name, argc, argv))
             continue;
-        tamis_filter *filter = make(i), *other = NULL;
-        if (strcmp(filters[i].name, "classic-united") == 0) {
-            must("copy", tamis_filter_copy(&other, filter, &err));
-            add(filter, set, 0, in / 2);
-            add(other, set, in / 2, in);
-            must("union", tamis_filter_union(filter, other, &err));
-            tamis_filter_free(other);
+        const bool table = filters[i].kind >= TAMIS_KIND_FINGERPRINT;
+        const uint64_t expect = filters[i].expect, seed = random_seed(i);
+        tamis_filter *filter = make(i, expect, seed), *other = NULL;
+        if (is_named(filters[i].name, "-united")) {
+            const uint64_t first = table && expect ? expect : in / 2;
+            other = make(i, table ? in - first : expect, seed);
+            in = unite(filter, other, set, first, in);
         } else {
             if (is_named(filters[i].name, "-split"))
                 choose(filter, set, in + asked);

@@ -39,6 +39,9 @@ done
 [ "$(grep -c '"kind": "' "$work/said")" = "${#small[@]}" ] || { echo "not all of them are described"; exit 1; }
 grep '"scheme": "fnv-dcso"' "$work/said" | grep -vq "$(printf 'user data' | od -An -v -tx1 | tr -d ' \n')" &&
     { echo "user data is not found"; exit 1; }
+frozen=$(printf '%s\n' "${small[@]}" | grep -c -e '-frozen\.tamis$')
+[ "$frozen" -ge 2 ] && [ "$(grep -e '-frozen"' "$work/said" | grep -c '"frozen": true')" = "$frozen" ] &&
+    [ "$(grep -c '"frozen": true' "$work/said")" = "$frozen" ] || { echo "frozen filters are not known"; exit 1; }
 [ "${#small[@]}" -gt 30 ] || { echo "${#small[@]} files are too few"; exit 1; }
 
 # The bad ones are refused; with which words by the library, tests/unit/test_golden_files.c knows.
@@ -63,6 +66,9 @@ planted "$work/fingerprint-growing-redisbloom.tamis" 's/value >> above == wanted
 planted "$work/exact-growing-xxh3.tamis" 's/p = Y >> 128 - c/p = Y >> 127 - c \& 255/'
 planted "$golden/good/fingerprint-parts.tamis" 's/Z = Y << c \&/Z = Y \&/'
 planted "$golden/good/fingerprint-parts.tamis" 's/(line_number + g) % n/(line_number + g)/'
+for entries in grown united; do # of several lengths
+    planted "$golden/good/fingerprint-$entries.tamis" 's/value >> above == wanted >> above/value == wanted/'
+done
 if [ -n "$split" ]; then
     planted "$work/$split.tamis" 's/c += 4$/c += 3/'
     planted "$work/$split.tamis" 's/- (4 if split else 0)$//'

@@ -31,7 +31,7 @@ KINDS = {1: "classic", 2: "blocked", 3: "fingerprint", 4: "exact"}
 SCHEMES = {1: "xxh3", 2: "sip", 3: "guava64", 4: "guava32", 5: "bkdr31", 6: "bkdr63", 7: "redisbloom", 8: "fnv-dcso", 9: "redisson"}
 FIXED = {(slot_bits, 4) for slot_bits in (16, 20, 24, 32, 40, 48, 64, 120)}  # slot_bits, home_bits
 GROWING = {(32, 4), (38, 2), (48, 4), (64, 4), (120, 4)}
-LABEL, UNION, DATA, KEYS, PARTITIONS, SPLIT = 1, 2, 3, 4, 0x80000001, 0x80000002
+LABEL, UNION, DATA, KEYS, FROZEN, PARTITIONS, SPLIT = 1, 2, 3, 4, 5, 0x80000001, 0x80000002
 MIX = 0xFF51AFD7ED558CCD
 DCSO_P, DCSO_G = 18446744073709551557, 18446744073709550147
 
@@ -125,7 +125,7 @@ def check_plan(h):
 
 
 def read_sections(data, h):
-    h.update(labels={}, union=None, data=None, keys=None, table=[], split=None)
+    h.update(labels={}, union=None, data=None, keys=None, frozen=False, table=[], split=None)
     at, end = 256, h["header_size"]
     while at < end:
         insist(end - at >= 8, "a section is cut short")
@@ -146,6 +146,10 @@ def read_sections(data, h):
         elif kind == KEYS:
             insist(size == 4 and not h["keys"] and any(content), f"keys of {size} bytes, of type 0, or twice")
             h["keys"] = struct.unpack("<I", content)[0]
+        elif kind == FROZEN:
+            insist(size == 0 and not h["frozen"], f"frozen of {size} bytes, or twice")
+            insist(h["kind"] >= 3 and h["capacity"], "frozen, and no table of a given capacity")
+            h["frozen"] = True
         elif kind == PARTITIONS:
             insist(not h["table"], "partitions twice")
             insist(size > 0 and size % 24 == 0 and h["partitions"], f"partitions of {size} bytes")

@@ -57,6 +57,7 @@ def flip(data, place):
 
 CLASSIC, XXH3, BLOCKED = good("classic-guava64"), good("classic-xxh3"), good("blocked-guava64")
 TABLE, EXACT, GROWING = good("fingerprint-few"), good("exact-few"), good("fingerprint-growing-few")
+FROZEN = good("fingerprint-frozen")
 PARTS = good("fingerprint-parts")
 PARTS_AT = PARTS.index(struct.pack("<II", reader.PARTITIONS, 4 * 24))
 PARTS_ROWS = list(struct.iter_unpack("<QQd", PARTS[PARTS_AT + 8 : PARTS_AT + 8 + 4 * 24]))
@@ -154,6 +155,13 @@ def sections():
     yield "split-in-classic", with_sections(CLASSIC, section(reader.SPLIT, bytes(32)))
     yield "split-of-a-given-size", with_sections(TABLE, section(reader.SPLIT, bytes(32)))
     yield "partitions-twice", with_sections(TABLE, TABLE[PARTITIONS - 8 : PARTITIONS + 24])
+    for size in (1, 4):
+        yield f"frozen-of-{size}", with_sections(TABLE, section(reader.FROZEN, b"\1" + bytes(size - 1)))
+    yield "frozen-twice", with_sections(FROZEN, section(reader.FROZEN, b""))
+    yield "frozen-classic", with_sections(CLASSIC, section(reader.FROZEN, b""))
+    yield "frozen-blocked", with_sections(BLOCKED, section(reader.FROZEN, b""))
+    # A growing table has 256 partitions, a megabyte. This one lacks their rows; readers come to the sections first.
+    yield "frozen-growing", with_sections(put(TABLE, capacity=0, slot_bits=32, partitions=256), section(reader.FROZEN, b""))
     missing = bytearray(TABLE)
     struct.pack_into("<I", missing, PARTITIONS - 8, 77)
     yield "partitions-missing", reader.repair(missing)
