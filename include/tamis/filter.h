@@ -142,10 +142,10 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
 /* Whether one may be united with the other: scheme, seed and secret are the same, of classic and blocked also kind, bits and
- * probes, and what they say of their keys does not differ. */
+ * probes, what they say of their keys does not differ, and `one` is not frozen. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
 
-/* Whether two filters are compatible and every bit is the same: they then answer alike for every key. */
+/* Whether two filters are compatible, frozen ones too, and every bit is the same: they then answer alike for every key. */
 TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
 
 /* How two filters differ. */

@@ -270,6 +270,23 @@ static void a_file_says_that_it_is_frozen(void **state) {
     tamis_filter_free(filter);
 }
 
+static void reg_22_frozen_tables_are_compared(void **state) {
+    (void)state;
+    tamis_plan plan = plan_for(TAMIS_KIND_FINGERPRINT, 1e-6, 100, 0);
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    size_t added;
+    options.frozen = true;
+    tamis_filter *filter = create_filter(&plan, &options), *copy = NULL;
+    assert_int_equal(add_keys(filter, 0, 50, &added), TAMIS_OK);
+    assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
+    assert_true(tamis_filter_is_equal(filter, copy));
+    assert_false(tamis_filter_is_compatible(filter, copy)); /* neither takes keys of the other */
+    assert_int_equal(add_keys(copy, 50, 1, &added), TAMIS_OK);
+    assert_false(tamis_filter_is_equal(filter, copy));
+    tamis_filter_free(copy);
+    tamis_filter_free(filter);
+}
+
 /* ---- unions ---- */
 
 static const struct side {
@@ -388,6 +405,7 @@ int main(void) {
         cmocka_unit_test(growth_without_memory_may_be_repeated),
         cmocka_unit_test(reg_22_an_opened_table_grows),
         cmocka_unit_test(a_file_says_that_it_is_frozen),
+        cmocka_unit_test(reg_22_frozen_tables_are_compared),
         cmocka_unit_test(reg_22_tables_of_all_sizes_are_united),
         cmocka_unit_test(unions_of_one_plan_lose_nothing),
         cmocka_unit_test(unions_of_exact_tables_stay_exact),
