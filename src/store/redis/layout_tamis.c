@@ -95,39 +95,6 @@ static tamis_status look_again(tamis__redis_filter *at, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status settle(const tamis_filter *filter, const tamis__touched *batch, bool *again,
-                           tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
-    tamis_status status = at->cut_from > 0 && !at->replaced ? look_again(at, err) : TAMIS_OK;
-    const uint32_t cut_from = at->cut_from;
-    const bool replaced = at->replaced, retired = at->retired;
-    at->replaced = at->retired = false;
-    at->cut_from = 0;
-    *again = replaced;
-    if (status != TAMIS_OK)
-        return status;
-    if (!replaced && cut_from > 0)
-        return tamis__fail(
-            err, TAMIS_E_DAMAGED, 0,
-            "redis %s: %s: partition %" PRIu32
-            " is gone or cut short (evicted, deleted or overwritten), with "
-            "keys that were in it; drop the filter and build it anew, and keep it from eviction",
-            at->redis->to.shown, at->uri->named, cut_from - 1);
-    if (!replaced) {
-        at->looked_at = tamis__now_ns();
-        return TAMIS_OK;
-    }
-    /* An add makes a partition that had expired already, and renews the expiry of one that had not. (What it made of a
-     * family's members stays, as all do of a family that was dropped.) */
-    if (retired && batch->adds && !at->is_family)
-        status = tamis__partitions_expire(at, at->ttl_ms > 0 ? NULL : batch->touched, TAMIS__GRACE_MS, err);
-    if (status == TAMIS_OK && ++at->followed > FOLLOW_MOST)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: was replaced %d times during one batch; find out who does that",
-                           at->redis->to.shown, at->uri->named, FOLLOW_MOST);
-    return status == TAMIS_OK ? follow(filter, err) : status;
-}
-
 /* ---- elements ---- */
 
 static void place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
@@ -159,19 +126,31 @@ static size_t check_count(const tamis_filter *filter) {
 }
 
 /* Of the hash, and of the copy of its plan: of this filter's alone, however late it comes. */
-static void renew(const tamis__redis_filter *at, tamis__link *link) {
+typedef struct renewal {
+    tamis__step step;
     char name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24], copy_digits[24];
-    tamis__step step = {.key_count = 0};
-    if (at->redis->forbids_scripts) { /* a transaction has no place in a pipeline */
-        tamis__link_expire(link, name, tamis__config_name(at, name), at->ttl_ms);
-        return;
-    }
-    const tamis_key hash = tamis__plan_guard(at, &step, at->plan_text, name);
-    const tamis_key copy = {copy_name, tamis__copy_name(at, copy_name)};
-    tamis__step_key(&step, copy);
-    tamis__step_expire(&step, hash, at->ttl_ms, digits);
-    tamis__step_expire(&step, copy, at->ttl_ms, copy_digits);
-    tamis__step_put(&step, link);
+} renewal;
+
+static void write_renewal(const tamis__redis_filter *at, renewal *to) {
+    to->step = (tamis__step){.key_count = 0};
+    const tamis_key hash = tamis__plan_guard(at, &to->step, at->plan_text, to->name);
+    const tamis_key copy = {to->copy_name, tamis__copy_name(at, to->copy_name)};
+    tamis__step_key(&to->step, copy);
+    tamis__step_expire(&to->step, copy, at->ttl_ms, to->copy_digits); /* not to outlive the hash */
+    tamis__step_expire(&to->step, hash, at->ttl_ms, to->digits);
+}
+
+static bool renews(const tamis__redis_filter *at, const tamis__touched *batch) {
+    return batch->adds && at->ttl_ms > 0 && (at->renews_on_add || at->is_family);
+}
+
+/* A transaction has no place in a pipeline: it comes behind. */
+static tamis_status renew_behind(tamis__redis_filter *at, const tamis__touched *batch, tamis_error *err) {
+    renewal one;
+    if (!at->redis->forbids_scripts || !renews(at, batch))
+        return TAMIS_OK;
+    write_renewal(at, &one);
+    return tamis__step_run(at, &one.step, &(bool){false}, err);
 }
 
 static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
@@ -185,11 +164,13 @@ static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, s
     }
     i -= footers;
     if ((i == CHECK_ALIAS && at->target_size == 0) ||
-        (i == CHECK_EXPIRY && (!batch->adds || at->ttl_ms == 0 || !(at->renews_on_add || at->is_family))))
+        (i == CHECK_EXPIRY && (at->redis->forbids_scripts || !renews(at, batch))))
         return false; /* a family's members are made one after the other, and it outlives them all */
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(at, name) : tamis__config_name(at, name);
     if (i == CHECK_EXPIRY) {
-        renew(at, link);
+        renewal one;
+        write_renewal(at, &one);
+        tamis__step_put(&one.step, link);
         return true;
     }
     tamis__link_command(link, i == CHECK_PLAN ? 5 : 3);
@@ -245,6 +226,39 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
     if (!tamis__footer_is(at, (uint32_t)i, reply) && !at->cut_from)
         at->cut_from = (uint32_t)i + 1;
     return TAMIS_OK;
+}
+
+static tamis_status settle(const tamis_filter *filter, const tamis__touched *batch, bool *again,
+                           tamis_error *err) {
+    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis_status status = at->cut_from > 0 && !at->replaced ? look_again(at, err) : TAMIS_OK;
+    const uint32_t cut_from = at->cut_from;
+    const bool replaced = at->replaced, retired = at->retired;
+    at->replaced = at->retired = false;
+    at->cut_from = 0;
+    *again = replaced;
+    if (status != TAMIS_OK)
+        return status;
+    if (!replaced && cut_from > 0)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: partition %" PRIu32
+            " is gone or cut short (evicted, deleted or overwritten), with "
+            "keys that were in it; drop the filter and build it anew, and keep it from eviction",
+            at->redis->to.shown, at->uri->named, cut_from - 1);
+    if (!replaced) {
+        at->looked_at = tamis__now_ns();
+        return renew_behind(at, batch, err);
+    }
+    /* An add makes a partition that had expired already, and renews the expiry of one that had not. (What it made of a
+     * family's members stays, as all do of a family that was dropped.) */
+    if (retired && batch->adds && !at->is_family)
+        status = tamis__partitions_expire(at, at->ttl_ms > 0 ? NULL : batch->touched, TAMIS__GRACE_MS, err);
+    if (status == TAMIS_OK && ++at->followed > FOLLOW_MOST)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: was replaced %d times during one batch; find out who does that",
+                           at->redis->to.shown, at->uri->named, FOLLOW_MOST);
+    return status == TAMIS_OK ? follow(filter, err) : status;
 }
 
 /* ---- what is to take its place: see redis_push.c ---- */

@@ -40,17 +40,18 @@ typedef struct tamis__flight {
     size_t next, answered;
     tamis__redo *redo; /* rising */
     size_t redo_count, redo_room;
-    bool redone;         /* anything was ever there */
-    uint8_t *sent;       /* a bit an index; NULL: none was lost yet */
-    tamis__lane *full;   /* took all it can for now, the last of such */
-    bool paused;         /* something waits for a lane's pause to end, or for a lane */
-    bool is_stale;       /* the map may be of yesterday */
-    tamis__node *teller; /* who may know better; NULL: anyone */
-    uint64_t renewals;   /* in a row that told nothing new */
-    uint64_t renew_at;   /* not before */
-    uint64_t now;        /* as of this turn */
-    uint64_t last;       /* time of the last answer, or when it began */
-    tamis_error trouble; /* why it was last asked again */
+    bool redone;          /* anything was ever there */
+    bool forbids_scripts; /* see tamis__redis_forbids_scripts */
+    uint8_t *sent;        /* a bit an index; NULL: none was lost yet */
+    tamis__lane *full;    /* took all it can for now, the last of such */
+    bool paused;          /* something waits for a lane's pause to end, or for a lane */
+    bool is_stale;        /* the map may be of yesterday */
+    tamis__node *teller;  /* who may know better; NULL: anyone */
+    uint64_t renewals;    /* in a row that told nothing new */
+    uint64_t renew_at;    /* not before */
+    uint64_t now;         /* as of this turn */
+    uint64_t last;        /* time of the last answer, or when it began */
+    tamis_error trouble;  /* why it was last asked again */
 } tamis__flight;
 
 /* ---- indices ---- */

@@ -11,6 +11,7 @@
  * Whose lock is held is at work, and leaves nothing yet. To remove them takes that lock: with it held, and the hash read
  * after that, nobody can make a partition of a generation that stands nowhere, for every maker announces it first.
  */
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,11 +84,21 @@ static tamis_status make_room(const gathering *all, void **block, size_t used, s
     return TAMIS_OK;
 }
 
+/* The server's pattern also finds NAME:MORE for NAME. */
+static bool is_wanted(const gathering *all, const char *name, size_t size) {
+    char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
+    if (all->at.uri->name_size == 0 || size > TAMIS__REDIS_NAME)
+        return true;
+    snprintf(pattern, sizeof pattern, "%.*s", (int)all->at.uri->name_size, all->at.uri->name);
+    snprintf(text, sizeof text, "%.*s", (int)size, name);
+    return fnmatch(pattern, text, 0) == 0;
+}
+
 static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
     gathering *all = context;
     void *text = all->text, *parts = all->parts;
     part one = {.key = all->text_used, .key_size = size};
-    if (!read_key(key, size, &one))
+    if (!read_key(key, size, &one) || !is_wanted(all, key + PREFIX, one.name_size))
         return TAMIS_OK;
     tamis_status status =
         make_room(all, &text, all->text_used, all->text_used + size, &all->text_size, 1, err);
@@ -227,20 +238,20 @@ static tamis_status is_locked(gathering *all, bool *is, tamis_error *err) {
 }
 
 /* With the lock held, which is seen to have been held when the hash was read. */
-static tamis_status remove_locked(gathering *all, size_t count, tamis_error *err) {
-    bool is_used = true;
+static tamis_status remove_locked(gathering *all, size_t count, bool *is_used, tamis_error *err) {
     tamis_redis_leftover_kind kind;
-    tamis_status status = look(all, all->parts[all->first].generation, &is_used, &kind, err);
+    tamis_status status = look(all, all->parts[all->first].generation, is_used, &kind, err);
     if (status == TAMIS_OK)
         status = tamis__lock_renew(&all->at, err);
-    return status == TAMIS_OK && !is_used ? run(all, count, put_removal, take_removal, err) : status;
+    return status == TAMIS_OK && !*is_used ? run(all, count, put_removal, take_removal, err) : status;
 }
 
-static tamis_status remove_it(gathering *all, size_t count, tamis_error *err) {
+/* *is_used: by now it is, and stays. */
+static tamis_status remove_it(gathering *all, size_t count, bool *is_used, tamis_error *err) {
     tamis_status status = tamis__lock_take(&all->at, err);
     if (status != TAMIS_OK)
         return status;
-    status = remove_locked(all, count, err);
+    status = remove_locked(all, count, is_used, err);
     (void)tamis__lock_leave(&all->at, NULL);
     return status;
 }
@@ -262,7 +273,9 @@ static tamis_status tell(gathering *all, size_t count, tamis_error *err) {
     if (status != TAMIS_OK || all->stay == 0)
         return status;
     if (all->removes)
-        status = remove_it(all, count, err);
+        status = remove_it(all, count, &is_used, err);
+    if (is_used)
+        return status;
     leftover.name = all->uri.name;
     leftover.name_size = all->uri.name_size;
     leftover.keys = all->stay;
@@ -294,6 +307,7 @@ static tamis_status go_through(gathering *all, tamis_error *err) {
 tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool removes,
                                    tamis_redis_leftover_sink sink, void *context, tamis_error *err) {
     const tamis_allocator allocator = tamis__allocator_resolve(redis ? &redis->allocator : NULL);
+    TAMIS__NEED(sink, err);
     tamis_redis *found = redis;
     tamis__redis_uri named;
     if (!redis && !pattern)

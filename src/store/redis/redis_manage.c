@@ -57,6 +57,7 @@ static tamis_status unlock(tamis__redis_filter *at, tamis_status status, tamis_e
     if (!*at->token)
         return status;
     const tamis_status left = tamis__lock_leave(at, status == TAMIS_OK ? err : NULL);
+    *at->token = '\0';
     return status == TAMIS_OK ? left : status;
 }
 
@@ -205,7 +206,9 @@ static tamis_status hide(tamis__redis_filter *at, const tamis__config *config, b
     tamis__step_write(&step,
                       TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* what is left goes when we say */
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
-    return tamis__step_run(at, &step, &(bool){false}, err);
+    bool is_refused = false;
+    tamis_status status = tamis__step_run_once(at, &step, &is_refused, err);
+    return status == TAMIS_OK && is_refused ? tamis__lock_lost(at, err) : status;
 }
 
 /* *now: what the hash says then. */
@@ -228,9 +231,10 @@ static tamis_status hide_for_good(tamis__redis_filter *at, const tamis__config *
 
 static tamis_status remove_field(tamis__redis_filter *at, const char *field, const char *text,
                                  tamis_error *err) {
-    char name[TAMIS__REDIS_KEY];
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
     const tamis_key hash = {name, tamis__config_name(at, name)};
     tamis__step step = {.key_count = 0};
+    tamis__lock_guard(at, &step, lock);
     tamis__step_key(&step, hash);
     tamis__step_expect_field(&step, hash, field, text);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word(field)));
@@ -240,8 +244,11 @@ static tamis_status remove_field(tamis__redis_filter *at, const char *field, con
 /* Those of earlier ones first: `before` has to be free for this one's. */
 static tamis_status remove_leftovers(const tamis__redis_filter *at, const tamis__config *config,
                                      const char *copy, tamis_error *err) {
-    tamis_status status = tamis__told_expire(at, config->before, -1, err);
-    if (status == TAMIS_OK && strcmp(config->pushing, config->next) != 0)
+    tamis_status status = TAMIS_OK; /* what the plan names goes when the plan is gone */
+    if (strcmp(config->before, config->plan) != 0)
+        status = tamis__told_expire(at, config->before, -1, err);
+    if (status == TAMIS_OK && strcmp(config->pushing, config->next) != 0 &&
+        strcmp(config->pushing, config->plan) != 0)
         status = tamis__told_expire(at, config->pushing, -1, err);
     if (status == TAMIS_OK) /* adds to it may be on their way: see remove_ours in redis_push.c */
         status = tamis__told_expire(at, config->next, TAMIS__GRACE_MS, err);
@@ -262,7 +269,7 @@ static tamis_status remove_tamis(tamis__redis_filter *at, const tamis__config *c
         status = remove_members(at, config, copy, err);
     if (status == TAMIS_OK)
         status = remove_field(at, "before", now.before, err);
-    return status == TAMIS_OK ? remove_field(at, "pushing", now.pushing, err) : status;
+    return status == TAMIS_OK ? remove_field(at, "pushing", config->pushing, err) : status;
 }
 
 static bool is_left(const tamis__config *config) {
@@ -339,7 +346,7 @@ static tamis_status expire_partitions(tamis_filter *filter, const char *plan, ui
     at->generation = told.generation;
     filter->plan.bits = told.bits;
     tamis__partitions_set(filter, told.partition);
-    return tamis__partitions_set_expiry(filter, plan, ms, err);
+    return tamis__partitions_set_expiry(filter, plan, ms > 0 ? ms + TAMIS__GRACE_MS : 0, err);
 }
 
 /* The hash is never to outlive its partitions: what gets longer to live begins with them, what gets shorter with it. */
@@ -362,6 +369,10 @@ static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error
         status = expire_partitions(filter, config.plan, ms, err);
     if (status == TAMIS_OK)
         status = tamis__members_expire(at, config.plan, (int64_t)ms, err);
+    if (status == TAMIS_OK && at->is_family) { /* to find them takes longer than a lock lasts */
+        (void)tamis__lock_leave(at, NULL);
+        status = tamis__lock_take(at, err);
+    }
     return status == TAMIS_OK && !is_shorter ? expire_hash(at, &config, ms, err) : status;
 }
 
@@ -386,9 +397,11 @@ static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error 
     if (status != TAMIS_OK)
         return status;
     status = expire_locked(filter, ms, err);
-    if (status != TAMIS_OK)
+    const bool failed = status != TAMIS_OK;
+    status = unlock(at, status, err);
+    if (failed)
         retire_if_gone(at, config.plan);
-    return unlock(at, status, err);
+    return status;
 }
 
 tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t ms, tamis_error *err) {

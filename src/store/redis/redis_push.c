@@ -159,7 +159,6 @@ static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
     tamis__push_step(p, &step, lock, hash);
-    tamis__step_expect_field(&step, tamis__push_hash(p), "pushing", p->config.pushing);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), tamis__push_hash(p),
                                           tamis__redis_word("pushing"), tamis__redis_word(p->plan)));
     return tamis__step_run(p->at, &step, &(bool){false}, err);
@@ -327,6 +326,8 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     const bool is_over =
         tamis__lock_leave(p->at, NULL) == TAMIS_OK && tamis__config_find(p->at, &now, NULL) == TAMIS_OK;
     const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->at->redis->replicas > 0; /* in a failover */
+    if (is_over)
+        *p->at->token = '\0';
     if (is_over && is_same(now.plan, p->plan))
         return may_be_lost ? is_unknown(&why, err) : tamis__push_retire(p, err);
     if (is_over &&
@@ -334,6 +335,7 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
         (void)tamis__push_retire(p, NULL);
     if (is_over && p->is_switching && is_same(now.before, p->plan))
         return TAMIS_OK;
+    *p->at->token = '\0'; /* given back, or not: what follows asks for none */
     if (is_over || (p->is_sealed && !p->is_switching))
         (void)tamis__push_remove(p, NULL);
     if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))

@@ -25,7 +25,7 @@ bool tamis__redis_is_unsure(const tamis__reply *error) {
 
 bool tamis__redis_forbids_scripts(const tamis__reply *error) {
     return (tamis__reply_begins(error, "NOPERM") || tamis__reply_begins(error, "ERR unknown command")) &&
-           strcasestr(error->text, "'eval'");
+           (strcasestr(error->text, "'eval'") || strcasestr(error->text, "`eval`"));
 }
 
 bool tamis__redis_is_passing(const tamis__reply *error) {

@@ -73,7 +73,11 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
         status = expire_with_hash(p, err);
     if (status == TAMIS_OK)
         status = set_next(p, err);
-    return status == TAMIS_OK ? tamis__lock_leave(p->at, err) : tamis__push_conclude(p, status, err);
+    if (status != TAMIS_OK)
+        return tamis__push_conclude(p, status, err);
+    (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
+    *p->at->token = '\0';
+    return TAMIS_OK;
 }
 
 tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,

@@ -170,7 +170,7 @@ static tamis_status take_error(tamis__flight *run, tamis__lane *on, uint32_t i, 
         return follow(run, i, &to, err);
     if (!tamis__redis_is_passing(reply)) {
         if (run->exchange->is_steps && !run->redis->codis && tamis__redis_forbids_scripts(reply))
-            run->redis->forbids_scripts = true;
+            run->forbids_scripts = true;
         if (run->exchange->denied)
             *run->exchange->denied = tamis__redis_is_denied(reply);
         return tamis__flight_fail(run, err);
@@ -337,8 +337,9 @@ static void leave_lanes(tamis__flight *run, bool is_done) {
     }
 }
 
+/* *forbids_scripts: its first step was refused as a script, so that nothing was carried out. */
 static tamis_status run_all(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
-                            tamis_error *err) {
+                            bool *forbids_scripts, tamis_error *err) {
     const tamis_allocator *allocator = &redis->allocator;
     tamis__flight run = {.redis = redis, .exchange = exchange, .trouble = TAMIS_ERROR_INIT};
     if (exchange->count >= UINT32_MAX)
@@ -363,21 +364,21 @@ static tamis_status run_all(tamis_redis *redis, const tamis__exchange *exchange,
     tamis__free(allocator, run.sent, (exchange->count + 7) / 8);
     if (redone)
         *redone = run.redone;
+    *forbids_scripts = run.forbids_scripts;
     return status;
 }
 
-/* Where scripts are forbidden the first step that is refused says so, and none of the exchange was carried out. */
 tamis_status tamis__redis_run(tamis_redis *redis, const tamis__exchange *exchange, bool *redone,
                               tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
+    bool forbids_scripts = exchange->is_steps && redis->forbids_scripts;
     tamis_status status = TAMIS_OK;
-    if (!exchange->is_steps)
-        return run_all(redis, exchange, redone, err);
-    if (!redis->forbids_scripts)
-        status = run_all(redis, exchange, redone, &why);
-    if (redis->forbids_scripts &&
-        (status == TAMIS_OK || status == TAMIS_E_REFUSED || status == TAMIS_E_UNSUPPORTED))
+    if (!forbids_scripts)
+        status = run_all(redis, exchange, redone, &forbids_scripts, &why);
+    if (forbids_scripts) {
+        redis->forbids_scripts = true;
         status = tamis__redis_transact(redis, exchange, &why);
+    }
     if (status != TAMIS_OK && err)
         *err = why;
     return status;

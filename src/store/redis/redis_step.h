@@ -31,7 +31,7 @@ typedef struct tamis__step {
 struct tamis__transacting {
     const tamis__link_to *to;
     const char *what; /* the filter's name, for sentences */
-    uint64_t read_ns;
+    uint64_t read_ns, deadline;
     tamis_status status;
     tamis_error why;
     bool is_done;

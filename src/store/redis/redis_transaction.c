@@ -17,6 +17,7 @@
 #include "base/system.h"
 #include "store/redis/redis_lane.h"
 #include "store/redis/redis_step.h"
+#include "store/trouble.h"
 
 /* One connection, and what it does. */
 typedef struct talk {
@@ -109,13 +110,21 @@ static tamis_status write_all(talk *one, const tamis__step *step, int64_t left, 
     return status;
 }
 
+static tamis_status is_crowded(tamis__transacting *state) {
+    return tamis__fail(
+        &state->why, TAMIS_E_BUSY, 0,
+        "redis %s: %s: is written to all the time, so that no transaction gets through; grant +eval, or "
+        "do it while nobody adds",
+        state->to->shown, tamis__show(state->what).text);
+}
+
 void tamis__step_transact(const tamis__step *step, tamis__link *link, tamis__transacting *state) {
     talk one = {link, state, NULL};
     bool holds = true, is_done = false;
     int64_t left = 0;
     state->status = TAMIS_OK;
     while (state->status == TAMIS_OK && holds && !is_done) {
-        state->status = watch(&one, step);
+        state->status = tamis__now_ns() < state->deadline ? watch(&one, step) : is_crowded(state);
         if (state->status == TAMIS_OK)
             state->status = look(&one, step, &holds);
         if (state->status == TAMIS_OK && holds)
@@ -141,6 +150,7 @@ static tamis_status run_on(tamis_redis *redis, const tamis__exchange *exchange, 
     if (status == TAMIS_OK) {
         state->to = &node->to;
         state->read_ns = redis->read_ns;
+        state->deadline = deadline;
         tamis__link_transact(link, state);
         *had = exchange->ask(exchange->context, i, link);
         tamis__link_transact(link, NULL);

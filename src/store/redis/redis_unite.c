@@ -166,6 +166,12 @@ tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, ta
     if (!at || at->layout != &tamis__layout_tamis)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "unite: not a filter of a server, of layout tamis; name one of those");
+    if (at->partition > TAMIS__PARTITION_BLOCKS)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "redis %s: %s: its partitions, of layout 1, have no room for what a union writes behind them; "
+            "build it anew with both, or add the keys themselves",
+            at->redis->to.shown, at->uri->shown);
     tamis_status status = tamis__filter_check_local(from, "unite", err);
     if (status == TAMIS_OK)
         status = tamis__redis_must_know(at->redis, at->uri->shown, "BITOP",

@@ -243,7 +243,8 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     char ready[TAMIS__REDIS_STATE];
     tamis__told there;
     tamis_status status = tamis__told_read(at, config->plan, &there, err);
-    snprintf(ready, sizeof ready, "ready %016" PRIx64, there.generation);
+    if (status == TAMIS_OK)
+        snprintf(ready, sizeof ready, "ready %016" PRIx64, there.generation);
     if (status == TAMIS_OK && there.layout == 1 && strcmp(config->state, ready) != 0)
         status = is_unfinished(at, err);
     if (status == TAMIS_OK)
