@@ -404,6 +404,8 @@ typedef enum tamis_redis_leftover_kind {
     TAMIS_REDIS_LEFT_UNFINISHED = 0, /* of a build or resize that did not reach its end */
     TAMIS_REDIS_LEFT_REPLACED = 1,   /* of a filter that was replaced or dropped */
     TAMIS_REDIS_LEFT_UNKNOWN = 2,    /* of a generation that no record names */
+    TAMIS_REDIS_LEFT_RESIZE =
+        3, /* of a resize that has not ended: killed, or under way. Removing it ends it */
 } tamis_redis_leftover_kind;
 
 /* Partitions of one generation of a filter of layout tamis that nothing uses, and that do not expire. */

@@ -146,11 +146,13 @@ static const char *const description[] = {
     "which a Codis does not let). The layouts of PHP leave nothing to know a filter by.",
     "A build, resize or drop that is killed may leave Redis keys that nothing uses. ls --leftover lists "
     "them: name, "
-    "why (unfinished, replaced, unknown), generation and number of keys, between tabs; clean prints the same "
-    "and "
-    "removes them, as does the next build or drop of the same filter. Filters that are just being changed "
-    "are "
-    "passed over. Both read the names of all Redis keys, which a Codis does not allow.",
+    "why (unfinished, resize, replaced, unknown), generation and number of keys, between tabs. clean prints "
+    "the same and "
+    "removes them; it ends a resize, also one that is under way. The next build or drop of the same filter "
+    "removes what "
+    "its hash records. Filters that another command is changing are left out. Both read the names of all "
+    "Redis keys, "
+    "which a Codis does not allow.",
     "A whole filter comes by tamis build -o URI and tamis copy -o URI, in the place of what is there, at "
     "once: with layout tamis programs that have it open follow. build --resize makes one of another size "
     "while others add to it. The other layouts, which need one Redis key for it, are replaced by RENAME, "

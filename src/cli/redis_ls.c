@@ -100,7 +100,8 @@ const cli_entry redis_ls_json[] = {
     {"target", "Of an alias: the filter that it stands for; else null."},
     {"leftover", "ls --leftover and clean, whose objects have name, leftover, generation and keys alone: "
                  "\"unfinished\", of a build or resize that was killed; \"replaced\", of a filter that was "
-                 "replaced or dropped; \"unknown\", of which the filter's hash has no record."},
+                 "replaced or dropped; \"resize\", of one that was killed or is under way, which clean ends; "
+                 "\"unknown\", of which the filter's hash has no record."},
     {"generation", "Which filter of that name the partitions are of."},
     {NULL, NULL}};
 
@@ -115,7 +116,7 @@ int redis_ls(const char *uri, bool json, tamis_error *err) {
 
 enum { LEFTOVER_MEMBERS = 4 };
 
-static const char *const kinds[] = {"unfinished", "replaced", "unknown"};
+static const char *const kinds[] = {"unfinished", "replaced", "unknown", "resize"};
 
 static tamis_status print_leftover(void *context, const tamis_redis_leftover *leftover, tamis_error *err) {
     char name[CLI_SERVER_NAME];

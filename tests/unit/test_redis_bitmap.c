@@ -163,7 +163,7 @@ static void a_connection_may_end_at_every_byte(void **state) {
     proxy *between = proxy_start(server.socket);
     char uri[100];
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d", proxy_port(between));
-    tamis_redis_bitmap *harmed = open_uri(uri, "cut?retry_interval=1ms&patience=60s");
+    tamis_redis_bitmap *harmed = open_uri(uri, "cut?retry_interval=1ms&patience=60s&connect_wait=60s");
     for (int way = 0; way < 2; way++)
         for (int mixed = 0; mixed < 2; mixed++)
             for (uint64_t at = 0; cut_once(between, harmed, (proxy_way)way, at, mixed);

@@ -81,7 +81,7 @@ static void nothing_follows_the_time_of_day(void **state) {
         size_t done = 77;
         options.create = true;
         atomic_store(&stepping, true);
-        snprintf(uri, sizeof uri, "redis://localhost:%d/%s&read_timeout=20ms&retry_interval=5ms&patience=60s",
+        snprintf(uri, sizeof uri, "redis://localhost:%d/%s&read_timeout=20ms&retry_interval=5ms&patience=60s&connect_wait=60s",
                  proxy_port(between), rests[i]);
         OK(tamis_redis_filter_open(&filter, NULL, uri, &options, &err));
         /* It waits for what falls silent, and no longer; and then for what comes late, and gives up. */

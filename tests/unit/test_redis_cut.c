@@ -138,7 +138,7 @@ static uint64_t step(void) {
 
 /* The connection ends at each byte: all is asked again, and comes out right. */
 static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, uint64_t every) {
-    both ends = open_both(layout, "retry_interval=1ms&patience=60s");
+    both ends = open_both(layout, "retry_interval=1ms&patience=60s&connect_wait=60s");
     bool reached = true;
     for (uint64_t at = 0; reached; at += every) {
         tamis_key keys[KEYS];
@@ -178,7 +178,7 @@ static void a_connection_may_fall_silent(void **state) {
     (void)state;
     need_server();
     for (int layout = 0; layout < 2; layout++) {
-        both ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=60s");
+        both ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=60s&connect_wait=60s");
         for (int way = 0; way < 2; way++)
             for (uint64_t at = 0; at < 300; at += 23 * step()) {
                 tamis_key keys[KEYS];

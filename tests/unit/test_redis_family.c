@@ -412,7 +412,7 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
     char uri[300];
     tamis_redis_family *direct = open_family(parameters), *harmed = NULL;
     bool reached = true;
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/%s&retry_interval=1ms&patience=60s", proxy_port(between),
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/%s&retry_interval=1ms&patience=60s&connect_wait=60s", proxy_port(between),
              parameters);
     OK(tamis_redis_family_open(&harmed, NULL, uri, NULL, &err));
     for (uint64_t at = 0; reached; at += test_scale(1, 13, 7)) {

@@ -385,7 +385,7 @@ static void answers_survive_their_connections(void **state) {
         skip();
     uint64_t random = test_seed(8);
     pthread_t thread;
-    tamis_filter *filter = filter_of("cut?layout=php3&bits=20001&probes=6&retry_interval=2ms");
+    tamis_filter *filter = filter_of("cut?layout=php3&bits=20001&probes=6&retry_interval=2ms&connect_wait=60s");
     cut_up(filter, 8);
     redisContext *own = redisConnectUnix(server.socket);
     cutting = true;

@@ -147,7 +147,7 @@ static void storm(const char *name, bool is_family, uint64_t count, uint64_t mea
     redis_server_ask(&server, "FLUSHALL");
     redis_server_ask(&server, "CONFIG SET appendfsync %s", kills > 0 ? "always" : "no"); /* a disk is slow */
     snprintf(uri, sizeof uri,
-             "redis://127.0.0.1:%d?retry_interval=1ms&patience=60s&read_timeout=20s&timeout=20s",
+             "redis://127.0.0.1:%d?retry_interval=1ms&patience=60s&connect_wait=60s&read_timeout=20s&timeout=20s",
              proxy_port(between));
     snprintf(what, sizeof what, "%s&fpr=1e-5&expect=%" PRIu64, name, is_family ? 2 * count / MEMBERS : count);
     proxy_disarm(between);

@@ -2,7 +2,8 @@
 
 /*
  * Partitions that a build, resize or drop left behind when it was killed: strings tamis:{NAME:G:I}:bits without an expiry,
- * whose generation G is not that of the plan of NAME, nor of its next. They are found by SCAN, sorted by name and
+ * whose generation G is not that of the plan of NAME. Those of its next are of a resize, which holds no lock while it waits
+ * for its keys: nobody can tell whether it goes on, so it is listed, and ended by who asks for that. They are found by SCAN, sorted by name and
  * generation, and compared with the hash of each name.
  *
  *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
@@ -38,6 +39,9 @@ typedef struct gathering {
     tamis_redis_leftover_sink sink;
     void *context;
     bool removes;
+    /* Of the generation at hand, as the hash was read last. */
+    bool is_next; /* adds go there too */
+    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN];
     size_t first;   /* of the generation at hand */
     int64_t answer; /* to the command at hand */
     size_t stay;    /* of that generation, those that do not expire */
@@ -219,11 +223,15 @@ static tamis_status look(gathering *all, uint64_t generation, bool *is_used, tam
         status = tamis__copy_read(&all->at, copy, err);
     if (status != TAMIS_OK)
         return status;
-    *is_used = names(config.plan, generation) || names(config.next, generation) ||
+    *is_used = names(config.plan, generation) ||
                (!*config.plan && names(copy, generation)); /* whose hash was deleted: see tamis redis drop */
-    *kind = names(config.pushing, generation)  ? TAMIS_REDIS_LEFT_UNFINISHED
-            : names(config.before, generation) ? TAMIS_REDIS_LEFT_REPLACED
-                                               : TAMIS_REDIS_LEFT_UNKNOWN;
+    all->is_next = names(config.next, generation);
+    *kind = all->is_next                        ? TAMIS_REDIS_LEFT_RESIZE
+            : names(config.pushing, generation) ? TAMIS_REDIS_LEFT_UNFINISHED
+            : names(config.before, generation)  ? TAMIS_REDIS_LEFT_REPLACED
+                                                : TAMIS_REDIS_LEFT_UNKNOWN;
+    snprintf(all->plan, sizeof all->plan, "%s", config.plan);
+    snprintf(all->next, sizeof all->next, "%s", config.next);
     return TAMIS_OK;
 }
 
@@ -241,6 +249,10 @@ static tamis_status is_locked(gathering *all, bool *is, tamis_error *err) {
 static tamis_status remove_locked(gathering *all, size_t count, bool *is_used, tamis_error *err) {
     tamis_redis_leftover_kind kind;
     tamis_status status = look(all, all->parts[all->first].generation, is_used, &kind, err);
+    if (status == TAMIS_OK && !*is_used && all->is_next) {
+        status = tamis__change_begin(&all->at, all->plan, err); /* ends the resize */
+        return status == TAMIS_OK ? tamis__told_expire(&all->at, all->next, TAMIS__GRACE_MS, err) : status;
+    }
     if (status == TAMIS_OK)
         status = tamis__lock_renew(&all->at, err);
     return status == TAMIS_OK && !*is_used ? run(all, count, put_removal, take_removal, err) : status;

@@ -41,6 +41,15 @@ static tamis_status nothing_there(const tamis__push *p, tamis_error *err) {
                        p->at->redis->to.shown, p->at->uri->shown);
 }
 
+/* Adds since then are in no input yet, perhaps: to begin again would leave them out without a word. */
+static tamis_status fail_unfinished(const tamis__push *p, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_BUSY, 0,
+        "redis %s: %s: another resize of it is under way, or was killed; wait for it, or end it with tamis "
+        "redis clean and resize with an input that also holds what was added since it began",
+        p->at->redis->to.shown, p->at->uri->shown);
+}
+
 static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_check(p->filter, err);
     if (status == TAMIS_OK && p->at->layout != &tamis__layout_tamis)
@@ -62,6 +71,8 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
     status = tamis__push_look(p, err);
     if (status == TAMIS_OK && !*p->config.plan)
         status = nothing_there(p, err);
+    if (status == TAMIS_OK && *p->config.next)
+        status = fail_unfinished(p, err);
     if (status != TAMIS_OK) {
         (void)tamis__lock_leave(p->at, NULL);
         return status;
