@@ -752,45 +752,50 @@ static bool is_made_for_a_number(const filter_case *c) {
     return !case_is_bloom(c) && !c->grows && case_has_digest(c);
 }
 
-/* Several doublings while all threads add the same keys; it then has what a filter of one thread has. */
-static void reg_22_grown_by_many_threads(void **state) {
-    (void)state;
-    for (int i = 0; i < FILTER_CASES; i++) {
-        const filter_case *c = &filter_cases[i];
-        if (!is_made_for_a_number(c))
-            continue;
-        for (int t = 0; t < THREAD_COUNTS; t++) {
-            shared s;
-            shared_make(&s, extensible_filter(c, 2000, NULL), 40000);
-            hash_numbers(&s, 0);
-            run_together(&s, (uint32_t)thread_counts[t], add_everything);
-            const uint64_t fresh = count_fresh(&s);
-            assert_true(fresh > s.count - s.count / 100); /* rates are below that */
-            assert_int_equal(filter_info(s.filter).added, fresh);
-            assert_true(filter_info(s.filter).capacity >= fresh);
-            assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
-            assert_all_there(&s);
-            shared_release(&s);
-        }
-    }
+/* A table of two parts, which has four partitions once it has grown. */
+static const filter_case large_case = {"large", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-6};
+enum { LARGE = 150000 };
+
+/* All threads add the same keys, twenty times as many as the filter was made for, or three times. */
+static void grow_together(const filter_case *c, uint64_t n, size_t count) {
+    shared s;
+    shared_make(&s, extensible_filter(c, n, NULL), count);
+    hash_numbers(&s, 0);
+    run_together(&s, 4, add_everything);
+    const uint64_t fresh = count_fresh(&s);
+    assert_true(fresh > count - count / 50); /* rates are below that */
+    assert_int_equal(filter_info(s.filter).added, fresh);
+    assert_true(filter_info(s.filter).capacity >= fresh);
+    assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
+    assert_all_there(&s);
+    shared_release(&s);
 }
 
-/* Copied and saved all along, from a few keys to many. */
+static void reg_22_grown_by_many_threads(void **state) {
+    (void)state;
+    for (int i = 0; i < FILTER_CASES; i++)
+        if (is_made_for_a_number(&filter_cases[i]))
+            grow_together(&filter_cases[i], 500, 10000);
+    grow_together(&large_case, LARGE, 3 * LARGE);
+}
+
+/* Copied and saved all along. */
+static void save_while_it_grows(const filter_case *c, uint64_t n, size_t count) {
+    savers all = {.stop = false};
+    shared_make(&all.s, extensible_filter(c, n, NULL), count);
+    hash_numbers(&all.s, 0);
+    run_together(&all.s, 3, add_until_it_stops);
+    assert_int_equal(unlink(scratch("f")), 0);
+    shared_release(&all.s);
+}
+
 static void reg_22_saved_while_it_grows(void **state) {
     (void)state;
     scratch_make();
-    for (int i = 0; i < FILTER_CASES; i++) {
-        const filter_case *c = &filter_cases[i];
-        if (!is_made_for_a_number(c))
-            continue;
-        savers all = {.stop = false};
-        const size_t count = model_full() ? 800000 : 80000;
-        shared_make(&all.s, extensible_filter(c, count / 64, NULL), count);
-        hash_numbers(&all.s, 0);
-        run_together(&all.s, 3, add_until_it_stops);
-        assert_int_equal(unlink(scratch("f")), 0);
-        shared_release(&all.s);
-    }
+    for (int i = 0; i < FILTER_CASES; i++)
+        if (is_made_for_a_number(&filter_cases[i]))
+            save_while_it_grows(&filter_cases[i], 500, model_full() ? 200000 : 20000);
+    save_while_it_grows(&large_case, LARGE, 5 * LARGE);
     scratch_remove();
 }
 
@@ -822,7 +827,7 @@ static void *alloc_and_add(void *context, size_t size, size_t align) {
 
 static void reg_22_a_copy_starts_anew_after_growth(void **state) {
     (void)state;
-    enum { CAPACITY = 3000, COUNT = 60000, BEFORE = 2000 };
+    enum { CAPACITY = 1000, COUNT = 20000, BEFORE = 700 };
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
         if (!is_made_for_a_number(c))
