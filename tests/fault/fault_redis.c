@@ -89,11 +89,12 @@ static tamis_status open_it(tamis_filter **filter, const char *layout, const cha
     return tamis_redis_filter_open(filter, NULL, uri, &options, err);
 }
 
-/* All keys are asked for with nothing failing. */
+/* All keys are asked for with nothing failing. A lock that could not be given back would expire in a minute. */
 static void check_in(const char *layout, const tamis_key *keys, size_t done) {
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_answer answers[KEYS];
+    redis_server_ask(&server, "DEL tamis:{f%u}:push", names);
     if (open_it(&filter, layout, "patience=60s", &err) != TAMIS_OK ||
         tamis_filter_contains_many(filter, keys, done, answers, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
@@ -185,6 +186,7 @@ static void every_allocation_may_fail(void **state) {
     make_keys(keys);
     for (size_t w = 0; w < 2; w++) {
         bool failed = true;
+        size_t refused = 0;
         for (uint64_t n = 1; failed; n++) {
             tamis_error err = TAMIS_ERROR_INIT;
             size_t in = 0;
@@ -192,12 +194,15 @@ static void every_allocation_may_fail(void **state) {
             names++;
             tamis_status status = run(layouts[w], "patience=60s", keys, &in, &err);
             failed = memory.refused > 0;
-            assert_int_equal(status, failed ? TAMIS_E_NOMEM : TAMIS_OK);
+            /* What failed after the plan was there, as giving the lock back, is none of the caller's. */
+            assert_true(status == TAMIS_OK || (failed && status == TAMIS_E_NOMEM));
+            refused += status == TAMIS_E_NOMEM;
             check_left("allocation", n, &err, status);
             memory = (fault_memory){0};
             check_in(layouts[w], keys, in);
             assert_true(n < 1000);
         }
+        assert_true(refused > 5);
     }
 }
 
