@@ -178,8 +178,9 @@ typedef struct tamis_stream_commits {
     bool abandon;
     /* NULL, or a text that is kept with each commit, for a person: how to give this run again. At most 60000 bytes. */
     const char *command;
-    /* NULL, or called with sentences for a person: files that are skipped, what was given up, what was kept. */
-    void (*remark)(void *context, const char *sentence);
+    /* NULL, or called with messages for a person: files that are skipped, what was given up, what was kept. `loss`: the
+     * message names bytes or records that are missing from the outputs without it, so that it must not be hidden. */
+    void (*remark)(void *context, const char *sentence, bool loss);
     /* NULL, or called once it is known how the run begins, before any record is read */
     void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
     void *told_context; /* of `told` and `remark` */

@@ -165,7 +165,8 @@ const char *const dedup_notes[] = {
     "without "
     "reading its rest is refused; the message has the command that finishes the run, and so has tamis state "
     "show. "
-    "--abandon gives that run up.",
+    "--abandon gives that run up. What is given up, kept in another file or was not read is printed with "
+    "--quiet and --json too.",
     "--state: a FILE is known by its content (its first 4 KiB and the 4 KiB in front of where it was read "
     "to), so "
     "it may be renamed or copied. One that was made shorter or changed in these places is refused, and so "

@@ -238,10 +238,10 @@ void dedup_state_told(void *context, const tamis_stream_commits *commits, const 
     }
 }
 
-void dedup_state_remark(void *context, const char *text) {
+void dedup_state_remark(void *context, const char *text, bool loss) {
     const dedup_state_begun *begun = context;
 
-    if (!begun->config->stream.quiet && !begun->config->stream.json)
+    if (loss || (!begun->config->stream.quiet && !begun->config->stream.json))
         cli_report(text);
 }
 

@@ -24,8 +24,9 @@ typedef struct dedup_state_begun {
 /* Says how the run begins, for tamis_stream_commits.told; the context is a dedup_state_begun. */
 void dedup_state_told(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
 
-/* Says something of a run, for tamis_stream_commits.remark; the context is a dedup_state_begun. */
-void dedup_state_remark(void *begun, const char *sentence);
+/* Prints a message about a run, for tamis_stream_commits.remark; the context is a dedup_state_begun. A `loss` is printed with
+ * --quiet and --json too. */
+void dedup_state_remark(void *begun, const char *sentence, bool loss);
 
 /* Says what is left for the next run. */
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits);

@@ -277,19 +277,19 @@ static tamis_status keep_others(const tamis__durable *d, const tamis__history *h
     return tamis_state_note(state, account, size, err);
 }
 
-static void say(const tamis__durable *d, const char *sentence) {
+static void say(const tamis__durable *d, const char *sentence, bool loss) {
     if (d->commits->remark && sentence[0])
-        d->commits->remark(d->commits->told_context, sentence);
+        d->commits->remark(d->commits->told_context, sentence, loss);
 }
 
 /* What a person should know of other runs, once this one has begun. */
 static void say_beginning(const tamis__durable *d, const tamis__history *h) {
     char sentence[500];
-    say(d, h->beside);
+    say(d, h->beside, false);
     if (!h->found)
-        say(d, h->rotated);
+        say(d, h->rotated, true);
     for (const tamis__left_run *left = h->left; left; left = left->next)
-        say(d, left->said);
+        say(d, left->said, true);
     if (d->skipped == 0 || d->finished)
         return;
     const tamis__shown name = tamis__show(tamis__input_name(d->first_skipped));
@@ -298,7 +298,7 @@ static void say_beginning(const tamis__durable *d, const tamis__history *h) {
     else
         snprintf(sentence, sizeof sentence, "%s and %zu more input%s: processed by an earlier run; skipped",
                  name.text, d->skipped - 1, d->skipped > 2 ? "s" : "");
-    say(d, sentence);
+    say(d, sentence, false);
 }
 
 static void take_form(tamis__durable *d, const tamis_stream_options *o, const int *packings) {
@@ -503,7 +503,7 @@ tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
     status = tamis_state_commit(tamis__dedup_state(d->session), bytes, size, err);
     d->commits_made += status == TAMIS_OK;
     for (int i = 0; i < OUTPUTS; i++) {
-        say(d, d->outputs[i].said);
+        say(d, d->outputs[i].said, true);
         d->outputs[i].said[0] = '\0';
     }
     tamis__free(&d->memory, bytes, size);
