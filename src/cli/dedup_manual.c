@@ -136,7 +136,9 @@ const cli_entry dedup_files[] = {
     {"NAME.tail-AT", "Bytes that stood behind the last commit of the output NAME with --state, from byte AT "
                      "on, until the run has "
                      "written the same there again."},
-    {"NAME.kept-AT", "Such bytes that differ from what the run writes there. This file stays."},
+    {"NAME.kept-AT", "Such bytes that differ from what the run writes there. This file stays. If NAME is "
+                     "compressed nothing can be compared: each start after a kill keeps all such bytes. "
+                     "Remove the file unless something else than the run appended to NAME."},
     {"DIR",
      "The folder of --state: manifest, log-N, snapshot-N.tamis and lock. Another process that would use it "
      "meanwhile is "

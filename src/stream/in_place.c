@@ -186,6 +186,24 @@ static tamis_status keep_tail(tamis__in_place *o, const tamis__known_output *kno
     return status;
 }
 
+/* The same for a compressed output, whose frames depend on when commits came: nothing compares such bytes, so all are kept. */
+static tamis_status keep_packed(tamis__in_place *o, uint64_t at, tamis_error *err) {
+    const uint64_t size = (uint64_t)o->place->about.st_size - at;
+    char folder[PATH_MAX], kept[PATH_MAX];
+    if (size == 0)
+        return TAMIS_OK;
+    folder_of(o->place, folder);
+    const tamis_status status =
+        tamis__tail_keep(o->place->path, folder, o->fd, o->place->about.st_mode, at, size, kept, err);
+    if (status == TAMIS_OK)
+        snprintf(o->said, sizeof o->said,
+                 "%s: cut off %" PRIu64
+                 " bytes behind its last commit, kept in %s; compressed data cannot be "
+                 "compared with what the run writes again",
+                 tamis__show(o->place->name).text, size, tamis__show(kept).text);
+    return status;
+}
+
 /* Cuts the output back to `length` and sees to it that the cut lasts before anything is appended: what stood there would come
  * back among what is written (B4, B5). */
 static tamis_status cut(const tamis__in_place *o, uint64_t length, tamis_error *err) {
@@ -224,13 +242,10 @@ tamis_status tamis__in_place_open(tamis__in_place *o, tamis__account *account, i
     status = check_left(o, known, err);
     if (status == TAMIS_OK && !finished)
         status = check_form(o, account, i, known, err);
-    const uint64_t behind = (uint64_t)place->about.st_size - known->as.at;
-    if (status == TAMIS_OK && !finished && out->packing == TAMIS_PACKING_NONE && known->found)
-        status = keep_tail(o, known, (unsigned char)account->form[TAMIS__FORM_TERMINATOR], err);
-    else if (status == TAMIS_OK && !finished && behind > 0)
-        snprintf(o->said, sizeof o->said,
-                 "%s: cut off %" PRIu64 " bytes behind its last commit, whose records the run writes again",
-                 tamis__show(place->name).text, behind);
+    if (status == TAMIS_OK && !finished && known->found)
+        status = out->packing == TAMIS_PACKING_NONE
+                     ? keep_tail(o, known, (unsigned char)account->form[TAMIS__FORM_TERMINATOR], err)
+                     : keep_packed(o, known->as.at, err);
     if (status == TAMIS_OK && !finished)
         status = cut(o, known->as.at, err);
     if (status != TAMIS_OK)

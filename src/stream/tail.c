@@ -105,6 +105,35 @@ tamis_status tamis__tail_make(tamis__tail *tail, const char *path, const char *f
     return TAMIS_OK;
 }
 
+/* Makes a file that stays, for bytes that stood at `at`; -1: none of its names is free, or it cannot be made. */
+static int make_kept(const char *path, uint64_t at, mode_t mode, char *kept) {
+    int fd = -1;
+    for (unsigned number = 1; fd < 0 && number < 1000; number++) {
+        if (!name_tail(kept, path, "kept", at, number)) {
+            errno = ENAMETOOLONG;
+            break;
+        }
+        fd = open_again(kept, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+tamis_status tamis__tail_keep(const char *path, const char *folder, int fd, mode_t mode, uint64_t at,
+                              uint64_t size, char *kept, tamis_error *err) {
+    const int made = make_kept(path, at, mode, kept);
+    if (made < 0)
+        return tamis__fail_file(err, kept, errno);
+    const bool done = copy(made, fd, at, size) && tamis__sync(made) == 0 && sync_folder(folder) == 0;
+    const int failed = errno;
+    tamis__sys.close(made);
+    if (done)
+        return TAMIS_OK;
+    (void)tamis__sys.unlink(kept);
+    return tamis__fail_file(err, kept, failed);
+}
+
 tamis_status tamis__tail_find(tamis__tail *tail, const char *path, uint64_t at, tamis_error *err) {
     char name[PATH_MAX];
     struct stat about;
@@ -172,17 +201,29 @@ static uint64_t begin_of_record(const tamis__tail *tail) {
     return 0;
 }
 
-/* Copies what differs to a new file, `kept`. Where that fails, all of it stays where it is. */
-static void keep(tamis__tail *tail, const char *name, char *kept) {
-    const uint64_t begin = begin_of_record(tail);
-    int fd = -1;
-    for (unsigned number = 1; fd < 0 && number < 1000; number++) {
-        if (!name_tail(kept, tail->path, "kept", tail->at + begin, number))
-            break;
-        fd = open_again(kept, O_WRONLY | O_CREAT | O_EXCL, 0600);
-        if (fd < 0 && errno != EEXIST)
+/* Gives the whole file a name that stays, as that needs no room on the disk. Where that fails too, it keeps its name. */
+static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
+    for (unsigned number = 1; number < 1000 && name_tail(kept, tail->path, "kept", tail->at, number);
+         number++) {
+        struct stat about;
+        int failed = tamis__sys.rename_new(name, kept) < 0 ? errno : 0;
+        if (failed == ENOSYS || failed == EINVAL) /* not on this file system */
+            failed = tamis__sys.stat(kept, &about) == 0  ? EEXIST
+                     : tamis__sys.rename(name, kept) < 0 ? errno
+                                                         : 0;
+        if (!failed)
+            return;
+        if (failed != EEXIST)
             break;
     }
+    snprintf(kept, PATH_MAX, "%s", name);
+}
+
+/* Copies what differs to a new file, `kept`. Where that fails, as on a full disk, the whole file stays under such a name: under
+ * its own it would be in the way of the next tail. */
+static void keep(tamis__tail *tail, const char *name, char *kept) {
+    const uint64_t begin = begin_of_record(tail);
+    const int fd = make_kept(tail->path, tail->at + begin, 0600, kept);
     const bool done = fd >= 0 && copy(fd, tail->fd, begin, tail->size - begin) && tamis__sync(fd) == 0;
     if (fd >= 0)
         tamis__sys.close(fd);
@@ -193,7 +234,7 @@ static void keep(tamis__tail *tail, const char *name, char *kept) {
     }
     if (fd >= 0)
         (void)tamis__sys.unlink(kept);
-    snprintf(kept, PATH_MAX, "%s", name);
+    rename_tail(tail, name, kept);
 }
 
 void tamis__tail_settle(tamis__tail *tail, bool ended, char *kept) {

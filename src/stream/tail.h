@@ -32,6 +32,10 @@ typedef struct tamis__tail {
  * output. TAMIS_E_IO, and nothing has changed. */
 tamis_status tamis__tail_make(tamis__tail *tail, const char *path, const char *folder, int fd, mode_t mode,
                               uint64_t at, uint64_t size, tamis_error *err);
+/* Copies the same bytes to a file that stays, OUT.kept-AT or, where that exists, OUT.kept-AT-2 and so on: for bytes that cannot be
+ * compared with what the run writes. *kept, PATH_MAX bytes, is its name. TAMIS_E_IO, and nothing has changed. */
+tamis_status tamis__tail_keep(const char *path, const char *folder, int fd, mode_t mode, uint64_t at,
+                              uint64_t size, char *kept, tamis_error *err);
 /* Finds the file that an earlier process has made for these bytes; tail->fd stays -1 if there is none. TAMIS_E_IO. */
 tamis_status tamis__tail_find(tamis__tail *tail, const char *path, uint64_t at, tamis_error *err);
 

@@ -32,7 +32,8 @@ names
 begin; echo 'by hand' >> out
 run tamis dedup --state st --abandon b.log -o out
 names; tail -n 1 out.kept-*
-# What is compressed is not compared.
+# What is compressed cannot be compared, and is kept whole.
 fails 600 --state gz a.log -o out.gz
-echo 'by hand' >> out.gz
+echo 'by hand' >> out.gz && cp out.gz was.gz
 run tamis dedup --state gz a.log -o out.gz && gzip -dc out.gz | cmp - whole
+kept=$(echo out.gz.kept-*) && tail -c +$((${kept##*-} + 1)) was.gz | cmp - "$kept" && tail -n 1 "$kept" | grep -ao 'by hand'
