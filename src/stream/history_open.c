@@ -26,8 +26,9 @@
 
 /* Of one input of an unfinished run. */
 typedef struct rest {
-    bool known;     /* the file is there, and how much of it is unread */
-    uint64_t bytes; /* unread, where known; of compressed files it is not */
+    bool there;     /* the file of that name is the one that was read */
+    bool known;     /* and so is how much of it is unread: not of compressed files */
+    uint64_t bytes; /* unread, where known */
 } rest;
 
 static rest rest_of(const tamis__account_input *in) {
@@ -38,13 +39,14 @@ static rest rest_of(const tamis__account_input *in) {
     uint64_t size;
     int fd;
     if (tamis__history_open(in->name, &fd, &borrowed, &base, &size, NULL) != TAMIS_OK || fd < 0)
-        return (rest){false, 0};
+        return (rest){.there = false};
     status = in->at.offset > 0 ? tamis__identity_compare(&in->as, fd, base, true, in->name, &likeness, NULL)
                                : TAMIS_OK;
     if (!borrowed)
         tamis__sys.close(fd);
-    const bool known = status == TAMIS_OK && likeness == TAMIS__SAME && !in->packed && size >= in->at.offset;
-    return (rest){known, known ? size - in->at.offset : 0};
+    const bool there = status == TAMIS_OK && likeness == TAMIS__SAME;
+    const bool known = there && !in->packed && size >= in->at.offset;
+    return (rest){there, known, known ? size - in->at.offset : 0};
 }
 
 /* All of an unfinished run that is unread. */
@@ -61,7 +63,7 @@ static rest_all rest_of_all(const tamis__account *account) {
     rest_all all = {.first = NULL};
     for (size_t i = (size_t)account->input; i < account->input_count; i++) {
         const tamis__account_input *in = &account->inputs[i];
-        const rest left = in->regular ? rest_of(in) : (rest){true, 0};
+        const rest left = in->regular ? rest_of(in) : (rest){true, true, 0};
         if (left.known && left.bytes == 0)
             continue;
         all.bytes += left.bytes;
@@ -91,7 +93,8 @@ static void describe_rest(char *to, size_t room, const rest_all *all) {
 
 /* ---- records that are given up ---- */
 
-/* Records behind the place where the run stands in that input, as a run would read them. False where they cannot be read. */
+/* Records behind the place where the run stands in that input, as a run would read them. False where they cannot be read, and
+ * where the file of that name is another one by now. */
 static bool count_input(const tamis__history *h, const tamis__account *account, size_t i, uint64_t *records) {
     enum { KEYS = 1024, READ_SIZE = 256 << 10 };
     const tamis_stream_options *o = h->options;
@@ -117,6 +120,8 @@ static bool count_input(const tamis__history *h, const tamis__account *account, 
     tamis__reader reader;
     if (tamis__descriptor_named(name, 0) >= 0)
         return false; /* who reads it moves the descriptor */
+    if (!rest_of(in).there)
+        return false;
     tamis_status status = tamis__reader_init(&reader, &setup, &watch, &h->run->memory, NULL);
     uint64_t count = 0;
     while (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
@@ -133,7 +138,7 @@ static bool count_input(const tamis__history *h, const tamis__account *account, 
 
 static void describe_given_up(const tamis__history *h, const tamis__account *account, const rest_all *all,
                               char said[500]) {
-    char what[260], unknown[80] = "";
+    char what[260], counted[40] = "", unknown[80] = "";
     uint64_t records = 0;
     size_t uncounted = 0;
     for (size_t i = (size_t)account->input; i < account->input_count; i++)
@@ -141,10 +146,11 @@ static void describe_given_up(const tamis__history *h, const tamis__account *acc
             uncounted += !count_input(h, account, i, &records);
     describe_rest(what, sizeof what, all);
     if (uncounted > 0)
-        snprintf(unknown, sizeof unknown, " and what cannot be read of %zu input%s", uncounted,
-                 uncounted > 1 ? "s" : "");
-    snprintf(said, 500, "gave up the rest of an unfinished run: %s: %" PRIu64 " record%s%s", what, records,
-             records == 1 ? "" : "s", unknown);
+        snprintf(unknown, sizeof unknown, "%san unknown number of records of %zu input%s",
+                 records > 0 ? " and " : "", uncounted, uncounted > 1 ? "s" : "");
+    if (records > 0 || uncounted == 0)
+        snprintf(counted, sizeof counted, "%" PRIu64 " record%s", records, records == 1 ? "" : "s");
+    snprintf(said, 500, "gave up the rest of an unfinished run: %s: %s%s", what, counted, unknown);
 }
 
 /* ---- what becomes of an unfinished run ---- */
@@ -218,7 +224,7 @@ static tamis_status covers(tamis__history *h, const tamis__account *account, boo
     *all = true;
     for (size_t i = (size_t)account->input; i < account->input_count && *all && status == TAMIS_OK; i++) {
         const tamis__account_input *in = &account->inputs[i];
-        const rest left = in->regular ? rest_of(in) : (rest){true, 0};
+        const rest left = in->regular ? rest_of(in) : (rest){true, true, 0};
         if (!left.known || left.bytes > 0)
             status = reads_on(h, in, all, err);
     }
