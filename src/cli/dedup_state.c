@@ -264,15 +264,15 @@ static void advise_unfinished(const tamis_stream_commits *commits, const dedup_c
                               tamis_error *err) {
     char command[sizeof err->text], remedy[sizeof command + 60];
     const char *end = strrchr(err->text, ';');
+    const char *otherwise = commits->was_read ? "add --again to read it again" : "give it up with --abandon";
     size_t used = end != NULL ? (size_t)(end - err->text) : strlen(err->text);
 
     if (dedup_command_of(command, sizeof command, commits->unfinished) &&
         used + strlen(command) + 60 < sizeof err->text)
-        snprintf(remedy, sizeof remedy, "finish it by: %s, or give it up with --abandon", command);
+        snprintf(remedy, sizeof remedy, "finish it by: %s, or %s", command, otherwise);
     else
-        snprintf(remedy, sizeof remedy,
-                 "finish it by the command that tamis state show %.100s prints, or give it up with --abandon",
-                 config->state);
+        snprintf(remedy, sizeof remedy, "finish it by the command that tamis state show %.100s prints, or %s",
+                 config->state, otherwise);
     cli_remedy(err, remedy);
 }
 

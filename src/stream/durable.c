@@ -369,6 +369,9 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
         h.found = h.last = false;
         status = begin_new(d, err);
     }
+    if (status != TAMIS_OK && err && h.reader.inputs && strcmp(err->text, h.reader_text) == 0 &&
+        tamis__account_give(&d->commits->unfinished, &h.reader, NULL) != TAMIS_OK)
+        d->commits->unfinished = NULL;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__in_place_open(&d->outputs[i], &d->live, i, d->finished, &h.outputs[i],
                                       &d->commits->unlocked, err); /* B3 to B5 */

@@ -2,6 +2,7 @@
 #include "stream/history_int.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,19 @@ static tamis_status fail_changed(tamis__history *h, size_t i, const tamis__accou
 
 static tamis_status fail_read(tamis__history *h, const tamis__account *before, size_t i, tamis_error *err) {
     h->was_read = true;
+    if (tamis__history_is_open(h, before)) {
+        const tamis_status status = tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "%s: already processed (output %s), but its run has not finished; finish that run, or "
+            "allow that it is read again",
+            tamis__show(tamis__input_name(h->run->inputs[i].name)).text,
+            tamis__show(tamis__output_of(before)).text);
+        if (!h->reader.inputs && err) {
+            h->keep_reader = true;
+            snprintf(h->reader_text, sizeof h->reader_text, "%s", err->text);
+        }
+        return status;
+    }
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
         "%s: already processed (output %s); list only new inputs, give the inputs and outputs of that run to "
@@ -200,6 +214,7 @@ static tamis_status take(tamis__history *h, const void *bytes, size_t size, bool
     if (status != TAMIS_OK)
         return status;
     know_outputs(h, &account);
+    h->keep_reader = false;
     /* What speaks against a new run does not speak against one that was begun in spite of it: an older account may be of it. */
     if (!h->found)
         status = look_at(h, &account, &is, &refused);
@@ -212,7 +227,10 @@ static tamis_status take(tamis__history *h, const void *bytes, size_t size, bool
         h->before = account;
         return TAMIS_OK;
     }
-    tamis__account_release(&account);
+    if (h->keep_reader && account.inputs)
+        h->reader = account;
+    else
+        tamis__account_release(&account);
     return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, refused.sys_errno, "%s", refused.text);
 }
 
@@ -271,4 +289,5 @@ void tamis__history_release(tamis__history *h) {
     }
     tamis__account_release(&h->before);
     tamis__account_release(&h->blocked);
+    tamis__account_release(&h->reader);
 }

@@ -61,6 +61,10 @@ typedef struct tamis__history {
     tamis__left_run *left;
     tamis__account
         blocked; /* the unfinished run for which the search failed: inputs is NULL where there is none */
+    tamis__account
+        reader; /* the unfinished run that has read an input, if the search says `reader_text` of it */
+    char reader_text[sizeof((tamis_error *)0)->text];
+    bool keep_reader;  /* the account that is looked at is to become `reader` */
     char rotated[500]; /* an input that has another file's name, whose rest was not read; "": there is none */
     char beside[500];  /* an unfinished run that is not in the way, for a person; "": there is none */
     tamis_error read_by; /* says which run has read the first input that was read before */

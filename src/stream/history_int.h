@@ -65,4 +65,7 @@ const char *tamis__output_of(const tamis__account *account);
 tamis_status tamis__history_look_open(tamis__history *history, tamis__account *account, bool is, bool last,
                                       tamis_error *err);
 
+/* Whether the run of the account has not finished, and was not given again since. */
+bool tamis__history_is_open(const tamis__history *history, const tamis__account *account);
+
 #endif

@@ -264,6 +264,31 @@ static tamis_status fail_blocked(tamis__history *h, tamis__account *account, con
     return status;
 }
 
+/* A run that wrote to no file has no better name than its inputs. */
+static void describe_beside(char *to, size_t size, const tamis__account *account) {
+    char more[40] = "";
+    if (account->outputs[0].form == TAMIS__ACCOUNT_FILE || account->outputs[1].form == TAMIS__ACCOUNT_FILE) {
+        snprintf(to, size, "%s: its run has not finished; give that run again to finish it",
+                 tamis__show(tamis__output_of(account)).text);
+        return;
+    }
+    if (account->input_count > 1)
+        snprintf(more, sizeof more, " and %zu more input%s", account->input_count - 1,
+                 account->input_count > 2 ? "s" : "");
+    snprintf(
+        to, size,
+        "the run of %s%s to standard output or a pipe has not finished; give that run again to finish it",
+        tamis__show(tamis__input_name(account->inputs[0].name)).text, more);
+}
+
+bool tamis__history_is_open(const tamis__history *h, const tamis__account *account) {
+    const uint64_t key = key_of(account);
+    for (size_t i = 0; i < h->key_count; i++)
+        if (h->keys[i] == key)
+            return false;
+    return tamis__account_is_open(account);
+}
+
 tamis_status tamis__history_look_open(tamis__history *h, tamis__account *account, bool is, bool last,
                                       tamis_error *err) {
     const uint64_t key = key_of(account);
@@ -281,9 +306,7 @@ tamis_status tamis__history_look_open(tamis__history *h, tamis__account *account
         return TAMIS_OK;
     if (!is_in_the_way(h, account, to_same)) {
         if (h->beside[0] == '\0')
-            snprintf(h->beside, sizeof h->beside,
-                     "%s: its run has not finished; give that run again to finish it",
-                     tamis__show(tamis__output_of(account)).text);
+            describe_beside(h->beside, sizeof h->beside, account);
         return TAMIS_OK;
     }
     status = covers(h, account, &covered, err);
