@@ -72,8 +72,10 @@ const cli_entry build_json[] = {
 const char *const build_notes[] = {
     "Without --expect, regular files are read twice: first the distinct records are counted, to within half "
     "a per cent, in 64 KiB of memory, then a filter with two per cent to spare is filled. It is of kind "
-    "fingerprint, which grows when records are added, unless --kind or --frozen say otherwise. A file that is "
-    "replaced, cut short or edited between the readings is an error; one that only grows is not. A pipe or a "
+    "fingerprint, which grows when records are added, unless --kind or --frozen say otherwise, or --memory "
+    "is "
+    "too little for it (a message says so then). A file that is replaced, cut short or edited between the "
+    "readings is an error; one that only grows is not. A pipe or a "
     "device "
     "cannot be read twice: up to some 65,000 distinct records from there are kept as hashes, and the filter "
     "is made for just so many; with more of them it grows as it is filled, which takes more room than one of "

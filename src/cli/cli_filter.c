@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli_filter.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,42 +70,63 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
 
 enum { MUCH = 64 << 20 /* bytes of a table */ };
 
-static bool is_packed(const char *path) {
+static bool is_packed(int fd, off_t at) {
     static const char *const magics[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x04\x22\x4d\x18", "\xfd\x37zXZ",
                                          "BZh"};
     char head[8] = {0};
-    FILE *file = fopen(path, "rb");
-    bool packed = file == NULL || fread(head, 1, sizeof head, file) == 0;
+    bool packed = pread(fd, head, sizeof head, at) <= 0;
 
     for (size_t i = 0; i < sizeof magics / sizeof *magics && !packed; i++)
         packed = memcmp(head, magics[i], strlen(magics[i])) == 0;
-    if (file != NULL)
-        fclose(file);
     return packed;
 }
 
-/* Bytes of all inputs; false where one is no regular file or compressed. */
-static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
+/* Bytes that are left to read of an input, "-" for standard input. False: it is no regular file, or is compressed. */
+static bool size_of_input(const char *input, uint64_t *bytes) {
+    const bool is_standard = strcmp(input, "-") == 0;
     struct stat about;
+    off_t at;
+    int fd;
 
-    *bytes = 0;
-    for (size_t i = 0; i < stream->input_count; i++) {
-        if (stat(stream->inputs[i], &about) != 0 || !S_ISREG(about.st_mode) ||
-            (about.st_size > 0 && is_packed(stream->inputs[i])))
-            return false;
-        *bytes += (uint64_t)about.st_size;
-    }
-    return stream->input_count > 0;
+    if ((is_standard ? fstat(STDIN_FILENO, &about) : stat(input, &about)) != 0 || !S_ISREG(about.st_mode))
+        return false;
+    fd = is_standard ? STDIN_FILENO : open(input, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    at = is_standard ? lseek(fd, 0, SEEK_CUR) : 0;
+    *bytes = at < 0 || at >= about.st_size ? 0 : (uint64_t)(about.st_size - at);
+    const bool known = at >= 0 && (*bytes == 0 || !is_packed(fd, at));
+    if (!is_standard)
+        close(fd);
+    return known;
 }
 
-void cli_filter_prefer_growth(cli_filter_want *want) {
+/* Bytes of all inputs. False: one of them is not known. */
+static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
+    uint64_t one;
+
+    *bytes = 0;
+    if (stream->input_count == 0)
+        return size_of_input("-", bytes);
+    for (size_t i = 0; i < stream->input_count; i++) {
+        if (!size_of_input(stream->inputs[i], &one))
+            return false;
+        *bytes += one;
+    }
+    return true;
+}
+
+bool cli_filter_prefer_growth(cli_filter_want *want) {
     tamis_want table = want->want;
     tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_error err = TAMIS_ERROR_INIT;
 
     table.kind = TAMIS_KIND_FINGERPRINT;
-    if (want->want.kind == TAMIS_KIND_AUTO && !want->frozen && want->server == NULL && table.probes == 0 &&
-        tamis_plan_make(&plan, &table, NULL) == TAMIS_OK)
+    if (want->want.kind != TAMIS_KIND_AUTO || want->frozen || want->server != NULL || table.probes > 0)
+        return true;
+    if (tamis_plan_make(&plan, &table, &err) == TAMIS_OK)
         want->want.kind = TAMIS_KIND_FINGERPRINT;
+    return err.status != TAMIS_E_NO_ROOM;
 }
 
 uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, bool grows) {
@@ -114,8 +136,9 @@ uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, 
     uint64_t bytes;
 
     if (given == 0 || want->frozen || want->server != NULL || want->layout.kind != TAMIS_KIND_AUTO ||
-        tamis_plan_make(&plan, &want->want, NULL) != TAMIS_OK || tamis_kind_is_bloom(plan.kind) ||
-        plan.memory <= MUCH)
+        tamis_plan_make(&plan, &want->want, NULL) != TAMIS_OK || plan.memory <= MUCH)
+        return given;
+    if (tamis_kind_is_bloom(plan.kind) && want->want.kind != TAMIS_KIND_AUTO)
         return given;
     if (size_of_inputs(inputs, &bytes)) {
         if (bytes / 4 + few < given)
@@ -123,7 +146,14 @@ uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, 
     } else if (grows) {
         want->want.expect = 0;
     }
-    want->want.kind = plan.kind;
+    if (!tamis_kind_is_bloom(plan.kind)) {
+        want->want.kind = plan.kind;
+    } else if (want->want.expect < given) {
+        /* A number that is only a guess is no reason for a kind that cannot grow past it. */
+        (void)cli_filter_prefer_growth(want);
+        if (want->want.kind == TAMIS_KIND_AUTO)
+            want->want.expect = given;
+    }
     return given;
 }
 

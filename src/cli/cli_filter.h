@@ -32,15 +32,16 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
 int cli_filter_check_secret(const char *secret_file, tamis_error *err);
 
 /*
- * Keeps a number of keys that is far too large from taking memory: of a table that would take more than 64 MiB, and is not
- * frozen, it becomes what the inputs can hold at most. If their sizes are not known it becomes 0 with `grows`, for a table
- * that takes memory as keys come. Returns the number that was given.
+ * Keeps a number of keys that is far too large from taking memory. If a filter that is not frozen would take more than
+ * 64 MiB, the number is lowered to what the inputs can hold. If their sizes are not known, it becomes 0 with `grows`, for a
+ * table that takes memory as keys come. A filter of kind auto becomes a table then. Kinds classic and blocked keep the
+ * number if the user chose them. Returns the number that was given.
  */
 uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, bool grows);
 
-/* Makes kind auto fingerprint, which grows, unless the filter is frozen, on a server, or such a table has no place in the
- * memory that is allowed. */
-void cli_filter_prefer_growth(cli_filter_want *want);
+/* Makes kind auto fingerprint, which grows, unless the filter is frozen or on a server. False: it stays auto, because such
+ * a table does not fit into the memory that is allowed. */
+bool cli_filter_prefer_growth(cli_filter_want *want);
 
 /* What such a filter is made by: *plan and *options start from their INIT; secret may be NULL, and is borrowed. CLI_DONE or
  * CLI_FAILED. */

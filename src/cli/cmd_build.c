@@ -34,6 +34,7 @@ typedef struct build_run {
     cli_secret secret;
     bool keyed;         /* there is one */
     bool is_read_twice; /* the inputs: they must not change meanwhile */
+    bool is_fixed;      /* --memory has no place for a table that grows */
     int stop_fd;
     uint64_t expected;    /* records that --expect says; 0: nothing */
     off_t start;          /* of standard input, where that is a file */
@@ -149,7 +150,7 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
         if (counted)
             want->expect *= 2;
         else if (want->kind == TAMIS_KIND_AUTO && build_inputs_are_files(&run->config.stream))
-            cli_filter_prefer_growth(&run->config.filter);
+            (void)cli_filter_prefer_growth(&run->config.filter);
         if (!counted && (want->kind != TAMIS_KIND_FINGERPRINT || info.kind == TAMIS_KIND_FINGERPRINT))
             return status;
         run->is_read_twice = true;
@@ -172,6 +173,7 @@ static tamis_status gather_and_fill(build_run *run, tamis_error *err) {
     if (status != TAMIS_OK || run->filter != NULL)
         return status;
     want->want.expect = build_gather_count(run->gather) + 1; /* room for one, at least */
+    run->is_fixed = !cli_filter_prefer_growth(want);
     return create_and_fill(run, true, err);
 }
 
@@ -183,8 +185,8 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
     tamis_status status = TAMIS_OK;
 
     run->expected = cli_filter_fit_inputs(filter, stream, true);
-    if (counted || !are_files)
-        cli_filter_prefer_growth(filter);
+    if (!are_files)
+        (void)cli_filter_prefer_growth(filter);
     if (counted && !are_files)
         return gather_and_fill(run, err);
     if (are_files && build_inputs_note(&before, stream, err) != CLI_DONE)
@@ -192,6 +194,8 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
     run->is_read_twice = counted;
     if (counted)
         status = count_keys(run, err);
+    if (status == TAMIS_OK && counted)
+        run->is_fixed = !cli_filter_prefer_growth(filter);
     if (status == TAMIS_OK)
         status = create_and_fill(run, counted, err);
     if (status == TAMIS_E_NO_ROOM && counted)
@@ -238,6 +242,20 @@ static tamis_status save(build_run *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
+static void tell_fixed(const build_run *run) {
+    const tamis_kind kind = tamis_filter_plan(run->filter)->kind;
+    char sentence[400];
+
+    if (!run->is_fixed || !tamis_kind_is_bloom(kind))
+        return;
+    snprintf(
+        sentence, sizeof sentence,
+        "%.200s: kind %s, which takes no more records: --memory is too little for kind fingerprint, which "
+        "grows; allow more, or give a larger --fpr",
+        run->config.output, tamis_kind_name(kind));
+    cli_report(sentence);
+}
+
 static int build(build_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     char shown[CLI_SERVER_SHOWN];
@@ -253,6 +271,8 @@ static int build(build_run *run, tamis_error *err) {
     run->summary.seconds = cli_progress_now() - begun;
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_rate(run->filter);
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        tell_fixed(run);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_about_tell_lost(run->filter, run->config.output, run->config.format);
     if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server != NULL)
