@@ -57,7 +57,9 @@ TAMIS_API const char *tamis_status_name(tamis_status status);
 typedef struct tamis_error {
     uint32_t struct_size; /* sizeof(tamis_error), set by TAMIS_ERROR_INIT */
     tamis_status status;  /* what the call returned */
-    int sys_errno;        /* errno of the system call that failed, 0 where none did */
+    /* errno of the system call that failed, 0 where none did. Of TAMIS_E_BUSY not 0 where waiting does not help: EDEADLK if
+     * this process is the holder, ESTALE if a change on a server lost its lock. */
+    int sys_errno;
     char text[500];
 } tamis_error;
 

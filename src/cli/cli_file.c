@@ -83,7 +83,7 @@ int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
 
     if (wait->begun <= 0)
         wait->begun = now;
-    if (strstr(err->text, "this process holds it") != NULL)
+    if (err->sys_errno != 0) /* no wait helps: status.h */
         return CLI_FAILED;
     if (now - wait->begun >= (double)wait->seconds) {
         cli_remedy(err, "wait for that to end, or give a larger --lock-wait");
@@ -131,12 +131,12 @@ static int fail_stale(const char *path, tamis_error *err) {
 }
 
 static int save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
-                int stop_fd, tamis_error *err) {
+                cli_lock_wait wait, int stop_fd, tamis_error *err) {
     tamis_about about = TAMIS_ABOUT_INIT;
     tamis_status status;
 
     if (cli_server_is_uri(path)) /* what was added or cleared there is there */
-        return cli_server_format(filter) != NULL ? CLI_DONE : cli_server_push(filter, path, err);
+        return cli_server_format(filter) != NULL ? CLI_DONE : cli_server_push(filter, path, wait, err);
     status = tamis_filter_about_get(filter, &about, err);
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
     if (status == TAMIS_OK)
@@ -149,14 +149,14 @@ static int save(tamis_filter *filter, const char *path, tamis_format format, tam
 
 int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
                   tamis_error *err) {
-    return save(filter, path, format, packing, -1, err);
+    return save(filter, path, format, packing, (cli_lock_wait){0}, -1, err);
 }
 
 int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
-                   tamis_error *err) {
+                   cli_lock_wait wait, tamis_error *err) {
     int code = cli_signals_look(err);
 
-    return code == CLI_DONE ? save(filter, path, format, packing, cli_signals_fd(), err) : code;
+    return code == CLI_DONE ? save(filter, path, format, packing, wait, cli_signals_fd(), err) : code;
 }
 
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {

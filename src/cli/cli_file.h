@@ -27,7 +27,7 @@ int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err);
 /* What --gzip, given or not, asks for. */
 tamis_packing cli_file_packing(bool gzip);
 
-/* A wait for a file that another process holds. */
+/* A wait for a file, or a filter on a server, that another process holds. */
 typedef struct cli_lock_wait {
     uint64_t seconds; /* at most */
     double begun;     /* 0: not yet */
@@ -35,8 +35,8 @@ typedef struct cli_lock_wait {
 } cli_lock_wait;
 /* What --lock-wait says. */
 cli_lock_wait cli_lock_wait_of(const cli_value *value);
-/* After TAMIS_E_BUSY with *err filled: waits for a moment. CLI_DONE: try again. CLI_FAILED: the time is over, or the holder is
- * this process. Else the exit status of a run that a signal ended. */
+/* After TAMIS_E_BUSY with *err filled: waits for a moment. CLI_DONE: try again. CLI_FAILED: the time is over, or waiting does
+ * not help. Else the exit status of a run that a signal ended. */
 int cli_lock_again(cli_lock_wait *wait, tamis_error *err);
 
 /* Holds the file that is to be written until tamis_file_unlock, as far as its file system has locks; waits for another
@@ -45,9 +45,10 @@ int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis
 /* Saves it as `format`; AUTO: the one that it was read in. */
 int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
                   tamis_error *err);
-/* The same, but a signal (cli_signal.h) that came or comes ends it: TAMIS_E_INTERRUPTED, and the file is as it was. */
+/* The same, but a signal (cli_signal.h) that came or comes ends it: TAMIS_E_INTERRUPTED, and the file is as it was. `wait` is
+ * for a filter on a server that another process changes. */
 int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
-                   tamis_error *err);
+                   cli_lock_wait wait, tamis_error *err);
 /* Saves it where no file may be. */
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);
 

@@ -247,7 +247,8 @@ enum { CLI_LOCK_WAIT = 60 };
     {                                                                                                        \
         .name = "lock-wait", .type = CLI_COUNT, .value = "SECONDS", .fallback = "60", .max = 1000000,        \
         .help = "How long to wait while another process changes the file; 0: fail at once.",                 \
-        .more = "A message says so after one second."                                                        \
+        .more = "A message says so after one second. For a filter on a server, build, clear, copy and "      \
+                "merge wait for another of these, or for tamis redis drop."                                  \
     }
 
 #define CLI_ROW_MEMORY                                                                                       \

@@ -152,15 +152,29 @@ int cli_server_pull(tamis_filter **filter, tamis_error *err) {
     return CLI_DONE;
 }
 
-int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *err) {
+int cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait, tamis_error *err) {
+    tamis_status status;
+
     if (cli_server_refuse_family(uri, err) != CLI_DONE)
         return CLI_FAILED;
-    return tamis_redis_push(filter, NULL, uri, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    while ((status = tamis_redis_push(filter, NULL, uri, NULL, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
 int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
-                            tamis_error *err) {
-    return tamis_redis_resize_begin(resize, like, NULL, uri, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+                            cli_lock_wait wait, tamis_error *err) {
+    tamis_status status;
+
+    while ((status = tamis_redis_resize_begin(resize, like, NULL, uri, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
 int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err) {

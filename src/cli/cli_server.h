@@ -8,6 +8,7 @@
 #include <tamis/redis.h>
 
 #include "cli/cli.h"
+#include "cli/cli_file.h"
 #include "cli/cli_key.h"
 #include "cli/cli_secret.h"
 
@@ -45,11 +46,12 @@ bool cli_server_keeps_type(const char *uri);
 
 /* Puts the filter in the place of a remote one: the same in memory. Nothing for one that is not on a server. */
 int cli_server_pull(tamis_filter **filter, tamis_error *err);
-/* Puts a filter in memory there, in the place of what there is. */
-int cli_server_push(const tamis_filter *filter, const char *uri, tamis_error *err);
-/* As tamis_redis_resize_begin and _end. */
+/* Puts a filter in memory there, in the place of what there is. Waits while another process changes the filter there.
+ * CLI_DONE, CLI_FAILED or the exit status of a run that a signal ended. */
+int cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait, tamis_error *err);
+/* As tamis_redis_resize_begin and _end; the former waits as cli_server_push does. */
 int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
-                            tamis_error *err);
+                            cli_lock_wait wait, tamis_error *err);
 int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err);
 /* The plan of one to be pushed there: what is wanted, but of a layout that is another program's what the URI says, which
  * is of kind classic. */

@@ -102,12 +102,13 @@ static tamis_status create(build_run *run, tamis_error *err) {
 
 static tamis_status begin_resize(build_run *run, tamis_error *err) {
     const char *output = run->config.output;
+    const cli_lock_wait wait = cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]);
     char shown[CLI_SERVER_SHOWN], sentence[CLI_SERVER_SHOWN + 100];
 
     if (!run->config.resizes)
         return TAMIS_OK;
     if (cli_key_note(run->config.stream.form, run->filter, err) != CLI_DONE ||
-        cli_server_resize_begin(&run->resize, run->filter, output, err) != CLI_DONE)
+        cli_server_resize_begin(&run->resize, run->filter, output, wait, err) != CLI_DONE)
         return err->status;
     if (run->config.stream.quiet)
         return TAMIS_OK;
@@ -231,15 +232,18 @@ static int end_resize(build_run *run, const tamis_filter *filter, tamis_error *e
 
 static tamis_status save(build_run *run, tamis_error *err) {
     const build_config *config = &run->config;
+    int code;
 
     if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
         cli_key_note(config->stream.form, run->filter, err) != CLI_DONE)
         return err->status;
     if (run->resize != NULL)
         return end_resize(run, run->filter, err) == CLI_DONE ? TAMIS_OK : err->status;
-    if (cli_file_save(run->filter, config->output, config->format, config->packing, err) != CLI_DONE)
-        return err->status;
-    return TAMIS_OK;
+    code = cli_server_is_uri(config->output)
+               ? cli_server_push(run->filter, config->output,
+                                 cli_lock_wait_of(&config->values[BUILD_LOCK_WAIT]), err)
+               : cli_file_save(run->filter, config->output, config->format, config->packing, err);
+    return code == CLI_DONE ? TAMIS_OK : err->status;
 }
 
 static void tell_fixed(const build_run *run) {

@@ -13,40 +13,52 @@ static const cli_option options[OPT_COUNT] = {
 };
 
 /* Whole, and a filter; nobody holds it, and a file could be put beside it. */
-static int check(const char *path, tamis_error *err) {
+static int check(const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *filter = NULL;
+    (void)wait;
     int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, NULL, err);
 
     tamis_filter_free(filter);
     return code;
 }
 
-static int clear(const char *path, tamis_error *err) {
+/* A filter on a server may be changed by another process. */
+static int empty(tamis_filter *filter, cli_lock_wait *wait, tamis_error *err) {
+    tamis_status status;
+
+    while ((status = tamis_filter_clear(filter, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+static int clear(const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *filter = NULL;
     tamis_packing packing = TAMIS_PACKING_NONE;
     int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, &packing, err);
 
-    if (code == CLI_DONE && tamis_filter_clear(filter, err) != TAMIS_OK)
-        code = CLI_FAILED;
     if (code == CLI_DONE)
-        code = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, packing, err);
+        code = empty(filter, &wait, err);
+    if (code == CLI_DONE)
+        code = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, packing, wait, err);
     tamis_filter_free(filter);
     return code;
 }
 
-static int hold(const cli_args *args, const char *path, int (*then)(const char *path, tamis_error *err),
-                tamis_error *err) {
+static int hold(const cli_args *args, const char *path,
+                int (*then)(const char *path, cli_lock_wait wait, tamis_error *err), tamis_error *err) {
+    const cli_lock_wait wait = cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]);
     tamis_lock *lock = NULL;
     int code = cli_signals_look(err);
 
     if (code == CLI_DONE)
-        code = cli_file_lock(&lock, path, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
-    if (code > CLI_FAILED) /* a signal ended the wait */
-        return cli_signals_look(err);
+        code = cli_file_lock(&lock, path, wait, err);
     if (code == CLI_DONE)
-        code = then(path, err);
+        code = then(path, wait, err);
     tamis_file_unlock(lock);
-    return code;
+    return code > CLI_FAILED ? cli_signals_look(err) : code; /* a signal ended a wait */
 }
 
 static int check_each(const cli_args *args, const char *path, tamis_error *err) {

@@ -49,7 +49,8 @@ static int copy(const cli_args *args, const char *output, tamis_error *err) {
     if (code == CLI_DONE)
         code = describe(args, filter, err);
     if (code == CLI_DONE)
-        code = cli_file_write(filter, output, format, cli_file_packing(args->values[OPT_GZIP].given), err);
+        code = cli_file_write(filter, output, format, cli_file_packing(args->values[OPT_GZIP].given),
+                              cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
     if (code == CLI_DONE && !args->values[OPT_QUIET].given)
         cli_about_tell_lost(filter, output, format);
     tamis_filter_free(filter);
@@ -64,7 +65,7 @@ static int copy_bits(const cli_args *args, const char *output, tamis_error *err)
         if (args->values[others[i]].given)
             return cli_fail(err, "--format bitmap: contradicts --%s: it is bits alone; leave one of them out",
                             options[others[i]].name);
-    return copy_bitmap(args->operands[0], output, err);
+    return copy_bitmap(args->operands[0], output, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
 }
 
 static int run_copy(const cli_args *args, tamis_error *err) {

@@ -30,6 +30,7 @@ typedef struct merge_run {
     tamis_format format;
     tamis_packing packing;
     bool remarks;
+    cli_lock_wait lock_wait;
     cli_about about;
     cli_clash clash;
     tamis_filter *all;
@@ -59,17 +60,19 @@ static int refuse_keys(const merge_run *run, const tamis_filter *from, const cha
 
 /* The library's sentence says what differs; which files is known here. What names its file already is left alone. */
 static int refuse(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
-    char shown[CLI_SERVER_SHOWN], first[CLI_SERVER_SHOWN];
+    char shown[CLI_SERVER_SHOWN], other[CLI_SERVER_SHOWN];
+    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED; /* the first one: named as what is wrong */
 
     if (keys_differ(run, from, err))
         return refuse_keys(run, from, path, err);
     if (err->status == TAMIS_E_FULL)
         cli_remedy(err, "build the first one with more --memory");
-    if (err->status == TAMIS_E_UNSUPPORTED)
+    if (is_frozen)
         cli_remedy(err, "name one first that was not built with --frozen");
-    if (err->status == TAMIS_E_FULL || err->status == TAMIS_E_MISMATCH || err->status == TAMIS_E_UNSUPPORTED)
-        cli_subject(err, "%.100s: not united with %.100s", cli_server_show(path, shown),
-                    cli_server_show(run->first, first));
+    if (err->status == TAMIS_E_FULL || err->status == TAMIS_E_MISMATCH || is_frozen)
+        cli_subject(err, "%.100s: not united with %.100s",
+                    cli_server_show(is_frozen ? run->first : path, shown),
+                    cli_server_show(is_frozen ? path : run->first, other));
     return CLI_FAILED;
 }
 
@@ -133,11 +136,11 @@ static void tell_rate(const merge_run *run) {
 
     if (tamis_kind_is_bloom(tamis_filter_plan(run->all)->kind) || now <= run->fpr)
         return;
-    snprintf(
-        sentence, sizeof sentence,
-        "%.200s: promises a rate of %s, the sum of its filters, and not %s; build them with a smaller --fpr",
-        cli_server_show(run->output, shown), cli_text_real(rate, sizeof rate, now),
-        cli_text_real(was, sizeof was, run->fpr));
+    snprintf(sentence, sizeof sentence,
+             "%.200s: promises a rate of %s, which is at most the sum of its filters' rates, and not %s; "
+             "build them with a smaller --fpr",
+             cli_server_show(run->output, shown), cli_text_real(rate, sizeof rate, now),
+             cli_text_real(was, sizeof was, run->fpr));
     cli_report(sentence);
 }
 
@@ -149,7 +152,7 @@ static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = forget_time(run->all, err);
     if (code == CLI_DONE)
-        code = cli_file_write(run->all, run->output, run->format, run->packing, err);
+        code = cli_file_write(run->all, run->output, run->format, run->packing, run->lock_wait, err);
     if (code != CLI_DONE || !run->remarks)
         return code;
     tell_rate(run);
@@ -162,7 +165,7 @@ static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
 
 static int merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
     tamis_lock *lock = NULL;
-    int code = cli_file_lock(&lock, run->output, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
+    int code = cli_file_lock(&lock, run->output, run->lock_wait, err);
 
     if (code == CLI_DONE)
         code = merge(run, args, err);
@@ -176,6 +179,7 @@ static int run_merge(const cli_args *args, tamis_error *err) {
     merge_run run = {.output = values[OPT_OUTPUT].text,
                      .format = (tamis_format)values[OPT_FORMAT].number,
                      .packing = cli_file_packing(values[OPT_GZIP].given),
+                     .lock_wait = cli_lock_wait_of(&values[OPT_LOCK_WAIT]),
                      .remarks = !values[OPT_QUIET].given};
     int code, stop_fd;
 

@@ -98,7 +98,7 @@ static int load(bitmap *all, const char *name, tamis_error *err) {
     return code;
 }
 
-static int send(const char *from, const char *to, tamis_error *err) {
+static int send(const char *from, const char *to, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *there = NULL, *made = NULL;
     bitmap all = {NULL, 0, 0};
     int code = cli_server_open(&there, to, NULL, NULL, err);
@@ -112,17 +112,17 @@ static int send(const char *from, const char *to, tamis_error *err) {
     }
     free(all.bytes);
     if (code == CLI_DONE)
-        code = cli_server_push(made, to, err);
+        code = cli_server_push(made, to, wait, err);
     tamis_filter_free(made);
     tamis_filter_free(there);
     return code;
 }
 
-int copy_bitmap(const char *from, const char *to, tamis_error *err) {
+int copy_bitmap(const char *from, const char *to, cli_lock_wait wait, tamis_error *err) {
     if (cli_server_is_uri(from) && !cli_server_is_uri(to))
         return fetch(from, to, err);
     if (!cli_server_is_uri(from) && cli_server_is_uri(to))
-        return send(from, to, err);
+        return send(from, to, wait, err);
     return cli_fail(
         err, "--format bitmap: is for a filter on a server and a file; name a URI and a file, or leave "
              "--format out");

@@ -3,8 +3,9 @@
 #define TAMIS_CLI_COPY_BITMAP_H
 
 #include "cli/cli.h"
+#include "cli/cli_file.h"
 
 /* Raw bits, as a server has them, between a filter on a server and a file. */
-int copy_bitmap(const char *from, const char *to, tamis_error *err);
+int copy_bitmap(const char *from, const char *to, cli_lock_wait wait, tamis_error *err);
 
 #endif

@@ -95,7 +95,7 @@ static tamis_status fail_busy(tamis_error *err, const tamis__place *place, int f
     const char *aside;
     read_note(fd, note, &aside);
     if (tamis__holder_is_us(note))
-        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: this process holds it already; let it go first",
+        return tamis__fail(err, TAMIS_E_BUSY, EDEADLK, "%s: this process holds it already; let it go first",
                            tamis__show(place->name).text);
     if (note[0] != '\0')
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s holds it; wait for that to end",

@@ -11,6 +11,7 @@
  * the token: each step of his compares it, and does nothing when it is gone. Since no token is sent twice, one that is
  * gone never comes back: a step that takes the lock late gives it to nobody, until it expires.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -132,7 +133,7 @@ tamis_status tamis__lock_lost(const tamis__redis_filter *at, tamis_error *err) {
     if (!*at->token) /* of a server that is full: see redis_manage.c */
         return tamis__lock_busy(at, err);
     return tamis__fail(
-        err, TAMIS_E_BUSY, 0,
+        err, TAMIS_E_BUSY, ESTALE,
         "redis %s: %s: its lock is gone: this was held up for longer than the %d s it lasts, another "
         "program changed the filter, or the server evicted or lost it; nothing was replaced; see that "
         "the server has the memory, and do it again",

@@ -205,7 +205,7 @@ static tamis_status fail_busy(const state_folder *folder, tamis_error *err) {
                            tamis__show(folder->path).text);
     *end = '\0';
     if (tamis__holder_is_us(who.text))
-        return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: this process has it open already; close it first",
+        return tamis__fail(err, TAMIS_E_BUSY, EDEADLK, "%s: this process has it open already; close it first",
                            tamis__show(folder->path).text);
     return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s has it open; wait for that to end",
                        tamis__show(folder->path).text, tamis__show(who.text).text);
