@@ -5,7 +5,7 @@ tamis build -o f.tamis --expect 100 in
 mkfifo pipe
 tamis add f.tamis pipe &
 exec 3> pipe
-sleep 0.3
+until [ -e .f.tamis.tamis-lock ]; do sleep 0.02; done
 echo b | tamis add --lock-wait 0 f.tamis 2> err
 echo "status $?"
 sed -E "s/process $! on $(hostname) since [-0-9: ]+ UTC holds/process PID on HOST since TIME holds/" err
