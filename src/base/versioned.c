@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/versioned.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -28,29 +29,43 @@ static void copy_known(void *to, const void *from, size_t size, uint32_t keep) {
     memcpy(to, &keep, sizeof keep);
 }
 
+enum { NAME = 32 }; /* bytes of an argument's name */
+
+/* Arguments are called as their macro is: "info" of TAMIS_FILTER_INFO_INIT. */
+static const char *argument(char name[NAME], const char *init) {
+    const char *end = strrchr(init, '_'), *begin = end ? end : init;
+    size_t size = 0;
+    while (begin > init && begin[-1] != '_')
+        begin--;
+    for (; end && begin < end && size + 1 < NAME; begin++)
+        name[size++] = (char)tolower((unsigned char)*begin);
+    name[size] = '\0';
+    return name;
+}
+
 tamis_status tamis__check_struct(const void *given, const char *init, tamis_error *err) {
+    char name[NAME];
     if (!size_of(given))
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "argument: NULL or without struct_size; start from %s",
-                           init);
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: NULL or without struct_size; start from %s",
+                           argument(name, init), init);
     return TAMIS_OK;
 }
 
 tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
                                 tamis_error *err) {
+    char name[NAME];
     tamis_status status = tamis__check_struct(given, init, err);
     if (status != TAMIS_OK)
         return status;
     uint32_t known = size_of(given);
     if (known > SIZE_MOST)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "argument: struct_size %u is that of no version; start from %s", (unsigned)known,
-                           init);
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: struct_size %u is that of no version; start from %s",
+                           argument(name, init), (unsigned)known, init);
     if (has_unknown(given, known, size))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "argument: a field behind those of this library's %s is set; leave it zero, or use "
-            "the library of that header",
-            init);
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: a field behind those of this library's %s is set; leave it zero, or use "
+                           "the library of that header",
+                           argument(name, init), init);
     copy_known(to, given, known < size ? known : size, (uint32_t)size);
     return TAMIS_OK;
 }

@@ -104,7 +104,7 @@ static int check_family(check_config *config, tamis_error *err) {
         if (config->key_count > 0)
             return cli_fail(
                 err,
-                "--ask: contradicts '%.300s', which takes fields of a record; name one filter, or "
+                "--ask (-k): contradicts '%.300s', which takes fields of a record; name one filter, or "
                 "give records",
                 cli_server_show(config->filters[i], shown));
         if (config->secret_count > 1)
@@ -143,7 +143,7 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     config->secret_count = values[CHECK_SECRET].count;
     config->marks = config->filter_count > 1 && !config->invert;
     if (config->key_count > 0 && input_count > 0)
-        return cli_fail(err, "--ask: contradicts '%.300s', which would be read; leave one of them out",
+        return cli_fail(err, "--ask (-k): contradicts '%.300s', which would be read; leave one of them out",
                         inputs[0]);
     if (check_family(config, err) != CLI_DONE)
         return CLI_FAILED;
