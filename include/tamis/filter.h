@@ -79,6 +79,8 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * Kinds fingerprint and exact grow without their keys, opened files too: a filter that was planned for a number of keys
  * takes twice the lines when it is full, and info.capacity rises. While that lasts, old and new lines are in memory, for
  * which plan.memory_limit must have room. Frozen filters, and kinds classic and blocked, are full at their capacity.
+ * A concurrent table that has a number of keys (info.capacity) grows as a whole: all threads that add or ask wait until it
+ * has doubled, in O(memory). One without a number grows a partition at a time.
  * A concurrent filter answers on failure TAMIS_UNKNOWN for keys that are not in, from *done on. Keys behind that one may be
  * in, where the reason was another than capacity, rate or memory_limit: other threads may have been told so, and their
  * answers stand in answers[i]. Who repeats the call does so for the unknown ones alone.
@@ -172,7 +174,7 @@ TAMIS_API tamis_status tamis_filter_compare(const tamis_filter *one, const tamis
                                             tamis_difference *difference, tamis_error *err);
 
 /* What a kind can do, asked beforehand. */
-typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_GROW = 2 } tamis_ability;
+typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_GROW = 3 } tamis_ability;
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);
 
 /* Why a fresh key found no place (TAMIS_E_FULL). */

@@ -174,13 +174,6 @@ typedef struct tamis_stream_commits {
     /* The last record of a regular file that is not packed is left for a later run where it has no terminator: somebody may be
      * writing it. */
     bool leave_partial;
-    /* An unfinished run that this one would make impossible to finish is given up, not a reason to refuse this one. */
-    bool abandon;
-    /* NULL, or a text that is kept with each commit, for a person: how to give this run again. At most 60000 bytes. */
-    const char *command;
-    /* NULL, or called with messages for a person: files that are skipped, what was given up, what was kept. `loss`: the
-     * message names bytes or records that are missing from the outputs without it, so that it must not be hidden. */
-    void (*remark)(void *context, const char *sentence, bool loss);
     /* NULL, or called once it is known how the run begins, before any record is read */
     void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
     void *told_context; /* of `told` and `remark` */
@@ -200,12 +193,20 @@ typedef struct tamis_stream_commits {
     uint64_t partial_count;
     /* NULL, or the unfinished run for which this one was refused; the caller frees it with tamis_stream_account_free. */
     struct tamis_stream_account *unfinished;
+    /* ---- set by the caller, as the fields before `begun` ---- */
+    /* An unfinished run that this one would make impossible to finish is given up, not a reason to refuse this one. */
+    bool abandon;
+    /* NULL, or a text that is kept with each commit, for a person: how to give this run again. At most 60000 bytes. */
+    const char *command;
+    /* NULL, or called with messages for a person: files that are skipped, what was given up, what was kept. `loss`: the
+     * message names bytes or records that are missing from the outputs without it, so that it must not be hidden. */
+    void (*remark)(void *context, const char *message, bool loss);
 } tamis_stream_commits;
 
 /* clang-format off */
 #define TAMIS_STREAM_COMMITS_INIT \
-    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, false, NULL, NULL, NULL, NULL, \
-     TAMIS_STREAM_NEW, NULL, false, NULL, NULL, 0, NULL}
+    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, \
+     NULL, NULL, 0, NULL, false, NULL, NULL}
 /* clang-format on */
 
 /* The level that xz calls 0. */
