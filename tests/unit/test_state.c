@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* A state from its making to its reopening: what was committed is there, to the last byte, and nothing else. */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -417,6 +418,7 @@ static void a_second_one_is_told_who_has_it(void **unused) {
     tamis_state *state = opened(small), *other = NULL;
     assert_int_equal(states_open(&other, small, folder(), NULL), TAMIS_E_BUSY);
     assert_says("this process has it open already");
+    assert_int_equal(states_err.sys_errno, EDEADLK);
     assert_int_equal(tamis_state_verify(folder(), NULL, &states_err), TAMIS_E_BUSY);
     char who[60];
     snprintf(who, sizeof who, "%ld on h since t\n", (long)getpid() + 1);

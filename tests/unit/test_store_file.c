@@ -584,6 +584,7 @@ static void the_holder_itself_saves(void **state) {
     }
     assert_int_equal(tamis_file_lock(&second, scratch("f"), &err), TAMIS_E_BUSY);
     assert_says("/f: this process holds it already; let it go first");
+    assert_int_equal(err.sys_errno, EDEADLK);
     tamis_file_unlock(lock);
     tamis_file_unlock(NULL);
     assert_int_equal(scratch_entries(), 1);
