@@ -18,17 +18,17 @@ extern "C" {
  * The dedup service: says of each key of a stream whether it came before. Takes batches of keys, never
  * records: what a record is and where it goes is the caller's (tamis/stream.h does it for files).
  *
- * Threads. One thread at a time, unless the filter is concurrent. Then any threads may be in tamis_dedup_ask, _ask_hashes,
- * _count, _expect and _commit of one session at once, also over a state; all other calls of the session and its state need
- * both to themselves.
- * - Of equal keys that race exactly one is TAMIS_FRESH.
- * - A commit has every fresh key of the calls that returned before it began, none of those that began after it returned, and
- *   any of those in between.
- * - So a caller that must lose no record lets no call be in between: each thread shares a lock from its question until the
- *   answers are written out, and the thread that commits holds that lock alone while it syncs the output, takes the account
- *   and commits. Else a key whose answer nobody wrote out may be TAMIS_SEEN after a crash.
- * - The log has the fresh keys in an order in which one thread could have asked them, so that every start makes the same
- *   filter. A fresh key that a thread adds to the state's filter itself, beside the session, is logged as well.
+ * Threads. One thread at a time, unless the filter is concurrent. With a concurrent filter, many threads may call
+ * tamis_dedup_ask, _ask_hashes, _count, _expect and _commit of one session at once, also over a state. All other calls
+ * need the session and its state to themselves.
+ * - If threads ask equal keys at once, exactly one of them gets TAMIS_FRESH.
+ * - A commit has every fresh key of the calls that returned before it began, and none of the calls that began after it
+ *   returned. It may have any of the fresh keys of the calls in between.
+ * - A caller that must lose no record lets no call be in between. Each thread holds a shared lock from its lookup until
+ *   its answers are written out. The committing thread holds that lock exclusively while it syncs the output, makes the
+ *   account and commits. Without the lock, a key whose record was never written may be TAMIS_SEEN after a crash.
+ * - The log has the fresh keys in an order in which one thread could have asked them, so every start makes the same
+ *   filter. A fresh key that a thread adds to the state's filter outside the session is logged as well.
  */
 typedef struct tamis_dedup tamis_dedup;
 
@@ -61,10 +61,10 @@ TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *fil
 TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 
 /* Answers `count` keys in order: TAMIS_FRESH the first time, TAMIS_SEEN after, TAMIS_UNKNOWN see above.
- * On failure the first *done keys are answered and the rest untouched; of a concurrent filter the rest are TAMIS_UNKNOWN,
- * or have an answer that is final, as tamis_filter_add_many says: ask the unknown ones alone again. Over a state nothing is answered that no commit could
- * make last: the failure of a state that has failed; TAMIS_E_INVALID once somebody else put keys into its filter, until
- * tamis_dedup_abort. */
+ * On failure the first *done keys are answered and the rest untouched. With a concurrent filter, each of the rest is
+ * TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many: ask only the unknown ones again.
+ * Over a state, only keys that can be committed are answered: a failed state returns its error. After keys were put into
+ * its filter outside the session, calls return TAMIS_E_INVALID until tamis_dedup_abort. */
 TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count,
                                        tamis_answer *answers, size_t *done, tamis_error *err);
 
@@ -77,8 +77,8 @@ TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_
  * tamis_state_committed gives back at the next start. What became of the answers, the caller's output, is on the disk before.
  * A crash at any instant then leaves the keys of the last commit and no others, so that a caller that cuts its output back to
  * what its account says, and asks again from there, has the output of an undisturbed run. Errors of tamis_state_commit,
- * after which the state takes nothing more; TAMIS_E_UNSUPPORTED of a session without a state; TAMIS_E_INVALID where the
- * filter has keys that were put in beside the session: nothing is committed, and tamis_dedup_abort takes them out.
+ * after which the state takes nothing more; TAMIS_E_UNSUPPORTED of a session without a state; TAMIS_E_INVALID if the
+ * filter has keys that were put in outside the session: nothing is committed, and tamis_dedup_abort removes those keys.
  */
 TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size,
                                           tamis_error *err);

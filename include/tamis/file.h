@@ -98,9 +98,9 @@ typedef struct tamis_open_options {
      * file is past its capacity, whatever program made it; but for a .tamis file made with overfill, and a Guava file that
      * tells no capacity. */
     bool overfill;
-    /* Writable, and what tamis_filter_decode makes: many threads may add and ask at once, as in tamis_filter_options. A file
-     * keeps nothing of it, so whoever opens the file says it again. A filter that is not writable may be asked by many
-     * threads anyway. TAMIS_E_UNSUPPORTED under bkdr31 and bkdr63. */
+    /* For writable filters, and for tamis_filter_decode: many threads may add and ask at once, as in tamis_filter_options.
+     * A file does not keep this: set it at each opening. Many threads may ask a read-only filter in any case.
+     * TAMIS_E_UNSUPPORTED with bkdr31 and bkdr63. */
     bool concurrent;
 } tamis_open_options;
 

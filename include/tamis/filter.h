@@ -19,17 +19,19 @@ extern "C" {
 /*
  * A set of keys in few bits a key: may say "present" wrongly, at its rate; never "absent" wrongly.
  * One handle for every kind. Calls that take a const handle may run from many threads at once while
- * no thread is in one that takes a plain handle; those need the handle to themselves. Builds with assertions (without NDEBUG)
- * see two threads meet and answer TAMIS_E_INVALID to the second; other builds do not look. Of a filter made with
- * options.concurrent all calls may run at once, but for tamis_filter_free and tamis_filter_about_set, which need it to
- * themselves still: batches of keys run side by side; other calls wait for those under way and see each key added or not,
- * none in between. A key added when a question begins is found by it, whichever threads they are of. Those other calls keep
- * all that add and ask waiting in turn: encoding, pushing, comparing and what else goes through all of the memory for as long
- * as they last, tamis_filter_expect for a moment.
- * Saving and copying a concurrent filter go on beside batches, which wait for about a MiB of memory to be copied at a time
- * (a partition, of tables that grow). They take as much memory as the filter once more (TAMIS_E_NOMEM). The copy, or file, has
- * every key whose add returned before the call, and any of those that are added meanwhile; tamis_filter_clear and a union
- * into the filter wait for them. A table that outgrows its number of keys meanwhile is copied from the beginning again.
+ * no thread is in one that takes a plain handle; those need the handle to themselves. Builds with assertions
+ * (without NDEBUG) detect a second thread and return TAMIS_E_INVALID to it; other builds do not check.
+ *
+ * A filter made with options.concurrent allows all calls at once, except tamis_filter_free and tamis_filter_about_set,
+ * which still need the handle to themselves.
+ * - Batches of keys run side by side. A lookup finds every key that was added before the lookup began, by any thread.
+ * - Other calls wait for the batches under way. They see each key either added or not, never in between.
+ * - Batches wait for those other calls in turn. Encoding, pushing, comparing and other calls that read the whole memory
+ *   block batches until they end; tamis_filter_expect blocks them for a moment.
+ * - Saving and copying run beside batches. A batch waits while about a MiB is copied (in a growing table: a partition).
+ *   Both need as much memory again as the filter has (TAMIS_E_NOMEM). The copy or file has every key whose add returned
+ *   before the call, and may have any of the keys added meanwhile. If a table grows as a whole meanwhile, its
+ *   copy starts again. tamis_filter_clear, and a union into the filter, wait until they end.
  */
 typedef struct tamis_filter tamis_filter;
 
@@ -43,14 +45,14 @@ typedef struct tamis_filter_options {
         overfill; /* classic, blocked: take keys past the capacity too, while the rate rises and info.saturated
                       says so, instead of TAMIS_E_FULL. No key is forgotten either way. A .tamis file keeps this;
                       tamis_open_options has one for files made without it */
-    bool
-        concurrent; /* many threads may add and ask at once, see above: of equal keys that they add one alone is
-                        TAMIS_FRESH. A single thread is somewhat slower. Copies are so too; a file does not keep it, so
-                        tamis_open_options has one as well. The allocator is called by any of the threads, of several at once. TAMIS_E_UNSUPPORTED under bkdr31
-                        and bkdr63, which have no digest of a key */
-    bool
-        frozen; /* fingerprint, exact with a number of keys: refuse keys past it (TAMIS_E_FULL) and never grow. A
-                    .tamis file keeps this */
+    /* Many threads may add and ask at once, see above. If they add equal keys, exactly one gets TAMIS_FRESH. A single
+     * thread is somewhat slower. Copies are concurrent too; a file does not keep this (see tamis_open_options).
+     * Several threads may call the allocator at once. TAMIS_E_UNSUPPORTED with bkdr31 and bkdr63, which have no digest
+     * of a key. */
+    bool concurrent;
+    /* Fingerprint and exact, planned for a number of keys: refuse keys past that number (TAMIS_E_FULL) and never grow.
+     * A .tamis file keeps this. */
+    bool frozen;
 } tamis_filter_options;
 
 /* clang-format off */
@@ -77,8 +79,8 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  *                present are still answered); TAMIS_E_NOMEM: growth found no memory, or would pass
  *                plan.memory_limit (then TAMIS_E_FULL). Nothing is lost: the call may be repeated.
  * Kinds fingerprint and exact grow without their keys, opened files too: a filter that was planned for a number of keys
- * takes twice the lines when it is full, and info.capacity rises. While that lasts, old and new lines are in memory, for
- * which plan.memory_limit must have room. Frozen filters, and kinds classic and blocked, are full at their capacity.
+ * doubles its lines when it is full, and info.capacity rises. While it grows, old and new lines are both in memory, and
+ * plan.memory_limit must allow that. Frozen filters, and kinds classic and blocked, are full at their capacity.
  * A concurrent table that has a number of keys (info.capacity) grows as a whole: all threads that add or ask wait until it
  * has doubled, in O(memory). One without a number grows a partition at a time.
  * A concurrent filter answers on failure TAMIS_UNKNOWN for keys that are not in, from *done on. Keys behind that one may be
@@ -122,19 +124,21 @@ TAMIS_API void tamis_filter_expect(tamis_filter *filter, uint64_t more);
 TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err);
 
 /*
- * Makes `into` hold what either holds. Scheme, seed and secret must be equal; of classic and blocked, kind, bits and probes
- * too. TAMIS_E_MISMATCH names the difference. It does so too if what they say of their keys (tamis_about.key_type) differs:
- * looked up by the rule of the one, keys of the other would be absent. A filter that says nothing contradicts none, bytes
- * and utf8 are bytes, and what either says `into` then says. What else they say of themselves is not united.
+ * Adds all keys of `from` to `into`. Scheme, seed and secret must be equal; for classic and blocked also kind, bits and
+ * probes. TAMIS_E_MISMATCH names the difference.
  *
- * Kinds fingerprint and exact may have any sizes and rates; `into` becomes fingerprint if they differ in kind, and takes
- * the lines and the slots that both together need.
- * - The rate of a union is the sum of both rates, or more: if the lines of the one are not those of the other times a power
- *   of two, entries of the one with fewer keys cover twice as much on average (docs/MATH.md). info.fpr_live is the true rate.
- *   plan.fpr stays the one of `into` as long as that holds, and else becomes the sum of both.
- * - TAMIS_E_MISMATCH too if one is far smaller and its rate far too large for the size of the other.
- * - TAMIS_E_UNSUPPORTED: `into` is frozen; or it is concurrent, and has to take lines of another shape. Nothing has changed.
- * - TAMIS_E_FULL: plan.memory_limit of `into`; TAMIS_E_NOMEM. `into` may then have some of the keys of `from`, and is whole.
+ * TAMIS_E_MISMATCH also if both filters say how their keys were made (tamis_about.key_type) and differ: a lookup by one
+ * rule would miss keys made by the other. Bytes and utf8 count as equal. If only one filter has a rule, `into` gets it.
+ * Other metadata is not merged.
+ *
+ * Kinds fingerprint and exact may have any sizes and rates. If the kinds differ, `into` becomes fingerprint. It grows to
+ * the lines and slots that both filters together need.
+ * - The rate of a union is the sum of both rates, or more. If neither number of lines is the other times a power of two,
+ *   the entries of the filter with fewer keys cover twice as much on average (docs/MATH.md).
+ * - info.fpr_live is the true rate. plan.fpr of `into` stays while the union keeps it, and else becomes the sum of both.
+ * - TAMIS_E_MISMATCH: one filter is far smaller, and its rate far too large for the size of the other.
+ * - TAMIS_E_UNSUPPORTED: `into` is frozen, or it is concurrent and would need lines of another shape. Nothing has changed.
+ * - TAMIS_E_FULL (plan.memory_limit of `into`), TAMIS_E_NOMEM: `into` is valid and may have some of the keys of `from`.
  * O(memory).
  */
 TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
@@ -143,11 +147,11 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
  * *copy is owned by the caller. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
-/* Whether one may be united with the other: scheme, seed and secret are the same, of classic and blocked also kind, bits and
- * probes, what they say of their keys does not differ, and `one` is not frozen. */
+/* True if the filters may be united: scheme, seed and secret are the same, for classic and blocked also kind, bits and
+ * probes, their rules for keys do not differ, and `one` is not frozen. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
 
-/* Whether two filters are compatible, frozen ones too, and every bit is the same: they then answer alike for every key. */
+/* True if two filters, frozen or not, are otherwise compatible and have the same bits: both then answer alike for every key. */
 TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
 
 /* How two filters differ. */
@@ -214,7 +218,7 @@ typedef struct tamis_filter_info {
         false_fresh; /* adds expected to have been answered TAMIS_SEEN though fresh, since it was made; (1), (2), (3) */
     uint64_t memory;      /* bytes held now; (4) */
     uint64_t memory_peak; /* the most held at any moment, growth included */
-    uint64_t capacity; /* keys that it has room for before it grows, or is full; 0: it has no such number */
+    uint64_t capacity;    /* keys until the filter grows or is full; 0: no such number */
     bool
         saturated; /* a fresh key was refused (TAMIS_E_FULL), or overfill or a union put in more than the capacity */
     uint64_t ones;   /* classic, blocked: bits that are set; 0 for the others */
@@ -232,8 +236,8 @@ typedef struct tamis_filter_info {
  * and blocked (they count ones), O(1) for the others. */
 TAMIS_API tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info,
                                              tamis_error *err);
-/* The plan of the filter, which owns it. A table that grows past its number of keys, or takes a union, changes it: of a
- * concurrent one read it only while no thread adds. */
+/* The plan, owned by the filter. Growth past the number of keys and unions change it: read the plan of a concurrent filter
+ * only while no thread adds. */
 TAMIS_API const tamis_plan *tamis_filter_plan(const tamis_filter *filter);
 
 #ifdef __cplusplus

@@ -53,7 +53,7 @@ typedef struct tamis_plan {
     uint32_t struct_size;
     tamis_kind kind;     /* never AUTO */
     tamis_scheme scheme; /* as wanted */
-    uint64_t capacity;   /* distinct keys that it is sized for, at the promised rate; 0: unknown */
+    uint64_t capacity;   /* distinct keys planned for, at the promised rate; 0: unknown */
     double fpr; /* the rate promised; of a scheme of another program the rate to give that program. 1:
                              none is, as where a file of Guava has one probe a key */
     double fpr_predicted; /* the rate computed for `capacity` keys (a growing kind: for 2^40); classic under a
@@ -64,9 +64,9 @@ typedef struct tamis_plan {
     uint32_t home_bits;   /* fingerprint, exact: log2 of the buckets of a line */
     uint32_t partitions;  /* fingerprint, exact: parts by first bits of the hash; 256 at first if it grows */
     uint64_t lines;       /* fingerprint, exact: 64-byte lines in all, where capacity is given */
-    uint64_t memory;      /* peak bytes at capacity; a growing kind: bytes it has once a few thousand keys
-                                are in, an empty one takes less than 64 KiB. Without the handle's own few
-                                hundred bytes, as everywhere memory is spoken of */
+    uint64_t memory;      /* peak bytes at capacity, without the few hundred bytes of the handle (as in
+                                all figures of memory); a growing kind: bytes from a few thousand keys on, less
+                                than 64 KiB when empty */
     uint64_t memory_limit; /* most bytes growth may reach; 0: no limit */
     double bits_per_key;   /* 8 * memory / capacity; a growing kind: the average while it grows */
     double lines_touched;  /* 64-byte lines a lookup of an absent key reads, expected, at capacity */

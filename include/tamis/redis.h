@@ -37,13 +37,13 @@ extern "C" {
  * change, and so are sentinels, within `patience`. Before a batch is answered all sentinels of the URI are asked whether the
  * master is still the same, since an old one that was not told yet takes what is lost; if not, all of the batch is asked
  * again of the new one. So name all of them: one that is not named may have replaced the master, and the others do not know
- * for some two seconds. (So it is where the old one cannot reach any: min-replicas-to-write keeps it from taking adds.)
+ * for some two seconds. (So also if the old master reaches no sentinel: min-replicas-to-write then makes it refuse adds.)
  *
- * A failover loses what the master answered and had not yet given to the replica that takes its place, as for every client of
- * a Redis. In trials those were 28 of 200,000 keys where the replica lagged, and 10,427 of 157,212 where min-replicas-to-write
- * was set wrongly. They are fresh once more, without a word. With replicas=N adds are answered when N replicas have them
- * (WAIT), so that a failover to one of these loses none. A failover to another replica still may, and so does a server that
- * loses its memory together with its replicas.
+ * A failover loses adds that the master acknowledged but had not yet sent to the replica that replaces it, as with every
+ * client of a Redis. In trials 28 of 200,000 keys were lost with a lagging replica, and 10,427 of 157,212 with a wrong
+ * min-replicas-to-write. Lost keys are fresh once more, without an error. With replicas=N, adds are answered when N
+ * replicas have them (WAIT), so a failover to one of these replicas loses none. A failover to another replica may still
+ * lose adds, and so may a server that loses its memory together with its replicas.
  *
  * Proxies of a Codis are watched by threads of ZooKeeper's client (which seeds the program's random(3) and drand48(3)).
  * Each exchange is with the next that is online; while ZooKeeper is away the last list does, and with none online a call
@@ -59,15 +59,17 @@ extern "C" {
  *     sentinel_user=, sentinel_password=
  *     zk_user=, zk_password=   for ZooKeeper, scheme digest
  *     connect_wait=0s    how long to wait for a server that has never answered, such as one that is being started. By
- *                        default a server that refuses the first connection (and a second one, tried right after it), an
- *                        unknown host, a port without TLS or of another program end the call at once. Of a cluster, or of
- *                        sentinels, one that answers is enough. A server that has answered is waited for within `patience`
+ *                        default a call fails at once if the first connection and a second one right after it are
+ *                        refused, if the host is unknown, or if the port has no TLS or belongs to another program. One
+ *                        node of a cluster, or one sentinel, that answers is enough. For a server that has answered
+ *                        before, a call waits up to `patience`
  *     patience=15s       for which a call may go without one answer, retries included, before it fails
- *     replicas=N         (1 to 100; no Codis) each batch of adds is answered when N replicas of each server that took part
- *                        have it: a round trip more, and one to the replicas. Where fewer have it within `patience`, the call
- *                        fails with TAMIS_E_TIMEOUT and says how many do; nothing of the batch is answered, and added again
- *                        by the same handle its keys are TAMIS_UNKNOWN. Questions, bitmaps (tamis/redis_bitmap.h) and calls
- *                        on whole filters do not wait
+ *     replicas=N         (1 to 100; not for a Codis) each batch of adds is answered when N replicas of each of its servers
+ *                        have it. This takes one more round trip, and one to the replicas. If fewer have it within
+ *                        `patience`, the call fails with TAMIS_E_TIMEOUT and says how many do. No key of the batch is
+ *                        answered then; if the same handle adds them again, they are TAMIS_UNKNOWN. Lookups, bitmaps
+ *                        (tamis/redis_bitmap.h) do not wait. Calls that make, replace or drop a filter of layout
+ *                        tamis wait for the switch of its plan, not for the partitions on other servers
  *     connections=64     with one server at once, at most; calls that find all of them in use wait, first come first served
  *
  * and with TLS alone:
@@ -95,7 +97,7 @@ typedef struct tamis_redis tamis_redis;
  */
 
 /* *redis is owned by the caller until tamis_redis_close (NULL is fine there), which comes after the last filter of it
- * was freed. Connects, and asks for one reply, so that what is wrong is said at once: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
+ * was freed. Connects and waits for one reply, so that errors show here: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
  * TAMIS_E_TIMEOUT, TAMIS_E_REFUSED (user, password, database), TAMIS_E_NOMEM. allocator NULL: the default. */
 TAMIS_API tamis_status tamis_redis_open(tamis_redis **redis, const char *uri,
                                         const tamis_allocator *allocator, tamis_error *err);
@@ -156,10 +158,12 @@ typedef struct tamis_redis_filter_options {
  * redisson); TAMIS_E_MISMATCH also where a Redis key is longer than the parameters' bits, which are then not those that it
  * was made with (the others; at the first batch). With these three nothing of the batch is answered.
  *
- * A filter that is made takes its memory at once, and exists once all of it is there; a call that finds another program
- * making it waits for that. TAMIS_E_REFUSED: the server's maxmemory does not allow for it, and nothing of it is left there;
- * TAMIS_E_RANGE: it would be in too many Redis keys, or have more bits than the layout takes. TAMIS_E_BUSY: another program
- * makes or drops it, and takes too long. TAMIS_E_DAMAGED: its hash was deleted or evicted; drop it, and add all keys again.
+ * A new filter takes all its memory at once, and exists when it is complete. If another program is making it, the call
+ * waits.
+ * - TAMIS_E_REFUSED: the server's maxmemory is too small; nothing is left on the server.
+ * - TAMIS_E_RANGE: the filter would need too many Redis keys, or has more bits than the layout allows.
+ * - TAMIS_E_BUSY: another program is making or dropping the filter, and takes too long.
+ * - TAMIS_E_DAMAGED: the filter's hash was deleted or evicted; drop the filter and add all keys again.
  */
 TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
                                                const tamis_redis_filter_options *options, tamis_error *err);
@@ -282,12 +286,12 @@ typedef struct tamis_redis_push_options {
  * (tamis_redis_unite). An add that is answered after the switch is in the new filter.
  *
  * Parameters: partition=, by default that of before; ttl, by default what is left of that of before; those of the plan,
- * where they are given, have to agree with the filter. A name that is an alias stands for its target.
+ * where they are given, have to agree with the filter. The name may be an alias of the filter.
  *
- * After a failure the old filter is unchanged. The one exception is a lost connection at the last step: the error then
- * says that the outcome is unknown, and tamis_redis_list or a handle tells. One writer at a time holds the filter's
- * lock, which lasts a minute and is renewed; a writer that was held up for longer changes nothing any more
- * (TAMIS_E_BUSY), nor does a command of it that arrives late.
+ * After a failure the old filter is unchanged. The one exception is a connection lost at the last step: the error then
+ * says that the outcome is unknown; look with tamis_redis_list, or open the filter. One writer at a time holds the
+ * filter's lock, which lasts a minute and is renewed. A writer that is held up for longer loses the lock: its call
+ * fails (TAMIS_E_BUSY), and its late commands change nothing.
  *
  * The other layouts are switched by RENAME, and no handle can tell: what a batch adds meanwhile may go into what was there.
  * Other parameters than before are fine where nothing keeps them (java, php), once every program is told. TAMIS_E_REFUSED:
@@ -295,7 +299,7 @@ typedef struct tamis_redis_push_options {
  *
  * TAMIS_E_UNSUPPORTED: kind, scheme or layout; TAMIS_E_MISMATCH: what is there has another scheme, seed or secret, and
  * handles that are open could not follow: drop it first, or it is not as the parameters say; TAMIS_E_BUSY: another push,
- * drop or resize of the name is under way, or was stopped within this minute, or this one lost the lock.
+ * drop or resize of the name is under way, or was stopped less than a minute ago, or this call lost the lock.
  */
 TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
                                         const tamis_redis_push_options *options, tamis_error *err);
@@ -338,10 +342,10 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 /* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
  * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command
  * for each Redis key, whose memory the server gives back in the background. After a failure the filter may exist or not;
- * drop it again. A filter that another program makes meanwhile is never dropped. Of a family (tamis/redis_family.h, layout
- * tamis) the members go too, which are found by reading the names of all Redis keys, and kept in memory until they are
- * removed. TAMIS_E_ABSENT: there is none, and nothing is left of one; TAMIS_E_BUSY: as of push; TAMIS_E_REFUSED: also of a
- * family that was dropped, where SCAN is not let (a Codis has none): its members' strings stay. */
+ * drop it again. A filter that another program makes meanwhile is never dropped. With a family (tamis/redis_family.h, layout
+ * tamis) its members are removed too: the call reads the names of all Redis keys, and keeps those of members in memory.
+ * TAMIS_E_ABSENT: no filter, and no remains of one; TAMIS_E_BUSY: as for push; TAMIS_E_REFUSED: also if a family was
+ * dropped but its members cannot be found, because SCAN is not allowed (a Codis has none): their strings stay. */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its
@@ -354,11 +358,11 @@ TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, 
 /* ---- what there is ---- */
 
 typedef enum tamis_redis_state {
-    TAMIS_REDIS_READY = 0, /* to be used */
-    /* Layout tamis: a program of layout 1 makes it, or was stopped. Opening fails; drop it if it stays so. */
+    TAMIS_REDIS_READY = 0, /* usable */
+    /* Layout tamis: a client of layout 1 is making it, or was stopped. Opening fails; drop it if this lasts. */
     TAMIS_REDIS_MAKING = 1,
-    TAMIS_REDIS_ALIAS = 2, /* stands for `target` */
-    /* Layout tamis: no filter yet, for a push is making it; or what a push or drop that was stopped left: drop it. */
+    TAMIS_REDIS_ALIAS = 2, /* another name of `target` */
+    /* Layout tamis: no filter. A push is making it, or a push or drop was stopped: then drop it. */
     TAMIS_REDIS_LEFT = 3,
     TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
     TAMIS_REDIS_FAMILY =
@@ -398,37 +402,39 @@ typedef tamis_status (*tamis_redis_entry_sink)(void *context, const tamis_redis_
 TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
                                         void *context, tamis_error *err);
 
-/* ---- what was left behind ---- */
+/* ---- leftovers ---- */
 
 typedef enum tamis_redis_leftover_kind {
-    TAMIS_REDIS_LEFT_UNFINISHED = 0, /* of a build or resize that did not reach its end */
-    TAMIS_REDIS_LEFT_REPLACED = 1,   /* of a filter that was replaced or dropped */
-    TAMIS_REDIS_LEFT_UNKNOWN = 2,    /* of a generation that no record names */
+    TAMIS_REDIS_LEFT_UNFINISHED = 0, /* of an unfinished build or resize */
+    TAMIS_REDIS_LEFT_REPLACED = 1,   /* of a replaced or dropped filter */
+    TAMIS_REDIS_LEFT_UNKNOWN = 2,    /* of a generation without a record in the filter's hash */
     TAMIS_REDIS_LEFT_RESIZE =
         3, /* of a resize that has not ended: killed, or under way. Removing it ends it */
 } tamis_redis_leftover_kind;
 
-/* Partitions of one generation of a filter of layout tamis that nothing uses, and that do not expire. */
+/* Unused partitions of one generation of a filter of layout tamis. They do not expire by themselves. */
 typedef struct tamis_redis_leftover {
     uint32_t struct_size;
     tamis_redis_leftover_kind kind;
-    const char *name; /* of the filter: name_size bytes, as they are: no NUL behind them */
+    const char *name; /* the filter's name, name_size bytes without a NUL */
     size_t name_size;
     uint64_t generation;
-    uint64_t keys; /* Redis keys */
+    uint64_t keys; /* number of Redis keys */
 } tamis_redis_leftover;
 
-/* Takes one, which is valid until it returns. Another status than TAMIS_OK ends the call, which returns it. */
+/* Called for each leftover, which is valid during the call. A status other than TAMIS_OK ends the listing, which returns
+ * that status. */
 typedef tamis_status (*tamis_redis_leftover_sink)(void *context, const tamis_redis_leftover *leftover,
                                                   tamis_error *err);
 
 /*
- * Finds what builds, resizes and drops of layout tamis left when they were killed, and with `removes` removes each before
- * it is passed to `sink`. (The next build or drop of the same filter removes what is recorded in its hash, too.)
- * - pattern: as of tamis_redis_list; `redis` may be NULL, as there.
- * - A filter that somebody builds, resizes or drops just now is passed over.
+ * Lists the partitions that builds, resizes and drops of layout tamis left behind when they were killed. With `removes`,
+ * removes each leftover before it passes it to `sink`. (The next build or drop of the same filter also removes those that
+ * the filter's hash records.)
+ * - pattern, redis: as for tamis_redis_list; `redis` may be NULL.
+ * - Skips filters that are being built, resized or dropped.
  * - Cost: reads the names of all Redis keys of every server (SCAN), and keeps those of partitions in memory.
- * TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none); TAMIS_E_BUSY: somebody began to change that filter.
+ * TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none). TAMIS_E_BUSY: somebody began to change the filter.
  */
 TAMIS_API tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool removes,
                                              tamis_redis_leftover_sink sink, void *context, tamis_error *err);

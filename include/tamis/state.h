@@ -29,18 +29,21 @@ extern "C" {
  * The filter depends on the order of the logged hashes alone, and on what tamis_state_expect was told between them: it is
  * the same after any number of starts. docs/DURABILITY.md has the protocol, and the argument for it.
  *
- * One thread at a time; but options.filter may say that the filter is concurrent, and any threads may then ask and commit
- * through a session over the state, which logs in the right order (tamis/dedup.h). One process at a time has a state open (TAMIS_E_BUSY, the sentence names the other).
- * After a failure of log or commit (TAMIS_E_IO, TAMIS_E_NOMEM) the state takes nothing more, and every call that returns a
- * status says so, those of a session over it (tamis/dedup.h) too; what
- * was committed stands, and the next start goes on from there. A failed fsync is never repeated.
+ * Threads: one at a time. If options.filter makes the filter concurrent, many threads may ask and commit through a session
+ * over the state, which logs keys in the right order (tamis/dedup.h). Processes: one at a time has the state open
+ * (TAMIS_E_BUSY; the message names the other).
+ *
+ * After a failed log or commit (TAMIS_E_IO, TAMIS_E_NOMEM) the state accepts nothing more. Every call that returns a status
+ * returns that failure, also the calls of a session over the state. Committed keys remain, and the next start
+ * goes on from the last commit. A failed fsync is never repeated.
  */
 typedef struct tamis_state tamis_state;
 
 typedef struct tamis_state_options {
     uint32_t struct_size;
-    const tamis_plan *plan; /* of a new state; NULL: the state exists. See tamis_state_open */
-    /* Of a new one, as tamis_filter_create; NULL: defaults. `concurrent` is not kept: each start says it again. */
+    const tamis_plan *plan; /* plan of a new state; NULL: the state exists. See tamis_state_open */
+    /* Options of a new state's filter, as for tamis_filter_create; NULL: defaults. A state does not keep `concurrent`: set
+     * it at each start. */
     const tamis_filter_options *filter;
     /* For scheme sip, of one that is there: the secret it was made with (TAMIS_E_MISMATCH else). */
     const void *secret;
@@ -66,10 +69,10 @@ typedef struct tamis_state_options {
  * behind the last commit is gone; of a state that nothing was committed to, what it was made by is too, where a plan is given.
  * *state is the caller's, to be closed. TAMIS_E_IO; TAMIS_E_BUSY; TAMIS_E_DAMAGED: bytes in
  * front of the last commit are not what was written, the sentence names file and place; TAMIS_E_FORMAT: of a later version,
- * or no state; TAMIS_E_MISMATCH: another secret, or none; or options.plan asks for another kind, scheme, capacity, fpr or
- * memory_limit than an existing state has, or options.filter beside that plan for another seed, overfill or frozen: the
- * sentence says which, and nothing has changed. Without a plan the state is opened as it is. Time: that of reading the snapshot and adding what was logged
- * since, see docs/PERFORMANCE.md.
+ * or no state. TAMIS_E_MISMATCH: another secret, or none. With options.plan also if an existing state has another kind,
+ * scheme, capacity, fpr or memory_limit, or another seed, overfill or frozen than options.filter: the message says which,
+ * and nothing has changed. Without a plan the state is opened as it is. Time: that of reading the snapshot and adding the keys
+ * logged since, see docs/PERFORMANCE.md.
  */
 TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *folder,
                                         const tamis_state_options *options, tamis_error *err);

@@ -70,12 +70,13 @@ typedef struct tamis_error {
 /*
  * NULL: the rule for every function of these libraries.
  *
- * May be NULL: err; what a function frees, closes or unlocks; options and other arguments whose comment says so; an array
- * or bytes whose count or size is 0.
+ * These may be NULL: err; the handle that a function frees, closes or unlocks; options and other arguments whose comment
+ * says so; an array or bytes whose count or size is 0.
+ *
  * Any other pointer is needed. If it is NULL, a function that returns tamis_status returns TAMIS_E_INVALID, names the
- * argument and does nothing. Functions with another result have no way to say so and do not look: a handle of NULL is an
- * error of the program there, as with strlen. Neither are pointers inside arrays looked at, such as tamis_key.data, nor
- * objects and contexts, which are handed on to functions of the caller.
+ * argument and does nothing. Functions with another result cannot report errors and do not check: passing NULL to them is
+ * a programming error, as with strlen. Pointers inside arrays, such as tamis_key.data, are not checked. Nor are objects and
+ * contexts that are passed on to functions of the caller.
  */
 
 #ifdef __cplusplus

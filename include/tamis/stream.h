@@ -106,9 +106,9 @@ typedef struct tamis_stream_stats {
     bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
     /* after the run: that were at work, fewer than asked for where there was too little to do, or the system refused one */
     uint32_t threads;
-    /* After the run: records answered fresh or unknown that the output has taken whole. Where an output failed, records in its
-     * buffer are not among them: it is exact for one that is not packed, whose records are lines that all have keys, and else a
-     * lower bound. What a pipe has taken its reader may not have read. */
+    /* Records answered fresh or unknown that were written to the output completely, set when the run ends. If the output
+     * failed, records in its buffer do not count: the number is exact for an uncompressed output of lines that all have
+     * keys, and else a lower bound. The reader of a pipe may not have read them all. */
     uint64_t printed;
 } tamis_stream_stats;
 
@@ -176,7 +176,7 @@ typedef struct tamis_stream_commits {
     bool leave_partial;
     /* NULL, or called once it is known how the run begins, before any record is read */
     void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
-    void *told_context; /* of `told` and `remark` */
+    void *told_context; /* context of `told` and `remark` */
     /* ---- filled by the run ---- */
     tamis_stream_begun begun;
     /* NULL, or the first input or output for which after a crash a record may come twice: it cannot be read again, or cut
@@ -191,7 +191,7 @@ typedef struct tamis_stream_commits {
      * the caller's own, or static. */
     const char *partial;
     uint64_t partial_count;
-    /* NULL, or the unfinished run for which this one was refused; the caller frees it with tamis_stream_account_free. */
+    /* NULL, or the unfinished run that made this one fail; the caller frees it with tamis_stream_account_free. */
     struct tamis_stream_account *unfinished;
     /* ---- set by the caller, as the fields before `begun` ---- */
     /* An unfinished run that this one would make impossible to finish is given up, not a reason to refuse this one. */
@@ -290,10 +290,10 @@ typedef struct tamis_stream_options {
  *   wanted; else it is like other bytes. That of the first input that has a record or a header goes to each output once,
  *   as its first bytes; those of later inputs go nowhere.
  * - A record of JSON of nothing but blanks is well, and has no key.
- * - With require_keys, a run that comes to its end with records without key, and with none that has one, is
- *   TAMIS_E_KEYLESS: the extractor looks for the wrong thing. Files written aside are removed, as on any failure; what
- *   went to other outputs stays there. With commits, nothing is committed before the first record with a key, and
- *   output files are cut back to where the run began, unless an input or output is no regular file: then all is kept.
+ * - With require_keys, a run that met records without a key and none with one fails at its end with TAMIS_E_KEYLESS: the
+ *   extractor looks for the wrong thing. Temporary files are removed, as on any failure; bytes written to other outputs
+ *   stay there. With commits, nothing is committed before the first record with a key, and output files are cut back to
+ *   where the run began. If an input or output is no regular file, everything is kept instead.
  * - A last record without terminator equals the same one with it. It is written as it is, unless another
  *   one follows it in that output: then the terminator is put between.
  * - A batch ends when input would block, so a record leaves as soon as it arrived.
@@ -373,9 +373,9 @@ TAMIS_API void tamis_stream_account_free(tamis_stream_account *account); /* NULL
 /* Whether all its inputs were at their end; fills *stats, which starts from TAMIS_STREAM_STATS_INIT, with all that was answered
  * by then. */
 TAMIS_API bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_stats *stats);
-/* True if the run has not ended, was not given up, and an input of it that can be read again may have an unread rest. */
+/* True if the run is unfinished and was not given up, and one of its inputs can be read again and may have unread bytes. */
 TAMIS_API bool tamis_stream_account_is_open(const tamis_stream_account *account);
-/* What `commits.command` of the run was, NULL: nothing. The text is the account's. */
+/* The `commits.command` of the run, or NULL. The text belongs to the account. */
 TAMIS_API const char *tamis_stream_account_command(const tamis_stream_account *account);
 /* The name of input `i` from 0 on, as it was given, NULL behind the last; *read, unless NULL, becomes how many bytes of it were
  * read, unpacked. Names are the account's. */

@@ -19,7 +19,7 @@ tamis_status tamis__fail(tamis_error *err, tamis_status status, int sys_errno, c
 }
 
 tamis_status tamis__fail_null(tamis_error *err, const char *name) {
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: is NULL, and is needed; give what the header asks for",
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: is NULL, but is needed; give what the header asks for",
                        name);
 }
 

@@ -22,7 +22,7 @@ TAMIS_PRIVATE_API tamis_status tamis__fail(tamis_error *err, tamis_status status
             return tamis__fail_null(err, name);                                                              \
     } while (0)
 #define TAMIS__NEED(pointer, err) TAMIS__NEED_AS(pointer, #pointer, err)
-/* The same for an array that is looked at only if `count` is not 0. */
+/* The same for an array that is read only if `count` is not 0. */
 #define TAMIS__NEED_IF(count, pointer, err) TAMIS__NEED_AS(!(count) || (pointer), #pointer, err)
 
 /* TAMIS_E_INVALID: the argument of that name is NULL. */

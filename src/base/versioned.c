@@ -13,7 +13,7 @@ static uint32_t size_of(const void *any) {
     return size < sizeof size ? 0 : size;
 }
 
-enum { SIZE_MOST = 4096 }; /* no version of a struct is longer; what says more was never initialised */
+enum { SIZE_MOST = 4096 }; /* max. struct_size of any version; a larger one was never initialised */
 
 /* Whether a caller built against a newer header has set a field that this library does not know. */
 static bool has_unknown(const void *given, uint32_t known, size_t size) {

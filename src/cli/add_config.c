@@ -53,7 +53,7 @@ const char *const add_description[] = {
     "in tamis-dedup(1). FILTER keeps its kind, its rate and what else was decided when it was built, its "
     "format, and its compression where it has one. The file is replaced when all records were added, and "
     "only then: on an error or a signal it stays as it was.",
-    "Meanwhile nobody else can change the file: a second process that wants to waits (--lock-wait). Who "
+    "Meanwhile nobody else can change the file: a second writer waits (--lock-wait). Who "
     "reads it is not kept off, and has the old content until the new one is there, whole. What another "
     "program puts there without asking stays: then nothing is saved, and that is an error. A file that was "
     "deleted meanwhile was not replaced: it is there again at the end, with the old keys and the new.",
@@ -64,10 +64,9 @@ const char *const add_description[] = {
     "So where the output of --print fresh fails (a full disk, a reader that has gone), what it did not take "
     "is in such a FILTER all the same, and no later run prints it: the new ones among some thousands of "
     "records behind the last one printed. They are more with more threads, so that one works there unless "
-    "--threads says otherwise. A message says how many they are, with --quiet too (of a packed output, or of "
-    "records without key among them, at the most). Who may not lose any looks at the FILEs from behind the "
-    "last "
-    "one printed on.",
+    "--threads says otherwise. A message counts them, also with --quiet (an upper bound if the output is "
+    "compressed or records have no key). To lose none of them, look for them in the FILEs, behind the last "
+    "record printed.",
     NULL};
 
 const char *const add_exits[] = {
@@ -82,7 +81,7 @@ const char *const add_exits[] = {
     "Ended in order on SIGINT (143 on SIGTERM, 129 on SIGHUP): nothing was saved.",
     "141",
     "The reader of the output of --print has gone (a closed pipe): ended by SIGPIPE, without a word; nothing "
-    "was saved. Of a FILTER on a server a message says how many records are in it and were not printed.",
+    "was saved. For a FILTER on a server, a message counts the records that were added but not printed.",
     NULL};
 
 const cli_example add_examples[] = {

@@ -48,7 +48,7 @@ const cli_option build_options[BUILD_OPTIONS] = {
                       .more =
                           "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A "
                           "frozen one refuses records past the number that it was made for. Without "
-                          "--expect it may be of kind blocked too, where that is as small."},
+                          "--expect, kind blocked is used too if it is as small."},
     [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
     [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [BUILD_EXPECT] =
@@ -59,8 +59,8 @@ const cli_option build_options[BUILD_OPTIONS] = {
          .max = TAMIS_EXPECT_MAX,
          .help = "Number of distinct records to make room for; without it they are counted.",
          .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, "
-                 "as far as --memory allows; a number that is far too large costs what the FILEs can "
-                 "hold. Kinds classic and blocked cannot grow: a record past N is an error."},
+                 "as far as --memory allows; an N that is far too large takes no more memory than the "
+                 "FILEs can need. Kinds classic and blocked cannot grow: a record past N is an error."},
     [BUILD_FPR] = {.name = "fpr",
                    .type = CLI_RATE,
                    .value = "RATE",

@@ -13,15 +13,15 @@ static const char *name_of(const cli_stream *stream, size_t i) {
     return stream->input_count > 0 ? stream->inputs[i] : "-";
 }
 
-static bool look(const char *input, struct stat *about) {
+static bool stat_input(const char *input, struct stat *about) {
     return (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, about) : stat(input, about)) == 0;
 }
 
-/* Not a name of an open descriptor, which would go on where the first reading ended. */
+/* False for names of open descriptors: a second reading would go on where the first one ended. */
 static bool is_file(const char *input) {
     struct stat about;
 
-    return look(input, &about) && S_ISREG(about.st_mode) && strncmp(input, "/dev/", 5) != 0 &&
+    return stat_input(input, &about) && S_ISREG(about.st_mode) && strncmp(input, "/dev/", 5) != 0 &&
            strncmp(input, "/proc/", 6) != 0;
 }
 
@@ -40,7 +40,7 @@ int build_inputs_note(struct stat **before, const cli_stream *stream, tamis_erro
     if (*before == NULL)
         return cli_fail_nomem("build", err);
     for (size_t i = 0; i < count; i++)
-        (void)look(name_of(stream, i), &(*before)[i]); /* the run tells why one cannot be read */
+        (void)stat_input(name_of(stream, i), &(*before)[i]); /* the run reports an unreadable file */
     return CLI_DONE;
 }
 
@@ -56,7 +56,7 @@ int build_inputs_check(const struct stat *before, const cli_stream *stream, tami
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
         const char *name = name_of(stream, i);
-        if (look(name, &now) && is_intact(&before[i], &now))
+        if (stat_input(name, &now) && is_intact(&before[i], &now))
             continue;
         return cli_fail(
             err,

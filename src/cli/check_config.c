@@ -73,9 +73,9 @@ const cli_option check_options[CHECK_OPTIONS] = {
          .letter = 'q',
          .type = CLI_FLAG,
          .help = "Print no records, only answer by the exit status, as soon as it is known.",
-         .more = "As with grep -q the answer is yes, and the status 0, if a record of any FILE gives it, "
-                 "even if another FILE has an error or cannot be read. The error is reported all the "
-                 "same; where no record answers yes, it decides, and the status is 2."},
+         .more = "As with grep -q, the status is 0 if a record of any FILE would be printed, even if "
+                 "another FILE has an error or cannot be read. The error is reported in any case. If no "
+                 "record would be printed, the status after an error is 2."},
 };
 
 const cli_conflict check_conflicts[CHECK_CONFLICTS] = {

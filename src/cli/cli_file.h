@@ -29,11 +29,11 @@ tamis_packing cli_file_packing(bool gzip);
 
 /* A wait for a file, or a filter on a server, that another process holds. */
 typedef struct cli_lock_wait {
-    uint64_t seconds; /* at most */
-    double begun;     /* 0: not yet */
-    bool told;        /* the message is printed */
+    uint64_t seconds; /* max. waiting time */
+    double begun;     /* start of the wait; 0: not yet */
+    bool told;        /* the message was printed */
 } cli_lock_wait;
-/* What --lock-wait says. */
+/* The wait that --lock-wait asks for. */
 cli_lock_wait cli_lock_wait_of(const cli_value *value);
 /* After TAMIS_E_BUSY with *err filled: waits for a moment. CLI_DONE: try again. CLI_FAILED: the time is over, or waiting does
  * not help. Else the exit status of a run that a signal ended. */

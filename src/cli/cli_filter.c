@@ -68,7 +68,7 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
     return check_scheme(filter, plan, err);
 }
 
-enum { MUCH = 64 << 20 /* bytes of a table */ };
+enum { LARGE_TABLE = 64 << 20 /* bytes of a table */ };
 
 static bool is_packed(int fd, off_t at) {
     static const char *const magics[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x04\x22\x4d\x18", "\xfd\x37zXZ",
@@ -136,7 +136,7 @@ uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, 
     uint64_t bytes;
 
     if (given == 0 || want->frozen || want->server != NULL || want->layout.kind != TAMIS_KIND_AUTO ||
-        tamis_plan_make(&plan, &want->want, NULL) != TAMIS_OK || plan.memory <= MUCH)
+        tamis_plan_make(&plan, &want->want, NULL) != TAMIS_OK || plan.memory <= LARGE_TABLE)
         return given;
     if (tamis_kind_is_bloom(plan.kind) && want->want.kind != TAMIS_KIND_AUTO)
         return given;

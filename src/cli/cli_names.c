@@ -86,7 +86,7 @@ static int add_name(cli_names *names, const char *name, const char *list, tamis_
 
     if (check_name(name, list, err) != CLI_DONE)
         return CLI_FAILED;
-    /* Room doubles at powers of two. */
+    /* Capacity doubles at powers of two. */
     if ((names->count & (names->count - 1)) == 0)
         grown = realloc(names->all, (names->count > 0 ? 2 * names->count : 1) * sizeof *grown);
     if (grown == NULL)
@@ -96,7 +96,7 @@ static int add_name(cli_names *names, const char *name, const char *list, tamis_
     return CLI_DONE;
 }
 
-/* Cuts the list into names, behind those that are there. */
+/* Splits the list into names and appends them. */
 static int cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
     char end = memchr(bytes, '\0', size) != NULL ? '\0' : '\n';
     size_t before = names->count;

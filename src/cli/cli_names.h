@@ -10,7 +10,7 @@
 /* One file with names of inputs. */
 typedef struct cli_names_list {
     char *bytes;       /* content, malloc */
-    struct stat about; /* the file; st_mode 0: not known */
+    struct stat about; /* stat of the file; st_mode 0: unknown */
 } cli_names_list;
 
 /* Names of inputs: operands, and those that files list. */
@@ -28,7 +28,7 @@ int cli_names_read(cli_names *names, const char *const *lists, size_t list_count
                    size_t count, tamis_error *err);
 void cli_names_release(cli_names *names);
 
-/* Whether one of the lists is in that file, "-" standard output: what is written there would take its place. */
+/* True if one of the lists is that file ("-": standard output): output written there would overwrite the list. */
 bool cli_names_are_in(const cli_names *names, const char *path);
 
 #endif

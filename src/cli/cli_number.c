@@ -305,7 +305,7 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
     }
 }
 
-/* 1m is one minute and 1M a million or a mebibyte: who writes m for M hears both. NULL: it is another mistake. */
+/* The error for m instead of M: 1m is one minute, 1M a million or a mebibyte. NULL: the mistake is another one. */
 static const char *minutes_for(const cli_option *option, const char *text) {
     char other[64];
     cli_value value;

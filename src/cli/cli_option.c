@@ -101,7 +101,7 @@ static int take_option(const cli_option *option, const char *text, cli_value *va
 
     snprintf(what, sizeof what, "--%s", option->name);
     if (!option->many)
-        *value = (cli_value){.given = false}; /* the last one holds */
+        *value = (cli_value){.given = false}; /* the last value counts */
     return cli_option_read(option, what, text, value, err);
 }
 

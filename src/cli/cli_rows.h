@@ -241,7 +241,7 @@ enum {
     CLI_PLAN
 };
 
-/* Of commands that change a file that other commands may be changing. */
+/* For commands that change a file which other commands may be changing. */
 enum { CLI_LOCK_WAIT = 60 };
 #define CLI_ROW_LOCK_WAIT                                                                                    \
     {                                                                                                        \

@@ -31,8 +31,8 @@ static bool is_option(const char *typed, const char *name) {
     return length > 2 && strncmp(typed, "--", 2) == 0 && strncmp(typed + 2, name, length - 2) == 0;
 }
 
-/* TAMIS_KERNEL with a name that is wrong is an error of every command, also of one that uses no kernels: who sets it wants to
- * know. A hasher has the words. */
+/* A wrong TAMIS_KERNEL is an error of every command, also of one without kernels, so that the user learns of it. Creating a
+ * hasher reports it. */
 static int check_kernel(tamis_error *err) {
     tamis_hasher *hasher = NULL;
 

@@ -28,7 +28,7 @@ typedef struct cli_stream {
     bool quiet;
     bool progress;     /* show it */
     bool progress_bar; /* in place */
-    /* Result of each input of the last run, malloc; struct_size 0: not begun. NULL without a summary. */
+    /* Statistics of each input of the last run, malloc; struct_size 0: not begun. NULL without a summary. */
     tamis_stream_stats *each;
     cli_names names; /* that `inputs` are, where there is a list */
 } cli_stream;

@@ -24,17 +24,17 @@ typedef struct add_run {
     cli_family *family;    /* or this one, and no filter */
     tamis_packing packing; /* of its file */
     cli_summary summary;
-    uint64_t added;    /* records answered new or unknown, of a filter on a server */
-    uint64_t in_doubt; /* records of a batch that failed, and may be in it */
+    uint64_t added;       /* records answered new or unknown, of a filter on a server */
+    uint64_t unconfirmed; /* records of a failed batch that the server may have added */
 } add_run;
 
-/* Of keys that were not answered: a filter that is full and a record that cannot be read send nothing. */
+/* True if unanswered keys may be on the server. A full filter and an unreadable record send nothing. */
 static bool may_have_arrived(tamis_status status) {
     return status != TAMIS_OK && status != TAMIS_E_FULL && status != TAMIS_E_INVALID &&
            status != TAMIS_E_RECORD && status != TAMIS_E_KEYLESS;
 }
 
-/* Counts what a server has, and the output may not. */
+/* Adds keys, and counts those that the server has, whether or not their records get printed. */
 static tamis_status add_to_server(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                                   size_t *done, tamis_error *err) {
     add_run *run = context;
@@ -44,7 +44,7 @@ static tamis_status add_to_server(void *context, const tamis_key *keys, size_t c
     for (size_t i = 0; i < *done; i++)
         run->added += answers[i] != TAMIS_SEEN;
     if (may_have_arrived(status))
-        run->in_doubt += count - *done;
+        run->unconfirmed += count - *done;
     return status;
 }
 
@@ -138,22 +138,22 @@ static void fail_full(const add_run *run, tamis_error *err) {
         cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
 }
 
-/* Whether the server has, or may have, new keys whose records were to be printed and were not: says so, also where all else
- * is quiet, since no later run prints them. */
-static bool tell_unprinted(const add_run *run) {
+/* Reports new keys that the server has, or may have, although their records were not printed. Reports them even with --quiet,
+ * since no later run prints them. True if there were any. */
+static bool report_unprinted(const add_run *run) {
     uint64_t printed = run->summary.stats.printed;
     uint64_t lost = run->added > printed ? run->added - printed : 0;
     char shown[CLI_SERVER_SHOWN], number[CLI_TEXT_NUMBER], doubtful[CLI_TEXT_NUMBER], what[200],
         sentence[CLI_SERVER_SHOWN + 300];
 
-    if (run->config.print != ADD_PRINT_FRESH || lost + run->in_doubt == 0)
+    if (run->config.print != ADD_PRINT_FRESH || lost + run->unconfirmed == 0)
         return false;
     cli_text_count(number, sizeof number, lost);
-    cli_text_count(doubtful, sizeof doubtful, run->in_doubt);
+    cli_text_count(doubtful, sizeof doubtful, run->unconfirmed);
     if (lost == 0)
         snprintf(what, sizeof what, "up to %s new key%s may be in it", doubtful,
-                 run->in_doubt == 1 ? "" : "s");
-    else if (run->in_doubt == 0)
+                 run->unconfirmed == 1 ? "" : "s");
+    else if (run->unconfirmed == 0)
         snprintf(what, sizeof what, "%s new key%s in it", number, lost == 1 ? " is" : "s are");
     else
         snprintf(what, sizeof what, "%s new key%s in it, and up to %s more may be", number,
@@ -178,7 +178,7 @@ static int add(add_run *run, tamis_error *err) {
     else if (status == TAMIS_E_FULL && run->family == NULL)
         fail_full(run, err);
     run->summary.seconds = cli_progress_now() - begun;
-    bool told = status != TAMIS_OK && tell_unprinted(run);
+    bool told = status != TAMIS_OK && report_unprinted(run);
     if (status != TAMIS_OK && !told && status != TAMIS_E_PIPE && run->family == NULL &&
         run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_tell_kept(path);

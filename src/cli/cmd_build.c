@@ -32,11 +32,11 @@
 typedef struct build_run {
     build_config config;
     cli_secret secret;
-    bool keyed;         /* there is one */
-    bool is_read_twice; /* the inputs: they must not change meanwhile */
+    bool keyed;         /* a secret was given */
+    bool is_read_twice; /* the inputs, which must not change meanwhile */
     bool is_fixed;      /* --memory has no place for a table that grows */
     int stop_fd;
-    uint64_t expected;    /* records that --expect says; 0: nothing */
+    uint64_t expected;    /* number given with --expect; 0: none */
     off_t start;          /* of standard input, where that is a file */
     build_gather *gather; /* NULL: the filter is filled from the input */
     tamis_filter *filter;
@@ -133,8 +133,8 @@ static tamis_status fill(build_run *run, tamis_error *err) {
     return read_all(run, &service, err);
 }
 
-/* A filter that is too small is made anew: with `counted`, of keys that were counted, a larger one; else, of a kind that
- * was chosen here and cannot grow, one that does. */
+/* Replaces a filter that is too small. If its keys were counted (`counted`), makes a larger one. Otherwise, if the kind was
+ * chosen here and cannot grow, makes one that grows. */
 static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *err) {
     tamis_want *want = &run->config.filter.want;
 

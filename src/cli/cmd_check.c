@@ -43,8 +43,8 @@ static tamis_status stream(check_ask *ask, const check_config *config, cli_strea
 }
 
 /*
- * As grep -q of POSIX: the answer is yes if a record of any input gives it, even if another input has an error. Each input
- * is read by itself; the error of the run over all of them is reported in either case.
+ * As grep -q of POSIX: the answer is yes if any input has a matching record, even if another input has an error. Each input is
+ * read by itself. The error of the run over all inputs is reported in either case.
  */
 static tamis_status search_each(check_ask *ask, const check_config *config, tamis_status failed, int stop_fd,
                                 cli_summary *summary, tamis_error *err) {

@@ -34,7 +34,7 @@ typedef struct merge_run {
     cli_about about;
     cli_clash clash;
     tamis_filter *all;
-    double fpr; /* that the first one promises */
+    double fpr; /* promised rate of the first filter */
 } merge_run;
 
 /* Keys are looked at last: where nothing else differs it is they that do. */
@@ -129,8 +129,8 @@ static int begin(merge_run *run, tamis_error *err) {
     return code == CLI_DONE ? cli_about_give(&run->about, run->all, err) : code;
 }
 
-/* A union of tables may promise more than its first filter did. */
-static void tell_rate(const merge_run *run) {
+/* Remarks that a union of tables promises a higher rate than its first filter did. */
+static void report_rate(const merge_run *run) {
     const double now = tamis_filter_plan(run->all)->fpr;
     char sentence[400], rate[CLI_TEXT_NUMBER], was[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
 
@@ -155,7 +155,7 @@ static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
         code = cli_file_write(run->all, run->output, run->format, run->packing, run->lock_wait, err);
     if (code != CLI_DONE || !run->remarks)
         return code;
-    tell_rate(run);
+    report_rate(run);
     cli_about_tell_clash(&run->clash);
     cli_about_tell_lost(run->all, run->output, run->format);
     cli_filter_tell_overfull(run->all, run->output,
@@ -203,7 +203,8 @@ static const char *const description[] = {
     "their "
     "scheme, seed and secret must be equal, and the first may not be frozen. The rate of the union is the "
     "sum of "
-    "theirs, or up to four times the share of a smaller one: if that is more than the rate of the first, the "
+    "theirs; the share of a smaller one may count up to four times. If that exceeds the rate of the first, "
+    "the "
     "union promises the sum of both rates, and a remark says so. Filters of kind classic or blocked must "
     "also "
     "have the same bits and probes: build them with the same --kind, --expect and --fpr. What differs is "

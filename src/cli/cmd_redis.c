@@ -124,13 +124,13 @@ static const char *const description[] = {
     "that is refused is an error at once), replicas=N, connections=64 at most to a server; with TLS "
     "cacert=FILE, cert=FILE and key=FILE, sni=NAME (the name in the certificates), verify=no; "
     "sentinel_user=, sentinel_password=; and zk_user=, zk_password= for ZooKeeper.",
-    "A failover loses what the master answered and had not yet given to the replica that takes its place: "
-    "in trials 28 of 200,000 keys where the replica lagged, and 10,427 of 157,212 where "
-    "min-replicas-to-write was set wrongly. Such keys are new once more, without a word. With replicas=N a "
-    "batch of added records is answered when N replicas have it (WAIT), so that a failover to one of them "
-    "loses none; where fewer have it within patience= that is an error, which says how many do. A failover "
-    "to "
-    "another replica still loses. A Codis has no WAIT.",
+    "A failover loses adds that the master acknowledged but had not yet sent to the replica that replaces "
+    "it: "
+    "in trials 28 of 200,000 keys with a lagging replica, and 10,427 of 157,212 with a wrong "
+    "min-replicas-to-write. Such keys are new once more, without an error. With replicas=N a batch of added "
+    "records is answered when N replicas have it (WAIT), so a failover to one of them loses none. If fewer "
+    "have it within patience=, the command fails and says how many do. A failover to another replica may "
+    "still lose adds. A Codis has no WAIT.",
     "drop removes filters, as many as are named, with all their keys; one that cannot be dropped is no "
     "matter to the others. expire has all keys of a filter expire together after TIME (500ms, 2s, 10m, 6h, "
     "1d, and seconds where it has no unit), or keeps them (never). Of a family of layout tamis, by its name "

@@ -16,7 +16,7 @@
 #include "cli/dedup_command.h"
 
 enum { OPT_SECRET, OPT_JSON, OPT_COUNT };
-enum { COMMAND_MAX = 1 << 20 /* bytes: the names of all inputs that an account has room for */ };
+enum { COMMAND_MAX = 1 << 20 /* bytes; enough for all names in an account */ };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_SECRET] = {.name = "secret-file",
@@ -43,7 +43,7 @@ static void print_number(const char *name, uint64_t number, const char *more) {
     printf("%-12s %15s%s\n", name, cli_text_count(text, sizeof text, number), more);
 }
 
-/* How an unfinished run is finished. */
+/* Prints the command that finishes an unfinished run. */
 static void print_command(const tamis_stream_account *run) {
     char *command = malloc(COMMAND_MAX);
 
@@ -76,7 +76,7 @@ static bool same_run(const tamis_stream_account *one, const tamis_stream_account
     return true;
 }
 
-/* Whether the run was given again: what came of it is told by a later account than number `i`. */
+/* True if the run was repeated: an account after number `i` has its result. */
 static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_account *run) {
     const void *bytes;
     size_t size;

@@ -51,7 +51,7 @@ static void put_text(json_t *object, const char *name, const char *text) {
         cli_file_json_text(object, name, text);
 }
 
-/* damage, error: sentences, or NULL; a file with an error was not verified. */
+/* damage, error: messages, or NULL. A file with an error was not verified. */
 static int print_json(const char *path, const found *file, const char *damage, const char *error,
                       tamis_error *err) {
     json_t *object = json_object();

@@ -8,14 +8,14 @@
 
 #include "cli/dedup_config.h"
 
-/* A text that grows as long as it fits. */
+/* A command line in a buffer of fixed size. */
 typedef struct line {
     char *to;
     size_t room, used;
     bool fits;
 } line;
 
-static void add(line *l, const char *text, size_t size) {
+static void append(line *l, const char *text, size_t size) {
     l->fits = l->fits && size < l->room - l->used;
     if (!l->fits)
         return;
@@ -24,8 +24,8 @@ static void add(line *l, const char *text, size_t size) {
     l->to[l->used] = '\0';
 }
 
-static void add_text(line *l, const char *text) {
-    add(l, text, strlen(text));
+static void append_text(line *l, const char *text) {
+    append(l, text, strlen(text));
 }
 
 static bool is_plain(const char *text) {
@@ -40,39 +40,39 @@ static bool has_control(const char *text) {
     return false;
 }
 
-/* As one word of a shell. */
-static void add_word(line *l, const char *text) {
+/* Appends the text, quoted as one word of a shell. */
+static void append_quoted(line *l, const char *text) {
     const bool controls = has_control(text);
 
     if (is_plain(text)) {
-        add_text(l, text);
+        append_text(l, text);
         return;
     }
-    add_text(l, controls ? "$'" : "'");
+    append_text(l, controls ? "$'" : "'");
     for (; *text != '\0'; text++) {
         char escaped[8];
         if (controls && (has_control((char[]){*text, '\0'}) || *text == '\\' || *text == '\'')) {
             snprintf(escaped, sizeof escaped, "\\%03o", (unsigned)(unsigned char)*text);
-            add_text(l, escaped);
+            append_text(l, escaped);
         } else if (*text == '\'') {
-            add_text(l, "'\\''");
+            append_text(l, "'\\''");
         } else {
-            add(l, text, 1);
+            append(l, text, 1);
         }
     }
-    add_text(l, "'");
+    append_text(l, "'");
 }
 
-static void add_option(line *l, const cli_option *option, const char *text) {
-    add_text(l, " --");
-    add_text(l, option->name);
+static void append_option(line *l, const cli_option *option, const char *text) {
+    append_text(l, " --");
+    append_text(l, option->name);
     if (text == NULL)
         return;
-    add_text(l, option->optional ? "=" : " ");
-    add_word(l, text);
+    append_text(l, option->optional ? "=" : " ");
+    append_quoted(l, text);
 }
 
-/* What changes nothing of the outputs, or was meant for that one time. */
+/* True for options that do not change the outputs, or that were meant for one run only. */
 static bool is_left_out(int option) {
     static const int those[] = {DEDUP_AGAIN,       DEDUP_ABANDON, DEDUP_FILES_FROM,  DEDUP_THREADS,
                                 DEDUP_PROFILE,     DEDUP_STATS,   DEDUP_JSON,        DEDUP_PROGRESS,
@@ -90,15 +90,15 @@ bool dedup_command_keep(char *to, const cli_value *values) {
 
     if (getcwd(folder, sizeof folder) == NULL)
         return false;
-    add_word(&l, folder);
-    add_text(&l, "\ntamis dedup");
+    append_quoted(&l, folder);
+    append_text(&l, "\ntamis dedup");
     for (int i = 0; i < DEDUP_OPTIONS; i++) {
         if (!values[i].given || is_left_out(i))
             continue;
         for (size_t n = 0; n < values[i].count; n++)
-            add_option(&l, &dedup_options[i], values[i].list[n]);
+            append_option(&l, &dedup_options[i], values[i].list[n]);
         if (values[i].count == 0)
-            add_option(&l, &dedup_options[i], values[i].text);
+            append_option(&l, &dedup_options[i], values[i].text);
     }
     if (!l.fits)
         to[0] = '\0';
@@ -116,18 +116,18 @@ bool dedup_command_of(char *to, size_t room, const tamis_stream_account *run) {
     here.to = word;
     here.room = sizeof word;
     if (getcwd(folder, sizeof folder) != NULL)
-        add_word(&here, folder);
+        append_quoted(&here, folder);
     if (strlen(word) != (size_t)(end - kept) || strncmp(word, kept, strlen(word)) != 0) {
-        add_text(&l, "cd ");
-        add(&l, kept, (size_t)(end - kept));
-        add_text(&l, " && ");
+        append_text(&l, "cd ");
+        append(&l, kept, (size_t)(end - kept));
+        append_text(&l, " && ");
     }
-    add_text(&l, end + 1);
+    append_text(&l, end + 1);
     for (size_t i = 0; (name = tamis_stream_account_input(run, i, NULL)) != NULL; i++) {
         if (i == 0 && name[0] == '-' && name[1] != '\0')
-            add_text(&l, " --");
-        add_text(&l, " ");
-        add_word(&l, name);
+            append_text(&l, " --");
+        append_text(&l, " ");
+        append_quoted(&l, name);
     }
     return l.fits;
 }

@@ -12,11 +12,11 @@
  */
 enum { DEDUP_COMMAND = 8192 };
 
-/* Writes it to `to`, DEDUP_COMMAND bytes. False, and "": it is too long. */
+/* Writes the command line to `to`, a buffer of DEDUP_COMMAND bytes. False, and "" in `to`: it is too long. */
 bool dedup_command_keep(char *to, const cli_value *values);
 
-/* Writes the command that finishes the run to `to`, `room` bytes. False: it does not fit, or the run was
- * not begun by this command. */
+/* Writes the command that finishes the run to `to`, a buffer of `room` bytes. False: it does not fit, or
+ * tamis dedup did not begin the run. */
 bool dedup_command_of(char *to, size_t room, const tamis_stream_account *run);
 
 #endif

@@ -259,7 +259,7 @@ void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *c
     cli_report(sentence);
 }
 
-/* The command is exact or left out: half of one would be another. */
+/* Never truncates the command: part of it would be a different command. */
 static void advise_unfinished(const tamis_stream_commits *commits, const dedup_config *config,
                               tamis_error *err) {
     char command[sizeof err->text], remedy[sizeof command + 60];

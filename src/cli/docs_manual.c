@@ -220,8 +220,8 @@ void docs_manual_main(FILE *out, const cli_command *none) {
         "tamis keeps sets of records in a few bytes each, and answers whether a record was met before. "
         "Data goes to standard output, everything else to standard error; - names a standard stream "
         "wherever records are read from a file or written to one (not in --secret-file). Long options may "
-        "be abbreviated as long as they stay unique. Of an option that is given twice the last value holds, "
-        "so that an "
+        "be abbreviated as long as they stay unique. If an option is given twice, the last value counts, so "
+        "an "
         "alias can be overridden; the values of options that may be given again, such as --key, --filter and "
         "--files-from, add up. An option and one that contradicts it are refused, in any order.");
     fputs(".Pp\nThe commands, each with a page of its own, are:\n.Bl -tag -width 14n\n", out);
@@ -243,7 +243,7 @@ void docs_manual_main(FILE *out, const cli_command *none) {
         ".It Ev TAMIS_KERNEL\nForces a set of vector kernels, by the name that\n.Fl \\-version\nprints: "
         "scalar, and avx2 or avx512 on x86-64, neon on arm64.\n"
         "All of them give the same output and the same files.\n"
-        "Where the machine lacks it, every command fails.\n"
+        "A name that the machine does not support makes every command fail.\n"
         ".It Ev NO_COLOR\nRespected: nothing is coloured at all.\n.El\n",
         out);
     put_exits(out, main_exits);

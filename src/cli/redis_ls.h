@@ -12,7 +12,7 @@ int redis_ls(const char *uri, bool json, tamis_error *err);
 /* The fields of each. */
 extern const cli_entry redis_ls_json[];
 
-/* Prints what killed builds and drops left there, and with `removes` removes it. */
+/* Prints leftovers of killed builds, resizes and drops; with `removes` also removes them. */
 int redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err);
 
 #endif

@@ -88,7 +88,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     return TAMIS_OK;
 }
 
-/* Bits are only set, so that pieces of any moments have the keys that were there before. */
+/* Bits are only set, never cleared, so pieces copied at different times all have the keys from before the copy. */
 static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     bloom *mine = to->body;
     const bloom *other = from->body;
@@ -96,7 +96,7 @@ static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     mine->united_false = other->united_false;
 }
 
-/* Words from `first` to `end`, which are cut into pieces. Each is read whole: other parts of classic may change it. */
+/* Copies a piece of the words `first` to `end`. Reads each word atomically: adds to other parts of classic may change it. */
 static void copy_words(tamis_filter *to, const tamis_filter *from, uint64_t first, uint64_t end,
                        uint64_t *at) {
     uint64_t *mine = ((bloom *)to->body)->words;

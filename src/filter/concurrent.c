@@ -112,7 +112,7 @@ static void tell_listener(const struct tamis__concurrent *c, const tamis_hash *h
         c->listener.added(c->listener.context, hashes, answers, count);
 }
 
-/* Keys that share words are added in no order, and the listener needs one. */
+/* True if batches need the whole filter: keys that share words are added in no order, and the listener needs one. */
 static bool needs_order(const struct tamis__concurrent *c) {
     return c->listener.added && c->ops != &by_parts;
 }
@@ -332,8 +332,8 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint3
     return status;
 }
 
-/* A piece of each part in turn: a thread that waits for a part gets it before the next piece of that part is copied. Stops
- * early if the body of `from` is replaced meanwhile: its caller then starts anew. */
+/* Copies a piece of each part in turn, so that a thread waiting for a part gets it before the next piece of that part. Stops
+ * early if the body of `from` is replaced meanwhile: the caller then starts again. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     const uint32_t count = from->concurrent->count;
     uint64_t at[PARTS] = {0};

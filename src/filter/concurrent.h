@@ -37,16 +37,16 @@ struct tamis__concurrent_ops {
 };
 
 /*
- * Sees every fresh key, in an order in which one thread could have added them all: keys of a part in the order in which they
- * went into it. The part, or the whole filter, is held meanwhile. Keys that classic adds have no parts of their own, so that
- * such a filter is held alone for each batch.
+ * Gets every fresh key, in an order in which one thread could have added them all: keys of a part in the order in which they
+ * were added. The lock of the part, or of the whole filter, is held meanwhile. Keys of a classic filter have no parts of their
+ * own, so each batch locks the whole filter.
  */
 typedef struct tamis__listener {
     void (*added)(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count);
     void *context;
 } tamis__listener;
 
-/* Replaces the listener, which is copied; NULL: there is none. Its call may not ask the filter. */
+/* Sets the listener, which is copied; NULL: none. It must not use the filter. */
 TAMIS_PRIVATE_API void tamis__concurrent_listen(tamis_filter *filter, const tamis__listener *listener);
 
 /* Makes an empty filter, or one that nobody else has yet, concurrent. TAMIS_E_UNSUPPORTED of a scheme without digest. */

@@ -232,7 +232,7 @@ static tamis_status copy_origin(tamis_filter *to, const tamis_filter *from, tami
     return TAMIS_OK;
 }
 
-/* All but the body. */
+/* Copies everything but the body. */
 static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = tamis__alloc(&filter->allocator, sizeof *made, TAMIS__LINE);
     if (!made)
@@ -289,8 +289,8 @@ static bool begin_copy(tamis_filter *to, const tamis_filter *from) {
     return same;
 }
 
-/* The copy counts at least the keys that it has: some may have come behind the place that was copied last. Returns false if
- * the body of `from` was replaced since begin_copy. */
+/* Sets the copy's key count. It may be too high, never too low: keys added behind the copied position are counted too. Returns
+ * false if the body of `from` was replaced since begin_copy. */
 static bool end_copy(tamis_filter *to, const tamis_filter *from) {
     tamis__concurrent_stop(from);
     const bool same = to->remade == from->remade;
@@ -310,7 +310,7 @@ static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *fi
     tamis__concurrent_stop(filter);
     tamis_status status = copy_handle(&made, filter, err);
     tamis__concurrent_go_on(filter);
-    if (status == TAMIS_OK) /* takes long where an allocator clears what it gives */
+    if (status == TAMIS_OK) /* slow if the allocator clears memory */
         status = made->ops->create(made, err);
     if (status == TAMIS_OK && begin_copy(made, filter)) {
         status = tamis__concurrent_copy_body(made, filter, err);
@@ -323,7 +323,7 @@ static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *fi
     return status;
 }
 
-/* Each new try comes after a growth of the whole table, which doubles it at least: there are few. */
+/* Tries again each time the whole table has grown. Growth at least doubles the table, so there are few tries. */
 tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = NULL;
     tamis_status status = TAMIS_OK;
@@ -435,7 +435,7 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_claim(filter, true, err);
     if (status != TAMIS_OK)
         return status;
-    if (filter->concurrent) /* a copy under way has all keys, or none */
+    if (filter->concurrent) /* a copy under way must have all keys, or none */
         tamis__concurrent_hold(filter);
     tamis__filter_keep(filter);
     status = clear(filter, err);

@@ -154,7 +154,7 @@ tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *w
 
 /* ---- batches of the caller ---- */
 
-/* For a call of its own: nothing is done where it fails. */
+/* Claims the filter for a call that adds. After a failure nothing was added. */
 static tamis_status claim_to_add(tamis_filter *filter, size_t *done, tamis_error *err) {
     tamis_status status = tamis__filter_check_writable(filter, "add", err);
     if (done)

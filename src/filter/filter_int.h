@@ -37,7 +37,7 @@ typedef struct tamis__image {
     bool mapped;         /* see guard.h, as the sums */
     const uint8_t *sums; /* of its blocks */
     uint64_t body_at;    /* where the body is in its file */
-    uint64_t zeros_at;   /* and where the zeros before it begin, which `body` has in front of it */
+    uint64_t zeros_at;   /* offset of the zeros before the body; they are in memory in front of `body` */
     uint64_t added;
     double false_fresh;
     double covered; /* tables: share of all hashes that entries cover */
@@ -106,15 +106,15 @@ typedef struct tamis__parts_ops {
 } tamis__parts_ops;
 
 /*
- * Copying the body of a concurrent filter into one just created from its plan, while others add. Each key whose add returned
- * before is in the copy, found as it was; any of those that come meanwhile are too.
+ * Copies the body of a concurrent filter to one just created from its plan, while other threads add. The copy has each key
+ * whose add returned before, and may have any of the keys added meanwhile.
  */
 typedef struct tamis__piece_ops {
-    /* The filter is held alone around both. `end` is called on failure too, but not if the filter's body was replaced (remade)
-     * after `begin`. NULL: nothing is to be done. */
+    /* The whole filter is locked during both. `end` is called after a failure too, but not if the filter's body was replaced
+     * (remade) after `begin`. NULL: no preparation needed. */
     void (*begin)(tamis_filter *to, const tamis_filter *from);
     void (*end)(tamis_filter *to, const tamis_filter *from);
-    /* Copies about TAMIS__PIECE bytes of a part that is held, from *at on, which starts at 0 and ends at TAMIS__COPIED. */
+    /* Copies about TAMIS__PIECE bytes of a locked part, from *at on. *at starts at 0 and is TAMIS__COPIED at the end. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
                          uint64_t *at, tamis_error *err);
 } tamis__piece_ops;
@@ -155,7 +155,7 @@ struct tamis__filter_ops {
                                tamis_error *err);
     /* compare.c has checked that both are of one hasher; classic and blocked: and of one plan, and never fail. */
     tamis_status (*unite)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
-    const tamis__parts_ops *parts;  /* NULL: there is one */
+    const tamis__parts_ops *parts;  /* NULL: one part */
     const tamis__piece_ops *pieces; /* for concurrent filters */
     const struct tamis__concurrent_ops
         *concurrent; /* NULL: from many threads by parts, filter/concurrent.h */
@@ -190,7 +190,7 @@ struct tamis_filter {
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
-    uint64_t remade;         /* times that the body was replaced by one of another plan */
+    uint64_t remade;         /* number of times that the body was replaced, with another plan */
     uint64_t added;          /* keys answered fresh */
     uint64_t fresh_in_parts; /* more of them, of a batch that is being added in parts */
     uint64_t foreseen;       /* that there will be; 0: nobody said */
@@ -199,7 +199,7 @@ struct tamis_filter {
     tamis_full full;    /* why the last fresh key was refused */
     bool overfill;      /* as in tamis_filter_options: its file says so too, */
     bool overfill_here; /* and as in tamis_open_options: of this handle and its copies */
-    bool frozen;        /* as in tamis_filter_options; its file says so too */
+    bool frozen;        /* as in tamis_filter_options; kept in the file */
     tamis__tally tally;
     struct tamis__guard
         *guard; /* NULL: its memory is its own; else it stands in an image, and is only read */
@@ -236,9 +236,9 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *fil
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
 
 /*
- * Around calls that add, change or read, in builds with assertions: TAMIS_E_INVALID where another thread is in a filter that
- * only one may be in, `alone` being what the call needs. Nothing was done then, and there is nothing to release. Other
- * builds do not look: two threads then lose keys. Not to be nested.
+ * Claims the filter during calls that add, change or read, in builds with assertions. `alone`: the call needs the filter to
+ * itself. TAMIS_E_INVALID: another thread uses the filter; then do not release it. Other builds do not check: two threads may
+ * then lose keys. Claims do not nest.
  */
 #ifdef NDEBUG
 static inline tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_error *err) {
@@ -268,11 +268,11 @@ static inline void tamis__filter_leave(const tamis_filter *filter) {
         pthread_rwlock_unlock(&filter->opened->turn);
 }
 
-/* Of a concurrent filter: an ordinary copy of it, for which others wait a millisecond or so at a time. The caller has
- * tamis__concurrent_hold. */
+/* Makes an ordinary copy of a concurrent filter; other threads wait about a millisecond at a time. Call it between
+ * tamis__concurrent_hold and _release. */
 tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err);
 
-/* Of a concurrent filter: keeps off others that copy it in pieces, or clear it. Batches of keys go on. */
+/* Keeps other threads from copying or clearing a concurrent filter. Batches of keys go on. */
 void tamis__concurrent_hold(const tamis_filter *filter);
 void tamis__concurrent_release(const tamis_filter *filter);
 

@@ -59,7 +59,7 @@ static uint64_t room_anew(table *t, const tamis_filter *filter) {
     return room_of(t, filter);
 }
 
-/* No more keys: a table that was made for its keys grows as a whole, one that grows by itself has passed its rate. */
+/* Called when the table is full. A table made for a number of keys grows as a whole; a growing table has passed its rate. */
 static tamis_status make_room(tamis_filter *filter, tamis_error *err) {
     const table *t = filter->body;
     return t->grows ? tamis__filter_full(filter, TAMIS_FULL_RATE, err)
@@ -192,7 +192,7 @@ static void release_partitions(tamis_filter *filter, table *t) {
     tamis__filter_release(filter, t->partitions, first_count(t) * sizeof(partition));
 }
 
-/* Most of what a small filter would hold are lines that never get a key, so partitions take theirs with their first key. */
+/* Partitions allocate their lines with their first key: in a small filter most lines would never get one. */
 _Alignas(LINE_BYTES) const uint8_t tamis__empty_lines[TAMIS__FINGERPRINT_FIRST_MOST * LINE_BYTES] = {0};
 
 /* Fill the empty row of partitions with their first lines. */
@@ -383,7 +383,7 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     return status;
 }
 
-/* ---- copied while others add ---- */
+/* ---- copying while other threads add ---- */
 
 /* Counts the lines anew that partitions have yet to take: partitions of the other table took theirs meanwhile. */
 static void count_lines_due(table *t) {
@@ -414,7 +414,7 @@ static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     mine->false_fresh = other->false_fresh;
 }
 
-/* Part of a table made for its keys: some partitions, of as many lines each. *at are the lines that are copied. */
+/* Copies a part of a table made for a number of keys: some partitions, with the same lines each. *at counts copied lines. */
 static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t parts, uint64_t *at) {
     const uint32_t partitions = first_count(other) / parts;
     const uint64_t lines = other->partitions->count, line = *at % lines;
@@ -429,9 +429,9 @@ static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t 
 }
 
 /*
- * Part of one that grows: some stretches. A partition is copied at once, since it may have other lines the next time. *at is
- * the number of the partition, SPLIT of them a stretch; a stretch of one partition has the first number alone. It is split in
- * front of the first piece of it, or not at all.
+ * Copies a part of a growing table: some stretches of SPLIT partition numbers each. A partition is copied at once, since it may
+ * have other lines the next time. *at is the number of the partition. An unsplit stretch is one partition with the first of its
+ * numbers. A stretch is split before its first piece is copied, or not at all.
  */
 static tamis_status copy_next(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
                               uint64_t *at, tamis_error *err) {

@@ -17,27 +17,28 @@
  *     the other one, 1.3 N         |  .  |  x  |  x  |     |   .   the range lies across two cells: both are entries
  *
  * Invariants:
- *  1. No false negative: the cells that are put in cover the whole range.
- *  2. Where the lines of one table are those of the other times a power of two, the range is one cell, and nothing is lost.
- *  3. Otherwise an entry becomes one or two, which cover 2 times as much on average and 4 times at most (docs/MATH.md,
- *     "Unions of tables"). What they cover is counted in partition.covered as for any entry, so fpr_live is the true rate.
- *  4. Keys of both tables take their room once: of two entries of which one covers the other only the wider one stays.
+ *  1. No false negatives: the cells that are put in cover the whole range.
+ *  2. If one number of lines is the other times a power of two, the range is one cell, and the entry covers no more than
+ *     before.
+ *  3. Otherwise an entry becomes one or two, which cover twice as much on average and 4 times as much at most
+ *     (docs/MATH.md, "Unions of tables"). Their share is counted in partition.covered, so fpr_live is the true rate.
+ *  4. A key of both tables takes one slot: if one entry covers another, only the wider one stays.
  *
- * A table for a known number of keys doubles its lines when it is full. Entries keep what they know, so the rate of the old
- * ones stays, and new ones add to it; slots become wider as soon as narrow ones would pass the rate that was asked for.
+ * A table for a known number of keys doubles its lines when it is full. Entries keep their known bits, so the rate of the
+ * old entries stays, and new entries add to it. Slots become wider when narrow ones would pass the rate asked for.
  */
 #include "filter/fingerprint_convert.h"
 
 #include "filter/fingerprint_put.h"
 
 enum {
-    CELLS_MOST = 64, /* of one entry: more only where a small table with a large rate goes into a huge one */
-    GROWN_SLOT_BITS = 20, /* least slots of a table that has grown, see plan_next */
-    TRIES = 4,            /* sizes, each twice the one before, where entries are more than keys */
-    DOUBLINGS_MOST = 40   /* 2^40 lines are past any memory */
+    MAX_CELLS = 64, /* of one entry; only a small table with a large rate, put into a huge one, needs more */
+    MIN_GROWN_SLOT_BITS = 20, /* min. bits of a slot after growth, see plan_next */
+    TRIES = 4,                /* sizes tried, each twice the last, if there are more entries than keys */
+    MAX_DOUBLINGS = 40        /* 2^40 lines exceed any memory */
 };
 
-/* Share of the promised rate from which on a union promises more: what is left is for the keys that come then. */
+/* A union whose rate exceeds this share of the promised rate promises more. The rest is for keys added later. */
 #define RATE_USED (63.0 / 64)
 
 /* A position in a table: line and rest, as one number of 192 bits. */
@@ -54,10 +55,10 @@ typedef struct hash_range {
 typedef struct conversion {
     tamis_filter *filter;
     const table *from;
-    uint64_t from_lines, to_lines; /* 0: the table grows */
-    int doublings;                 /* to_lines = from_lines * 2^doublings; -1: not so */
-    uint64_t room;                 /* fresh entries that may still come */
-    uint64_t fresh;                /* entries of `from` that were not in the table */
+    uint64_t from_lines, to_lines; /* lines of each table; 0: it grows by partitions */
+    int doublings;                 /* to_lines = from_lines * 2^doublings; -1: no power of two */
+    uint64_t room;                 /* new entries still allowed */
+    uint64_t fresh;                /* entries of `from` that were new to the table */
 } conversion;
 
 /* ---- from an entry to its hashes ---- */
@@ -91,7 +92,7 @@ static hash_range range_of_growing(const partition *in, uint64_t prefix, uint64_
     const uint32_t distance_bits = in->position_bits - in->log2, bits = in->hash_bits + in->position_bits;
     const uint64_t last = (UINT64_C(1) << in->position_bits) - 1;
     uint64_t x = least_of(in, width_of(in), line) + (uint64_t)(e.rest >> (128 - distance_bits));
-    x = x < last ? x : last; /* past it only in a file that somebody forged, as with fewer bits known */
+    x = x < last ? x : last; /* larger only in a forged file, with too few known bits */
     uint32_t known = bits + (e.known > distance_bits ? e.known - distance_bits : 0);
     tamis__u128 first = (tamis__u128)prefix << (128 - in->hash_bits) | (tamis__u128)x << (128 - bits) |
                         e.rest << distance_bits >> bits;
@@ -113,13 +114,13 @@ static uint32_t bit_length(tamis__u128 value) {
     return high ? 128 - (uint32_t)__builtin_clzll(high) : low ? 64 - (uint32_t)__builtin_clzll(low) : 0;
 }
 
-/* Without its lowest `shift` bits, modulo 2^128: differences are small. */
+/* The position without its lowest `shift` bits, modulo 2^128, which is enough for small differences. */
 static tamis__u128 shifted(position p, uint32_t shift) {
     return shift == 0 ? p.rest : p.rest >> shift | (tamis__u128)p.line << (128 - shift);
 }
 
-/* The size of the cells, 2^shift, that cover first to last: one cell, or two that are together smaller. At least as large as
- * the cell of a new entry, for no slot has room for more bits. */
+/* The size, as 2^shift, of the cells that cover `first` to `last`: one cell, or two that are smaller together. At least the
+ * cell of a new entry, since a slot holds no more bits. */
 static uint32_t cell_shift(position first, position last, uint32_t least, uint32_t most) {
     const uint32_t width = bit_length(last.rest - first.rest);
     uint32_t two = width;
@@ -134,17 +135,16 @@ static uint32_t cell_shift(position first, position last, uint32_t least, uint32
     return shift < most ? shift : most;
 }
 
-/* ---- putting ---- */
+/* ---- putting entries into the table ---- */
 
 static bool covers(entry there, entry e) {
     return there.known > 0 && there.known <= e.known && (there.rest ^ e.rest) >> (128 - there.known) == 0;
 }
 
-/* An entry of the same key, as far as can be told, in one of the two lines where it may be. */
+/* Whether one of the two possible lines has an entry that covers the new one, or is covered by it: probably the same key. */
 typedef enum meeting { MEETS_NONE, MEETS_WIDER, MEETS_NARROWER } meeting;
 
-/* With `takes` a narrower one is taken out: the entry that is put next takes its slot, so that a line that was full is full
- * again. */
+/* With `takes`, a narrower entry is removed. The entry that is put next takes its slot, so a full line stays full. */
 static meeting meet_in(const table *t, partition *in, uint8_t *line, slot_range range, uint32_t bucket,
                        entry e, bool takes) {
     const line_geometry *g = &t->geometry;
@@ -175,7 +175,7 @@ static meeting meet(const table *t, partition *in, uint64_t line, entry e, bool 
     return meet_in(t, in, bytes, ends_guests(g, line_ends(g, bytes)), g->guest_bucket, e, takes);
 }
 
-/* Where a cell of the table that is filled belongs. */
+/* The entry for a cell, with its partition and line in the table being filled. */
 static entry cell_entry(const conversion *c, position at, uint32_t known, partition **in, uint64_t *line) {
     const table *t = c->filter->body;
     if (c->to_lines) {
@@ -191,8 +191,8 @@ static entry cell_entry(const conversion *c, position at, uint32_t known, partit
     return (entry){found.rest, known - found.in->hash_bits - found.in->log2};
 }
 
-/* TAMIS_E_FULL with *err untouched: a table that does not grow by itself has no room for it. *met: the table had an entry of
- * that key. */
+/* Puts one cell into the table. *met: the table had an entry of that key. TAMIS_E_FULL with *err untouched: no free slot in a
+ * table that does not grow by itself. */
 static tamis_status put_cell(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
     table *t = c->filter->body;
     for (;;) {
@@ -224,11 +224,11 @@ static bool is_met(const conversion *c, position at, uint32_t known) {
 
 static position next_cell(position at, uint32_t shift) {
     at.rest += (tamis__u128)1 << shift;
-    at.line += at.rest < (tamis__u128)1 << shift; /* it has gone round */
+    at.line += at.rest < (tamis__u128)1 << shift; /* carry into the line */
     return at;
 }
 
-/* Of several cells the first may become a guest that covers the others: whom they meet is found out before. */
+/* Looks for entries of the key before it puts any cell: the first cell may become a guest that covers the others. */
 static tamis_status put_cells(conversion *c, position first, uint32_t shift, uint64_t count, bool *met,
                               tamis_error *err) {
     const uint32_t known = HASH_BITS - shift;
@@ -245,7 +245,7 @@ static tamis_status put_cells(conversion *c, position first, uint32_t shift, uin
     return status;
 }
 
-static tamis_status fail_broad(tamis_error *err) {
+static tamis_status fail_too_broad(tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "union: one filter is far smaller than the other and its rate is far too large for "
                        "that; build both with one rate, or one filter of all keys");
@@ -262,19 +262,19 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
     const position first = grows ? (position){0, range.first} : position_of(c->to_lines, range.first);
     const position last = grows ? (position){0, range.last} : position_of(c->to_lines, range.last);
     const tamis__u128 lines = (tamis__u128)(last.line - first.line);
-    if (range.first > range.last) /* only in a file that somebody forged */
+    if (range.first > range.last) /* only in a forged file */
         return TAMIS_OK;
     if (lines > 1 || (lines == 1 && last.rest >= first.rest))
-        return fail_broad(err); /* 2^128 and more */
+        return fail_too_broad(err); /* 2^128 and more */
     const uint32_t shift = cell_shift(first, last, finest, HASH_BITS - least);
     const tamis__u128 count = shifted(last, shift) - shifted(first, shift) + 1;
-    if (count > CELLS_MOST)
-        return fail_broad(err);
+    if (count > MAX_CELLS)
+        return fail_too_broad(err);
     return put_cells(c, (position){first.line, first.rest & ~low_mask(shift)}, shift, (uint64_t)count, met,
                      err);
 }
 
-/* The lines have doubled so many times: as many bits of the rest are bits of the line now. */
+/* The lines have doubled c->doublings times: that many bits of the rest become bits of the line. */
 static tamis_status put_doubled(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
     const uint32_t bits = (uint32_t)c->doublings;
     const line_geometry *g = &((const table *)c->filter->body)->geometry;
@@ -285,7 +285,7 @@ static tamis_status put_doubled(conversion *c, position at, uint32_t known, bool
     return put_cell(c, at, known - bits, met, err);
 }
 
-/* Entry of the partition that has number `index` in its table. */
+/* Puts an entry of partition number `index` of its table. */
 static tamis_status put_one(conversion *c, const partition *in, uint64_t index, uint64_t line, entry e,
                             tamis_error *err) {
     bool met = false;
@@ -326,8 +326,8 @@ static int doublings_of(uint64_t from, uint64_t to) {
     return from && from == to ? doublings : -1;
 }
 
-/* Puts all entries of `from` into the filter's table. TAMIS_E_FULL with *err untouched where a table for a known number of
- * keys has no room for them; otherwise as tamis__fingerprint_grow. */
+/* Puts all entries of `from` into the filter's table. TAMIS_E_FULL with *err untouched: too few slots in a table for a known
+ * number of keys. Other errors as tamis__fingerprint_grow. */
 static tamis_status put_all(tamis_filter *filter, const table *from, uint64_t room, uint64_t *fresh,
                             tamis_error *err) {
     conversion c = {filter, from, lines_of(from), lines_of(filter->body), -1, room, 0};
@@ -342,9 +342,9 @@ static tamis_status put_all(tamis_filter *filter, const table *from, uint64_t ro
     return status;
 }
 
-/* ---- a table in the place of another ---- */
+/* ---- replacing a table ---- */
 
-/* What a filter was, while it is made anew. */
+/* The old table of a filter while a new one is made. */
 typedef struct old_table {
     tamis_plan plan;
     void *body;
@@ -357,7 +357,7 @@ static void destroy_body(tamis_filter *filter, void *body) {
     filter->body = mine;
 }
 
-/* Takes a new table of `plan` with what the old one counts. */
+/* Gives the filter a new table of `plan`, with the counts of the old one. */
 static tamis_status replace_begin(tamis_filter *filter, const tamis_plan *plan, old_table *old,
                                   tamis_error *err) {
     const uint64_t limit = plan->memory_limit;
@@ -387,7 +387,7 @@ static void replace_end(tamis_filter *filter, const old_table *old) {
     for (partition_walk w = {.t = before}; next_partition(&w);)
         t->false_fresh += w.in->false_fresh;
     t->growths = before->growths + 1;
-    filter->remade++; /* a copy of the old table that is under way ends here */
+    filter->remade++; /* a copy of the old table under way starts again */
     destroy_body(filter, old->body);
 }
 
@@ -398,9 +398,9 @@ static double rate_of(const tamis_filter *filter) {
     return covered_by(t) + t->covered;
 }
 
-/* Gives a plan so many lines, or twice as many until they hold so many keys. False: that is past any memory. */
+/* Gives a plan `lines` lines, doubled until they hold `keys` keys. False: that exceeds any memory. */
 static bool double_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines, uint64_t keys) {
-    for (int i = 0; i < DOUBLINGS_MOST && keys <= TAMIS_EXPECT_MAX; i++, lines *= 2) {
+    for (int i = 0; i < MAX_DOUBLINGS && keys <= TAMIS_EXPECT_MAX; i++, lines *= 2) {
         tamis__plan_set_lines(plan, shape, lines);
         if (plan->capacity >= keys)
             return true;
@@ -409,14 +409,14 @@ static bool double_lines(tamis_plan *plan, const tamis__line_shape *shape, uint6
 }
 
 /*
- * The next size: twice the lines or more, and slots as narrow as the rate allows when it is full again. False: no shape
- * keeps it. A cell knows home_bits + GUEST_BITS bits at least, so entries that together cover a share c of all hashes take
- * c * 2^14 slots of each line of a table that is much larger than the one they come from. Slots of 16 bits, with c =
- * 1e-4 a table, are therefore not grown into: lines would fill up with them.
+ * Plans the next size: twice the lines or more, and the narrowest slots that keep the rate until the table is full again.
+ * False: no shape keeps the rate. A cell knows at least home_bits + GUEST_BITS bits. So in a much larger table, old entries
+ * that cover a share c of all hashes take c * 2^14 slots of each line. Tables therefore never grow with slots of 16 bits,
+ * where c = 1e-4 for each table: such entries would fill the lines.
  */
 static bool plan_next(const tamis_filter *filter, double rate, uint64_t keys, tamis_plan *next) {
     const tamis_plan *now = &filter->plan;
-    const uint32_t least = now->slot_bits > GROWN_SLOT_BITS ? now->slot_bits : GROWN_SLOT_BITS;
+    const uint32_t least = now->slot_bits > MIN_GROWN_SLOT_BITS ? now->slot_bits : MIN_GROWN_SLOT_BITS;
     const tamis__line_shape *shape = tamis__line_shape_from(least);
     for (; shape; shape = tamis__line_shape_wider(shape)) {
         *next = *now;
@@ -433,17 +433,17 @@ static bool plan_next(const tamis_filter *filter, double rate, uint64_t keys, ta
     return false;
 }
 
-/* Entries may be more than keys: the slots that those take are taken off. */
-static void settle_capacity(tamis_filter *filter) {
+/* Sets the capacity: a key may have several entries, so the slots of the extra entries do not count. */
+static void update_capacity(tamis_filter *filter) {
     uint64_t used = 0, *capacity = &filter->plan.capacity;
     for (partition_walk w = {.t = filter->body}; next_partition(&w);)
         used += w.in->used;
     const uint64_t more = used > filter->added ? used - filter->added : 0;
     *capacity = *capacity > filter->added + more ? *capacity - more : filter->added;
-    *capacity += *capacity == 0; /* 0 is for tables that have none */
+    *capacity += *capacity == 0; /* 0 means a table without a capacity */
 }
 
-/* *fits is false, and nothing has changed, where entries find no room. */
+/* Makes the table anew by `plan`. If the entries do not fit, *fits is false and nothing has changed. */
 static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool *fits, tamis_error *err) {
     old_table old;
     uint64_t fresh;
@@ -454,7 +454,7 @@ static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool
     status = put_all(filter, old.body, UINT64_MAX, &fresh, err);
     if (status == TAMIS_OK) {
         replace_end(filter, &old);
-        settle_capacity(filter);
+        update_capacity(filter);
         return TAMIS_OK;
     }
     replace_undo(filter, &old);
@@ -476,7 +476,7 @@ tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err) {
         if (status != TAMIS_OK || fits)
             return status;
     }
-    const bool broad = rate > ldexp(1, -(int)GROWN_SLOT_BITS);
+    const bool broad = rate > ldexp(1, -(int)MIN_GROWN_SLOT_BITS);
     return tamis__filter_full(filter, broad ? TAMIS_FULL_LINES : TAMIS_FULL_CROWDED, err);
 }
 
@@ -488,8 +488,8 @@ static bool is_same_shape(const tamis_filter *into, const tamis_filter *from) {
            lines_of(mine) == lines_of(other);
 }
 
-/* Lines of which those of the union are a multiple by a power of two, so that most entries lose nothing: those of the larger
- * table, or of the one that has more keys. Entries of growing tables lose nothing where the lines are a power of two. */
+/* The lines of the union are this number times a power of two, so that most entries stay exact: the lines of the larger table,
+ * or of the table with more keys. Entries of growing tables stay exact if the lines are a power of two. */
 static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
     const uint64_t mine = lines_of(into->body), other = lines_of(from->body);
     const uint64_t least = TAMIS__EXACT_LEAST_LINES;
@@ -501,8 +501,8 @@ static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
     return (more ? mine : other) ? (more ? mine : other) : least;
 }
 
-/* Says what rate the union has where that is above the one promised for `into`: at most the sum of both promises. */
-static void settle_rate(tamis_filter *into, const tamis_plan *mine, const tamis_plan *other) {
+/* Raises the promised rate of `into` if the union exceeds it, at most to the sum of both promises. */
+static void update_rate(tamis_filter *into, const tamis_plan *mine, const tamis_plan *other) {
     tamis_plan *plan = &into->plan;
     const double rate = rate_of(into);
     plan->fpr = mine->fpr;
@@ -526,7 +526,7 @@ static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t fr
     into->added += fresh;
 }
 
-/* A table by that plan of what both have. *fits is false, and nothing has changed, where it needs more lines. */
+/* Makes a table of `plan` with the entries of both. If it needs more lines, *fits is false and nothing has changed. */
 static tamis_status unite_as(tamis_filter *into, const tamis_filter *from, const tamis_plan *plan, bool *fits,
                              tamis_error *err) {
     old_table old;
@@ -545,17 +545,17 @@ static tamis_status unite_as(tamis_filter *into, const tamis_filter *from, const
     }
     replace_end(into, &old);
     add_counts(into, from, fresh);
-    settle_capacity(into);
-    settle_rate(into, &old.plan, &from->plan);
+    update_capacity(into);
+    update_rate(into, &old.plan, &from->plan);
     return TAMIS_OK;
 }
 
-/* The parts of a concurrent filter stay what they are: each is some partitions, of which a larger table may have more. */
+/* True if the parts of a concurrent filter can stay: a part is a range of partitions, and may get more of them. */
 static bool keeps_parts(const tamis_plan *now, const tamis_plan *next) {
     return now->capacity > 0 && next->partitions >= now->partitions;
 }
 
-/* The union as a table of its own, which is larger than both. */
+/* Makes the union as a new table, which is larger than both. */
 static tamis_status unite_anew(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     const tamis_plan *one = &into->plan, *other = &from->plan;
     const bool exact = one->kind == TAMIS_KIND_EXACT && other->kind == TAMIS_KIND_EXACT;
@@ -579,7 +579,7 @@ static tamis_status unite_anew(tamis_filter *into, const tamis_filter *from, tam
         if (status != TAMIS_OK || fits)
             return status;
     }
-    return fail_broad(err);
+    return fail_too_broad(err);
 }
 
 tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
@@ -594,15 +594,15 @@ tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *fr
     tamis_status status = put_all(into, from->body, room, &fresh, err);
     if (status == TAMIS_OK) {
         add_counts(into, from, fresh);
-        settle_rate(into, &mine, &from->plan);
+        update_rate(into, &mine, &from->plan);
         return TAMIS_OK;
     }
     into->added += fresh;
     if (status == TAMIS_E_FULL && mine.capacity)
         status = unite_anew(into, from, err);
-    if (status != TAMIS_OK) { /* some keys came, and what they cover */
+    if (status != TAMIS_OK) { /* some keys were added, and raise the rate */
         ((table *)into->body)->sure = 0;
-        settle_rate(into, &mine, &from->plan);
+        update_rate(into, &mine, &from->plan);
     }
     return status;
 }

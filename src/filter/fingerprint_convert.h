@@ -5,11 +5,11 @@
 #include "filter/filter_int.h"
 
 /*
- * Grows a table that was made for a known number of keys: twice the lines or more, and wider slots where its rate needs
- * them. Nothing of it may be in use. While it lasts there is memory for both tables.
+ * Grows a table that was made for a known number of keys: at least twice the lines, and wider slots if its rate needs them.
+ * No other thread may use the table. Meanwhile both tables are in memory.
  *
  * TAMIS_E_FULL: the filter is frozen, growth would pass the memory limit, or no slots keep the rate; TAMIS_E_NOMEM. The
- * filter is then what it was.
+ * filter is then unchanged.
  */
 tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err);
 

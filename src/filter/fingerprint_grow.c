@@ -115,7 +115,7 @@ bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry 
 
 /* ---- partitions ---- */
 
-/* Memory held, and what partitions without a key may still take: the limit of memory has both. */
+/* Memory in use, plus the first lines that partitions without a key may still take. The memory limit covers both. */
 static uint64_t memory_with_due(const tamis_filter *filter) {
     const table *t = filter->body;
     return __atomic_load_n(&filter->tally.memory, __ATOMIC_RELAXED) +
@@ -269,7 +269,7 @@ static tamis_status enlarge(table *t, tamis_filter *filter, partition *in, uint6
     return status;
 }
 
-/* The first key of a partition: lines of its own, as many as it has had in name. The limit of memory allowed for them. */
+/* Gives a partition its own lines with its first key, as many as `lines` says. The memory limit already includes them. */
 static tamis_status take_first_lines(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     const uint64_t size = in->count * LINE_BYTES;
     partition made;

@@ -62,9 +62,9 @@ bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, 
 bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e);
 
 /*
- * A line of a partition that is being copied was changed by a move, and is whole again: full, if it was before. Lines in front
- * of those that are still to be copied are copied anew, so that an entry that moved to one of them is not missed, and one that
- * moved away is not there twice. `used` of the copy's partition is the lines copied so far.
+ * Called when a move has changed a line of a partition that is being copied, and the line is valid again. A line that was
+ * copied already is copied again. So an entry that moved there is not missed, and one that moved away is not duplicated. Until
+ * the copy ends, `used` of the copy's partition is the number of lines copied.
  */
 static inline void tamis__fingerprint_moved(const table *t, const partition *in, uint64_t line) {
     if (!t->copy_to)

@@ -86,7 +86,7 @@ typedef struct table {
     double false_fresh;      /* and what comes before their sum */
     double unit;             /* what a line takes where line_bits does not say: 1 / lines, else 1 */
     double weight[129];      /* 2^-b */
-    struct table *copy_to;   /* of one that does not grow: its copy, see tamis__fingerprint_moved; NULL: none */
+    struct table *copy_to;   /* copy of a table made for a number of keys, see tamis__fingerprint_moved; NULL: none */
     tamis__pages *pages;     /* that partitions share; NULL: none */
     uint64_t lines_due;      /* bytes of first lines that partitions without a key have yet to take */
     stretch *stretches;      /* &only, of a table that does not grow */
@@ -111,10 +111,10 @@ static inline uint8_t *line_at(const partition *in, uint64_t line) {
     return in->lines + line * LINE_BYTES;
 }
 
-/* Zeros, which are empty lines, as many as a partition begins with at most. */
+/* Empty lines (zeros), as many as a new partition has at most. */
 extern const uint8_t tamis__empty_lines[];
 
-/* False of a partition that has had no key since the table was made. */
+/* False if the partition has had no key since the table was made. */
 static inline bool has_own_lines(const partition *in) {
     return in->lines != tamis__empty_lines;
 }

@@ -103,7 +103,7 @@ tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_
     return fail_block(guard, block, 1, err);
 }
 
-/* No question reads them, but a file of which a bit has changed is not what was written. */
+/* Lookups never read these zeros, but a changed bit in them is damage too. */
 static tamis_status check_zeros(const tamis__guard *guard, tamis_error *err) {
     const tamis__guarded *what = &guard->what;
     const uint8_t *bytes = what->body - what->at; /* the file */

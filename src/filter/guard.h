@@ -41,13 +41,13 @@ void tamis__guard_free(tamis__guard *guard);
 /* Of the file, for sentences. */
 const char *tamis__guard_name(const tamis__guard *guard);
 
-/* Whether every block is verified: then no question needs to touch one any more. */
+/* True if every block is verified: lookups need no more checks. */
 bool tamis__guard_done(const tamis__guard *guard);
 
 /* Verifies the block of that address unless it is. TAMIS_E_DAMAGED names it. */
 tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_error *err);
-/* Verifies all, and that the bytes before the body are zeros; TAMIS_E_DAMAGED names the first bad block and how many there
- * are, or the first such byte. */
+/* Verifies all blocks, and that the bytes before the body are zeros. TAMIS_E_DAMAGED names the first bad block and the number
+ * of bad blocks, or the first byte that is not zero. */
 tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err);
 
 #endif

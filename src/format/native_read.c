@@ -100,8 +100,8 @@ static uint64_t header_sum(const header *h) {
     return native_header_sum(h->source->bytes, h->field[NATIVE_header_size]);
 }
 
-/* Until this has passed, nothing of the header is known but that it is there. Every format has its number under the same sum:
- * one that was changed by damage is not taken for that of a later format. */
+/* Checks the header's sum before any field of the header is used. Every format has its number under the same sum, so a damaged
+ * number is not taken for a later format. */
 static tamis_status check_sum(const header *h, tamis_error *err) {
     uint64_t size = h->field[NATIVE_header_size];
     if (size < NATIVE_HEADER || size > NATIVE_HEADER_MAX)

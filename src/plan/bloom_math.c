@@ -250,8 +250,8 @@ double tamis_blocked_fpr(double n, double m, double k) {
 #define LOAD_MIN (BLOCK_BITS / BLOCKED_BITS_PER_KEY_MAX)
 #define LOAD_MAX BLOCK_BITS
 
-/* Loads known to keep a rate, up to `keeps`, and known not to, from `fails` on. The rate rises with the load, and its last
- * bits may not: what is next to p within SURE counts as not known. */
+/* Loads up to `keeps` are known to keep a rate; loads from `fails` on are known to exceed it. The rate rises with the load,
+ * except in its last bits: a rate within SURE of p counts as unknown. */
 typedef struct load_range {
     double keeps, fails;
 } load_range;
@@ -267,7 +267,7 @@ static double look_at(blocked_curve *curve, load_range *known, double load, doub
     return rate;
 }
 
-/* Closes in on the load whose rate is p, by secants: the logarithm of the rate is nearly a line over that of the load. */
+/* Narrows the range of the load with rate p by secants: log(rate) is nearly linear in log(load). */
 static load_range find_range(blocked_curve *curve, double p) {
     const double k = curve->k, near = 1e-8;
     load_range known = {0, INFINITY};
@@ -298,8 +298,8 @@ static bool keeps_rate(blocked_curve *curve, const load_range *known, double loa
     return blocked_fpr_at(curve, load) <= p;
 }
 
-/* The largest average load of a block at which k probes keep p; 0 where even the least load does not. The halvings decide, so
- * that plans keep their bits; most of them are known beforehand. */
+/* The largest average load of a block at which k probes keep p; 0: even the smallest load does not. Halving decides, so that
+ * plans keep exactly the same bits; the known range answers most halvings. */
 static double blocked_load(double p, double k) {
     blocked_curve curve;
     curve_init(&curve, k);
@@ -317,20 +317,20 @@ static double blocked_load(double p, double k) {
     return low;
 }
 
-/* Near the number of probes of the largest load: log2(1/p), less where blocks are uneven. */
+/* An estimate of the best number of probes: log2(1/p), reduced because blocks are filled unevenly. */
 static uint32_t probes_near(double p) {
     double log = fmin(-log2(p), 50);
     return (uint32_t)fmin(fmax(floor(log * (1 - 0.008 * log) + 0.5), 1), TAMIS__BLOCKED_PROBES_MAX);
 }
 
-/* The load of k probes where it may be `best` or more, else 0. One rate tells of most that it is less. */
+/* The load of k probes if it may reach `best`, else 0. For most k one computed rate rules that out. */
 static double load_from(double p, double k, double best) {
     blocked_curve curve;
     curve_init(&curve, k);
     return blocked_fpr_at(&curve, best) > p * (1 + SURE) ? 0 : blocked_load(p, k);
 }
 
-/* The load has one maximum over k: fewer probes are too coarse, more fill the block. Of equal loads the fewest probes. */
+/* The largest load over k, which has one maximum: fewer probes are too coarse, more fill the block. Ties go to fewer probes. */
 static double best_load(double p, uint32_t *k) {
     uint32_t at = probes_near(p);
     double best = blocked_load(p, at), load = 0;

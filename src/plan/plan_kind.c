@@ -311,7 +311,7 @@ static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double 
     plan->bits_per_key = 8 * (double)plan->memory / keys;
 }
 
-/* plan_fixed turned round: n + 2 sqrt(n) keys take the slots that are in use at capacity. */
+/* The inverse of plan_fixed: n + 2 sqrt(n) keys take the slots in use at capacity. */
 static uint64_t keys_of_lines(const tamis__line_shape *shape, uint64_t lines) {
     double slots = (double)lines * shape->load * shape->slots, root = sqrt(1 + slots) - 1;
     return (uint64_t)fmin(root * root, (double)TAMIS_EXPECT_MAX);
@@ -368,7 +368,7 @@ tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_ki
     return TAMIS_OK;
 }
 
-/* ---- plans of others ---- */
+/* ---- checking a caller's plan ---- */
 
 #define PLAN_REMEDY "take the plan as tamis_plan_make made it"
 

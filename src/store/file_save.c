@@ -200,7 +200,7 @@ static tamis_status save_file(saving *s, tamis_error *err) {
     return status;
 }
 
-/* Others add on: a copy is saved, and the filter takes over what a save changes. */
+/* Saves a copy while other threads add. Then the filter gets the fields that saving changed. */
 static tamis_status save_concurrent(saving *s, tamis_error *err) {
     tamis_filter *filter = s->filter;
     tamis__concurrent_hold(filter);

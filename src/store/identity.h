@@ -67,7 +67,7 @@ typedef struct tamis__identity_head {
 /* The sum that one of at least TAMIS__IDENTITY_BYTES has for its head; 0: it is shorter. */
 TAMIS_PRIVATE_API uint64_t tamis__identity_whole_head(const tamis__identity_head *head);
 
-/* Whether the file begins with the head of what is known: of fewer than TAMIS__IDENTITY_BYTES bytes, with all of it. */
+/* True if the file begins with the known head; if fewer than TAMIS__IDENTITY_BYTES bytes are known, with all of them. */
 TAMIS_PRIVATE_API bool tamis__identity_begins(const tamis__identity *known, const tamis__identity_head *head);
 
 /* Compares as tamis__identity_compare does, as far as what is kept tells. False where the file has to be read.

@@ -49,8 +49,7 @@ typedef struct tamis__account_output {
     bool begun;      /* it has had what stands in front of records: its header */
     uint64_t header; /* the sum of that; 0: none */
     int packing;
-    uint64_t tail_at,
-        tail_size; /* FILE: of bytes that wait to be compared, see tail.h; size 0: there are none */
+    uint64_t tail_at, tail_size; /* FILE: bytes still to be compared, see tail.h; size 0: none */
 } tamis__account_output;
 
 /* Of its options those that say what a record is and how it is written: a run is gone on with as it was begun. */
@@ -65,8 +64,8 @@ enum {
 typedef struct tamis__account {
     bool finished; /* all inputs are at their end */
     bool begun;    /* an input has had a record, or a header */
-    bool left;     /* the caller gave its unread rest up, or a later run reads that */
-    char *command; /* the caller's text, by which a person finishes the run; NULL: none was given */
+    bool left;     /* the unread rest was given up, or a later run reads it */
+    char *command; /* the caller's text: the command that finishes the run; NULL: none */
     tamis_stream_stats stats;
     uint64_t form[TAMIS__FORMS];
     uint64_t input; /* the one that is read */
@@ -83,9 +82,9 @@ void tamis__account_release(tamis__account *account);
 /* A copy of the text, NULL if there is no memory. */
 char *tamis__account_text(const tamis__account *account, const char *text);
 
-/* Whether the run has not ended, and an input that can be read again may have an unread rest. */
+/* True if the run is unfinished, and an input that can be read again may have unread bytes. */
 bool tamis__account_is_open(const tamis__account *account);
-/* *account, the caller's to free, becomes the owner of what `from` has. TAMIS_E_NOMEM. */
+/* Moves the contents of `from` to *account, which the caller frees. TAMIS_E_NOMEM. */
 tamis_status tamis__account_give(tamis_stream_account **account, tamis__account *from, tamis_error *err);
 
 /* The run, or the output, `name` was begun with another of TAMIS__FORM_*, TAMIS__FORMS being the compression: TAMIS_E_MISMATCH. */

@@ -148,7 +148,7 @@ static tamis_status look_at_input(tamis__durable *d, size_t i, unsigned char ter
     return status;
 }
 
-/* The form of a run that is gone on with stays. */
+/* A continued run keeps its form (terminator, header, marks). */
 static tamis_status check_form(const tamis__durable *d, const uint64_t *form, size_t input,
                                tamis_error *err) {
     for (int n = 0; n < TAMIS__FORMS; n++)
@@ -172,7 +172,7 @@ static tamis_status take_before(tamis__durable *d, const tamis__history *h, unsi
     for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
         bool more = false;
         const tamis__read_before *newer =
-            &h->inputs[i]; /* a run since, of other inputs too, may have read on */
+            &h->inputs[i]; /* a later run, with other inputs too, may have read more */
         const bool read_on = newer->found && newer->to_same && newer->at.offset > before->inputs[i].at.offset;
         live->inputs[i].at = read_on ? newer->at : before->inputs[i].at;
         if (live->inputs[i].at.offset > 0)
@@ -192,7 +192,7 @@ static tamis_status take_before(tamis__durable *d, const tamis__history *h, unsi
     return status == TAMIS_OK ? check_form(d, before->form, (size_t)live->input, err) : status;
 }
 
-/* One input of a run that is new: what an earlier run has read of it is not read again. */
+/* For one input of a new run: skips what an earlier run has read. */
 static tamis_status pass_input(tamis__durable *d, const tamis__read_before *before, size_t i,
                                unsigned char terminator, tamis_error *err) {
     tamis__account_input *in = &d->live.inputs[i];
@@ -206,7 +206,7 @@ static tamis_status pass_input(tamis__durable *d, const tamis__read_before *befo
     return status == TAMIS_OK && !in->passed ? check_form(d, before->form, i, err) : status;
 }
 
-/* Where the run is new, and some of its inputs are not: those are skipped, or read from where they were left. */
+/* For a new run with known inputs: skips these, or reads them from where they were left. */
 static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsigned char terminator,
                                 tamis_error *err) {
     tamis__account *live = &d->live;
@@ -259,8 +259,8 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
 
 /* ---- the run ---- */
 
-/* B6: the run that was committed last, which is another, is kept for when it is given again; and so are runs that end,
- * unfinished, with this one. */
+/* B6: keeps the account of the last commit as a note if it is of another run, which may be repeated later. Also keeps the
+ * accounts of unfinished runs that end when this one begins. */
 static tamis_status keep_others(const tamis__durable *d, const tamis__history *h, tamis_error *err) {
     tamis_state *state = tamis__dedup_state(d->session);
     tamis_status status = TAMIS_OK;
@@ -282,7 +282,7 @@ static void say(const tamis__durable *d, const char *sentence, bool loss) {
         d->commits->remark(d->commits->told_context, sentence, loss);
 }
 
-/* What a person should know of other runs, once this one has begun. */
+/* Remarks about other runs, after this one has begun. */
 static void say_beginning(const tamis__durable *d, const tamis__history *h) {
     char sentence[500];
     say(d, h->beside, false);
@@ -317,7 +317,7 @@ static tamis_status check(const tamis__durable *d, const tamis_stream_options *o
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: commits without a session over a state; give that in commits.session");
     if (tamis__dedup_is_concurrent(
-            d->session)) /* whose log has no batches, and a run commits those that are written */
+            d->session)) /* its log has no batches, but a run commits by written batches */
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "stream: the filter of its session is concurrent, and a run that commits has "
                            "threads of its own; open the state without that option");
@@ -360,7 +360,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
         status = tamis__history_search(&h, tamis__dedup_state(d->session), err); /* B2 */
     d->commits->was_read = h.was_read && status != TAMIS_OK;
     if (h.blocked.inputs && tamis__account_give(&d->commits->unfinished, &h.blocked, NULL) != TAMIS_OK)
-        d->commits->unfinished = NULL; /* the sentence has to do */
+        d->commits->unfinished = NULL; /* the message has to suffice */
     if (status == TAMIS_OK && h.found)
         status = take_before(d, &h, options->terminator, err);
     else if (status == TAMIS_OK && h.any_before)

@@ -22,13 +22,13 @@ typedef struct tamis__durable {
     const char *const *names;
     tamis__in_place outputs[2];
     bool finished;  /* there is nothing to do */
-    bool goes_on;   /* where an earlier run was, so that foresight is its */
-    bool took_over; /* an unfinished run ended with this one */
+    bool goes_on;   /* continues an earlier run, with that run's size hint */
+    bool took_over; /* an unfinished run ended when this one began */
     uint64_t commits_made;
-    /* of a new run whose inputs other runs have read in part: */
-    size_t skipped;            /* inputs of which there is nothing left, */
-    const char *first_skipped; /* the first of them */
-    uint64_t passed_bytes;     /* bytes that are not read again, of plain inputs */
+    /* for a new run whose inputs other runs have read in part: */
+    size_t skipped;            /* inputs without unread bytes */
+    const char *first_skipped; /* name of the first skipped input */
+    uint64_t passed_bytes;     /* bytes of uncompressed inputs that are not read again */
     /* the input whose content is summed: */
     size_t summed; /* its number, */
     int input;     /* open; -1: none */
@@ -46,7 +46,7 @@ tamis_status tamis__durable_begin(tamis__durable *durable, const tamis_stream_op
                                   const int *packings, tamis__place *places, const tamis_allocator *memory,
                                   tamis_error *err);
 void tamis__durable_end(tamis__durable *durable);
-/* The run ends with an error. One that has done nothing but to begin is not an unfinished run: its command had no effect. */
+/* Call when the run ends with an error. A run that did nothing after it began is not kept as unfinished. */
 void tamis__durable_failed(tamis__durable *durable);
 
 /* How many keys are to come is decided once a run, by its first batch. */

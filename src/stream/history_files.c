@@ -28,7 +28,7 @@ tamis_status tamis__history_open(const char *name, int *fd, bool *borrowed, off_
         return tamis__fail_file(err, shown, errno);
     if (!S_ISREG(about.st_mode))
         return TAMIS_OK;
-    /* A FIFO may have taken the name since: to open that would wait for its writer. */
+    /* A FIFO may have the name by now; opening it must not wait for a writer. */
     while (!*borrowed &&
            (opened = tamis__sys.open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)) < 0 &&
            errno == EINTR)
@@ -100,7 +100,7 @@ static tamis_status look_at_input(tamis__looks *looks, const tamis__account *run
     return status;
 }
 
-/* An output that is there already may be a copy of one that the state knows. */
+/* Keeps the head of an existing output, which may be a copy of an output that the state knows. */
 static tamis_status look_at_output(tamis__looked *kept, const tamis__account_output *output,
                                    const tamis_allocator *memory, tamis_error *err) {
     if (output->form != TAMIS__ACCOUNT_FILE || output->as.inode == 0)
@@ -143,7 +143,7 @@ tamis_status tamis__looks_make(tamis__looks *looks, const tamis__account *run, t
     return status;
 }
 
-/* The first clue of that sum, or behind where it would be. */
+/* Index of the first clue of that sum, or of the next larger one. */
 static size_t find_clue(const tamis__looks *looks, uint64_t sum) {
     size_t from = 0, to = CLUES * looks->count;
     while (from < to) {
@@ -186,9 +186,9 @@ tamis_status tamis__looks_compare(const tamis__history *h, size_t i, const tamis
     if (!tamis__identity_tell(&known->as, &kept->head, named, closely, likeness))
         status = read_and_compare(in->name, known, named, likeness, err);
     if (*likeness == TAMIS__SAME && known->packed && kept->head.size != known->as.at)
-        *likeness = TAMIS__CHANGED; /* what is packed behind its end was not read */
+        *likeness = TAMIS__CHANGED; /* bytes behind the compressed data were not read */
     if (*likeness == TAMIS__CHANGED && known->at.offset == 0)
-        *likeness = TAMIS__SAME; /* nothing of it was read, so that it is no matter */
+        *likeness = TAMIS__SAME; /* nothing of it was read, so any file will do */
     return status;
 }
 
@@ -227,7 +227,7 @@ tamis_status tamis__looks_find(tamis__history *h, const tamis__account_input *kn
 typedef struct rotation {
     const tamis__account_input *known;
     char folder[PATH_MAX];
-    char path[PATH_MAX]; /* of the file now */
+    char path[PATH_MAX]; /* current path of the file */
     bool found;
     uint64_t size;
 } rotation;
@@ -279,7 +279,7 @@ void tamis__looks_rotated(tamis__history *h, const tamis__account_input *known, 
 
 /* ---- outputs ---- */
 
-/* Whether the file begins with what is known of the output: `at` bytes, with that head and that tail. */
+/* True if the file begins with the known output: at least `at` bytes, with the same head and tail. */
 static bool has_content(const tamis__looked *file, const char *path, const tamis__identity *known) {
     tamis__likeness likeness = TAMIS__OTHER;
     if (known->at == 0 || file->head.size < known->at || !tamis__identity_begins(known, &file->head))
@@ -306,7 +306,7 @@ bool tamis__is_same_output(tamis__history *h, int i, const tamis__account_output
     if (mine->as.inode != 0 && mine->as.inode == known->as.inode && mine->as.device == known->as.device &&
         tamis__sys.stat(known->path, &about) < 0 && errno == ENOENT)
         return true;
-    /* Once it is known as a copy, earlier runs had a beginning of it. */
+    /* Of a known copy, earlier runs wrote the beginning. */
     const bool may_be = !ended || file->head.size == known->as.at || copied[0] != '\0';
     *by_content = may_be && has_content(file, mine->path, &known->as);
     if (*by_content)

@@ -7,16 +7,15 @@
 #include "stream/history.h"
 
 /*
- * Each input is opened once and its head kept; an account has many inputs, a state many accounts, and of nearly all pairs that
- * is enough to tell that they are not the same. Which pairs are looked at is found by what an input has in common with one that
- * is known, if it is that: its name, its inode, or the sum of a whole head.
+ * Heads of the run's inputs, each of which is opened once. A state has many accounts with many inputs, and the head suffices to
+ * reject nearly every pair. Pairs are compared only if they share a clue: the name, the inode, or the sum of a whole head.
  */
 typedef struct tamis__looked {
     tamis__identity_head head;
-    unsigned char *bytes; /* of it */
+    unsigned char *bytes; /* bytes of the head */
     bool name_known;      /* a newer account had an input of that name */
-    bool once_named;      /* in an account that was looked at its name stands where it does in the run */
-    size_t turn;          /* in which it was compared last */
+    bool once_named;      /* an earlier account has its name at the same position */
+    size_t turn;          /* turn of the last comparison */
 } tamis__looked;
 
 typedef struct tamis__clue {
@@ -27,41 +26,39 @@ typedef struct tamis__clue {
 struct tamis__looks {
     tamis__looked *inputs;
     tamis__looked outputs[2]; /* the head of each that is a regular file */
-    char copied
-        [2]
-        [PATH_MAX]; /* the path that an output had where it was copied from; "": it is not known as a copy */
-    tamis__clue *clues; /* 3 of each input, in the order of sums */
+    char copied[2][PATH_MAX]; /* path of the output that this one is a copy of; "": no known copy */
+    tamis__clue *clues;       /* 3 for each input, sorted by sum */
     size_t count, turn;
 };
 
-/* Opens inputs and outputs of the run and keeps their heads; free follows in any case. */
+/* Opens inputs and outputs of the run and keeps their heads. Call tamis__looks_free even after a failure. */
 tamis_status tamis__looks_make(tamis__looks *looks, const tamis__account *run, tamis_error *err);
 void tamis__looks_free(tamis__looks *looks, const tamis_allocator *memory);
 
-/* How the run's input `i` stands to what an account knows of one. Unless `closely`, one that was changed may pass for another. */
+/* Compares the run's input `i` with an input of an account. Unless `closely`, a changed file may count as a different one. */
 tamis_status tamis__looks_compare(const tamis__history *history, size_t i, const tamis__account_input *known,
                                   bool closely, tamis__likeness *likeness, tamis_error *err);
-/* The first of the run's inputs that has been read as this one of an account, SIZE_MAX: none; or, with its head, and was
- * changed behind that: *changed. */
+/* *found: the first of the run's inputs that is this input of an account; SIZE_MAX: none. *changed: the first with the same
+ * head, but changed behind it. */
 tamis_status tamis__looks_find(tamis__history *history, const tamis__account_input *known, size_t *found,
                                size_t *changed, tamis_error *err);
 
-/* For each input of each account, newer ones first; `there`: it is one of the run's inputs. If it is not, but its name is, the
- * file was rotated away: history->rotated says what of it was not read. */
+/* Called for each input of each account, newest account first. `there`: it is one of the run's inputs. If only its name is, the
+ * file was rotated away, and history->rotated says how much of it was not read. */
 void tamis__looks_rotated(tamis__history *history, const tamis__account_input *known, bool there);
 
-/* Whether output `i` of the run is the file that an account knows as `known`: by its path; by its inode, where the old path
- * is gone; or, of a copy, by its content (`by_content`). `ended`: the run that wrote it last had finished. */
+/* True if output `i` of the run is the file that an account calls `known`: by its path; by its inode, if the old path is gone;
+ * or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last had finished. */
 bool tamis__is_same_output(tamis__history *history, int i, const tamis__account_output *known, bool ended,
                            bool *by_content);
 bool tamis__same_outputs(tamis__history *history, const tamis__account *account);
 
-/* The first file that the run wrote, for a sentence. */
+/* Name of the first file that the run wrote, for messages. */
 const char *tamis__output_of(const tamis__account *account);
 
-/* Decides about an account, newer ones first: an unfinished run that the new one would make impossible to finish is a
- * reason to refuse that one (history->blocked), unless the new run reads its rest too or the caller gives it up
- * (history->left). `is`: the account is that of the run itself. TAMIS_E_NOMEM. */
+/* Decides about an account, newest first. If the new run would make an unfinished run impossible to finish, it is refused
+ * (history->blocked), unless it reads the rest of that run too or the caller gives it up (history->left). `is`: the account
+ * is that of the run itself. TAMIS_E_NOMEM. */
 tamis_status tamis__history_look_open(tamis__history *history, tamis__account *account, bool is, bool last,
                                       tamis_error *err);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs that have not finished, when another run begins. A new run that writes to an output of an unfinished one cuts that
- * output back to its last commit, and nobody reads the rest of its inputs. So the new run is refused, unless
+ * Unfinished runs, when another run begins. A new run that writes to an output of an unfinished run cuts that output back to
+ * its last commit, and the rest of the old run's inputs is never read. So the new run is refused, unless
  *
- *   - it has the unread inputs among its own, and the same outputs: then it reads the rest;
- *   - the caller gives the rest up (commits.abandon), and is told how much that is.
+ *   - it has the same outputs, and the unread inputs among its own: then it reads the rest;
+ *   - the caller gives the rest up (commits.abandon): a remark says how much that is.
  *
- * In both cases the account of the unfinished run is kept as a note, marked `left`, in the commit that begins the new one: so
- * after a crash either the old run is still unfinished, or the new one has begun. An account also counts no more once there is
- * a newer one of the same inputs and outputs, by name: that run was given again.
+ * In both cases the commit that begins the new run keeps the account of the old one as a note, marked `left`. So after a crash
+ * either the old run is still unfinished, or the new one has begun. An account no longer counts if a newer one has the same
+ * names of inputs and outputs: that run was repeated.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 /* ---- what is unread ---- */
 
-/* Of one input of an unfinished run. */
+/* Unread rest of one input of an unfinished run. */
 typedef struct rest {
     bool there;     /* the file of that name is the one that was read */
     bool known;     /* and so is how much of it is unread: not of compressed files */
@@ -49,18 +49,18 @@ static rest rest_of(const tamis__account_input *in) {
     return (rest){there, known, known ? size - in->at.offset : 0};
 }
 
-/* All of an unfinished run that is unread. */
-typedef struct rest_all {
-    const char *first; /* the first such input; NULL: nothing is unread */
+/* Unread rest of all inputs of an unfinished run. */
+typedef struct total_rest {
+    const char *first; /* the first input with a rest; NULL: nothing is unread */
     rest of_first;
-    uint64_t read;  /* bytes of it that were read */
-    size_t others;  /* more such inputs */
-    uint64_t bytes; /* of all whose rest is known */
+    uint64_t read;  /* bytes read of the first */
+    size_t others;  /* more inputs with a rest */
+    uint64_t bytes; /* sum of all known rests */
     size_t unknown; /* inputs whose rest is not known */
-} rest_all;
+} total_rest;
 
-static rest_all rest_of_all(const tamis__account *account) {
-    rest_all all = {.first = NULL};
+static total_rest rest_of_all(const tamis__account *account) {
+    total_rest all = {.first = NULL};
     for (size_t i = (size_t)account->input; i < account->input_count; i++) {
         const tamis__account_input *in = &account->inputs[i];
         const rest left = in->regular ? rest_of(in) : (rest){true, true, 0};
@@ -79,7 +79,7 @@ static rest_all rest_of_all(const tamis__account *account) {
 }
 
 /* "1234 bytes of a.log and the rest of 2 more inputs" */
-static void describe_rest(char *to, size_t room, const rest_all *all) {
+static void describe_rest(char *to, size_t room, const total_rest *all) {
     char others[60] = "";
     if (all->others > 0)
         snprintf(others, sizeof others, " and the rest of %zu more input%s", all->others,
@@ -119,7 +119,7 @@ static bool count_input(const tamis__history *h, const tamis__account *account, 
     tamis__reader_event event = TAMIS__READER_RECORDS;
     tamis__reader reader;
     if (tamis__descriptor_named(name, 0) >= 0)
-        return false; /* who reads it moves the descriptor */
+        return false; /* reading it would move the caller's descriptor */
     if (!rest_of(in).there)
         return false;
     tamis_status status = tamis__reader_init(&reader, &setup, &watch, &h->run->memory, NULL);
@@ -136,7 +136,7 @@ static bool count_input(const tamis__history *h, const tamis__account *account, 
     return status == TAMIS_OK && event == TAMIS__READER_END;
 }
 
-static void describe_given_up(const tamis__history *h, const tamis__account *account, const rest_all *all,
+static void describe_given_up(const tamis__history *h, const tamis__account *account, const total_rest *all,
                               char said[500]) {
     char what[260], counted[40] = "", unknown[80] = "";
     uint64_t records = 0;
@@ -155,7 +155,7 @@ static void describe_given_up(const tamis__history *h, const tamis__account *acc
 
 /* ---- what becomes of an unfinished run ---- */
 
-/* One number for the names of inputs and outputs. */
+/* A hash of the names of inputs and outputs. */
 static uint64_t key_of(const tamis__account *account) {
     uint64_t key = TAMIS__FNV_BASIS;
     for (size_t i = 0; i < account->input_count; i++)
@@ -169,7 +169,7 @@ static uint64_t key_of(const tamis__account *account) {
     return key;
 }
 
-/* Whether a newer account has that key; keeps it for older ones. */
+/* True if a newer account has that key. Remembers the key for older accounts. */
 static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *is, tamis_error *err) {
     *is = false;
     for (size_t i = 0; i < h->key_count; i++)
@@ -193,7 +193,7 @@ static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *is, tam
     return TAMIS_OK;
 }
 
-/* Whether the new run would cut back an output of it, or leave it where it is with the same pipes. */
+/* True if the new run would cut back an output of the unfinished run, or has the same pipes as outputs. */
 static bool is_in_the_way(tamis__history *h, const tamis__account *account, bool to_same) {
     bool copied;
     for (int i = 0; i < 4; i++) {
@@ -205,7 +205,7 @@ static bool is_in_the_way(tamis__history *h, const tamis__account *account, bool
     return to_same;
 }
 
-/* Whether the new run has that input too, from its beginning or from where the unfinished run has left it. */
+/* True if the new run reads that input too, from its beginning or from where the unfinished run stopped. */
 static tamis_status reads_on(tamis__history *h, const tamis__account_input *in, bool *so, tamis_error *err) {
     size_t found = SIZE_MAX, changed;
     *so = false;
@@ -231,8 +231,8 @@ static tamis_status covers(tamis__history *h, const tamis__account *account, boo
     return status;
 }
 
-static tamis_status leave(tamis__history *h, tamis__account *account, bool last, const char *said,
-                          tamis_error *err) {
+static tamis_status leave_run(tamis__history *h, tamis__account *account, bool last, const char *said,
+                              tamis_error *err) {
     tamis__left_run *left = tamis__alloc(&h->run->memory, sizeof *left, _Alignof(tamis__left_run));
     if (!left)
         return tamis__fail_nomem(err, "account of a run", sizeof *left);
@@ -250,7 +250,7 @@ static tamis_status leave(tamis__history *h, tamis__account *account, bool last,
     return TAMIS_OK;
 }
 
-static tamis_status fail_blocked(tamis__history *h, tamis__account *account, const rest_all *all,
+static tamis_status fail_blocked(tamis__history *h, tamis__account *account, const total_rest *all,
                                  tamis_error *err) {
     char what[260];
     describe_rest(what, sizeof what, all);
@@ -297,11 +297,11 @@ tamis_status tamis__history_look_open(tamis__history *h, tamis__account *account
     tamis_status status = is_superseded(h, key, &superseded, err);
     if (status != TAMIS_OK || superseded || !tamis__account_is_open(account))
         return status;
-    if (is) /* under other names its old account would stay unfinished */
-        return last || key == key_of(h->run) ? TAMIS_OK : leave(h, account, last, "", err);
+    if (is) /* if names changed, the old account would stay unfinished */
+        return last || key == key_of(h->run) ? TAMIS_OK : leave_run(h, account, last, "", err);
     const bool renewed = h->again && key == key_of(h->run);
     const bool to_same = tamis__same_outputs(h, account);
-    const rest_all all = rest_of_all(account);
+    const total_rest all = rest_of_all(account);
     if (renewed || !all.first)
         return TAMIS_OK;
     if (!is_in_the_way(h, account, to_same)) {
@@ -311,9 +311,9 @@ tamis_status tamis__history_look_open(tamis__history *h, tamis__account *account
     }
     status = covers(h, account, &covered, err);
     if (status != TAMIS_OK || (covered && (to_same || h->again)))
-        return status == TAMIS_OK ? leave(h, account, last, "", err) : status;
+        return status == TAMIS_OK ? leave_run(h, account, last, "", err) : status;
     if (!h->abandon)
         return fail_blocked(h, account, &all, err);
     describe_given_up(h, account, &all, said);
-    return leave(h, account, last, said, err);
+    return leave_run(h, account, last, said, err);
 }

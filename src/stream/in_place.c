@@ -158,7 +158,7 @@ static void settle_tail(tamis__in_place *o, bool ended) {
                  tamis__show(o->place->name).text, o->tail.size, tamis__show(kept).text);
 }
 
-/* Before bytes behind the last commit are cut off: they are copied, unless an earlier process has copied them. */
+/* Copies the bytes behind the last commit before they are cut off, unless an earlier process has copied them. */
 static tamis_status keep_tail(tamis__in_place *o, const tamis__known_output *known, unsigned char terminator,
                               tamis_error *err) {
     const uint64_t at = known->as.at, size = (uint64_t)o->place->about.st_size;
@@ -175,7 +175,7 @@ static tamis_status keep_tail(tamis__in_place *o, const tamis__known_output *kno
     const uint64_t committed = o->tail.same;
     tamis__tail_compare_file(&o->tail, o->fd, at, size - at);
     if (o->tail.fd >= 0 && !o->tail.differs && o->tail.same == committed + size - at) {
-        o->tail.same = committed; /* the copy has all of it */
+        o->tail.same = committed; /* the copy has all bytes */
         return TAMIS_OK;
     }
     settle_tail(o, true);

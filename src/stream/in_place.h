@@ -17,8 +17,8 @@ typedef struct tamis__in_place {
     tamis_lock *lock;
     int fd;                      /* of a regular file; -1: none */
     tamis__identity seen;        /* what of it is known to be written, */
-    tamis__tail tail;            /* what stood behind its last commit, to be compared by the writer */
-    char said[700];              /* for a person, once: bytes that were kept, or cut off; "": nothing */
+    tamis__tail tail;            /* bytes behind its last commit, which the writer compares */
+    char said[700];              /* remark: bytes kept or cut off; "": none */
     tamis__identity_front front; /* and, of one that was empty, what is not summed yet: the writer's */
 } tamis__in_place;
 
@@ -38,13 +38,13 @@ tamis_status tamis__in_place_find(const tamis__in_place *output, tamis__account 
 tamis_status tamis__in_place_open(tamis__in_place *output, tamis__account *account, int i, bool finished,
                                   const tamis__known_output *known, const char **unlocked, tamis_error *err);
 
-/* Sums a regular file, as.at bytes long (K3), and decides about its tail; `ended`: no more is written. TAMIS_E_STALE where it is
+/* Sums a regular file of as.at bytes (K3), and decides about its tail. `ended`: no more is written. TAMIS_E_STALE: the file is
  * not what was written. */
 tamis_status tamis__in_place_sum(tamis__in_place *output, tamis__account_output *as, bool ended,
                                  tamis_error *err);
 
-/* Cuts a regular file that is `written` bytes long back to as.at, its last commit. If that fails, or the file has another
- * length by now, it stays: the next run cuts it back, or says why not. */
+/* Cuts a regular file of `written` bytes back to as.at, its last commit. If that fails, or the file has another length by now,
+ * the file stays as it is: the next run cuts it back, or refuses it with a reason. */
 void tamis__in_place_cut_back(const tamis__in_place *output, const tamis__account_output *as,
                               uint64_t written);
 

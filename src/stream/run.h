@@ -62,7 +62,7 @@ typedef struct tamis__run {
     tamis_error err;
 } tamis__run;
 
-/* True if the run requires keys, and of the records answered so far none had one; malformed records aside. */
+/* True if the run requires keys, and no record answered so far had one. Malformed records do not count. */
 bool tamis__run_lacks_keys(const tamis__run *r);
 
 /* All that follows does nothing, and well, in a run without commits. */
@@ -96,7 +96,7 @@ void tamis__run_undo(tamis__run *r);
 /* The end: waits for readers of pipes, before the writers finish; then commits that the inputs are at their end. */
 tamis_status tamis__run_drain(tamis__run *r, tamis_error *err);
 tamis_status tamis__run_finish(tamis__run *r, tamis_error *err);
-/* `status` is what the run came to. */
+/* `status` is the result of the run. */
 void tamis__run_end(tamis__run *r, tamis_status status);
 
 #endif

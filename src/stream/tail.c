@@ -29,7 +29,7 @@ static int open_again(const char *path, int flags, mode_t mode) {
     return fd;
 }
 
-/* Up to `size` bytes; fewer where the file ends or cannot be read. */
+/* Reads up to `size` bytes; fewer if the file ends or cannot be read. */
 static size_t read_piece(int fd, uint64_t from, void *bytes, size_t size) {
     size_t done = 0;
     while (done < size) {
@@ -186,8 +186,8 @@ void tamis__tail_compare_file(tamis__tail *tail, int fd, uint64_t from, uint64_t
     }
 }
 
-/* Where the record begins that has the first byte that differs. */
-static uint64_t begin_of_record(const tamis__tail *tail) {
+/* The start of the record with the first differing byte. */
+static uint64_t record_start(const tamis__tail *tail) {
     unsigned char piece[4096];
     for (uint64_t end = tail->same; end > 0;) {
         const size_t size = end < sizeof piece ? (size_t)end : sizeof piece;
@@ -221,8 +221,8 @@ static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
 
 /* Copies what differs to a new file, `kept`. Where that fails, as on a full disk, the whole file stays under such a name: under
  * its own it would be in the way of the next tail. */
-static void keep(tamis__tail *tail, const char *name, char *kept) {
-    const uint64_t begin = begin_of_record(tail);
+static void keep_rest(tamis__tail *tail, const char *name, char *kept) {
+    const uint64_t begin = record_start(tail);
     const int fd = make_kept(tail->path, tail->at + begin, 0600, kept);
     const bool done = fd >= 0 && copy(fd, tail->fd, begin, tail->size - begin) && tamis__sync(fd) == 0;
     if (fd >= 0)
@@ -247,7 +247,7 @@ void tamis__tail_settle(tamis__tail *tail, bool ended, char *kept) {
     if (whole)
         (void)tamis__sys.unlink(name);
     else
-        keep(tail, name, kept);
+        keep_rest(tail, name, kept);
     tamis__tail_close(tail);
 }
 

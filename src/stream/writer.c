@@ -140,7 +140,7 @@ static tamis_status after_short(tamis__writer *writer, int sys_errno, tamis_erro
     return TAMIS_OK;
 }
 
-/* What was put, and will not be written. A record without terminator ends where it does. */
+/* Counts records among bytes that were put but will not be written. A last record without a terminator counts too. */
 static void lose_bytes(tamis__writer *writer, const unsigned char *data, size_t size) {
     for (size_t i = 0; i < size; i++)
         writer->lost_ends += data[i] == writer->terminator;

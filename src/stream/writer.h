@@ -29,11 +29,11 @@ typedef struct tamis__writer {
     uint64_t written;             /* bytes the system has taken, packed ones */
     uint64_t sent;                /* of them, of one that is durable, on their way to the disk */
     uint64_t flushed_at;          /* tamis__now_ns */
-    tamis__tail *tail;            /* NULL, or compared with what the system has taken; borrowed */
+    tamis__tail *tail;            /* NULL, or compared with the bytes written; borrowed */
     tamis__identity_front *front; /* NULL, or gets what the system has taken first; borrowed */
-    uint64_t records;             /* put, of those with keys: counted by the router */
-    uint64_t flushed_records;     /* of them, when a packed one was flushed last */
-    uint64_t lost_ends;           /* terminators of records that were put, and that the system did not take */
+    uint64_t records;             /* records with keys that were put; counted by the router */
+    uint64_t flushed_records;     /* `records` at the last flush of a compressed output */
+    uint64_t lost_ends;           /* terminators of records that were put but not written */
     uint64_t *time;               /* of packing, writing and syncing, see clock.h */
     unsigned char terminator;
     bool durable;         /* a regular file is to outlive a power loss */
@@ -63,7 +63,7 @@ tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place
 tamis_status tamis__writer_put(tamis__writer *writer, const void *data, size_t size, bool unterminated,
                                tamis_error *err);
 
-/* How many of `records` the system has taken whole; fewer where nobody can tell. After the last put. */
+/* Number of `records` that were written completely, or a lower bound. Call after the last put. */
 uint64_t tamis__writer_taken(const tamis__writer *writer);
 
 /* Hands all that was put to the system; of a packed one so that its reader can unpack every record. For who has nothing

@@ -91,7 +91,7 @@ static void an_alias_is_made_and_removed(void **state) {
     redis_server_ask(&server, "HSET tamis:{a} alias b");
     redis_server_ask(&server, "HSET tamis:{b} alias f");
     FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_MISMATCH,
-          "an alias of what is an alias");
+          "an alias of another alias");
     tamis_filter_free(handle);
 }
 

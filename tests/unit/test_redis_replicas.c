@@ -196,7 +196,7 @@ static void reg_22_replicas_are_checked(void **state) {
     begin();
     FAILS(tamis_redis_open(&there, "redis://127.0.0.1?replicas=0", NULL, &err), TAMIS_E_INVALID, "from 1 to");
     FAILS(tamis_redis_open(&there, "codis+zk://127.0.0.1:1/product?replicas=1", NULL, &err),
-          TAMIS_E_UNSUPPORTED, "takes WAIT");
+          TAMIS_E_UNSUPPORTED, "needs WAIT");
     redis_server_ask(&server, "ACL SETUSER few on >pw ~* +@all -wait");
     char uri[200];
     snprintf(uri, sizeof uri, "redis://few:pw@127.0.0.1:%d/" JAVA "&replicas=1", server.port);

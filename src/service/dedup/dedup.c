@@ -196,12 +196,12 @@ static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_a
 }
 
 /*
- * The same of a concurrent filter, which may have keys behind the one that it refuses: those are answered, and never asked
- * again, for they would be seen. answers are TAMIS_UNKNOWN.
+ * The same for a concurrent filter, which may have added keys behind the one that it refused. Those are answered, and never
+ * asked again, since they would be seen. `answers` are TAMIS_UNKNOWN at first.
  */
 static tamis_status ask_passing_many(tamis_dedup *session, const asked *what, tamis_answer *answers,
                                      size_t *done, tamis_error *err) {
-    tamis_error why = TAMIS_ERROR_INIT; /* a full filter fills it, and is no failure here */
+    tamis_error why = TAMIS_ERROR_INIT; /* filled by a full filter, which is no failure here */
     size_t most = what->count;
     for (*done = 0; *done < what->count;) {
         size_t end = *done, answered = 0;
@@ -250,8 +250,8 @@ static tamis_status hash_for_log(tamis_dedup *session, asked *what, tamis_error 
                            err);
 }
 
-/* A key that somebody else put into the filter of a state is in no log: this session takes nothing more until it is
- * aborted. The session's thread alone. */
+/* Fails if keys were put into the state's filter outside the session: they are in no log, so the session accepts nothing more
+ * until an abort. Only from the session's thread. */
 static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
     const uint64_t own = session->added_before + session->counts.fresh, added = session->filter->added;
     if (added == own)
@@ -259,7 +259,7 @@ static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
     return tamis__dedup_fail_beside(added, own, err);
 }
 
-/* Refuses to answer what no commit could make last. */
+/* Fails if the log has failed: keys could not be committed. */
 static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
     if (!session->log.state)
         return TAMIS_OK;
@@ -269,7 +269,7 @@ static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
     return status == TAMIS_OK && !session->many ? check_added(session, err) : status;
 }
 
-/* From any thread. Where it fails, answers behind *done may be final too. */
+/* Called from any thread. After a failure, answers behind *done may be final too. */
 static tamis_status ask_many(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
                              tamis_error *err) {
     size_t answered = 0;

@@ -53,7 +53,7 @@ static void drop_logged(tamis__dedup_log *log) {
     log->count = left;
 }
 
-/* Appends those that are fresh; there is room. Without a branch, which would be guessed wrong. */
+/* Appends the fresh hashes; there is capacity. Without a branch, which would be mispredicted. */
 static void append_fresh(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
                          size_t count) {
     size_t to = log->count;
@@ -131,7 +131,7 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
 
 /* ---- many threads ---- */
 
-/* Called by the filter, while the parts of the keys are held: so the log has them in the order of the filter. */
+/* Called by the filter while the parts of the keys are locked, so the log has the keys in the order of the filter. */
 static void take_added(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
     tamis__dedup_log *log = context;
     pthread_mutex_lock(&log->turn);
@@ -151,7 +151,7 @@ void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter) {
     tamis__concurrent_listen(filter, &(tamis__listener){take_added, log});
 }
 
-/* The keys of the log so far, and what the filter is with them: no key is between the two. */
+/* Takes the log's keys and the filter's key count at one instant: no key is between filter and log. */
 static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_hash **hashes, size_t *room,
                      tamis__state_figures *figures) {
     tamis__concurrent_stop(filter);
@@ -170,7 +170,7 @@ static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_ha
     return count;
 }
 
-/* From now on nothing is answered or committed, until an abort. */
+/* Makes the session refuse answers and commits until an abort. */
 static tamis_status fail_beside(tamis__dedup_log *log, uint64_t added, uint64_t own, tamis_error *err) {
     pthread_mutex_lock(&log->turn);
     log->status = tamis__dedup_fail_beside(added, own, &log->err);
@@ -187,7 +187,7 @@ tamis_status tamis__dedup_log_cut(tamis__dedup_log *log, tamis_filter *filter, t
         return status;
     const size_t count = detach(log, filter, &hashes, &room, &figures);
     const uint64_t own = tamis__state_keys(log->state) + count;
-    status = tamis__dedup_log_check(log, err); /* a key may have found no place meanwhile */
+    status = tamis__dedup_log_check(log, err); /* memory for a key may have run out meanwhile */
     if (status == TAMIS_OK && figures.added != own)
         status = fail_beside(log, figures.added, own, err);
     if (status == TAMIS_OK) {

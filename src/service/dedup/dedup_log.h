@@ -49,15 +49,15 @@ void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, cons
 
 /* TAMIS_E_INVALID: the filter has `added` keys, and the session put in `own`. */
 tamis_status tamis__dedup_fail_beside(uint64_t added, uint64_t own, tamis_error *err);
-/* The failure of a batch that found no place. */
+/* Returns the failure of a batch for which memory ran out. */
 tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err);
 
 /*
- * Many threads, whose filter is concurrent: the filter tells the log of each fresh key. There are no batches then, and a cut
- * takes all keys that wait.
+ * For many threads over a concurrent filter: the filter passes each fresh key to the log. There are no batches, and a cut takes
+ * all pending keys.
  */
 void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter);
-/* Logs all keys that are in the filter. TAMIS_E_INVALID where it has others too. */
+/* Logs all pending keys. TAMIS_E_INVALID if the filter has keys that the session did not add. */
 tamis_status tamis__dedup_log_cut(tamis__dedup_log *log, tamis_filter *filter, tamis_error *err);
 
 /* Logs the oldest `batches` that wait, at most those there are. TAMIS_E_NOMEM of one that found no place; errors of

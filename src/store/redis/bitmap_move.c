@@ -77,7 +77,7 @@ static void put_name(const sending *all, uint32_t key, tamis__link *link) {
     tamis__link_word(link, name, size);
 }
 
-/* Every other command renews the lock, where one is held and it is time to. */
+/* True for commands that renew the lock: every second one, if a lock is held and a renewal is due. */
 static bool renews(const sending *all, size_t i) {
     return *all->at->token && i / 2 % TAMIS__CHUNKS_AT_ONCE == 0;
 }
@@ -115,11 +115,12 @@ static bool put_chunk(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status changed(const sending *all, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_IO, 0,
-                       "redis %s: %s: what is there is not what was sent (evicted, or lost in a failover); "
-                       "see to it that it has the memory, and do it again",
-                       all->at->redis->to.shown, all->at->uri->named);
+static tamis_status fail_changed(const sending *all, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_IO, 0,
+        "redis %s: %s: the server does not have what was sent (evicted, or lost in a failover); "
+        "check its memory, and repeat the command",
+        all->at->redis->to.shown, all->at->uri->named);
 }
 
 static tamis_status take_chunk(void *context, size_t i, const tamis__reply *reply, bool resent,
@@ -132,7 +133,7 @@ static tamis_status take_chunk(void *context, size_t i, const tamis__reply *repl
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(all->at, err);
     if (reply->integer == 0)
-        return changed(all, err);
+        return fail_changed(all, err);
     all->done += tamis__chunk_of(up->there, i / 2).size;
     if (up->progress)
         up->progress(up->context, all->done, all->total);
@@ -181,7 +182,7 @@ static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply
     if (reply->type == TAMIS__REPLY_STRING && reply->size == (left < sizeof mark ? left : sizeof mark) &&
         memcmp(reply->text, mark, reply->size) == 0)
         return TAMIS_OK;
-    return changed(all, err);
+    return fail_changed(all, err);
 }
 
 tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {

@@ -29,7 +29,7 @@ typedef struct tamis__upload {
     const tamis_filter *there;
     const uint64_t *words;
     size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
-    /* Adds the guard of each chunk's step: that the Redis key is the one that was made for it, and not in use yet. */
+    /* Adds the guard of each chunk's step: the Redis key is the one made for this upload, and not in use yet. */
     tamis_key (*guard)(const tamis_filter *there, uint32_t key, tamis__step *step,
                        tamis__partition_room *room);
     bool has_bits; /* each chunk sets its bit behind the footer: see tamis_parts.c */

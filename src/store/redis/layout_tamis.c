@@ -4,12 +4,12 @@
  * Our own layout (docs/REDIS-LAYOUT.md): a filter of kind blocked, cut into partitions.
  *
  *     tamis:{NAME}                  hash:   plan -> "layout=2 kind=blocked ... generation=G"
- *     tamis:{NAME}:plan             string: the same text again, which tells a deleted hash from a filter that never was
+ *     tamis:{NAME}:plan             string: a copy of that text, which shows that a missing hash was deleted
  *     tamis:{NAME:G:0}:bits         string: | block 0 | block 1 | ... | footer |       64 bytes each
  *     tamis:{NAME:G:1}:bits                 | block of the next ...   | footer |
  *
- * The plan is one field of the hash, which one step makes or replaces (redis_step.c) when all partitions are whole. Every
- * making of the filter has another generation G, so bits of before are never taken for bits of now.
+ * The plan is one field of the hash. One step sets or replaces it (redis_step.c) when all partitions are whole. Each time the
+ * filter is made it gets a new generation G, so old bits are never taken for new ones.
  *
  * A partition that the server evicted, or that somebody deleted or cut short, has no footer: a batch that touched it
  * fails rather than call keys absent that were in it.
@@ -125,7 +125,7 @@ static size_t check_count(const tamis_filter *filter) {
     return count_footers(tamis__redis_of(filter)) + CHECKS;
 }
 
-/* Of the hash, and of the copy of its plan: of this filter's alone, however late it comes. */
+/* Renews the expiry of the hash and of the plan's copy. A late command changes no other filter's expiry. */
 typedef struct renewal {
     tamis__step step;
     char name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24], copy_digits[24];

@@ -13,7 +13,7 @@ enum {
     /* Behind the footer: see tamis_parts.c. */
     TAMIS__STAMP = 16,
     TAMIS__CHUNK_BITS = 64,
-    /* Blocks of a partition, so that all that is behind them has room. */
+    /* Max. blocks of a partition, which leaves space for the fields behind them. */
     TAMIS__PARTITION_BLOCKS = TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 4,
     TAMIS__PARTITIONS_MOST = 1 << 20,
     TAMIS__MEMBER_MAX = 64 << 20, /* of a family, which has one string each */
@@ -65,16 +65,16 @@ typedef struct tamis__config {
     size_t target_size;
 } tamis__config;
 
-/* The slot of the hash, which is that of its lock and of the plan's copy too, whatever the servers go by. */
+/* The slot of the hash, also used for its lock and for the plan's copy, whatever rule the servers have. */
 uint32_t tamis__config_slot(const tamis__redis_filter *at);
-/* The Redis key of the plan's copy, which tells a hash that was deleted from a filter that never was. */
+/* The Redis key of the plan's copy, which shows that a missing hash was deleted. */
 size_t tamis__copy_name(const tamis__redis_filter *at, char *to);
-/* What it says: `plan` is empty where there is none. */
+/* Reads the copy; `plan` is empty if there is none. */
 tamis_status tamis__copy_read(tamis__redis_filter *at, char plan[TAMIS__REDIS_PLAN], tamis_error *err);
-/* What the hash says after a change (`plan` is empty where it has none), once as many replicas have it as the URI asks for. */
+/* Reads the plan after a change (empty: none), when as many replicas have it as the URI asks for. */
 tamis_status tamis__plan_read_back(const tamis__redis_filter *at, char plan[TAMIS__REDIS_PLAN],
                                    tamis_error *err);
-/* Adds the hash's Redis key, named in `name`, and the guard that its plan is this (empty: that it has none). */
+/* Adds to a step the hash's Redis key, written to `name`, and the guard that the hash has this plan (empty: no plan). */
 tamis_key tamis__plan_guard(const tamis__redis_filter *at, tamis__step *step, const char *plan,
                             char name[TAMIS__REDIS_KEY]);
 
@@ -109,68 +109,71 @@ size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to);
 /* GETRANGE of a footer, and whether the reply is that. */
 void tamis__footer_ask(const tamis_filter *filter, uint32_t key, tamis__link *link);
 bool tamis__footer_is(const tamis__redis_filter *at, uint32_t key, const tamis__reply *reply);
-/* Sealed, or while it is being filled a mark, which no two makers and no two sendings have the same. */
+/* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings share a mark. */
 void tamis__footer_write(const tamis__redis_filter *at, uint32_t key, char to[TAMIS__REDIS_BLOCK]);
 tamis_status tamis__generation_new(tamis__redis_filter *at, tamis_error *err);
-/* A command for each partition (or string of another layout), round by round: what is said of them comes behind this. */
+/* One command for each partition (or string of another layout), round by round. First member of the caller's context. */
 typedef struct tamis__rounds {
     const tamis__redis_filter *at;
-    size_t first; /* of the round */
+    size_t first; /* first partition of the round */
     size_t done;
     tamis_status (*take)(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err);
     bool is_steps; /* see tamis__exchange */
 } tamis__rounds;
-/* All `count` of them, `most` at once; a lock that is held is renewed after each round. `ask` and `take` get the rounds. */
+/* Runs all `count` commands, at most `most` at once. Renews a held lock after each round. `ask` and `take` get `all`. */
 tamis_status tamis__rounds_run(tamis__rounds *all, size_t count, size_t most,
                                bool (*ask)(void *context, size_t i, tamis__link *link), tamis_error *err);
-/* How many partitions at once, where they are made or removed. */
+/* Number of partitions to make or remove at once. */
 size_t tamis__round_of(uint64_t partition);
-/* Adds PEXPIRE, or PERSIST where ms is 0, to a step; `digits` is room. */
+/* Adds PEXPIRE, or PERSIST if ms is 0, to a step; `digits` is a buffer. */
 void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char digits[24]);
 
-/* Makes them of zeros, each with the mark that says that it is being filled (or, beside a partition, with its own), to expire
- * in `life_ms`. TAMIS_E_IO: one was there already. at->fills has room for a number of each, unless at->aside. */
+/* Makes all partitions, zeros with the mark "filling", which expire in `life_ms`. With at->aside: the strings beside the
+ * partitions, with a mark of their own. Else writes the number of each mark to at->fills. TAMIS_E_IO: one existed already. */
 tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tamis_error *err);
-/* Replaces each mark by the footer, by which alone clients take it for whole, and gives it that time, 0: no expiry. After
- * this a chunk that comes late does nothing. Ends at->fills. TAMIS_E_IO names a partition that was lost, or (has_chunks) one
- * that has not all its chunks: a failover may lose the last. */
+/* Replaces each mark by the footer, without which clients reject a partition, and sets its expiry (0: none). Late chunks do
+ * nothing after that. Ends the use of at->fills. TAMIS_E_IO names a partition that was lost or, with has_chunks, one that
+ * lacks chunks: a failover may lose the last ones. */
 tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms, tamis_error *err);
-/* PEXPIRE, or PERSIST where ms is 0, of each that has its mark or footer still; whoever sends it later wins, though an
- * earlier one may arrive after. With the lock held. plan: NULL, or what has to stand. TAMIS_E_BUSY: the lock was lost, or
- * another plan stands. */
+/* PEXPIRE, or PERSIST if ms is 0, of each partition that still has its mark or footer. The later writer wins, whichever
+ * command arrives last. The lock must be held. plan: NULL, or the plan that the hash must have. TAMIS_E_BUSY: the lock was
+ * lost, or the hash has another plan. */
 tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char *plan, uint64_t ms,
                                           tamis_error *err);
-/* Adds the partition's Redis key, and the guard that its mark or footer is there, to a step; `name` and `footer` are room. */
+/* Buffers for tamis__partition_guard, which adds to a step the partition's Redis key and the guard that its mark or footer is
+ * there. */
 typedef struct tamis__partition_room {
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], to[24];
 } tamis__partition_room;
 tamis_key tamis__partition_guard(const tamis_filter *filter, uint32_t key, tamis__step *step,
                                  tamis__partition_room *room);
-/* The guard that all chunks of a partition, or of the string beside it, are in; `name` and `from`, `to`, `bits` are room. */
+/* Buffers for tamis__chunks_guard, which adds the guard that all chunks of a partition, or of the string beside it, were
+ * written. */
 typedef struct tamis__chunks_room {
     char from[24], to[24], bits[TAMIS__CHUNK_BITS];
 } tamis__chunks_room;
 void tamis__chunks_guard(const tamis_filter *filter, uint32_t key, tamis_key name, tamis__step *step,
                          tamis__chunks_room *room);
-/* Where the bit of a chunk is, which a chunk's step sets. */
+/* Position of the bit that the step of a chunk sets. */
 uint64_t tamis__chunk_bit(const tamis_filter *filter, uint32_t key, uint64_t chunk);
 /* TAMIS_E_IO names a partition that has no footer; while at->fills: no mark. */
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err);
-/* Puts the step by which an adder gives a partition at->ttl_ms: only one that has its footer. */
+/* Sends the step by which an adder gives a partition at->ttl_ms, if the partition has its footer. */
 void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__link *link);
-/* Of generations that no plan names, or never will again: PEXPIRE, or PERSIST where ms is 0, or UNLINK where it is negative: of the partitions `of`, NULL: of all. */
+/* PEXPIRE, or PERSIST if ms is 0, or UNLINK if it is negative, of the partitions `of` (NULL: all). For generations that no plan
+ * names, or will ever name again. */
 tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
                                       tamis_error *err);
 /* The same of all partitions that a plan's text speaks of; there are none of one that cannot be read. */
 tamis_status tamis__told_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
                                 tamis_error *err);
-/* Removes the partitions of what others left (config->pushing, next, and in TAMIS__GRACE_MS those of before), none of which
- * anybody can go on with once tamis__change_begin was carried out. */
+/* Removes what other writers left: partitions of config->pushing and next now, those of before in TAMIS__GRACE_MS. Call after
+ * tamis__change_begin: from then on no other writer can go on with them. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *at, const tamis__config *config,
                                      tamis_error *err);
-/* With the lock held: sees to it that it is held still, and that this plan stands. */
+/* Checks that the lock is still held, and that the hash has this plan. */
 tamis_status tamis__change_confirm(const tamis__redis_filter *at, const char *plan, tamis_error *err);
-/* The same, by which it was held too when the plan was read; and ends a resize. */
+/* The same, and ends a resize of another writer. Success proves that the lock was held when the plan was read. */
 tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tamis_error *err);
 
 /* The same of all members of a family, where the text is the plan of one: see redis_members.c. TAMIS_E_REFUSED: the server
@@ -178,7 +181,7 @@ tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tami
 tamis_status tamis__members_expire(const tamis__redis_filter *at, const char *text, int64_t ms,
                                    tamis_error *err);
 
-/* What field state says of a filter of layout 1, once all partitions of this generation are there. */
+/* Writes field state of a filter of layout 1 whose partitions of this generation are all there. */
 void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STATE]);
 
 /* ---- making: see tamis_room.c ---- */
@@ -187,26 +190,26 @@ void tamis__state_write(const tamis__redis_filter *at, char to[TAMIS__REDIS_STAT
 tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks_each, tamis_error *err);
 /* TAMIS_E_REFUSED: the server says that it does not have so many bytes left. */
 tamis_status tamis__room_check(tamis__redis_filter *at, uint64_t bytes, tamis_error *err);
-/* ---- who makes, replaces or drops it: see redis_lock.c ---- */
+/* ---- the lock of writers: see redis_lock.c ---- */
 
 enum { TAMIS__LOCK_MS = 60000 };
 
 size_t tamis__lock_name(const tamis__redis_filter *at, char *to);
 /* Takes the lock for TAMIS__LOCK_MS; at->token is its token. TAMIS_E_BUSY: another holds it. */
 tamis_status tamis__lock_take(tamis__redis_filter *at, tamis_error *err);
-/* Gives it TAMIS__LOCK_MS again, where at->token is held. TAMIS_E_BUSY: it was lost. */
+/* Renews the lock for TAMIS__LOCK_MS. TAMIS_E_BUSY: it was lost. */
 tamis_status tamis__lock_renew(const tamis__redis_filter *at, tamis_error *err);
 /* The same within an exchange. */
 void tamis__lock_put_renewal(const tamis__redis_filter *at, tamis__link *link);
 tamis_status tamis__lock_take_renewal(const tamis__redis_filter *at, const tamis__reply *reply,
                                       tamis_error *err);
-/* Adds the lock's Redis key, named in `name`, and the guard that at->token holds it (where that is empty: that nobody
- * does). */
+/* Adds to a step the lock's Redis key, written to `name`, and the guard that at->token holds the lock (empty token: that
+ * nobody does). */
 void tamis__lock_guard(const tamis__redis_filter *at, tamis__step *step, char name[TAMIS__REDIS_KEY]);
 /* Releases it. TAMIS_OK: no step guarded by at->token, however late, does anything from now on. */
 tamis_status tamis__lock_leave(tamis__redis_filter *at, tamis_error *err);
 tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err);
-/* TAMIS_E_BUSY: a step found another holder, or another plan than it was to change. */
+/* Fails with TAMIS_E_BUSY: a step found another holder of the lock, or another plan than expected. */
 tamis_status tamis__lock_lost(const tamis__redis_filter *at, tamis_error *err);
 
 /* Takes the parameters of at's URI, which have to be some of this layout, and makes nothing of them: one URI is for all that
@@ -218,9 +221,9 @@ tamis_status tamis__wanted_pass(tamis__redis_filter *at, tamis_error *err);
 /* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the
  * partitions asked for, or into those of `old` where there is one. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__told *old, tamis_error *err);
-/* Makes the partitions of `there` hold what the one in memory holds as well. */
+/* Adds all bits of `from`, a filter in memory, to the partitions of `there`. */
 tamis_status tamis__unite(tamis_filter *there, const tamis_filter *from, tamis_error *err);
-/* Makes the filter of at's name, empty, by the plan that `made` has; where another program makes it, waits for that.
+/* Makes an empty filter with the plan of `made`. If another program is making it, waits for that.
  * TAMIS_E_BUSY: it took too long. */
 tamis_status tamis__push_new(tamis_filter *made, tamis_error *err);
 /* Replaces what is there by an empty one of the same plan. TAMIS_E_BUSY: somebody else replaces it. */

@@ -116,7 +116,7 @@ static tamis_status ask_and_check(tamis__batch *all, tamis_error *err) {
     exchange.barriers[1] = all->elements + all->checks;
     exchange.count = exchange.barriers[1] + count_expiries(all);
     tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
-    all->again = unconfirmed; /* as if nobody had answered, so that what is in by then is not called seen */
+    all->again = unconfirmed; /* as if it had no answers: keys that it added must not count as seen */
     if (status == TAMIS_OK && redone)
         status = run_rest(all, err);
     if (status == TAMIS_OK) /* also of what was replaced meanwhile, where nobody will do it later */
@@ -279,7 +279,7 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, c
             return tamis__fail(
                 err, TAMIS_E_IO, 0,
                 "redis %s: %s: its master changed, or connections to it ended, %d times during one batch; "
-                "see server, sentinels and network",
+                "check server, sentinels and network",
                 at->redis->to.shown, at->uri->named, REPEATS_MOST);
         const size_t left = asked->count - *done;
         size_t some = 0;

@@ -99,9 +99,9 @@ struct tamis__redis_filter {
     char next_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stood there as next; empty: nothing */
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
-    char token[TAMIS__LOCK_TOKEN];     /* layout tamis: of the lock it holds; empty: none */
-    uint32_t *
-        fills; /* layout tamis: its partitions are being filled: numbers in their marks; NULL: they are not */
+    char token[TAMIS__LOCK_TOKEN];     /* layout tamis: token of the lock held; empty: none */
+    uint32_t
+        *fills; /* layout tamis: numbers in the marks of partitions being filled; NULL: not being filled */
     char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
     bool is_measured;   /* see tamis__redis_check_length */
     bool plans;         /* layout redisson: what is not there is not made, but planned */

@@ -27,8 +27,8 @@ typedef struct tamis__idle {
 typedef struct tamis__node {
     struct tamis__node *next;
     size_t number;            /* from 0 on, in the order in which they became known */
-    bool is_sentinel;         /* and no server */
-    atomic_bool has_answered; /* a reply came from it, so that it is waited for when it is lost */
+    bool is_sentinel;         /* a sentinel, not a server */
+    atomic_bool has_answered; /* it has replied once: calls wait for it if it is lost later */
     tamis__link_to to;
     char *host;
     /* See redis_pool.c; guarded by the mutex. */
@@ -67,11 +67,11 @@ struct tamis_redis {
     struct tamis__codis *codis;                    /* NULL: it is none */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
-    uint64_t connect_by; /* time until which servers that never answered are waited for; see connect_wait= */
-    atomic_bool has_answered; /* any server, or sentinel, or ZooKeeper */
-    uint64_t replicas;        /* that confirm a batch of adds before it is answered; 0: none */
-    _Atomic bool forbids_scripts; /* found out by the first step that was refused */
-    uint64_t connections;     /* with a server at once, at most */
+    uint64_t connect_by; /* deadline for servers that have never answered; see connect_wait= */
+    atomic_bool has_answered; /* a server, a sentinel or ZooKeeper has replied */
+    uint64_t replicas;        /* replicas that must confirm a batch of adds; 0: none */
+    _Atomic bool forbids_scripts; /* set when the server refuses the first step */
+    uint64_t connections;     /* max. connections to a server */
     pthread_mutex_t mutex;    /* guards the rest */
     tamis__node *nodes;
     size_t node_count;
@@ -99,11 +99,11 @@ void tamis__redis_free_nodes(tamis_redis *redis);
 /* A new link, made within connect_ns; of a server that sentinels named TAMIS_E_IO where it is no master. */
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                   tamis__link **link, tamis_error *err);
-/* A reply came from the node (NULL: from ZooKeeper). */
+/* Records that the node has replied (NULL: ZooKeeper). */
 void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
-/* Whether a failure of that status ends the call, since it is the first that was heard of the node (NULL: of all that tell
- * who has which slot): a refused connection, a name that is not known, something that is no Redis. Where several can be
- * asked for the map, it is enough that one of them has answered. */
+/* True if a failure of that status ends the call at once: the node (NULL: every server that has the slot map) has never
+ * replied, and the connection is refused, the name is unknown, or the program is no Redis. If several servers have the slot
+ * map, one that has replied is enough to go on. */
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
 /* Waits until fewer than `connections` run commands at the node, which is then to be left; false: the deadline came, or has
  * come already. Who waits holds no other's place. */
@@ -209,9 +209,9 @@ typedef struct tamis__exchange {
     /* Rising: commands that, with those behind them, have to come after all before them (0: none). Where one server has
      * all they are in the same pipeline, see `redone`; else they are asked when all before them are answered. */
     size_t barriers[2];
-    /* NULL, or where the URI has replicas=, the exchange ends only when so many replicas have all that its servers had when
-     * they answered (redis_wait.c). Set to true where a connection ended before they could tell: what was answered may be
-     * lost in a failover, and the exchange is to be run again. Set it to false before. */
+    /* Not NULL: with replicas= in the URI, the exchange ends when so many replicas have confirmed its writes (redis_wait.c).
+     * Set to true if a connection ended before that: the writes may be lost in a failover, so run the exchange again. The
+     * caller sets it to false first. */
     bool *unconfirmed;
     /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
     bool *denied;
@@ -237,22 +237,21 @@ typedef struct tamis__command {
     size_t room;
     int64_t integer; /* the reply, or -1: it was none */
     size_t size;     /* of what is in `to` */
-    /* Where the URI has replicas=, the answer comes when so many replicas have all that the server had when it carried the
-     * command out: what it wrote, or what it read. */
+    /* With replicas= in the URI: return when so many replicas have all that the server had when it carried the command
+     * out, written or read. */
     bool is_replicated;
 } tamis__command;
 
 tamis_status tamis__redis_do(tamis__command *one, tamis_error *err);
 
 /*
- * Where the URI has replicas=, waits until so many replicas have all that was written until now, by anybody, to the server
- * that has the slot of this Redis key; else does nothing. One round trip to the server, and one to its replicas. For a
- * switch of plans, say: written, read back, waited for, and only then is anything old deleted.
+ * With replicas= in the URI: waits until so many replicas have all writes so far, by any client, to the server that has the
+ * slot of this Redis key. Otherwise does nothing. Takes one round trip to the server, and one to its replicas.
  *
- * It says nothing of a write whose server was lost before this call, and replaced by one without it: what must not be
- * missed is read back with is_replicated instead, which looks and waits on one connection.
+ * It does not protect a write if its server was replaced before this call by one that lacks the write. For such writes, read
+ * back with is_replicated instead, which reads and waits on one connection.
  *
- * TAMIS_E_TIMEOUT: fewer did within patience; the sentence says how many. What was written stays written.
+ * TAMIS_E_TIMEOUT: fewer replicas within patience; the message says how many. The writes remain.
  */
 tamis_status tamis__redis_wait(tamis_redis *redis, const void *key, size_t size, const char *what,
                                tamis_error *err);
@@ -268,7 +267,7 @@ bool tamis__reply_begins(const tamis__reply *error, const char *word);
 bool tamis__redis_is_passing(const tamis__reply *error);
 /* Whether it was refused as one that writes, or to this user: another that does the same may be granted. */
 bool tamis__redis_is_denied(const tamis__reply *error);
-/* Whether it says that EVAL is not there, or not for this user. */
+/* True if the error says that EVAL is missing, or forbidden for this user. */
 bool tamis__redis_forbids_scripts(const tamis__reply *error);
 /* Whether a command with such an error may have been carried out nevertheless. */
 bool tamis__redis_is_unsure(const tamis__reply *error);

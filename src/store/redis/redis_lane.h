@@ -15,7 +15,7 @@ typedef struct tamis__lane {
     tamis__node *node;
     tamis__link *link;   /* NULL: to be opened */
     size_t first, count; /* of pending, a ring */
-    bool is_unconfirmed; /* replicas are to confirm what was answered on this link */
+    bool is_unconfirmed; /* answered on this link, not yet confirmed by replicas */
     uint64_t tries;      /* since the last answer */
     uint64_t pause_till; /* nothing is asked before */
     uint64_t heard; /* time of the last bytes, or when something was asked after there was nothing to hear */
@@ -71,8 +71,8 @@ tamis_status tamis__flight_fail(const tamis__flight *run, tamis_error *err);
 static inline bool tamis__is_lost(tamis_status status) {
     return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
 }
-/* tamis__redis_is_hopeless, but for the first failure: that may be an accident, and all is tried once more, unless a time
- * ran out, which was long enough. */
+/* As tamis__redis_is_hopeless, but false after the first failure, which may be an accident and is retried. A timeout is not
+ * retried: it has taken long enough. */
 bool tamis__flight_is_hopeless(const tamis__flight *run, const tamis__node *node, uint64_t tries,
                                tamis_status status);
 /* How long to wait after so many tries, in ns. */
@@ -92,8 +92,8 @@ static inline bool tamis__lane_is_waited_for(const tamis__lane *on) {
 }
 /* Gives it a link; it may have none after all, and a pause then. */
 tamis_status tamis__lane_reach(tamis__flight *run, tamis__lane *on, tamis_error *err);
-/* Where the exchange is to be confirmed by replicas: waits for those of every lane that has answered since. No reply to a
- * command is on its way. TAMIS_E_TIMEOUT: too few of them did. */
+/* If replicas must confirm the exchange: waits for the replicas of every lane that has answered since the last call. No
+ * reply may be outstanding. TAMIS_E_TIMEOUT: too few replicas confirmed. */
 tamis_status tamis__flight_confirm(tamis__flight *run, tamis_error *err);
 /* is_done: nothing is on its way on its link, which others may use. */
 void tamis__lane_leave(const tamis__flight *run, tamis__lane *on, bool is_done);

@@ -9,8 +9,9 @@
  *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
  *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee   a push was killed
  *
- * Whose lock is held is at work, and leaves nothing yet. To remove them takes that lock: with it held, and the hash read
- * after that, nobody can make a partition of a generation that stands nowhere, for every maker announces it first.
+ * A name whose lock is held is being changed: its partitions are no leftovers yet. To remove leftovers, take that lock and
+ * then read the hash: while the lock is held, no writer can make partitions of a generation that the hash does not name,
+ * since every writer announces its generation in the hash first.
  */
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -22,15 +23,15 @@
 #include "store/redis/layout_tamis.h"
 #include "store/redis/redis_scan.h"
 
-/* One partition; its Redis key stands in the text of all. */
+/* One partition. Its Redis key is in leftover_search.text. */
 typedef struct part {
     size_t key, key_size;
-    size_t name_size; /* of NAME, behind "tamis:{" */
+    size_t name_size; /* size of NAME, which follows "tamis:{" */
     uint64_t generation;
 } part;
 
-typedef struct gathering {
-    tamis__redis_filter at; /* of the name at hand */
+typedef struct leftover_search {
+    tamis__redis_filter at; /* the current name */
     tamis__redis_uri uri;
     char *text;
     size_t text_used, text_size;
@@ -42,16 +43,16 @@ typedef struct gathering {
     /* Of the generation at hand, as the hash was read last. */
     bool is_next; /* adds go there too */
     char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN];
-    size_t first;   /* of the generation at hand */
-    int64_t answer; /* to the command at hand */
-    size_t stay;    /* of that generation, those that do not expire */
-} gathering;
+    size_t first;   /* first part of the current generation */
+    int64_t answer; /* reply to the current command */
+    size_t stay;    /* parts of the current generation without an expiry */
+} leftover_search;
 
 enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
 
-/* ---- what there is ---- */
+/* ---- finding partitions ---- */
 
-/* NAME:G:I. A number of more digits is the generation of a family's member. */
+/* Parses NAME:G:I. More than NUMBER_MAX digits at the end are the generation of a member of a family. */
 static bool read_key(const char *key, size_t size, part *to) {
     char hex[HEX + 1] = "";
     size_t end = size - SUFFIX, digits = 0;
@@ -71,8 +72,8 @@ static bool read_key(const char *key, size_t size, part *to) {
     return true;
 }
 
-static tamis_status make_room(const gathering *all, void **block, size_t used, size_t wanted, size_t *room,
-                              size_t size, tamis_error *err) {
+static tamis_status reserve(const leftover_search *all, void **block, size_t used, size_t wanted,
+                            size_t *room, size_t size, tamis_error *err) {
     const tamis_allocator *allocator = &all->at.redis->allocator;
     if (wanted <= *room)
         return TAMIS_OK;
@@ -89,7 +90,7 @@ static tamis_status make_room(const gathering *all, void **block, size_t used, s
 }
 
 /* The server's pattern also finds NAME:MORE for NAME. */
-static bool is_wanted(const gathering *all, const char *name, size_t size) {
+static bool is_wanted(const leftover_search *all, const char *name, size_t size) {
     char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
     if (all->at.uri->name_size == 0 || size > TAMIS__REDIS_NAME)
         return true;
@@ -98,17 +99,16 @@ static bool is_wanted(const gathering *all, const char *name, size_t size) {
     return fnmatch(pattern, text, 0) == 0;
 }
 
-static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
-    gathering *all = context;
+static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
+    leftover_search *all = context;
     void *text = all->text, *parts = all->parts;
     part one = {.key = all->text_used, .key_size = size};
     if (!read_key(key, size, &one) || !is_wanted(all, key + PREFIX, one.name_size))
         return TAMIS_OK;
-    tamis_status status =
-        make_room(all, &text, all->text_used, all->text_used + size, &all->text_size, 1, err);
+    tamis_status status = reserve(all, &text, all->text_used, all->text_used + size, &all->text_size, 1, err);
     all->text = text;
     if (status == TAMIS_OK)
-        status = make_room(all, &parts, all->count, all->count + 1, &all->room, sizeof *all->parts, err);
+        status = reserve(all, &parts, all->count, all->count + 1, &all->room, sizeof *all->parts, err);
     all->parts = parts;
     if (status != TAMIS_OK)
         return status;
@@ -126,24 +126,24 @@ static int compare(const void *one, const void *other, void *context) {
     return order != 0 ? order : a->key_size < b->key_size ? -1 : a->key_size > b->key_size;
 }
 
-static bool is_of(const gathering *all, const part *one, const part *other) {
+static bool is_of(const leftover_search *all, const part *one, const part *other) {
     return one->generation == other->generation && one->name_size == other->name_size &&
            memcmp(all->text + one->key, all->text + other->key, PREFIX + one->name_size) == 0;
 }
 
-static tamis_status scan(gathering *all, tamis_error *err) {
+static tamis_status scan(leftover_search *all, tamis_error *err) {
     char pattern[TAMIS__REDIS_KEY + 16];
     const tamis__redis_uri *uri = all->at.uri;
     const int size =
         snprintf(pattern, sizeof pattern, "tamis:{%.*s:*}:bits",
                  (int)(uri->name_size > 0 ? uri->name_size : 1), uri->name_size > 0 ? uri->name : "*");
-    const tamis__scan keys = {pattern, (size_t)size, "string", take_key, all};
+    const tamis__scan keys = {pattern, (size_t)size, "string", add_partition, all};
     tamis_status status = tamis__redis_scan(all->at.redis, &keys, err);
     size_t kept = all->count > 0;
     if (status != TAMIS_OK || all->count == 0)
         return status;
     qsort_r(all->parts, all->count, sizeof *all->parts, compare, all->text);
-    for (size_t i = 1; i < all->count; i++) /* a SCAN may tell a key twice */
+    for (size_t i = 1; i < all->count; i++) /* SCAN may return a key twice */
         if (compare(&all->parts[kept - 1], &all->parts[i], all->text) != 0)
             all->parts[kept++] = all->parts[i];
     all->count = kept;
@@ -153,13 +153,13 @@ static tamis_status scan(gathering *all, tamis_error *err) {
 /* ---- one generation ---- */
 
 static uint32_t slot_of_part(void *context, size_t i) {
-    const gathering *all = context;
+    const leftover_search *all = context;
     const part *one = &all->parts[all->first + i];
     return tamis__redis_slot(all->at.redis, all->text + one->key, one->key_size);
 }
 
 static bool put_ttl(void *context, size_t i, tamis__link *link) {
-    const gathering *all = context;
+    const leftover_search *all = context;
     const part *one = &all->parts[all->first + i];
     tamis__link_command(link, 2);
     tamis__link_text(link, "PTTL");
@@ -169,7 +169,7 @@ static bool put_ttl(void *context, size_t i, tamis__link *link) {
 
 static tamis_status take_ttl(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
-    gathering *all = context;
+    leftover_search *all = context;
     (void)i;
     (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
@@ -179,7 +179,7 @@ static tamis_status take_ttl(void *context, size_t i, const tamis__reply *reply,
 }
 
 static bool put_removal(void *context, size_t i, tamis__link *link) {
-    const gathering *all = context;
+    const leftover_search *all = context;
     const part *one = &all->parts[all->first + i];
     tamis__link_command(link, 2);
     tamis__link_text(link, tamis__redis_unlink(all->at.redis));
@@ -189,13 +189,13 @@ static bool put_removal(void *context, size_t i, tamis__link *link) {
 
 static tamis_status take_removal(void *context, size_t i, const tamis__reply *reply, bool resent,
                                  tamis_error *err) {
-    const gathering *all = context;
+    const leftover_search *all = context;
     (void)i;
     (void)resent;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(&all->at, err);
 }
 
-static tamis_status run(gathering *all, size_t count, bool (*ask)(void *, size_t, tamis__link *),
+static tamis_status run(leftover_search *all, size_t count, bool (*ask)(void *, size_t, tamis__link *),
                         tamis_status (*take)(void *, size_t, const tamis__reply *, bool, tamis_error *),
                         tamis_error *err) {
     const tamis__exchange exchange = {.count = count,
@@ -213,9 +213,9 @@ static bool names(const char *plan, uint64_t generation) {
     return strstr(plan, word) != NULL;
 }
 
-/* Whether it is in use, or to be; then *kind is what it is not. */
-static tamis_status look(gathering *all, uint64_t generation, bool *is_used, tamis_redis_leftover_kind *kind,
-                         tamis_error *err) {
+/* *is_used: the generation is in use, or will be. If it is not, *kind says what kind of leftover it is. */
+static tamis_status check_use(leftover_search *all, uint64_t generation, bool *is_used,
+                              tamis_redis_leftover_kind *kind, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
     tamis_status status = tamis__config_own(&all->at, &config, err);
@@ -224,7 +224,8 @@ static tamis_status look(gathering *all, uint64_t generation, bool *is_used, tam
     if (status != TAMIS_OK)
         return status;
     *is_used = names(config.plan, generation) ||
-               (!*config.plan && names(copy, generation)); /* whose hash was deleted: see tamis redis drop */
+               (!*config.plan &&
+                names(copy, generation)); /* the hash was deleted: tamis redis drop removes its partitions */
     all->is_next = names(config.next, generation);
     *kind = all->is_next                        ? TAMIS_REDIS_LEFT_RESIZE
             : names(config.pushing, generation) ? TAMIS_REDIS_LEFT_UNFINISHED
@@ -235,7 +236,7 @@ static tamis_status look(gathering *all, uint64_t generation, bool *is_used, tam
     return TAMIS_OK;
 }
 
-static tamis_status is_locked(gathering *all, bool *is, tamis_error *err) {
+static tamis_status is_locked(leftover_search *all, bool *is, tamis_error *err) {
     char name[TAMIS__REDIS_KEY], there[TAMIS__REDIS_PLAN];
     size_t size = 0;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(&all->at, name)}};
@@ -245,10 +246,10 @@ static tamis_status is_locked(gathering *all, bool *is, tamis_error *err) {
     return status;
 }
 
-/* With the lock held, which is seen to have been held when the hash was read. */
-static tamis_status remove_locked(gathering *all, size_t count, bool *is_used, tamis_error *err) {
+/* The lock is held. Checks first that it was also held when the hash was read. */
+static tamis_status remove_locked(leftover_search *all, size_t count, bool *is_used, tamis_error *err) {
     tamis_redis_leftover_kind kind;
-    tamis_status status = look(all, all->parts[all->first].generation, is_used, &kind, err);
+    tamis_status status = check_use(all, all->parts[all->first].generation, is_used, &kind, err);
     if (status == TAMIS_OK && !*is_used && all->is_next) {
         status = tamis__change_begin(&all->at, all->plan, err); /* ends the resize */
         return status == TAMIS_OK ? tamis__told_expire(&all->at, all->next, TAMIS__GRACE_MS, err) : status;
@@ -259,7 +260,7 @@ static tamis_status remove_locked(gathering *all, size_t count, bool *is_used, t
 }
 
 /* *is_used: by now it is, and stays. */
-static tamis_status remove_it(gathering *all, size_t count, bool *is_used, tamis_error *err) {
+static tamis_status remove_with_lock(leftover_search *all, size_t count, bool *is_used, tamis_error *err) {
     tamis_status status = tamis__lock_take(&all->at, err);
     if (status != TAMIS_OK)
         return status;
@@ -268,7 +269,7 @@ static tamis_status remove_it(gathering *all, size_t count, bool *is_used, tamis
     return status;
 }
 
-static tamis_status tell(gathering *all, size_t count, tamis_error *err) {
+static tamis_status report(leftover_search *all, size_t count, tamis_error *err) {
     const part *one = &all->parts[all->first];
     tamis_redis_leftover leftover = {.struct_size = sizeof leftover, .generation = one->generation};
     bool is_used = true, is_busy = true;
@@ -278,14 +279,14 @@ static tamis_status tell(gathering *all, size_t count, tamis_error *err) {
     all->stay = 0;
     tamis_status status = is_locked(all, &is_busy, err);
     if (status == TAMIS_OK && !is_busy)
-        status = look(all, one->generation, &is_used, &leftover.kind, err);
+        status = check_use(all, one->generation, &is_used, &leftover.kind, err);
     if (status != TAMIS_OK || is_busy || is_used)
         return status;
     status = run(all, count, put_ttl, take_ttl, err);
     if (status != TAMIS_OK || all->stay == 0)
         return status;
     if (all->removes)
-        status = remove_it(all, count, &is_used, err);
+        status = remove_with_lock(all, count, &is_used, err);
     if (is_used)
         return status;
     leftover.name = all->uri.name;
@@ -294,9 +295,9 @@ static tamis_status tell(gathering *all, size_t count, tamis_error *err) {
     return status == TAMIS_OK ? all->sink(all->context, &leftover, err) : status;
 }
 
-/* ---- the whole ---- */
+/* ---- all generations ---- */
 
-static tamis_status go_through(gathering *all, tamis_error *err) {
+static tamis_status visit_generations(leftover_search *all, tamis_error *err) {
     tamis_status status = tamis__redis_uri_check_used(all->at.uri, err);
     if (status == TAMIS_OK && all->at.uri->name_size > TAMIS__REDIS_NAME)
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the pattern has %zu bytes; give up to %d",
@@ -309,7 +310,7 @@ static tamis_status go_through(gathering *all, tamis_error *err) {
         all->first = i;
         while (i < all->count && is_of(all, &all->parts[all->first], &all->parts[i]))
             i++;
-        status = tell(all, i - all->first, err);
+        status = report(all, i - all->first, err);
     }
     tamis__free(&all->at.redis->allocator, all->parts, all->room * sizeof *all->parts);
     tamis__free(&all->at.redis->allocator, all->text, all->text_size);
@@ -327,11 +328,11 @@ tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool
                            "redis: neither a server nor a URI to look at; give one of them");
     tamis_status status = tamis__redis_find(&found, &named, pattern ? pattern : "*", &allocator, err);
     if (status == TAMIS_OK) {
-        gathering all = {.at = {.redis = found, .uri = redis ? &named : &found->uri},
-                         .sink = sink,
-                         .context = context,
-                         .removes = removes};
-        status = go_through(&all, err);
+        leftover_search all = {.at = {.redis = found, .uri = redis ? &named : &found->uri},
+                               .sink = sink,
+                               .context = context,
+                               .removes = removes};
+        status = visit_generations(&all, err);
     }
     tamis__redis_uri_release(&named);
     if (!redis)

@@ -323,8 +323,8 @@ static tamis_status refused(const tamis__link *link, const char *what, const tam
                        reply->type == TAMIS__REPLY_ERROR ? tamis__show(reply->text).text : "no OK", remedy);
 }
 
-/* TAMIS_E_IO: a server without TLS says nothing, but waits for the end of what it takes for a line. */
-static tamis_status no_tls(const tamis__link *link, tamis_error *err) {
+/* TAMIS_E_IO. A server without TLS does not reply: it takes the handshake for an unfinished line, and waits for its end. */
+static tamis_status fail_no_tls(const tamis__link *link, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_IO, ETIMEDOUT,
                        "redis %s: did not answer in TLS; if it has no TLS at this port, write redis://, "
                        "else give more time (timeout=)",
@@ -343,7 +343,7 @@ static tamis_status begin_tls(tamis__link *link, uint64_t deadline, tamis_error 
         struct pollfd fd = {link->fd, events, 0};
         tamis_status status = tamis__link_wait(&fd, 1, deadline, &ready, err);
         if (status == TAMIS_OK && ready == 0)
-            return no_tls(link, err);
+            return fail_no_tls(link, err);
         if (status != TAMIS_OK)
             return status;
     }

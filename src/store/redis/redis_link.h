@@ -48,7 +48,7 @@ void tamis__link_made(tamis__link *link, const char *words, size_t size);
 /* A whole command: PEXPIRE, or PERSIST where ms is 0. */
 void tamis__link_expire(tamis__link *link, const void *key, size_t size, uint64_t ms);
 
-/* While it is set, a step that is put is carried out as a transaction, at once: see redis_transaction.c. */
+/* While `state` is set, each step is carried out at once as a transaction: see redis_transaction.c. */
 typedef struct tamis__transacting tamis__transacting;
 void tamis__link_transact(tamis__link *link, tamis__transacting *state);
 tamis__transacting *tamis__link_transacting(const tamis__link *link);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * tamis:{NAME}:push, the lock of those who make, replace, resize, drop or alias a filter: a token, which expires.
+ * tamis:{NAME}:push, the lock for making, replacing, resizing, dropping or aliasing a filter: a token that expires.
  *
  *     take      step: lock is not there -> SET lock TOKEN PX life      another TOKEN each time it is sent
  *     renew     step: lock is TOKEN -> PEXPIRE
  *     release   step: lock is TOKEN -> DEL
  *
- * The lock keeps others from beginning. What keeps a holder from harm who lost it (stopped for longer than it lasts) is
- * the token: each step of his compares it, and does nothing when it is gone. Since no token is sent twice, one that is
- * gone never comes back: a step that takes the lock late gives it to nobody, until it expires.
+ * The lock keeps other writers from beginning. The token protects the filter from a writer that was stopped for longer
+ * than the lock lasts: each of its steps compares the token, and does nothing if the token is gone. No token is sent
+ * twice, so a token that is gone never returns. A `take` that arrives late locks for a token that nobody uses, and the
+ * lock expires.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,21 +36,21 @@ tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err) {
 
 /* ---- take ---- */
 
-typedef struct taking {
+typedef struct lock_attempt {
     const tamis__redis_filter *at;
-    char prefix[TAMIS__LOCK_TOKEN - 12]; /* of all tokens sent: random, chosen once */
-    uint32_t sent;                       /* SETs, each with its number behind the prefix */
-} taking;
+    char prefix[TAMIS__LOCK_TOKEN - 12]; /* prefix of all tokens sent: random, chosen once */
+    uint32_t sent;                       /* number of SETs sent; each token ends in its number */
+} lock_attempt;
 
 static uint32_t slot_of_lock(void *context, size_t i) {
-    const taking *lock = context;
+    const lock_attempt *lock = context;
     (void)i;
     return tamis__config_slot(lock->at);
 }
 
-/* A step as well, so that who may not send one leaves no lock that he could not give back. */
+/* Taking the lock is a step too: a user who may not run steps could not release it. */
 static bool put_lock(void *context, size_t i, tamis__link *link) {
-    taking *lock = context;
+    lock_attempt *lock = context;
     char name[TAMIS__REDIS_KEY], token[TAMIS__LOCK_TOKEN], ms[24];
     const tamis_key key = {name, tamis__lock_name(lock->at, name)};
     tamis__step step = {.key_count = 0};
@@ -64,16 +65,16 @@ static bool put_lock(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-static tamis_status take_lock(void *context, size_t i, const tamis__reply *reply, bool resent,
-                              tamis_error *err) {
-    const taking *lock = context;
+static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                     tamis_error *err) {
+    const lock_attempt *lock = context;
     (void)i;
     (void)resent;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(lock->at, err);
 }
 
-/* The reply does not say whether an earlier sending of ours has the lock; its value does. */
-static tamis_status read_lock(tamis__redis_filter *at, const taking *lock, tamis_error *err) {
+/* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the lock. */
+static tamis_status read_lock(tamis__redis_filter *at, const lock_attempt *lock, tamis_error *err) {
     char name[TAMIS__REDIS_KEY], there[TAMIS__REDIS_PLAN]; /* of layout 1 a plan */
     size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(at, name)}};
@@ -89,12 +90,12 @@ static tamis_status read_lock(tamis__redis_filter *at, const taking *lock, tamis
 }
 
 tamis_status tamis__lock_take(tamis__redis_filter *at, tamis_error *err) {
-    taking lock = {.at = at};
+    lock_attempt lock = {.at = at};
     uint64_t random;
     const tamis__exchange exchange = {.count = 1,
                                       .context = &lock,
                                       .ask = put_lock,
-                                      .take = take_lock,
+                                      .take = check_lock_reply,
                                       .what = at->uri->named,
                                       .slot = slot_of_lock,
                                       .is_steps = true};

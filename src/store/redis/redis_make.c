@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Empty filters of layout tamis: one that is made where there is none, and one that takes the place of what is cleared. */
+/* Makes empty filters of layout tamis: a new one, or one that replaces a filter (clear). */
 #include "base/system.h"
 #include "store/redis/redis_push.h"
 
 enum {
-    POLL_MS = 50, /* between two looks whether another is done making the filter */
+    POLL_MS = 50, /* between two checks whether another writer has made the filter */
     POLLS = 2 * TAMIS__LOCK_MS / POLL_MS
 };
 
-/* It expires when what it replaces would have. */
+/* The new filter expires when the old one would have. */
 tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
     tamis_filter copy = *there;
@@ -21,10 +21,10 @@ tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
     return status == TAMIS_OK ? tamis__push_replace(&p, at.plan_text, err) : status;
 }
 
-static tamis_status was_deleted(const tamis__push *p, tamis_error *err) {
+static tamis_status fail_deleted(const tamis__push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "redis %s: %s: its hash was deleted or evicted, and with it what its partitions are; "
-                       "nothing was made. Drop it, which removes them, and add all keys again",
+                       "redis %s: %s: its hash, which describes its partitions, was deleted or evicted; "
+                       "nothing was made; drop the filter, then add all keys again",
                        p->at->redis->to.shown, p->at->uri->named);
 }
 
@@ -33,7 +33,7 @@ static tamis_status pause_for(uint64_t ms, tamis_error *err) {
     return tamis__link_wait(NULL, 0, tamis__now_ns() + ms * 1000000, &ready, err);
 }
 
-/* *is_there: somebody made it, or makes it now. */
+/* *is_there: another writer has made the filter, or is making it. */
 static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) {
     tamis_status status = tamis__lock_take(p->at, err);
     if (status != TAMIS_OK) {
@@ -41,9 +41,11 @@ static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) 
         return status;
     }
     status = tamis__push_look(p, err);
+    if (status == TAMIS_OK && *p->copy) /* this process may have been stopped between the two reads */
+        status = tamis__config_find(p->at, &p->config, err);
     *is_there = status == TAMIS_OK && *p->config.plan;
     if (status == TAMIS_OK && !*is_there && *p->copy)
-        status = was_deleted(p, err);
+        status = fail_deleted(p, err);
     if (status != TAMIS_OK || *is_there) {
         (void)tamis__lock_leave(p->at, NULL);
         return status;

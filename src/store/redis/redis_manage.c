@@ -3,10 +3,11 @@
 /*
  * Filters as wholes: alias, drop, expire. Each holds the lock of a push, and changes the hash by steps alone (redis_step.c).
  *
- * A drop first moves the plan to `before`, by which nobody finds it any more and the next drop or push does should this one
- * be killed; then, once that is seen to stand, it removes the partitions, then the fields. The hash ends with its last
- * field. A server that has no memory left takes neither lock nor `before`, and the drop goes on without: its step asks that
- * nobody has the lock instead. Members of a family are found by SCAN, once nobody makes any more of them.
+ * A drop first moves the plan to `before`: clients no longer find the filter, and if the drop is killed, the next drop or
+ * push finds its partitions. After reading that back, the drop removes the partitions, then the fields. The hash vanishes
+ * with its last field. A server without free memory accepts neither lock nor `before`. The drop then goes on without
+ * them, and its steps require instead that nobody holds the lock. Members of a family are found by SCAN, when no client
+ * can make new ones.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +39,7 @@ static tamis_status name_only(tamis_filter **made, tamis_redis *redis, const cha
 
 /* ---- the lock ---- */
 
-/* What takes memory is left out where the server has none: a drop is what gives some back. */
+/* Ignores a full server: a drop frees memory, so it goes on without the commands that need some. */
 static tamis_status unless_full(tamis_status status, const tamis_error *why, tamis_error *err) {
     if (status == TAMIS_E_REFUSED && why->sys_errno == ENOMEM)
         return TAMIS_OK;
@@ -47,7 +48,7 @@ static tamis_status unless_full(tamis_status status, const tamis_error *why, tam
     return status;
 }
 
-/* With at->token empty where the server is too full for a lock: steps ask then that nobody has it. */
+/* Takes the lock. If the server is too full for it, at->token is empty: steps then require that nobody holds it. */
 static tamis_status lock_or_full(tamis__redis_filter *at, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     return unless_full(tamis__lock_take(at, &why), &why, err);
@@ -91,7 +92,7 @@ static tamis_status check_alias(const tamis__redis_filter *at, const tamis__conf
     return !sets && config->target_size == 0 ? absent(at, err) : TAMIS_OK;
 }
 
-/* The hash of the alias itself, whose target at->target is not. */
+/* Names the hash of the alias itself, not that of its target at->target. */
 static tamis_key alias_guard(const tamis__redis_filter *at, const tamis__config *config, tamis__step *step,
                              char name[TAMIS__REDIS_KEY]) {
     const tamis_key hash = tamis__plan_guard(at, step, config->plan, name);
@@ -100,7 +101,7 @@ static tamis_key alias_guard(const tamis__redis_filter *at, const tamis__config 
     return hash;
 }
 
-/* `target` NULL: none any more. */
+/* Sets the alias; `target` NULL removes it. */
 static tamis_status change_alias(tamis__redis_filter *at, const tamis__config *config,
                                  const tamis__redis_filter *target, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
@@ -189,7 +190,7 @@ static tamis_status remove_members(const tamis__redis_filter *at, const tamis__c
                        at->redis->to.shown, at->uri->named);
 }
 
-/* Nobody finds it from here on. */
+/* Removes the plan, so that clients no longer find the filter. */
 static tamis_status hide(tamis__redis_filter *at, const tamis__config *config, bool is_full,
                          tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
@@ -203,15 +204,15 @@ static tamis_status hide(tamis__redis_filter *at, const tamis__config *config, b
                                               tamis__redis_word(config->plan)));
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("plan"),
                                           tamis__redis_word("state"), tamis__redis_word("next")));
-    tamis__step_write(&step,
-                      TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* what is left goes when we say */
+    tamis__step_write(
+        &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
     bool is_refused = false;
     tamis_status status = tamis__step_run_once(at, &step, &is_refused, err);
     return status == TAMIS_OK && is_refused ? tamis__lock_lost(at, err) : status;
 }
 
-/* *now: what the hash says then. */
+/* *now: the hash after that. */
 static tamis_status hide_for_good(tamis__redis_filter *at, const tamis__config *config, tamis__config *now,
                                   tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -241,7 +242,7 @@ static tamis_status remove_field(tamis__redis_filter *at, const char *field, con
     return tamis__step_run(at, &step, &(bool){false}, err);
 }
 
-/* Those of earlier ones first: `before` has to be free for this one's. */
+/* Removes leftovers of earlier writers first, since `before` has to be free for the plan of this drop. */
 static tamis_status remove_leftovers(const tamis__redis_filter *at, const tamis__config *config,
                                      const char *copy, tamis_error *err) {
     tamis_status status = TAMIS_OK; /* what the plan names goes when the plan is gone */
@@ -250,7 +251,7 @@ static tamis_status remove_leftovers(const tamis__redis_filter *at, const tamis_
     if (status == TAMIS_OK && strcmp(config->pushing, config->next) != 0 &&
         strcmp(config->pushing, config->plan) != 0)
         status = tamis__told_expire(at, config->pushing, -1, err);
-    if (status == TAMIS_OK) /* adds to it may be on their way: see remove_ours in redis_push.c */
+    if (status == TAMIS_OK) /* adds to `next` may be on their way: see tamis__push_remove in redis_push.c */
         status = tamis__told_expire(at, config->next, TAMIS__GRACE_MS, err);
     return status == TAMIS_OK && !*config->plan ? tamis__told_expire(at, copy, -1, err) : status;
 }
@@ -337,7 +338,7 @@ static tamis_status expire_hash(tamis__redis_filter *at, const tamis__config *co
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
 }
 
-/* The partitions of that plan, of a filter that nothing else is known of. */
+/* Sets the expiry of the partitions of that plan. */
 static tamis_status expire_partitions(tamis_filter *filter, const char *plan, uint64_t ms, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__told told;
@@ -349,7 +350,7 @@ static tamis_status expire_partitions(tamis_filter *filter, const char *plan, ui
     return tamis__partitions_set_expiry(filter, plan, ms > 0 ? ms + TAMIS__GRACE_MS : 0, err);
 }
 
-/* The hash is never to outlive its partitions: what gets longer to live begins with them, what gets shorter with it. */
+/* The hash must never outlive its partitions: a longer expiry is set on the partitions first, a shorter one on the hash. */
 static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config;
@@ -376,7 +377,7 @@ static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error
     return status == TAMIS_OK && !is_shorter ? expire_hash(at, &config, ms, err) : status;
 }
 
-/* A filter that went meanwhile, half of whose partitions were told to stay. */
+/* If the filter was dropped or replaced meanwhile, retires its partitions: some of them just lost their expiry. */
 static void retire_if_gone(tamis__redis_filter *at, const char *plan) {
     tamis__config now;
     if (tamis__config_find(at, &now, NULL) == TAMIS_OK && strcmp(now.plan, plan) != 0)

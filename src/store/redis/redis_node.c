@@ -121,7 +121,7 @@ bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node,
     const atomic_bool *has_answered = any_will_do ? &redis->has_answered : &node->has_answered;
     if (atomic_load_explicit(has_answered, memory_order_relaxed) || tamis__now_ns() < redis->connect_by)
         return false;
-    /* A time that ran out may have been too short. ZooKeeper's client tells nothing else of a host that refuses. */
+    /* A timeout may just have been too short. ZooKeeper's client reports a timeout also if the host refuses. */
     return status == TAMIS_E_IO || (status == TAMIS_E_TIMEOUT && redis->codis);
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The connections of a node. A thread takes one of `connections` slots before it sends commands. The others wait in the
- * order in which they came, each by a condition of its own, so that the end of an exchange wakes one thread at the most.
- * Then a connection that rests is used again, or a new one made. So there are never more than that in use and at rest
- * together, but for those of a thread that asks for the map, which takes no slot: a thread that holds a slot and waits for
- * another could wait for ever.
+ * The connections of a node. A thread takes one of `connections` slots before it sends commands. Waiting threads are served
+ * first come, first served, each by a condition of its own, so the end of an exchange wakes at most one thread. The thread
+ * reuses an idle connection, or makes a new one. So at most `connections` connections are in use or idle. One exception: a
+ * thread that reads the slot map takes no slot, since it may hold one already, and waiting for a second could last for ever.
  *
  * A link that rests may be dead. Where its server closed it, its socket says so. Where something between the two forgot
  * it, nobody says anything, and a command would be lost on it for read_timeout, with an add that nobody can answer for
@@ -26,8 +25,8 @@ static bool may_enter(const tamis_redis *redis, const tamis__node *node, const t
     return node->waiters == first && node->entered < redis->connections;
 }
 
-/* Wakes the first in line of this node if it may enter now; nobody else could do anything. Whoever makes that true calls
- * this: a thread that leaves, and one that steps out of the line in front of another. */
+/* Wakes the first waiting thread of this node if a slot is free. Called after each change that may let it enter: a thread
+ * released its slot, or left the queue ahead of another one. */
 static void wake_first(const tamis_redis *redis, tamis__node *node) {
     if (node->waiters && may_enter(redis, node, node->waiters))
         pthread_cond_signal(&node->waiters->may_enter);

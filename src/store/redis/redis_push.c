@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A filter in memory to a server, layout tamis; and the making of an empty one:
+ * Uploads a filter in memory to a server in layout tamis, or makes an empty one there:
  *
- *     1 lock       tamis:{NAME}:push = token, renewed on the way: one who makes, replaces, resizes or drops at a time
- *     2 announce   field pushing = plan; what an earlier one left behind is removed, a resize of another ends
- *     3 make       partitions of a new generation: zeros, and behind them a mark, "filling"
- *     4 fill       chunks, each with a bit behind the mark that says that it is in
- *     5 seal       where all those bits are set the mark becomes the footer, by which clients know a whole partition
- *     6 switch     field plan = ours, before = what was there
- *     7 look       whether it stands
- *     8 retire     partitions of what was there expire in TAMIS__GRACE_MS
+ *     1 lock       tamis:{NAME}:push = token, renewed on the way: one writer at a time
+ *     2 announce   field pushing = plan; removes leftovers of earlier writers, and ends a resize of another writer
+ *     3 make       partitions of a new generation: zeros, then the mark "filling"
+ *     4 fill       chunks; each also sets its bit behind the mark
+ *     5 seal       if all chunk bits are set, the footer replaces the mark; clients accept only partitions with a footer
+ *     6 switch     field plan = the new plan, field before = the old one
+ *     7 look       read the plan back
+ *     8 retire     partitions of the old plan expire in TAMIS__GRACE_MS
  *
- * A resize leaves steps 4 to 8 to the end. Between 3 and that the plan stands in field next as well, and whoever adds adds to
- * both (mirror in layout_tamis.c): an add whose batch did not see it there was carried out before, and has to be among the
- * keys that come at the end. Those are united with what is there by then. The lock is held at both ends only; whoever takes
- * it between removes the field, and the resize finds that it has lost.
+ * A resize does steps 1 to 3, and later steps 4 to 8. In between, the plan is also in field next, and adders add to both
+ * generations (mirror in layout_tamis.c). An add whose batch did not see field next was carried out before, so its key
+ * must be among the keys that the caller collects. At the end these keys are united with what adders have added. The lock
+ * is held only at both ends. A writer that takes it in between removes field next, and the resize then fails.
  *
- * Invariants: (1) Every write is a step (redis_step.c), which compares the lock's token and the plan, or the partition's mark:
- * sent late or twice, it does nothing. (2) A plan stands only when all its partitions are sealed; a partition that was lost
- * on the way never gets a footer again. (3) Every generation that has partitions stands in plan, next, before or pushing, so
- * that the next push (or a drop) removes what one that was killed left behind; until they are sealed they expire by
- * themselves as well. (4) What clients use is changed by step 6 alone, and nothing is retired before step 7. (5) After a
- * failure the lock is given back first: from then on step 6 cannot be carried out any more, however late it comes, and what
- * the hash says is final. tests/model has a model of all this, and of what goes wrong without each part.
+ * Invariants:
+ * 1. Every write is a step (redis_step.c). A step compares the lock's token and the plan, or the partition's mark: sent
+ *    late or twice, it does nothing.
+ * 2. A plan is in field plan only when all its partitions are sealed. A partition lost on the way never gets a footer.
+ * 3. Every generation that has partitions is named in plan, next, before or pushing, so the next push or drop removes
+ *    what a killed writer left behind. Until they are sealed, partitions also expire by themselves.
+ * 4. Only step 6 changes what clients use, and nothing is retired before step 7.
+ * 5. After a failure the lock is released first: from then on a late step 6 does nothing, and the hash is final.
+ *
+ * tests/model checks all this, and shows what goes wrong without each part.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +38,7 @@
 #include "store/redis/bitmap_move.h"
 #include "store/redis/redis_push.h"
 
-enum { LIFETIME_MS = 3600000 /* of what is being filled, and a second for each mebibyte */ };
+enum { LIFETIME_MS = 3600000 /* of partitions being filled; plus a second for each mebibyte */ };
 
 /* ---- steps ---- */
 
@@ -126,8 +129,8 @@ tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tami
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
 }
 
-/* What others left: nobody uses what a push that was killed or a resize was making, and nobody can go on with it now that we
- * have the lock; somebody may use still what was replaced. */
+/* Removes leftovers of other writers. Partitions of `pushing` and `next` have no writer any more, since the lock is held
+ * here. Clients may still use those of `before`. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *at, const tamis__config *config,
                                      tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -180,7 +183,7 @@ tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
         status = tamis__told_expire(p->at, p->copy, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK)
         status = set_pushing(p, err);
-    if (status == TAMIS_OK) /* sent twice, the step may have found its own work */
+    if (status == TAMIS_OK) /* a step that was sent twice may have met its own first write */
         status = tamis__config_find(p->at, &now, err);
     return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
 }
@@ -197,7 +200,7 @@ static tamis_status upload(const tamis__push *p, tamis_error *err) {
     return tamis__upload_run(&bits, err);
 }
 
-/* A family's members come into being with their first adds. */
+/* Makes the partitions. A family has none: its members begin with their first adds. */
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
     const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
     if (p->at->is_family)
@@ -210,7 +213,7 @@ tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
     return tamis__partitions_make(p->made, lifetime, err);
 }
 
-/* They are to outlive the hash, by which they are found absent. */
+/* Partitions outlive the hash: an expired filter is then found absent, not damaged. */
 tamis_status tamis__push_seal(tamis__push *p, tamis_error *err) {
     if (p->at->is_family)
         return TAMIS_OK;
@@ -231,7 +234,7 @@ static void write_switch(const tamis__push *p, tamis__step *step, char copy[TAMI
                                tamis__redis_word("before"),
                                tamis__redis_word(before)};
     tamis__step_write(step, words, *before ? 6 : 4);
-    if (p->at->ttl_ms == 0) { /* an expiry that an earlier filter of the name had is none of ours */
+    if (p->at->ttl_ms == 0) { /* end the expiry of an earlier filter of this name */
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan)));
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), tamis__push_hash(p)));
     } else {
@@ -268,7 +271,7 @@ tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err) {
     return tamis__redis_ttl(p->at, tamis__push_hash(p), &p->at->ttl_ms, err);
 }
 
-/* Partitions of what was there go in a while: batches may be on their way. */
+/* Lets the old partitions expire soon, not at once: batches may still read them. */
 tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     if (!*p->config.plan || p->at->is_family)
@@ -278,18 +281,19 @@ tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
         return TAMIS_OK;
     return tamis__fail(
         err, status, why.sys_errno,
-        "%.300s; the filter was replaced, and Redis keys of the one before may be left: remove them by "
+        "%.300s; the filter was replaced, but Redis keys of the old one may remain: remove them with "
         "tamis redis clean",
         why.text);
 }
 
-static tamis_status is_unknown(const tamis_error *why, tamis_error *err) {
-    return tamis__fail(err, why->status, why->sys_errno,
-                       "%.300s; whether the filter was replaced is not known: see tamis info, and push again",
-                       why->text);
+static tamis_status fail_unknown(const tamis_error *why, tamis_error *err) {
+    return tamis__fail(
+        err, why->status, why->sys_errno,
+        "%.300s; it is unknown whether the filter was replaced: check with tamis info, and push again",
+        why->text);
 }
 
-/* What announces our partitions in this field, and nothing that another has put there since. */
+/* Removes the announcement in this field if it is still that of p->plan. */
 static tamis_status remove_field(const tamis__push *p, const char *field, tamis_error *err) {
     tamis__step step = {.key_count = 0};
     tamis__step_key(&step, tamis__push_hash(p));
@@ -299,8 +303,8 @@ static tamis_status remove_field(const tamis__push *p, const char *field, tamis_
     return tamis__step_run(p->at, &step, &(bool){false}, err);
 }
 
-/* Our partitions, once no step of ours can be carried out any more. They are announced until they are gone. Those of a resize
- * stay for a while: an add that is on its way would make them anew, without an end. */
+/* Removes the partitions of p->plan, then their announcement. Partitions of a resize get a short expiry instead: an add on
+ * its way would recreate a deleted one without an expiry. */
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err) {
     tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
     if (status == TAMIS_OK && !p->at->is_family)
@@ -313,9 +317,11 @@ static bool is_same(const char *one, const char *other) {
 }
 
 /*
- * After a failure. With the lock given back the hash says for good what became of the switch: our plan stands, or stood (another
- * has replaced it since); or the plan of before, which never comes back, stands still; or neither, and nobody can tell. Where
- * it cannot be asked, all stays as it is, announced, for the next who has the lock to tidy up.
+ * Cleans up after a failure. Releases the lock first, so that what the hash says about the switch is final:
+ * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took place.
+ * - The old plan is still there; it never returns after a switch: the switch did not take place.
+ * - Neither: the outcome is unknown.
+ * If the hash cannot be read, the partitions stay announced, and the next holder of the lock removes them.
  */
 static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -329,9 +335,9 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     if (is_over)
         *p->at->token = '\0';
     if (is_over && is_same(now.plan, p->plan))
-        return may_be_lost ? is_unknown(&why, err) : tamis__push_retire(p, err);
+        return may_be_lost ? fail_unknown(&why, err) : tamis__push_retire(p, err);
     if (is_over &&
-        !is_same(now.plan, p->config.plan)) /* which never comes back, and whose record may be gone */
+        !is_same(now.plan, p->config.plan)) /* the old plan never returns, and its record may be gone */
         (void)tamis__push_retire(p, NULL);
     if (is_over && p->is_switching && is_same(now.before, p->plan))
         return TAMIS_OK;
@@ -340,7 +346,7 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
         (void)tamis__push_remove(p, NULL);
     if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))
         return status;
-    return is_unknown(&why, err);
+    return fail_unknown(&why, err);
 }
 
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {
@@ -348,7 +354,7 @@ tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_err
         (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
     else if (*p->at->token)
         return recover(p, status, err);
-    else if (p->is_resize) /* the lock was not taken: nothing of ours is on its way */
+    else if (p->is_resize) /* the lock was not taken: no step of this process is on its way */
         (void)tamis__push_remove(p, NULL);
     return status;
 }

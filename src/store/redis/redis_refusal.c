@@ -13,7 +13,7 @@ bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
     return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
 }
 
-/* An ACL forbids a command, or a key, within a script. */
+/* Error if an ACL forbids a command or a key within a script. */
 static const char script_denied[] = "ERR The user executing the script";
 
 /* A Codis lost the server behind it, or had none yet for this slot. */
@@ -53,8 +53,8 @@ bool tamis__redis_is_denied(const tamis__reply *error) {
 
 enum { REMEDY = 400 };
 
-/* "... no permissions to run the 'setrange' command", with more behind it in 6.2; else it is about keys. Of a command within
- * a script it is not said which. */
+/* The error names the command ("... no permissions to run the 'setrange' command", longer in 6.2), or it is about keys. For a
+ * command within a script it does not say which. */
 static void grant(const tamis__reply *reply, char to[REMEDY]) {
     const char *command = strstr(reply->text, "run the '");
     const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;

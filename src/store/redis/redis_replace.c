@@ -132,7 +132,7 @@ static tamis_status make(const replacement *r, tamis_error *err) {
     return expire(r, words[1], LIFETIME_MS + bytes / TAMIS__CHUNK * 1000, err);
 }
 
-/* The string that is filled is renamed when it is whole: a chunk that comes after that does nothing. */
+/* Guard: the string being filled still exists. It is renamed when complete, so a late chunk does nothing. */
 static tamis_key guard_beside(const tamis_filter *made, uint32_t key, tamis__step *step,
                               tamis__partition_room *room) {
     const tamis_key name = {room->name, beside_name(tamis__redis_of(made), key, room->name)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A resize: the first steps of a push, then adds that go to both (mirror in layout_tamis.c), then the last steps. */
+/* A resize: the first steps of a push, then a time when adders add to both (mirror in layout_tamis.c), then the last steps. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct tamis_redis_resize {
     tamis_allocator allocator;
 };
 
-/* A resize takes as long as its keys take; a hash that expires takes all knowledge of the partitions with it. */
+/* A resize may outlast the hash. If the hash expires, nothing names the partitions, so they expire with it. */
 static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
     uint64_t left = 0;
     tamis_status status = tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &left, err);
@@ -36,7 +36,7 @@ static tamis_status set_next(const tamis__push *p, tamis_error *err) {
     return status == TAMIS_OK && strcmp(now.next, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
 }
 
-static tamis_status nothing_there(const tamis__push *p, tamis_error *err) {
+static tamis_status fail_absent(const tamis__push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; build it",
                        p->at->redis->to.shown, p->at->uri->shown);
 }
@@ -56,7 +56,7 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
         status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                              "%s: layout %s cannot be resized while it is used; push another in its place",
                              p->at->uri->shown, p->at->layout->name);
-    if (status == TAMIS_OK) /* before anybody's adds are doubled: see tamis__unite */
+    if (status == TAMIS_OK) /* before adders add to both: see tamis__unite */
         status = tamis__redis_must_know(p->at->redis, p->at->uri->shown, "BITOP", "push another in its place",
                                         err);
     if (status == TAMIS_OK)
@@ -70,7 +70,7 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
         return status;
     status = tamis__push_look(p, err);
     if (status == TAMIS_OK && !*p->config.plan)
-        status = nothing_there(p, err);
+        status = fail_absent(p, err);
     if (status == TAMIS_OK && *p->config.next)
         status = fail_unfinished(p, err);
     if (status != TAMIS_OK) {
@@ -133,14 +133,14 @@ static tamis_status finish_resize(tamis__push *p, const tamis_filter *filter, ta
     return status == TAMIS_OK ? tamis__push_retire(p, err) : status;
 }
 
-static tamis_status has_lost(const tamis__push *p, tamis_error *err) {
+static tamis_status fail_lost(const tamis__push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: was replaced, dropped or resized by another meanwhile, and stays so; "
                        "resize it again",
                        p->at->redis->to.shown, p->at->uri->shown);
 }
 
-/* Given up, or after a failure: what is announced as ours goes, whoever has the lock. */
+/* The end of a resize that was given up or failed: removes what p->plan announced, whoever holds the lock. */
 static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
     if (!filter)
         return tamis__push_remove(p, err);
@@ -148,7 +148,7 @@ static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis
     if (status == TAMIS_OK)
         status = tamis__push_look(p, err);
     if (status == TAMIS_OK && strcmp(p->config.next, p->plan) != 0)
-        status = has_lost(p, err);
+        status = fail_lost(p, err);
     if (status == TAMIS_OK)
         status = finish_resize(p, filter, err);
     return tamis__push_conclude(p, status, err);

@@ -49,7 +49,7 @@ static tamis_status take_replicas(tamis_redis *redis, tamis_error *err) {
         tamis__redis_uri_count(&redis->uri, "replicas", 1, REPLICAS_MAX, &redis->replicas, err);
     if (status == TAMIS_OK && redis->replicas > 0 && redis->uri.kind == TAMIS__REDIS_CODIS)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "%s: parameter replicas takes WAIT, which a Codis refuses; leave it out",
+                           "%s: parameter replicas needs WAIT, which a Codis refuses; leave it out",
                            redis->uri.shown);
     return status;
 }
@@ -168,7 +168,7 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__free(&allocator, redis, sizeof *redis);
 }
 
-/* Its first reply, which may be an error: a server that is one, though it may want a password, is waited for from then on. */
+/* Reads the first reply. An error counts too: it is a Redis, even if it needs a password, so calls wait for it from now on. */
 static tamis_status hear(tamis_redis *redis, tamis__node *node, tamis_error *err) {
     const tamis__reply *reply;
     tamis__link *link;
@@ -203,7 +203,7 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     return status;
 }
 
-/* The same again until connect_wait ends. */
+/* Repeats that until connect_wait ends. */
 static tamis_status reach_in_time(tamis_redis *redis, tamis_error *err) {
     for (uint64_t tries = 0;; tries++) {
         const tamis_status status = reach_all(redis, err);

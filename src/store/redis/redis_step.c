@@ -5,10 +5,10 @@
  *
  *     EVAL script KEYS...  keeps expiry  guards  { words "HGET" key "plan"  expected }...  { words "HSET" key ... }...
  *
- * Why a script, and not a look followed by a write: between the two another program may build, drop or switch, and a
- * command may reach the server long after its sender gave it up (a stopped process, a connection that TCP still delivers).
- * A bare write would be carried out all the same; a step compares first. The values compared are such that no state
- * has them twice (a lock's token, a generation, a mark in a partition), so a step is carried out once at most.
+ * Why not a read followed by a write: between the two, another program may build, drop or switch. Also, a command may reach
+ * the server long after its sender gave up (the process was stopped, or TCP delivers late). A plain write would still be
+ * carried out; a step compares first. The compared values (a lock's token, a generation, a mark in a partition) never
+ * return once they have changed, so a step is carried out at most once.
  *
  * A script is not rolled back. The one error that may come between two writes is a full memory (OOM), which a server
  * decides once for a whole script: with the writes that take memory in front, either the first fails or none does.
@@ -19,7 +19,7 @@
 
 #include "store/redis/layout_tamis.h"
 
-/* A number of words, then the words; tostring(false or '') is what a missing key or field reads as. */
+/* Each command in ARGV is the number of its words, then the words. A missing key or field reads as ''. */
 static const char script[] = "local at = 3 "
                              "local function command() "
                              "local last = at + tonumber(ARGV[at]) "
@@ -107,7 +107,7 @@ void tamis__step_put(const tamis__step *step, tamis__link *link) {
         put_command(&step->writes[i], link);
 }
 
-/* ---- one by itself, of the hash ---- */
+/* ---- sending one step ---- */
 
 typedef struct running {
     tamis__redis_filter *at;

@@ -5,8 +5,8 @@
 #include "store/redis/redis_filter.h"
 
 /*
- * A step changes shared state at a server, or does nothing: a script compares what is there with what the sender expects,
- * and carries out its writes only if all of it is so. A step that arrives late, or a second time, finds something else
+ * A step changes shared state on a server, or does nothing: a script compares values on the server with those that the
+ * sender expects, and carries out its writes only if all are equal. A step that arrives late or twice finds other values
  * and does nothing. See docs/REDIS-LAYOUT.md, Steps.
  */
 enum { TAMIS__STEP_GUARDS = 4, TAMIS__STEP_WRITES = 4, TAMIS__STEP_WORDS = 10 };
@@ -17,17 +17,17 @@ typedef struct tamis__step_command {
 } tamis__step_command;
 
 typedef struct tamis__step {
-    tamis_key keys[3]; /* all Redis keys that it reads or writes; of one slot */
+    tamis_key keys[3]; /* all Redis keys read or written, of one slot */
     size_t key_count;
     tamis__step_command guards[TAMIS__STEP_GUARDS];
-    tamis_key expected[TAMIS__STEP_GUARDS]; /* each guard's reply as text; of what is not there, "" */
+    tamis_key expected[TAMIS__STEP_GUARDS]; /* expected reply of each guard, as text; "": missing */
     size_t guard_count;
-    tamis__step_command writes[TAMIS__STEP_WRITES]; /* those that take memory first: see redis_step.c */
+    tamis__step_command writes[TAMIS__STEP_WRITES]; /* writes that need memory come first: see redis_step.c */
     size_t write_count;
-    bool keeps_expiry; /* keys[0] has the expiry afterwards that it had before */
+    bool keeps_expiry; /* restore the expiry of keys[0] after the writes */
 } tamis__step;
 
-/* What a step that is a transaction found: see redis_transaction.c. */
+/* Result of a step that runs as a transaction: see redis_transaction.c. */
 struct tamis__transacting {
     const tamis__link_to *to;
     const char *what; /* the filter's name, for sentences */
@@ -58,11 +58,11 @@ void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count);
 /* Puts it as one command of an exchange. Its reply is 1, or 0 where a guard failed and nothing was written. */
 void tamis__step_put(const tamis__step *step, tamis__link *link);
 
-/* Sends one that is of the hash, its lock or the copy of its plan. *is_done: its writes were carried out by the sending that
- * was answered. Where it was sent twice, false may mean that it found its own work: callers read what is there by then. */
+/* Sends a step on the hash, its lock or the copy of its plan. *is_done: the sending that was answered carried out the writes.
+ * If the step was sent twice, false may mean that the first sending did: callers then read the values back. */
 tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
                              tamis_error *err);
-/* The same. *is_refused: a guard failed, and it was sent just once: it was not carried out and will not be. */
+/* The same. *is_refused: a guard failed, and the step was sent only once, so it was not and will not be carried out. */
 tamis_status tamis__step_run_once(tamis__redis_filter *at, const tamis__step *step, bool *is_refused,
                                   tamis_error *err);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Steps without scripts, for servers and users to whom EVAL is forbidden. A step is then a transaction on one connection, one
- * command after the other:
+ * Steps without scripts, for servers that lack EVAL and users who may not run it. A step is then a transaction on one
+ * connection, one command after the other:
  *
  *     WATCH keys    each guard, compared here    MULTI    each write    EXEC
  *
- * If a key changed after WATCH, EXEC writes nothing and the guards are looked at again. So a transaction that arrives late does
- * as little as a script that does. It takes a round trip for each command, where a script takes one for all: this is for few,
- * large steps, and a Codis, which refuses WATCH, has scripts alone.
+ * If a key changed after WATCH, EXEC writes nothing, and the guards are compared again. So a transaction that arrives late
+ * writes nothing, like a late script. Each command takes a round trip, where a script takes one for all; steps are few and
+ * large, so this does not matter. A Codis refuses WATCH and runs only scripts.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@
 #include "store/trouble.h"
 
 /* One connection, and what it does. */
-typedef struct talk {
+typedef struct dialogue {
     tamis__link *link;
     tamis__transacting *state;
     const tamis__reply *reply;
-} talk;
+} dialogue;
 
-static tamis_status hear(talk *one) {
+static tamis_status read_reply(dialogue *one) {
     tamis__transacting *state = one->state;
     tamis_status status =
         tamis__link_ask(one->link, tamis__now_ns() + state->read_ns, &one->reply, &state->why);
@@ -38,18 +38,18 @@ static tamis_status hear(talk *one) {
     return passes ? TAMIS_E_IO : status;
 }
 
-static tamis_status say(talk *one, const tamis_key *words, size_t count) {
+static tamis_status send_words(dialogue *one, const tamis_key *words, size_t count) {
     tamis__link_command(one->link, count);
     for (size_t i = 0; i < count; i++)
         tamis__link_word(one->link, words[i].data, words[i].size);
-    return hear(one);
+    return read_reply(one);
 }
 
-static tamis_status say_word(talk *one, const char *word) {
-    return say(one, TAMIS__WORDS(tamis__redis_word(word)));
+static tamis_status send_word(dialogue *one, const char *word) {
+    return send_words(one, TAMIS__WORDS(tamis__redis_word(word)));
 }
 
-/* An integer as text, what is not there as no byte. */
+/* Compares a reply as text: an integer in decimal, a missing value as "". */
 static bool is_expected(const tamis__reply *reply, tamis_key expected) {
     char digits[24];
     const char *text = reply->text;
@@ -63,45 +63,45 @@ static bool is_expected(const tamis__reply *reply, tamis_key expected) {
     return size == expected.size && (size == 0 || memcmp(text, expected.data, size) == 0);
 }
 
-static tamis_status watch(talk *one, const tamis__step *step) {
+static tamis_status watch(dialogue *one, const tamis__step *step) {
     tamis_key words[1 + sizeof step->keys / sizeof *step->keys] = {tamis__redis_word("WATCH")};
     memcpy(words + 1, step->keys, step->key_count * sizeof *words);
-    return say(one, words, 1 + step->key_count);
+    return send_words(one, words, 1 + step->key_count);
 }
 
-static tamis_status look(talk *one, const tamis__step *step, bool *holds) {
+static tamis_status check_guards(dialogue *one, const tamis__step *step, bool *holds) {
     tamis_status status = TAMIS_OK;
     *holds = true;
     for (size_t i = 0; i < step->guard_count && *holds && status == TAMIS_OK; i++) {
-        status = say(one, step->guards[i].words, step->guards[i].count);
+        status = send_words(one, step->guards[i].words, step->guards[i].count);
         *holds = status == TAMIS_OK && is_expected(one->reply, step->expected[i]);
     }
     return status;
 }
 
 /* Milliseconds, 0: none. */
-static tamis_status read_expiry(talk *one, const tamis__step *step, int64_t *left) {
+static tamis_status read_expiry(dialogue *one, const tamis__step *step, int64_t *left) {
     *left = 0;
     if (!step->keeps_expiry)
         return TAMIS_OK;
-    const tamis_status status = say(one, TAMIS__WORDS(tamis__redis_word("PTTL"), step->keys[0]));
+    const tamis_status status = send_words(one, TAMIS__WORDS(tamis__redis_word("PTTL"), step->keys[0]));
     if (status == TAMIS_OK && one->reply->type == TAMIS__REPLY_INTEGER && one->reply->integer > 0)
         *left = one->reply->integer;
     return status;
 }
 
 /* *is_done: false, where a key changed since WATCH. */
-static tamis_status write_all(talk *one, const tamis__step *step, int64_t left, bool *is_done) {
+static tamis_status write_all(dialogue *one, const tamis__step *step, int64_t left, bool *is_done) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRId64, left);
-    tamis_status status = say_word(one, "MULTI");
+    tamis_status status = send_word(one, "MULTI");
     for (size_t i = 0; i < step->write_count && status == TAMIS_OK; i++)
-        status = say(one, step->writes[i].words, step->writes[i].count);
+        status = send_words(one, step->writes[i].words, step->writes[i].count);
     if (status == TAMIS_OK && left > 0)
-        status =
-            say(one, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), step->keys[0], tamis__redis_word(digits)));
+        status = send_words(
+            one, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), step->keys[0], tamis__redis_word(digits)));
     if (status == TAMIS_OK)
-        status = say_word(one, "EXEC");
+        status = send_word(one, "EXEC");
     *is_done = status == TAMIS_OK && one->reply->type == TAMIS__REPLY_ARRAY;
     for (size_t i = 0; *is_done && status == TAMIS_OK && i < one->reply->size; i++)
         if (one->reply->items[i].type == TAMIS__REPLY_ERROR)
@@ -119,27 +119,27 @@ static tamis_status is_crowded(tamis__transacting *state) {
 }
 
 void tamis__step_transact(const tamis__step *step, tamis__link *link, tamis__transacting *state) {
-    talk one = {link, state, NULL};
+    dialogue one = {link, state, NULL};
     bool holds = true, is_done = false;
     int64_t left = 0;
     state->status = TAMIS_OK;
     while (state->status == TAMIS_OK && holds && !is_done) {
         state->status = tamis__now_ns() < state->deadline ? watch(&one, step) : is_crowded(state);
         if (state->status == TAMIS_OK)
-            state->status = look(&one, step, &holds);
+            state->status = check_guards(&one, step, &holds);
         if (state->status == TAMIS_OK && holds)
             state->status = read_expiry(&one, step, &left);
         if (state->status == TAMIS_OK && holds)
             state->status = write_all(&one, step, left, &is_done);
     }
     if (state->status == TAMIS_OK && !holds)
-        state->status = say_word(&one, "UNWATCH");
+        state->status = send_word(&one, "UNWATCH");
     state->is_done = is_done;
 }
 
 /* ---- an exchange of steps ---- */
 
-/* *had: there is a command of that number. After a failure the connection is of no more use: MULTI may have begun. */
+/* *had: the exchange has a command of that number. Drop the connection after a failure: MULTI may have begun. */
 static tamis_status run_on(tamis_redis *redis, const tamis__exchange *exchange, size_t i, tamis__node *node,
                            tamis__transacting *state, bool *had) {
     tamis__link *link;

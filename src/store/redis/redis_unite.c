@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A filter in memory into one that is in use, or that is being filled. Beside each partition, under its hash tag and so in its
- * slot, goes another string with the bits of ours, and BITOP OR makes the partition hold both, at one instant:
+ * Unites a filter in memory with one on a server that is in use, or being filled. The new bits of each partition go into
+ * another string with the same hash tag, and so in the same slot. BITOP OR then adds them to the partition atomically:
  *
  *     tamis:{NAME:G:i}:bits      | what is there | footer or mark | stamp | a bit a chunk |
  *     tamis:{NAME:G:i}:unite-R   | what is ours  | zeros          | zeros | a bit a chunk |     R random: two may unite at once
  *
- * The step of BITOP asks that the partition has its footer (or mark) and the string beside it all its chunks. The OR leaves
- * footer and stamp as they are, and brings the bits of the chunks along, which a partition that is being filled is sealed by.
- * BITOP twice is BITOP once.
+ * The step with BITOP requires the footer (or mark) of the partition, and all chunks of the other string. The OR leaves
+ * footer and stamp as they are, and also sets the chunk bits, which seal a partition that is being filled. BITOP twice has
+ * the same effect as once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ typedef struct uniting {
     const tamis_filter *there;
     tamis__redis_filter *at;
     const tamis__redis_filter *aside;
-    bool is_lost; /* a partition, or what was put beside it */
+    bool is_lost; /* a partition, or a string beside it, was lost */
 } uniting;
 
 static uint32_t slot_of_partition(void *context, size_t i) {
@@ -41,8 +41,8 @@ static tamis_key guard_beside(const tamis_filter *aside, uint32_t key, tamis__st
     return name;
 }
 
-/* BITOP makes its target anew, without the expiry that it had. Once the string beside it is gone, one that comes late does
- * nothing. */
+/* BITOP recreates its target without its expiry, so the step restores that. When the string beside it is gone, a late step
+ * does nothing. */
 static bool put_or(void *context, size_t i, tamis__link *link) {
     const uniting *both = context;
     char beside_name[TAMIS__REDIS_KEY];
@@ -70,7 +70,7 @@ static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, 
     return TAMIS_OK;
 }
 
-static tamis_status is_lost(const tamis__redis_filter *at, tamis_error *err) {
+static tamis_status fail_lost(const tamis__redis_filter *at, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
         "redis %s: %s: a partition, or what was sent for it, was lost on the way (evicted, deleted, "
@@ -116,7 +116,7 @@ static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tam
     if (status == TAMIS_OK)
         status = tamis__redis_run(both.at->redis, & or, NULL, err);
     if (status == TAMIS_OK && both.is_lost)
-        status = is_lost(both.at, err);
+        status = fail_lost(both.at, err);
     const tamis_status removed =
         tamis__partitions_expire(both.aside, NULL, -1, status == TAMIS_OK ? err : NULL);
     return status == TAMIS_OK ? removed : status;

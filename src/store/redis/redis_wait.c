@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A master answers before its replicas have what it was told, so a failover takes away what they do not have yet. WAIT asks
- * the master how many replicas have all that it had when the last command of the same connection was answered, a reading one
- * too, and waits for that. So it is sent on every connection that answered a command of an exchange, when all commands are
- * answered, and once more where too few replicas have it, until patience ends.
+ * A master answers before its replicas have the write, so a failover loses the writes that the new master lacks. WAIT asks
+ * how many replicas have everything that the master had when it answered the last command of the same connection, also if
+ * that command only read. WAIT blocks until enough replicas do, or its timeout ends. It is sent when all commands of an
+ * exchange are answered, on every connection that answered one. If too few replicas confirm, it is sent again until
+ * patience ends.
  *
- * A connection that ended before cannot be asked any more. Another one will not do: its server may have lost everything in
- * between, or be another one, whose replicas have all of nothing. The exchange is marked as unconfirmed, and is to be run again.
+ * If a connection ended before its WAIT, a new one cannot replace it: the server may have lost the writes meanwhile, or may
+ * be a different server. The exchange is then marked unconfirmed, and the caller runs it again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,50 +19,51 @@
 
 enum { MS = 1000000 };
 
-typedef struct confirming {
+typedef struct confirmation {
     tamis__flight *run;
     uint64_t deadline;
-} confirming;
+} confirmation;
 
-/* 0 milliseconds would be for ever. */
-static uint64_t wait_of(const confirming *all) {
+/* The timeout of a WAIT, at least 1: WAIT with 0 milliseconds blocks for ever. */
+static uint64_t wait_ms(const confirmation *all) {
     const uint64_t now = tamis__now_ns(), most = all->run->redis->read_ns;
     const uint64_t left = now < all->deadline ? all->deadline - now : 0;
     return (left < most ? left : most) / MS + 1;
 }
 
-static void put_wait(const confirming *all, tamis__lane *on) {
+static void put_wait(const confirmation *all, tamis__lane *on) {
     tamis__link_command(on->link, 3);
     tamis__link_text(on->link, "WAIT");
     tamis__link_number(on->link, (int64_t)all->run->redis->replicas);
-    tamis__link_number(on->link, (int64_t)wait_of(all));
+    tamis__link_number(on->link, (int64_t)wait_ms(all));
 }
 
-/* A server that is a replica itself by now, or loads its data: what it had is gone, or will be. */
-static bool is_another_by_now(const tamis__reply *reply) {
+/* True if the server has become a replica, or is loading its data: its unreplicated writes are lost, or will be. */
+static bool has_changed_role(const tamis__reply *reply) {
     return tamis__reply_begins(reply, "UNBLOCKED") || tamis__redis_is_passing(reply) ||
            tamis__reply_begins(reply, "ERR WAIT cannot be used with replica instances.");
 }
 
-static tamis_status too_few(const confirming *all, const tamis__lane *on, int64_t count, tamis_error *err) {
+static tamis_status fail_too_few(const confirmation *all, const tamis__lane *on, int64_t count,
+                                 tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_TIMEOUT, ETIMEDOUT,
         "redis %s: %s: only %" PRId64 " of %" PRIu64
-        " replicas confirmed in time what was written, so that a failover may lose it; see INFO "
-        "replication there, lower replicas=, or give more time (patience=)",
+        " replicas confirmed the writes in time, so a failover may lose them; see INFO replication "
+        "on the server, lower replicas=, or give more time (patience=)",
         on->node->to.shown, tamis__show(all->run->exchange->what).text, count, all->run->redis->replicas);
 }
 
-/* Its WAIT was put. */
-static tamis_status confirm(const confirming *all, tamis__lane *on, tamis_error *err) {
+/* Reads the reply to WAIT, which is in the pipeline already. */
+static tamis_status confirm(const confirmation *all, tamis__lane *on, tamis_error *err) {
     tamis__flight *run = all->run;
     for (;;) {
         const tamis__reply *reply;
-        const uint64_t answer_by = tamis__now_ns() + wait_of(all) * MS + run->redis->read_ns;
+        const uint64_t answer_by = tamis__now_ns() + wait_ms(all) * MS + run->redis->read_ns;
         const tamis_status status = tamis__link_ask(on->link, answer_by, &reply, &run->trouble);
         if (status != TAMIS_OK && !tamis__is_lost(status))
             return tamis__flight_fail(run, err);
-        if (status != TAMIS_OK || (reply->type == TAMIS__REPLY_ERROR && is_another_by_now(reply))) {
+        if (status != TAMIS_OK || (reply->type == TAMIS__REPLY_ERROR && has_changed_role(reply))) {
             tamis__lane_leave(run, on, false);
             return TAMIS_OK;
         }
@@ -73,7 +75,7 @@ static tamis_status confirm(const confirming *all, tamis__lane *on, tamis_error 
         if (!on->is_unconfirmed)
             return TAMIS_OK;
         if (tamis__now_ns() >= all->deadline)
-            return too_few(all, on, reply->integer, err);
+            return fail_too_few(all, on, reply->integer, err);
         put_wait(all, on);
     }
 }
@@ -83,7 +85,7 @@ static bool is_to_confirm(const tamis__lane *on) {
 }
 
 tamis_status tamis__flight_confirm(tamis__flight *run, tamis_error *err) {
-    const confirming all = {run, tamis__now_ns() + run->redis->patience_ns};
+    const confirmation all = {run, tamis__now_ns() + run->redis->patience_ns};
     tamis_status status = TAMIS_OK;
     for (size_t n = 0; n < run->room; n++)
         if (is_to_confirm(run->lanes[n])) {

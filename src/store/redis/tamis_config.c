@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout tamis: the names of its Redis keys, and what the hash of a filter says. */
+/* Layout tamis: the names of its Redis keys, and reading the hash of a filter. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ size_t tamis__copy_name(const tamis__redis_filter *at, char *to) {
     return size + 5;
 }
 
-/* ":GENERATION:KEY}:WHAT" behind it. By hand: every command of an element has it. */
+/* Appends ":GENERATION:KEY}:WHAT". Without snprintf, which is slow: every command of an element needs a name. */
 static size_t string_name(const tamis__redis_filter *at, uint32_t key, const char *what, char *to) {
     char digits[10];
     size_t used = tamis__config_name(at, to) - 1, left = sizeof digits;
@@ -56,7 +56,7 @@ static size_t string_name(const tamis__redis_filter *at, uint32_t key, const cha
     return used;
 }
 
-/* A member of a family has one, of the family's generation. */
+/* A member of a family is one string, named with the family's generation. */
 static size_t member_name(const tamis__redis_filter *at, char *to) {
     size_t used = hash_name(at->name.data, at->name.size, to) - 1;
     return used +
@@ -121,7 +121,7 @@ static tamis_status take_look(void *context, size_t i, const tamis__reply *reply
             return tamis__redis_strange(look->at, err);
         if (field->size >= rooms[j])
             return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                               "redis %s: %s: field %s of its hash has %zu bytes, more than it may; restore "
+                               "redis %s: %s: field %s of its hash has %zu bytes, which is too long; restore "
                                "it, or drop the filter and build it anew",
                                look->at->redis->to.shown, look->at->uri->named, fields[j], field->size);
         memcpy(texts[j], field->text, field->size + !is_name); /* the others with their NUL */
@@ -160,7 +160,7 @@ tamis_status tamis__config_find(const tamis__redis_filter *at, tamis__config *co
     if (status == TAMIS_OK && config->target_size > 0)
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
-            "redis %s: %s: is an alias of what is an alias itself; let it stand for the filter",
+            "redis %s: %s: is an alias of another alias; make it an alias of the filter itself",
             at->redis->to.shown, at->uri->named);
     memcpy(config->target, target, size);
     config->target_size = size;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How long partitions of layout tamis stay.
+ * Expiry of partitions of layout tamis.
  *
- * Those of a generation that no plan names, or never will again, may be expired or removed by whoever knows of them, any
- * number of times. Those in use may not: of two who set their expiry the later is to have the last word, whichever
- * command arrives last. So behind the footer stands a stamp of who set it last. Who sets it reads the stamp, sees that the
- * lock is still his, and writes expiry and a stamp of his own in one step, if the stamp is what was read.
+ * Partitions of a generation that no plan names, or will ever name again, may be expired or removed by any program, any
+ * number of times. Partitions in use need more care: if two writers set their expiry, the later writer must win, whichever
+ * command arrives last. So each partition has a stamp of its last writer behind the footer. A writer reads the stamp and
+ * confirms that it still holds the lock. Then one step writes the expiry and the writer's own stamp, if the stamp is still
+ * the one that was read.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 #include "base/system.h"
 #include "store/redis/layout_tamis.h"
 
-static tamis_status take_number(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                tamis_error *err) {
+static tamis_status check_integer(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
     tamis__rounds *all = context;
     (void)i;
     (void)resent;
@@ -27,14 +28,14 @@ static tamis_status take_number(void *context, size_t i, const tamis__reply *rep
 
 /* ---- expiry ---- */
 
-typedef struct expiring {
+typedef struct expiry_rounds {
     tamis__rounds all; /* first */
     const bool *of;
     int64_t ms;
-} expiring;
+} expiry_rounds;
 
 static bool put_expiry(void *context, size_t i, tamis__link *link) {
-    const expiring *all = context;
+    const expiry_rounds *all = context;
     const tamis__redis_filter *at = all->all.at;
     const size_t number = all->all.first + i;
     char name[TAMIS__REDIS_KEY];
@@ -54,7 +55,7 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
 
 tamis_status tamis__partitions_expire(const tamis__redis_filter *at, const bool *of, int64_t ms,
                                       tamis_error *err) {
-    expiring all = {{at, 0, 0, take_number, false}, of, ms};
+    expiry_rounds all = {{at, 0, 0, check_integer, false}, of, ms};
     const size_t count = tamis__redis_all_keys(at);
     const bool removes = ms < 0 && at->layout == &tamis__layout_tamis;
     return tamis__rounds_run(&all.all, count, removes ? tamis__round_of(at->partition) : count, put_expiry,
@@ -69,24 +70,24 @@ typedef struct stamp {
     uint8_t size; /* 0: the string ends before it */
 } stamp;
 
-typedef struct stamping {
+typedef struct stamp_rounds {
     tamis__rounds all; /* first */
     const tamis_filter *filter;
-    const char *plan; /* which has to stand; NULL: it does not yet */
+    const char *plan; /* plan that the hash must have; NULL: not switched to yet */
     uint64_t ms;
     char mine[STAMP + 1];
-    stamp *there; /* of each partition */
-    size_t left;  /* without ours */
-} stamping;
+    stamp *there; /* stamp read from each partition */
+    size_t left;  /* partitions without this writer's stamp */
+} stamp_rounds;
 
-/* Of a generation that no plan names any more. */
+/* Stamp of a generation that no plan names any more. */
 static const char retired[STAMP + 1] = "retired retired ";
 
-static bool is_ours(const stamping *all, const stamp *one) {
+static bool is_ours(const stamp_rounds *all, const stamp *one) {
     return one->size == STAMP && memcmp(one->bytes, all->mine, STAMP) == 0;
 }
 
-/* Its first and last byte. */
+/* Offsets of the first and last byte of the stamp. */
 static void write_stamp_range(const tamis_filter *filter, size_t key, char from[24], char to[24]) {
     const uint64_t at = (tamis__blocks_in(filter, (uint32_t)key) + 1) * TAMIS__REDIS_BLOCK;
     snprintf(from, 24, "%" PRIu64, at);
@@ -94,7 +95,7 @@ static void write_stamp_range(const tamis_filter *filter, size_t key, char from[
 }
 
 static bool put_stamp(void *context, size_t i, tamis__link *link) {
-    const stamping *all = context;
+    const stamp_rounds *all = context;
     char from[24], to[24], digits[24];
     tamis__partition_room room;
     tamis__step step = {.key_count = 0};
@@ -113,7 +114,7 @@ static bool put_stamp(void *context, size_t i, tamis__link *link) {
 }
 
 static bool put_read(void *context, size_t i, tamis__link *link) {
-    const stamping *all = context;
+    const stamp_rounds *all = context;
     char name[TAMIS__REDIS_KEY], from[24], to[24];
     write_stamp_range(all->filter, i, from, to);
     tamis__link_command(link, 4);
@@ -126,7 +127,7 @@ static bool put_read(void *context, size_t i, tamis__link *link) {
 
 static tamis_status take_stamp(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
-    stamping *all = context;
+    stamp_rounds *all = context;
     (void)resent;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > STAMP)
         return tamis__redis_strange(all->all.at, err);
@@ -138,7 +139,7 @@ static tamis_status take_stamp(void *context, size_t i, const tamis__reply *repl
     return TAMIS_OK;
 }
 
-static tamis_status stamp_all(stamping *all, tamis_error *err) {
+static tamis_status stamp_all(stamp_rounds *all, tamis_error *err) {
     const tamis__redis_filter *at = all->all.at;
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < STAMP_TRIES && status == TAMIS_OK; i++) {
@@ -150,17 +151,17 @@ static tamis_status stamp_all(stamping *all, tamis_error *err) {
             return status;
         if (all->plan)
             status = tamis__change_confirm(at, all->plan, err);
-        all->all.take = take_number;
+        all->all.take = check_integer;
         all->all.is_steps = true;
         if (status == TAMIS_OK)
             status = tamis__rounds_run(&all->all, at->keys, at->keys, put_stamp, err);
     }
     if (status == TAMIS_OK)
-        status = tamis__footers_check(all->filter, err); /* which says so where one is gone */
+        status = tamis__footers_check(all->filter, err); /* reports a partition that is gone */
     return status == TAMIS_OK ? tamis__lock_busy(at, err) : status;
 }
 
-/* The largest partitions of layout 1 have no room for one. */
+/* False for the largest partitions of layout 1, which leave no space for a stamp. */
 static bool has_stamps(const tamis__redis_filter *at) {
     return at->partition <= TAMIS__PARTITION_BLOCKS;
 }
@@ -170,7 +171,7 @@ tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char
     const tamis__redis_filter *at = tamis__redis_of(filter);
     if (!has_stamps(at))
         return tamis__partitions_expire(at, NULL, (int64_t)ms, err);
-    stamping all = {.all = {.at = at}, .filter = filter, .plan = plan, .ms = ms};
+    stamp_rounds all = {.all = {.at = at}, .filter = filter, .plan = plan, .ms = ms};
     uint64_t random;
     tamis_status status = tamis__random(&random, sizeof random, at->uri->shown, err);
     if (status != TAMIS_OK)
@@ -200,9 +201,9 @@ void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tami
 
 /* ---- partitions of another plan than the handle's ---- */
 
-/* Nobody sets the expiry of a partition with this stamp any more, nor does what somebody sends late. */
+/* Marks a partition as retired: no writer, and no late command, changes its expiry after that. */
 static bool put_retirement(void *context, size_t i, tamis__link *link) {
-    const stamping *all = context;
+    const stamp_rounds *all = context;
     char from[24], to[24];
     tamis__partition_room room;
     tamis__step step = {.key_count = 0};
@@ -216,7 +217,7 @@ static bool put_retirement(void *context, size_t i, tamis__link *link) {
 
 static tamis_status put_off_others(const tamis_filter *filter, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
-    stamping all = {.all = {.at = at, .take = take_number, .is_steps = true}, .filter = filter};
+    stamp_rounds all = {.all = {.at = at, .take = check_integer, .is_steps = true}, .filter = filter};
     memcpy(all.mine, retired, sizeof retired);
     return tamis__rounds_run(&all.all, at->keys, at->keys, put_retirement, err);
 }

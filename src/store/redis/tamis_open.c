@@ -228,7 +228,7 @@ static void set_plan(tamis_filter *filter, const tamis__told *there) {
 }
 
 /* A filter of layout 1 stands in the hash before its partitions are there, and is not finished by this version. */
-static tamis_status is_unfinished(const tamis__redis_filter *at, tamis_error *err) {
+static tamis_status fail_unfinished(const tamis__redis_filter *at, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_BUSY, 0,
                        "redis %s: %s: a client of layout 1 is making it, or was stopped while it did; wait "
                        "for it, or drop the filter and make it anew",
@@ -246,7 +246,7 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     if (status == TAMIS_OK)
         snprintf(ready, sizeof ready, "ready %016" PRIx64, there.generation);
     if (status == TAMIS_OK && there.layout == 1 && strcmp(config->state, ready) != 0)
-        status = is_unfinished(at, err);
+        status = fail_unfinished(at, err);
     if (status == TAMIS_OK)
         status = check_wanted(at, &there, wanted, err);
     if (status == TAMIS_OK)
@@ -313,15 +313,15 @@ tamis_status tamis__target_gone(const tamis__redis_filter *at, const tamis__conf
                        at->redis->to.shown, at->uri->named, tamis__show(target).text);
 }
 
-static tamis_status no_filter(const tamis__redis_filter *at, const tamis_redis_filter_options *options,
-                              tamis_error *err) {
+static tamis_status fail_absent(const tamis__redis_filter *at, const tamis_redis_filter_options *options,
+                                tamis_error *err) {
     return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
                        at->redis->to.shown, at->uri->named,
                        options->create ? "give expect=N and fpr=RATE, and it is made"
                                        : "check the name, or build it");
 }
 
-/* Whether batches of adds may have scripts among their commands, which renew the expiry: a step that writes nothing tells. */
+/* Batches of adds renew the expiry by scripts: a step that writes nothing finds out whether scripts are allowed. */
 static tamis_status find_out_scripts(tamis__redis_filter *at, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
@@ -346,7 +346,7 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
     if (!*config.plan && config.target_size > 0 && !(options->create && wanted.want.expect))
         return tamis__target_gone(at, &config, err);
     if (!*config.plan && !(options->create && wanted.want.expect))
-        return no_filter(at, options, err);
+        return fail_absent(at, options, err);
     if (!*config.plan) {
         memcpy(at->target, config.target, config.target_size);
         at->target_size = config.target_size;
@@ -355,7 +355,7 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
             status = tamis__config_find(at, &config, err);
     }
     if (status == TAMIS_OK && !*config.plan) /* dropped, or expired, as soon as it was made */
-        status = no_filter(at, options, err);
+        status = fail_absent(at, options, err);
     if (status == TAMIS_OK)
         status = become(filter, &config, &wanted, options, err);
     return status == TAMIS_OK ? find_out_scripts(at, err) : status;

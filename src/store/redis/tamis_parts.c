@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout tamis: partitions made, filled and sealed. */
+/* Layout tamis: making, filling and sealing partitions. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each) {
     at->keys = (uint32_t)((tamis__blocks_of(filter) - 1) / blocks_each + 1);
 }
 
-/* Sealed, or while it is being filled a mark, which no two makers and no two sendings have the same. */
+/* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings share a mark. */
 void tamis__footer_write(const tamis__redis_filter *at, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
     memset(to, 0, TAMIS__REDIS_BLOCK);
     if (*at->aside) /* a string beside the partition: see redis_unite.c */
@@ -99,10 +99,11 @@ typedef struct making {
     const tamis_filter *filter;
     uint64_t ms; /* until it expires; 0: never */
     bool has_chunks;
-    bool is_unsure; /* one was there already, and may be our own: it was sent twice */
+    bool
+        is_unsure; /* a partition existed already; its step was sent twice, so it may be the first sending's */
 } making;
 
-static tamis_status lost(const tamis__redis_filter *at, size_t key, tamis_error *err) {
+static tamis_status fail_lost(const tamis__redis_filter *at, size_t key, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
         "redis %s: %s: partition %zu was lost on the way (evicted, deleted, or a failover); see "
@@ -133,8 +134,8 @@ void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char dig
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), name));
 }
 
-/* Each sending has a number of its own in the mark: what an earlier one makes, should it arrive after the partition was
- * lost, no later step takes for its own. */
+/* Each sending has a number of its own in the mark. If the partition is lost and an earlier sending arrives late, no later
+ * step accepts what it makes. */
 static bool put_partition(void *context, size_t i, tamis__link *link) {
     const making *make = context;
     const tamis__redis_filter *at = make->all.at;
@@ -162,14 +163,14 @@ static tamis_status take_partition(void *context, size_t i, const tamis__reply *
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(make->all.at, err);
     if (reply->integer == 0 && !resent)
-        return lost(make->all.at, make->all.first + i, err);
+        return fail_lost(make->all.at, make->all.first + i, err);
     make->is_unsure = make->is_unsure || reply->integer == 0;
     return TAMIS_OK;
 }
 
 static bool put_footer(void *context, size_t i, tamis__link *link);
 
-/* The mark that stands is of one of our own sendings, perhaps of an earlier one: its number counts from here on. */
+/* Reads the mark. It must be of one of this process's sendings, perhaps an earlier one; its number is used from here on. */
 static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const making *make = context;
@@ -179,7 +180,7 @@ static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply
     for (at->fills[i] = 1; at->fills[i] <= sent; at->fills[i]++)
         if (tamis__footer_is(at, (uint32_t)i, reply))
             return TAMIS_OK;
-    return lost(at, i, err);
+    return fail_lost(at, i, err);
 }
 
 tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tamis_error *err) {
@@ -210,8 +211,8 @@ tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tami
  *
  *     | blocks | mark or footer, 64 bytes | stamp, 16 | a bit for each chunk, 64 bytes at most |
  *
- * A chunk's step sets its bit, and a partition is sealed only where all are set: a server that fails over may lose the last
- * chunks and keep the mark, and the look of a moment before says nothing of that.
+ * The step of a chunk also sets its bit, and only a partition with all bits set is sealed. A failover may lose the last
+ * chunks and keep the mark, so an earlier check of the mark proves nothing.
  */
 static uint64_t chunk_bits_at(const tamis_filter *filter, uint32_t key) {
     return (tamis__blocks_in(filter, key) + 1) * TAMIS__REDIS_BLOCK + TAMIS__STAMP;
@@ -259,13 +260,13 @@ static bool put_seal(void *context, size_t i, tamis__link *link) {
     return true;
 }
 
-/* Nothing done, where it was sent twice, may be for it was done before: the footers tell. */
+/* A seal that was sent twice may report nothing done because its first sending did it: the footers are read after this. */
 static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const making *make = context;
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(make->all.at, err);
-    return reply->integer == 1 || resent ? TAMIS_OK : lost(make->all.at, make->all.first + i, err);
+    return reply->integer == 1 || resent ? TAMIS_OK : fail_lost(make->all.at, make->all.first + i, err);
 }
 
 tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms,
@@ -291,7 +292,7 @@ static tamis_status take_footer(void *context, size_t i, const tamis__reply *rep
                                 tamis_error *err) {
     const making *make = context;
     (void)resent;
-    return tamis__footer_is(make->all.at, (uint32_t)i, reply) ? TAMIS_OK : lost(make->all.at, i, err);
+    return tamis__footer_is(make->all.at, (uint32_t)i, reply) ? TAMIS_OK : fail_lost(make->all.at, i, err);
 }
 
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) {

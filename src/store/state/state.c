@@ -64,7 +64,7 @@ tamis__state_figures tamis__state_figures_now(const tamis_state *state) {
     return figures;
 }
 
-/* Keys of the filter, whatever the figures say. */
+/* Keys in the filter itself, which may differ from the statistics. */
 static uint64_t count_added(const tamis_state *state) {
     tamis__filter_keep(state->filter);
     const uint64_t added = state->filter->added;

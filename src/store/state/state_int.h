@@ -334,8 +334,8 @@ tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err);
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err);
 /* R1 to R6: behind the last commit the log goes on in a new segment. *fatal: what is on the disk is not known. */
 tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, tamis_error *err);
-/* Z: closes the segment that has the last commit, so that the manifest has its length and checksum: a log that is cut
- * short afterwards is damage. Without a commit in the segment there is nothing to do. */
+/* Z: closes the segment of the last commit, so that the manifest has its length and checksum, and a log that is cut short
+ * later is detected as damage. Does nothing if the segment has no commit. */
 tamis_status tamis__state_seal(tamis_state *state, tamis_error *err);
 /* S7: unlinks what the manifest does not name. */
 void tamis__state_sweep(const tamis_state *state);

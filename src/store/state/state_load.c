@@ -41,7 +41,7 @@ static tamis_status make_empty(const state_source *source, tamis_filter **filter
     return tamis_filter_create(filter, &plan, &options, err);
 }
 
-/* A table that was made for a number of keys has more room, and perhaps wider slots, once it has grown. */
+/* True if a table made for a number of keys has grown: it then has more lines, and perhaps wider slots. */
 static bool has_grown(const tamis_filter *filter, const state_manifest *manifest) {
     const tamis_plan *one = &filter->plan, *other = &manifest->plan;
     return !tamis_kind_is_bloom(one->kind) && other->capacity > 0 && one->capacity > other->capacity &&

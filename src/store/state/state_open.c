@@ -200,8 +200,8 @@ static tamis_status check_filter_options(const state_manifest *has, const tamis_
 }
 
 /*
- * Compares what the caller asked of the filter, not the bits and probes that follow from it: a later version may size a
- * filter otherwise, and the state keeps what it promised.
+ * Compares the caller's requirements, not the bits and probes that follow from them: a later version may size a filter
+ * differently, while the state keeps its promise.
  */
 static tamis_status check_plan(const tamis_state *state, const tamis_state_options *options,
                                tamis_error *err) {
