@@ -332,8 +332,6 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     const bool is_over =
         tamis__lock_leave(p->at, NULL) == TAMIS_OK && tamis__config_find(p->at, &now, NULL) == TAMIS_OK;
     const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->at->redis->replicas > 0; /* in a failover */
-    if (is_over)
-        *p->at->token = '\0';
     if (is_over && is_same(now.plan, p->plan))
         return may_be_lost ? fail_unknown(&why, err) : tamis__push_retire(p, err);
     if (is_over &&
