@@ -332,6 +332,14 @@ static tamis_status check(const tamis__durable *d, const tamis_stream_options *o
     return TAMIS_OK;
 }
 
+/* Gives the caller the run that is in the way. Without memory for it the message has to suffice. */
+static void give_unfinished(tamis_stream_commits *commits, tamis__history *h, const tamis_error *err) {
+    if (h->blocked.inputs)
+        (void)tamis__account_give(&commits->unfinished, &h->blocked, NULL);
+    else if (h->reader.inputs && err && strcmp(err->text, h->reader_text) == 0)
+        (void)tamis__account_give(&commits->unfinished, &h->reader, NULL);
+}
+
 tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options, const int *packings,
                                   tamis__place *places, const tamis_allocator *memory, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
@@ -359,8 +367,6 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     if (status == TAMIS_OK)
         status = tamis__history_search(&h, tamis__dedup_state(d->session), err); /* B2 */
     d->commits->was_read = h.was_read && status != TAMIS_OK;
-    if (h.blocked.inputs && tamis__account_give(&d->commits->unfinished, &h.blocked, NULL) != TAMIS_OK)
-        d->commits->unfinished = NULL; /* the message has to suffice */
     if (status == TAMIS_OK && h.found)
         status = take_before(d, &h, options->terminator, err);
     else if (status == TAMIS_OK && h.any_before)
@@ -369,9 +375,8 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
         h.found = h.last = false;
         status = begin_new(d, err);
     }
-    if (status != TAMIS_OK && err && h.reader.inputs && strcmp(err->text, h.reader_text) == 0 &&
-        tamis__account_give(&d->commits->unfinished, &h.reader, NULL) != TAMIS_OK)
-        d->commits->unfinished = NULL;
+    if (status != TAMIS_OK)
+        give_unfinished(d->commits, &h, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__in_place_open(&d->outputs[i], &d->live, i, d->finished, &h.outputs[i],
                                       &d->commits->unlocked, err); /* B3 to B5 */

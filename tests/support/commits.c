@@ -121,6 +121,8 @@ static tamis_status stream(commits_run *run, tamis_dedup *session) {
     run->options.allocator = run->allocator;
     const tamis_status status =
         tamis__stream_run_tuned(&service, &run->options, &run->tuning, &run->stats, &run->err);
+    tamis_stream_account_free(run->commits.unfinished);
+    run->commits.unfinished = NULL;
     close(ends[0]);
     close(ends[1]);
     return status;
