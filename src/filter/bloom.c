@@ -115,7 +115,13 @@ static tamis_status classic_piece(tamis_filter *to, const tamis_filter *from, ui
     return TAMIS_OK;
 }
 
-static const tamis__piece_ops classic_pieces = {.end = end_pieces, .copy = classic_piece};
+static void populate(tamis_filter *to) {
+    bloom *mine = to->body;
+    tamis__advise_written(mine->words, mine->bytes);
+}
+
+static const tamis__piece_ops classic_pieces = {
+    .populate = populate, .end = end_pieces, .copy = classic_piece};
 
 const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
     const bloom *b = filter->body;
@@ -263,7 +269,8 @@ static tamis_status blocked_piece(tamis_filter *to, const tamis_filter *from, ui
     return TAMIS_OK;
 }
 
-static const tamis__piece_ops blocked_pieces = {.end = end_pieces, .copy = blocked_piece};
+static const tamis__piece_ops blocked_pieces = {
+    .populate = populate, .end = end_pieces, .copy = blocked_piece};
 
 const struct tamis__filter_ops tamis__classic_ops = {
     .create = create,

@@ -312,6 +312,8 @@ static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *fi
     tamis__concurrent_go_on(filter);
     if (status == TAMIS_OK) /* slow if the allocator clears memory */
         status = made->ops->create(made, err);
+    if (status == TAMIS_OK && made->ops->pieces->populate)
+        made->ops->pieces->populate(made);
     if (status == TAMIS_OK && begin_copy(made, filter)) {
         status = tamis__concurrent_copy_body(made, filter, err);
         same = end_copy(made, filter);

@@ -110,6 +110,9 @@ typedef struct tamis__parts_ops {
  * whose add returned before, and may have any of the keys added meanwhile.
  */
 typedef struct tamis__piece_ops {
+    /* Gets the memory of the new body from the system. Nothing is locked: later, the first write to a page of 2 MiB would make
+     * threads that add wait for 4 ms. NULL: no preparation needed. */
+    void (*populate)(tamis_filter *to);
     /* The whole filter is locked during both. `end` is called after a failure too, but not if the filter's body was replaced
      * (remade) after `begin`. NULL: no preparation needed. */
     void (*begin)(tamis_filter *to, const tamis_filter *from);
@@ -119,7 +122,7 @@ typedef struct tamis__piece_ops {
                          uint64_t *at, tamis_error *err);
 } tamis__piece_ops;
 
-#define TAMIS__PIECE  (UINT64_C(1) << 20)
+#define TAMIS__PIECE  (UINT64_C(1) << 17)
 #define TAMIS__COPIED UINT64_MAX
 
 /* The operations of a kind. `hashes` are of this filter's hasher: filter_ask.c has checked. */

@@ -393,6 +393,13 @@ static void count_lines_due(table *t) {
             t->lines_due += w.in->count * LINE_BYTES;
 }
 
+/* Partitions of a growing table are made one by one while they are copied. */
+static void populate(tamis_filter *to) {
+    table *mine = to->body;
+    if (!mine->grows)
+        tamis__advise_written(mine->partitions->lines, (size_t)to->plan.lines * LINE_BYTES);
+}
+
 static void begin_pieces(tamis_filter *to, const tamis_filter *from) {
     table *mine = to->body, *other = from->body;
     other->copy_to = mine->grows ? NULL : mine;
@@ -460,7 +467,8 @@ static tamis_status copy_some(tamis_filter *to, const tamis_filter *from, uint32
     return TAMIS_OK;
 }
 
-static const tamis__piece_ops piece_ops = {begin_pieces, end_pieces, copy_some};
+static const tamis__piece_ops piece_ops = {
+    .populate = populate, .begin = begin_pieces, .end = end_pieces, .copy = copy_some};
 
 const struct tamis__filter_ops tamis__fingerprint_ops = {
     .create = create,
