@@ -1,4 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Atomic replacement of a file. A reader of the name must see the old file or the new one, never a part of
+ * either, also after a crash. So the new bytes go to a temporary file in the same directory, and rename(2)
+ * replaces the target in one step:
+ *
+ *     directory       ".F.tamis-PID-RANDOM"      "F"
+ *     create          new bytes                  old file
+ *     publish         -                          new file    rename, or
+ *                     old file                   new file    exchange (renameat2), if it may have to go back
+ *     settle          -                          new file    the directory is synced
+ *
+ * Invariants:
+ * 1. The target's name always stands for a whole file: the old one before publish, the new one after it.
+ * 2. Every temporary file of a lock's holder is named in the lock's note (lock.h) before it exists. The next
+ *    holder can thus remove what a killed process left.
+ * 3. The new file gives nobody more rights than the old one gave.
+ *
+ * One rename is atomic, but two renames are not one step. A run that replaces two files therefore exchanges
+ * the names of the first pair. If the second rename fails, a second exchange restores the first file. File
+ * systems without exchange get a plain rename, which cannot be reversed.
+ *
+ * The temporary file is in the target's directory because rename cannot cross file systems. It is opened with
+ * O_EXCL, so that a prepared symbolic link cannot redirect it.
+ */
 #include "store/aside.h"
 
 #include <errno.h>
@@ -13,15 +38,15 @@
 #include "store/trouble.h"
 
 enum {
-    BASE_SHOWN = 180, /* bytes of the final name in the other one: NAME_MAX less what is added */
-    TRIES = 100       /* names to try */
+    BASE_SHOWN = 180, /* bytes of the target's name that are used: NAME_MAX less the parts around them */
+    TRIES = 100       /* names tried before giving up */
 };
 
-/* "folder/.NAME.tamis-PID-RANDOM". False if that is too long. */
+/* "DIRECTORY/.NAME.tamis-PID-RANDOM". False if that is too long. */
 static bool name_aside(tamis__aside *aside, unsigned attempt) {
     const tamis__place *place = aside->place;
     size_t folder = tamis__place_folder(place);
-    /* Unique by O_EXCL; the number only has to differ between tries and between runs. */
+    /* O_EXCL makes the name unique; the number only has to differ between attempts and between runs. */
     uint64_t number = (tamis__now_ns() + attempt) * UINT64_C(0x9e3779b97f4a7c15);
     int size =
         snprintf(aside->path, sizeof aside->path, "%.*s.%.*s.tamis-%ld-%08" PRIx32, (int)folder, place->path,
@@ -38,8 +63,9 @@ bool tamis__aside_is_of(const tamis__place *place, const char *name) {
 }
 
 /*
- * Owner, then permissions: a change of owner takes set-user-id away. Where the owner or group cannot be
- * kept, nobody may gain by it: no set-id bits, and the group gets what others have.
+ * Sets the owner before the permissions, because chown clears the set-user-id bit. If the owner or the group
+ * cannot be kept, nobody may gain rights: the set-id bits are dropped, and the group gets the rights of
+ * others.
  */
 static int inherit(int fd, const struct stat *old) {
     struct stat now;
@@ -58,7 +84,8 @@ static int inherit(int fd, const struct stat *old) {
         mode = (mode & 0707) | ((mode & 07) << 3);
     if (tamis__sys.fchmod(fd, mode) == 0)
         return 0;
-    /* Some file systems have one mode for all and refuse every change of it: then it is right already. */
+    /* Some file systems have one fixed mode and refuse chmod. That is no error if the mode is already
+     * right. */
     int sys_errno = errno;
     if (tamis__sys.fstat(fd, &now) == 0 && (now.st_mode & 07777) == mode)
         return 0;
@@ -98,7 +125,7 @@ static tamis_status create(tamis__aside *aside, int *fd, tamis_error *err) {
         if (!name_aside(aside, attempt))
             return tamis__fail_file(err, place->name, ENAMETOOLONG);
         tamis__lock_note(aside->lock, aside);
-        /* Closed to others until it has the permissions of the old file. */
+        /* Only the owner may read it until it has the permissions of the old file. */
         made = tamis__sys.open(aside->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
         if (made < 0 && errno != EEXIST && errno != EINTR)
             break;
@@ -147,7 +174,7 @@ tamis_status tamis__aside_publish(tamis__aside *aside, bool revocable, tamis_err
     return TAMIS_OK;
 }
 
-/* Where system or file system cannot refuse a file that is there, something may come between look and rename. */
+/* Without RENAME_NOREPLACE, another program may create the file between the check and the rename. */
 static int rename_new(const char *from, const char *to) {
     struct stat about;
     if (tamis__sys.rename_new(from, to) == 0)

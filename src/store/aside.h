@@ -7,59 +7,64 @@
 #include "store/place.h"
 
 /*
- * A file written aside, in the folder of its final name, and put under that name when it is whole:
+ * A temporary file beside its target. The caller writes it, and an atomic rename then gives it the target's
+ * name. aside.c explains why.
  *
  *            create             publish                        settle
  *     NONE ----------> WRITTEN ----------> SWAPPED or PLACED ----------> NONE
  *                         |    <----------          |
- *                         | remove   withdraw       (PLACED over an old file: no way back)
+ *                         | remove   withdraw       (a PLACED file that replaced another cannot go back)
  *                         v
  *                        NONE
- *
- * One file is published by rename, which is atomic. Two files of one run cannot be: so the first
- * exchanges names with the old one, and goes back if the second fails.
  */
 typedef enum tamis__aside_state {
     TAMIS__ASIDE_NONE,
-    TAMIS__ASIDE_WRITTEN, /* under `path`, the final name is as it was */
-    TAMIS__ASIDE_SWAPPED, /* under the final name, the old file under `path` */
-    TAMIS__ASIDE_PLACED   /* under the final name */
+    TAMIS__ASIDE_WRITTEN, /* the temporary file has the name `path`; the target is unchanged */
+    TAMIS__ASIDE_SWAPPED, /* the new file has the target's name; the old file has the name `path` */
+    TAMIS__ASIDE_PLACED   /* the new file has the target's name; no old file is left */
 } tamis__aside_state;
 
 typedef struct tamis__aside {
-    const tamis__place *place; /* borrowed */
-    struct tamis_lock *lock;   /* that it is written under, the caller's to set; NULL: none */
+    const tamis__place *place; /* target; borrowed */
+    struct tamis_lock *lock;   /* lock of the target, set by the caller; NULL: none */
     tamis__aside_state state;
-    bool durable; /* it is to outlive a power loss */
-    int folder;   /* of a durable one: open, to be synced */
-    char path[PATH_MAX];
+    bool durable;        /* the file must survive a power loss */
+    int folder;          /* open descriptor of the directory, if `durable` */
+    char path[PATH_MAX]; /* name of the temporary file */
 } tamis__aside;
 
-/* Creates the file, with owner and permissions of the one it is to replace as far as the system lets us, never with
- * more; its name is noted in the lock before it is there. *fd is the caller's. With `durable` the file is to outlive a
- * power loss: the caller syncs it before it is published, and settle syncs its folder, which has to be readable for
- * that. */
+/*
+ * Creates the temporary file and opens it for writing. The caller closes *fd.
+ * - Owner and permissions are those of the file to be replaced, as far as the system allows, and never wider.
+ * - The lock's note gets the file's name before the file exists.
+ * - With `durable` the caller must sync the file before tamis__aside_publish. tamis__aside_settle then syncs
+ *   the directory, which therefore has to be readable.
+ */
 TAMIS_PRIVATE_API tamis_status tamis__aside_create(tamis__aside *aside, const tamis__place *place,
                                                    bool durable, int *fd, tamis_error *err);
 
-/* Whether that is a name (without folder) of a file aside of the place. */
+/* True if `name`, which has no directory part, is that of a temporary file for this target. */
 bool tamis__aside_is_of(const tamis__place *place, const char *name);
 
-/* Puts it under its final name; with `revocable` so that withdraw can bring the old file back, where the
- * file system can. */
+/* Gives the file its target's name. `revocable` keeps the old file for tamis__aside_withdraw, if the file
+ * system can exchange two names. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_publish(tamis__aside *aside, bool revocable, tamis_error *err);
-/* Puts it under its final name if that stands for nothing: TAMIS_E_STALE else. */
+/* As tamis__aside_publish, but fails with TAMIS_E_STALE if the target exists. */
 tamis_status tamis__aside_publish_new(tamis__aside *aside, tamis_error *err);
+/* Takes a published file's name back, if that is still possible. Otherwise does nothing. */
 void tamis__aside_withdraw(tamis__aside *aside);
 
-/* Ends what publish began: removes the old file, syncs the folder. The new file stands whatever it returns. */
+/* Finishes after publish: removes the old file and syncs the directory. The new file has its name even on an
+ * error. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_settle(tamis__aside *aside, tamis_error *err);
 
-/* Publishes and settles two, as far as they are written: both get their names or none does. */
+/* Publishes and settles those of the two files that were written. Either both get their names, or neither
+ * does. */
 TAMIS_PRIVATE_API tamis_status tamis__aside_publish_both(tamis__aside *first, tamis__aside *second,
                                                          tamis_error *err);
 
-/* Removes an unpublished file; *err, if it has a text, is told of failure. */
+/* Removes a file that is not published. If that fails, the user's remedy is appended to the text of *err, if
+ * any. */
 TAMIS_PRIVATE_API void tamis__aside_remove(tamis__aside *aside, tamis_error *err);
 
 #endif

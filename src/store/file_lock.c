@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The lock of a file F is flock on a file of its own beside it, ".F.tamis-lock": a lock on F itself would be one on the
- * inode that the next save replaces, and F need not exist yet. The kernel gives it back however its holder ends. flock
- * and not fcntl: fcntl's lock is lost when any descriptor of the file is closed, and lets a second thread in.
+ * The lock of a file F: flock(2) on a lock file beside it.
  *
- * The holder removes the lock's file before it unlocks. One who waited with that file open then has a lock on what has
- * no name any more, and sees so by looking again: the name must stand for what is locked. One that a killed holder left
- * is as good as none.
+ *     F                   the file; need not exist yet
+ *     .F.tamis-lock       locked with flock while a process holds F
+ *         line 1          holder: "PID on HOST since TIME" (holder.h), for error messages
+ *         line 2          name of the holder's temporary file, empty if it has none
  *
- * It holds two lines: who holds it (store/holder.h), and the file that it writes aside, for clearing up.
+ * Why this way:
+ * - F itself cannot be locked: a save replaces its inode, and the lock would stay on the old one.
+ * - The kernel releases flock when the holder ends, however it ends. A lock file that is left over locks
+ *   nothing.
+ * - fcntl locks would be lost when the process closes any descriptor of the file, and they do not exclude
+ *   other threads of the process.
+ *
+ * Invariants:
+ * 1. A process holds F if it has the lock of the inode that the lock file's name stands for. The holder
+ *    removes the name before it unlocks. A process that opened the file before that gets a lock on a nameless
+ *    inode. It notices this by comparing inodes (is_named), and tries again.
+ * 2. A new holder removes the temporary file that the note names, since its writer is dead. Only names that
+ *    belong to F are removed: another user can write to the note.
+ * 3. All locks of this process are in the list `held`. A save can thus share the lock that its caller already
+ *    has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,21 +40,21 @@
 #include "store/trouble.h"
 
 enum {
-    TRIES = 100,                            /* locks that had lost their name */
-    BASE_SHOWN = 240,                       /* bytes of the name in the lock's: NAME_MAX less what is added */
-    NOTE = sizeof(tamis__holder) + NAME_MAX /* bytes the lock's file holds at most */
+    TRIES = 100,                            /* attempts, each on a lock file that had lost its name */
+    BASE_SHOWN = 240,                       /* bytes of F's name in the lock file's: NAME_MAX less the rest */
+    NOTE = sizeof(tamis__holder) + NAME_MAX /* largest content of the lock file, in bytes */
 };
 
 struct tamis_lock {
     int fd;
-    dev_t device; /* of the lock's file */
+    dev_t device; /* device of the lock file */
     ino_t inode;
-    unsigned users;          /* tamis_file_lock, and saves; under `held_turn`, as the next */
-    struct tamis_lock *next; /* that this process holds */
-    char path[PATH_MAX];     /* of the lock's file */
+    unsigned users; /* tamis_file_lock and saves that share the lock; guarded by `held_turn`, as `next` is */
+    struct tamis_lock *next; /* next lock of this process */
+    char path[PATH_MAX];     /* name of the lock file */
 };
 
-/* What this process holds: a save by who has locked the file must not wait for itself. */
+/* Locks of this process. A save must not wait for a lock that its own process holds. */
 static pthread_mutex_t held_turn = PTHREAD_MUTEX_INITIALIZER;
 static tamis_lock *held;
 
@@ -58,7 +71,7 @@ static tamis_status fail_lock(tamis_error *err, const tamis__place *place, int s
                        tamis__errno_remedy(sys_errno));
 }
 
-/* Another user's lock that is left over need not be written to be held. */
+/* Opens the lock file. Read access is enough to lock one that another user left. */
 static int open_lock(const char *path) {
     const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     for (;;) {
@@ -66,14 +79,14 @@ static int open_lock(const char *path) {
         if (fd < 0 && errno == EACCES) {
             fd = tamis__sys.open(path, O_RDONLY | flags, 0);
             if (fd < 0 && errno == ENOENT)
-                errno = EACCES; /* it is the folder that may not be written */
+                errno = EACCES; /* the directory is not writable */
         }
         if (fd >= 0 || errno != EINTR)
             return fd;
     }
 }
 
-/* The note, NUL-terminated, its second line at *aside. */
+/* Reads the note, NUL-terminated. *aside points to its second line. */
 static void read_note(int fd, char note[NOTE + 1], const char **aside) {
     ssize_t size = tamis__sys.pread(fd, note, NOTE, 0);
     note[size > 0 ? size : 0] = '\0';
@@ -111,10 +124,10 @@ void tamis__lock_note(const tamis_lock *lock, const tamis__aside *aside) {
     const char *name = aside ? aside->path + tamis__place_folder(aside->place) : "";
     int size = snprintf(note, sizeof note, "%s\n%s\n", tamis__holder_now().text, name);
     if (size > 0 && (size_t)size < sizeof note)
-        (void)tamis__sys.pwrite(lock->fd, note, (size_t)size, 0); /* on a full disk there is none */
+        (void)tamis__sys.pwrite(lock->fd, note, (size_t)size, 0); /* on a full disk the note is missing */
 }
 
-/* Removes what a killed holder left: of files aside of this very name, and no other. */
+/* Removes the temporary file of a killed holder, if the note names one of this target. */
 static void clear_up(const tamis_lock *lock, const tamis__place *place) {
     char note[NOTE + 1], path[PATH_MAX];
     const char *aside;
@@ -126,14 +139,14 @@ static void clear_up(const tamis_lock *lock, const tamis__place *place) {
         (void)tamis__sys.unlink(path);
 }
 
-/* Locks what is open as lock->fd. */
+/* Locks the open file lock->fd. */
 static tamis_status hold(tamis_lock *lock, const tamis__place *place, tamis_error *err) {
     struct stat about;
     if (tamis__sys.fstat(lock->fd, &about) < 0)
         return fail_lock(err, place, errno);
     lock->device = about.st_dev;
     lock->inode = about.st_ino;
-    /* The note would go into another's file: by a link that somebody else has put there. */
+    /* A link that somebody put there would make us write the note into another file. */
     if (!S_ISREG(about.st_mode) || about.st_nlink > 1)
         return tamis__fail(err, TAMIS_E_IO, 0, "%s: its lock %s is no file of its own; remove that",
                            tamis__show(place->name).text, tamis__show(lock->path).text);
@@ -144,7 +157,7 @@ static tamis_status hold(tamis_lock *lock, const tamis__place *place, tamis_erro
     int sys_errno = errno;
     bool never = sys_errno == EOPNOTSUPP || sys_errno == ENOSYS || sys_errno == EINVAL;
     if (never)
-        (void)tamis__sys.unlink(lock->path); /* nobody can hold it */
+        (void)tamis__sys.unlink(lock->path); /* nobody can lock it */
     if (never || sys_errno == ENOLCK)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, sys_errno,
                            "%s: its file system has no locks: %s; keep it on another",
@@ -152,7 +165,7 @@ static tamis_status hold(tamis_lock *lock, const tamis__place *place, tamis_erro
     return fail_lock(err, place, sys_errno);
 }
 
-/* Whether the name stands for what is locked: the holder before us may have removed it. */
+/* True if the lock file's name still stands for the locked inode: the last holder may have removed it. */
 static bool is_named(const tamis_lock *lock) {
     struct stat about;
     return tamis__sys.stat(lock->path, &about) == 0 && about.st_dev == lock->device &&
@@ -177,7 +190,7 @@ static tamis_status take(tamis_lock *lock, const tamis__place *place, tamis_erro
                        tamis__show(place->name).text);
 }
 
-/* The lock of the same file that this process holds, or NULL. */
+/* Returns this process's lock of the same file, or NULL. */
 static tamis_lock *find_held(const tamis_lock *like) {
     tamis_lock *lock = held;
     while (lock && (lock->device != like->device || lock->inode != like->inode))
@@ -185,7 +198,7 @@ static tamis_lock *find_held(const tamis_lock *like) {
     return lock;
 }
 
-/* *taken is new, or with `share` the one that this process holds. */
+/* Sets *taken to a new lock or, with `share`, to the one that this process already holds. */
 static tamis_status lock_place(tamis_lock **taken, const tamis__place *place, bool share, tamis_error *err) {
     if (place->form != TAMIS__PLACE_REPLACE && place->form != TAMIS__PLACE_NEW)
         return tamis__fail_irregular(err, place->name);
@@ -255,7 +268,7 @@ tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err) {
         lock.fd = tamis__sys.open(lock.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     while (lock.fd < 0 && errno == EINTR);
     if (lock.fd < 0)
-        return TAMIS_OK; /* none, or one that cannot be asked */
+        return TAMIS_OK; /* no lock file, or no permission to open it */
     tamis_status status = TAMIS_OK;
     if (tamis__sys.fstat(lock.fd, &about) == 0 && tamis__sys.lock(lock.fd, LOCK_SH | LOCK_NB) < 0 &&
         errno == EWOULDBLOCK) {

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Opening: the file is mapped, shared, and handed to its format, which leaves the bits where they are. So opening reads
- * only the header, and every process that opens the file shares one copy of it. A filter that is to be changed is read
- * whole instead, into memory of its own.
+ * Opening a filter's file.
+ *
+ * Read-only (the default): the file is mapped shared, and the format leaves the bits in the mapping.
+ *
+ *     tamis_filter --> opened_file    path, options, former hashers: kept over reloads
+ *          |
+ *          +--------> backing        mapping and descriptor of the current file
+ *                         |
+ *                     [header|bits ...........]   page cache, shared by all processes
+ *
+ * Opening reads only the header, and all processes share one copy of the bits.
+ *
+ * Writable: the file is read whole into private memory. Changes reach the file only by a save.
+ *
+ * Reload: a saved file has a new inode, because saving renames (file_save.c). tamis_filter_reload opens the
+ * name again and compares it with the file in use by inode, size, time and a hash of the first 4 KiB. If they
+ * differ, the new content is swapped into the same handle. The old mapping stays valid until then, even if
+ * the old file has lost its name.
+ *
+ * A caller may hold the hasher of the former file in any thread. So a reload keeps that hasher object if both
+ * files hash keys in the same way. Otherwise the old one moves to the list `past`, which is freed with the
+ * filter.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,35 +41,37 @@
 #include "store/trouble.h"
 
 enum {
-    HEAD = 4096,              /* bytes compared where all else tells no difference */
-    READ_AT_ONCE = 1024 << 20 /* Linux takes no more than 2 GiB */
+    HEAD = 4096,              /* bytes hashed to tell two files apart */
+    READ_AT_ONCE = 1024 << 20 /* bytes a read; Linux stops at 2 GiB */
 };
 
-/* A hasher that callers may still have in hand, of a file before. */
+/* A hasher of a former file, which callers may still hold. */
 typedef struct past {
     tamis_hasher *hasher;
     struct past *next;
 } past;
 
+/* Data of a read-only filter that outlives a reload. */
 typedef struct opened_file {
-    tamis__opened head; /* what the filter knows of it; first */
+    tamis__opened head; /* part known to the filter; must be the first field */
     tamis_allocator memory;
     pthread_mutex_t reloading;
-    tamis_open_options options; /* its secret is `secret`, ours */
-    /* Of the file in use, which its origin does not always tell from one that took its place: the times of two may be
-     * the same, and the number is given anew once the old one is gone. The header has a checksum, so the head differs. */
+    tamis_open_options options; /* options of the open; the secret points into this block */
+    /* Hash of the current file's first bytes. The file's metadata cannot always tell it from its successor:
+     * both may have the same time, and a freed inode number is used again. The header has a checksum, so the
+     * hash differs. */
     uint64_t head_hash;
     past *past;
-    size_t path_size; /* with its NUL; the secret stands behind it */
+    size_t path_size; /* bytes of `path` with its NUL; the secret follows them */
     char path[];
 } opened_file;
 
-/* What a filter is made of: a file as it is now. */
+/* The bytes of a file, mapped or read. */
 typedef struct content {
     uint8_t *bytes;
     size_t size;
     bool mapped;
-    size_t room; /* bytes allocated where it is not; 0: the filter has them */
+    size_t room; /* bytes allocated for a file that was read; 0: none, or the filter owns them */
 } content;
 
 /* ---- reading ---- */
@@ -122,7 +143,7 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
         if (errno != ENODEV) /* a file system without mappings */
             return tamis__fail_file(err, path, errno);
     }
-    /* Memory is taken for what begins as a filter does. */
+    /* Memory is allocated only for a file that begins like a filter. */
     uint8_t head[HEAD] = {0};
     size_t got;
     tamis_format format;
@@ -151,7 +172,8 @@ static bool is_unchanged(const tamis__backing *backing) {
            now.st_mtim.tv_sec == backing->modified.tv_sec && now.st_mtim.tv_nsec == backing->modified.tv_nsec;
 }
 
-/* A filter of what is open as *fd, which becomes the filter's, and -1, where the file stays mapped. */
+/* Makes a filter from the open file. If the file stays mapped, the filter takes *fd over and *fd becomes
+ * -1. */
 static tamis_status load(tamis_filter **filter, int *fd, const char *path, const struct stat *about,
                          const tamis_open_options *options, tamis_error *err) {
     content of;
@@ -164,7 +186,7 @@ static tamis_status load(tamis_filter **filter, int *fd, const char *path, const
         status = tamis__format_decode(&made, &source, options, err);
     }
     if (status == TAMIS_OK && made->guard && of.mapped) {
-        /* Keys fall anywhere: what lies around a probe will not be asked for soon. */
+        /* Probes are spread at random, so reading ahead would be wasted. */
         (void)tamis__sys.advise(of.bytes, of.size, MADV_RANDOM);
         made->backing = (tamis__backing){let_go, is_unchanged, of.bytes, of.size, *fd, about->st_mtim};
         *fd = -1;
@@ -181,7 +203,7 @@ static tamis_status load(tamis_filter **filter, int *fd, const char *path, const
     return status;
 }
 
-/* ---- what stays while files come and go ---- */
+/* ---- data kept over reloads ---- */
 
 static size_t opened_size(const opened_file *file) {
     return sizeof *file + file->path_size + file->options.secret_size;
@@ -286,8 +308,8 @@ static bool same_hasher(const tamis_hasher *one, const tamis_hasher *other) {
     return one->scheme == other->scheme && one->seed == other->seed && one->origin == other->origin;
 }
 
-/* Puts `with`, which is used up, in the place of what the filter was. The hasher that callers have may be asked for
- * hashes at any time, so it is kept, or kept in mind where the new file needs another. */
+/* Replaces the filter's content by that of `with`, which it frees. Callers may use the old hasher at any
+ * time, so that one is kept, in `past` if the new file needs another. */
 static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *file, tamis_error *err) {
     if (same_hasher(filter->hasher, with->hasher)) {
         tamis_hasher *hasher = with->hasher;

@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Saving: lock -> write aside -> sync it -> look -> rename -> sync the folder -> unlock. Up to the rename the name stands for
- * the old file and what fails is undone; from it on for the new one. The sync before the rename is what makes that true
- * of a power loss too: without it the name may be on the disk before the bytes are.
+ * Saving a filter to a file. The steps, and what the target's name stands for after each:
  *
- * The look is for what a program that takes no lock has put there since the filter was opened. What it puts there
- * between look and rename, two system calls one after the other, is lost: no system can compare and rename at once.
- * Where no file may be there the rename itself refuses one, on file systems that can, and nothing comes between.
+ *     lock the target        old file    no other tamis process saves it now (file_lock.c)
+ *     compare with source    old file    the target is unchanged since the filter was read (origin.h)
+ *     write a temporary file old file    in the same directory (aside.c); its space is reserved first
+ *     sync it                old file    its bytes are on the disk
+ *     compare again          old file    writing may have taken minutes
+ *     rename                 new file    atomic
+ *     sync the directory     new file    the rename is on the disk
+ *     unlock                 new file
  *
- * Space for all of it is reserved before the first byte is written, so that a full disk is told at once; only where
- * the size is not known beforehand (tamis__wrap) writing tells.
+ * Invariants:
+ * 1. Up to the rename, every error is undone: the old file is unchanged and no temporary file is left.
+ * 2. From the rename on, the new file has the name, whatever fails afterwards.
+ * 3. Both hold after a power loss too. Without the sync before the rename, the disk could have the name
+ *    before the bytes.
+ *
+ * The comparison protects the work of programs that take no lock. A file that such a program puts there
+ * between the second comparison and the rename is lost: no system can compare and rename in one step.
+ * tamis_filter_save_new has no such gap if the file system supports RENAME_NOREPLACE.
+ *
+ * All space is reserved before the first byte is written, so that a full disk is reported at once. With a
+ * wrapper (tamis__wrap) the size is not known beforehand, and a full disk is found while writing.
+ *
+ * A filter that is shared between threads is copied first. The other threads then wait for the copy, not for
+ * the disk.
  */
 #include <assert.h>
 #include <errno.h>
@@ -28,20 +44,20 @@
 
 enum {
     BUFFER = 256 << 10,
-    PIECE = 16 << 20 /* bytes that are written without a look whether to stop */
+    PIECE = 16 << 20 /* bytes written between two checks for a stop request */
 };
 
-/* Where an emitter's bytes go: small pieces through a buffer, large ones directly. */
+/* Destination of an encoder: small writes are buffered, large ones go directly to the file. */
 typedef struct sink {
     int fd;
     int stop_fd; /* -1: none */
     const char *name;
     unsigned char *buffer; /* BUFFER bytes */
     size_t used;
-    uint64_t total; /* bytes taken */
+    uint64_t total; /* bytes accepted so far */
 } sink;
 
-/* A look that fails says nothing, and the save goes on. */
+/* Fails if a stop was requested. If poll fails, the save continues. */
 static tamis_status look(int stop_fd, const char *name, tamis_error *err) {
     struct pollfd asked = {.fd = stop_fd, .events = POLLIN};
     if (stop_fd < 0 || tamis__sys.poll(&asked, 1, 0) <= 0)
@@ -87,7 +103,7 @@ static tamis_status emit(void *context, const void *bytes, size_t size, tamis_er
     return TAMIS_OK;
 }
 
-/* What cannot be reserved is found out by writing. */
+/* Reports only a lack of space. File systems that cannot reserve are found full by writing. */
 static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
     int failed;
     do
@@ -100,16 +116,16 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
                        tamis__errno_remedy(failed));
 }
 
-/* A save under way. */
+/* State of one save. */
 typedef struct saving {
     tamis_filter *filter;
     const tamis__format *format;
     const tamis__wrap *wrap; /* NULL: none */
     int stop_fd;             /* -1: none */
-    bool only_new;           /* the name must not stand for a file */
+    bool only_new;           /* fail if the target exists */
     tamis__place place;
     tamis__aside aside;
-    struct stat about; /* of the file aside, when it is whole */
+    struct stat about; /* metadata of the complete temporary file */
 } saving;
 
 static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
@@ -130,14 +146,14 @@ static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
                      : format->encode(filter, &emitter, err);
     if (status == TAMIS_OK)
         status = flush(out, err);
-    assert(status != TAMIS_OK || s->wrap || out->total == size); /* what was reserved is part of the file */
+    assert(status != TAMIS_OK || s->wrap || out->total == size); /* the reserved bytes are part of the file */
     if (status == TAMIS_OK && tamis__sync(out->fd) < 0)
         status = tamis__fail_file(err, out->name, errno);
     tamis__free(memory, out->buffer, BUFFER);
     return status;
 }
 
-/* The file aside, whole and on the disk, or nothing. */
+/* Writes and syncs the temporary file. Leaves none on an error. */
 static tamis_status write_aside(saving *s, tamis_error *err) {
     sink out = {.stop_fd = s->stop_fd, .name = s->place.name};
     tamis_status status = tamis__aside_create(&s->aside, &s->place, true, &out.fd, err);
@@ -148,14 +164,14 @@ static tamis_status write_aside(saving *s, tamis_error *err) {
         status = tamis__fail_file(err, out.name, errno);
     if (tamis__sys.close(out.fd) < 0 && status == TAMIS_OK)
         status = tamis__fail_file(err, out.name, errno);
-    if (status == TAMIS_OK) /* syncing may have taken long */
+    if (status == TAMIS_OK) /* the sync may have taken long */
         status = look(s->stop_fd, out.name, err);
     if (status != TAMIS_OK)
         tamis__aside_remove(&s->aside, err);
     return status;
 }
 
-/* Puts the file aside in place, unless that would take the place of one that the filter knows nothing of. */
+/* Replaces the target, unless another program has changed it since the filter was read. */
 static tamis_status publish(saving *s, tamis_error *err) {
     tamis_status status;
     if (s->only_new) {
@@ -174,7 +190,7 @@ static tamis_status publish(saving *s, tamis_error *err) {
 }
 
 static tamis_status save_locked(saving *s, tamis_error *err) {
-    /* Looked for at once too: before all of it is written in vain. */
+    /* Also checked before writing: a large filter should not be written in vain. */
     tamis_status status = tamis__origin_check(s->filter, &s->place, err);
     if (status == TAMIS_OK)
         status = write_aside(s, err);
@@ -187,7 +203,7 @@ static tamis_status save_file(saving *s, tamis_error *err) {
     int64_t created = about->created;
     if (created == 0)
         about->created = tamis__now_unix();
-    /* Before anything is created. */
+    /* Checks that the format can hold the filter, before anything is created. */
     tamis_status status = s->format->encoded_size(s->filter, &size, err);
     if (status == TAMIS_OK)
         status = tamis__lock_borrow(&s->aside.lock, &s->place, err);
@@ -200,7 +216,7 @@ static tamis_status save_file(saving *s, tamis_error *err) {
     return status;
 }
 
-/* Saves a copy while other threads add. Then the filter gets the fields that saving changed. */
+/* Saves a copy while other threads add, then updates the filter's own metadata. */
 static tamis_status save_concurrent(saving *s, tamis_error *err) {
     tamis_filter *filter = s->filter;
     tamis__concurrent_hold(filter);

@@ -4,14 +4,15 @@
 
 #include <stdbool.h>
 
-/* Who holds a lock, for people: "PID on HOST since TIME". It stands in the lock's file; that it is held is the kernel's to say. */
+/* Holder of a lock as text for people: "PID on HOST since TIME". The lock file contains it. Whether the lock
+ * is held now, only the kernel knows. */
 typedef struct tamis__holder {
     char text[400];
 } tamis__holder;
 
-/* This process, from now. */
+/* This process, with the current time. */
 tamis__holder tamis__holder_now(void);
-/* Whether a text of that form names this process. */
+/* True if `text` names this process. */
 bool tamis__holder_is_us(const char *text);
 
 #endif

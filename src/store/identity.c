@@ -1,4 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * File fingerprints: is this the file that an earlier run read, or wrote, up to byte `at`?
+ *
+ *     base                                         base + at
+ *     | 4 KiB: head |            ...       | 4 KiB: tail |  appended later
+ *
+ * A fingerprint is the length `at`, the XXH3 of the first and of the last 4 KiB before `at`, and device and
+ * inode. Checking it takes two reads of 4 KiB, however large the file is.
+ *
+ * Why not device and inode alone: log rotation renames files, a restored copy has a new inode, and file
+ * systems reuse the numbers of removed files. Why not a hash of everything: logs have many GiB. The price
+ * is that a change in the middle of the prefix goes unnoticed.
+ *
+ * Result of a comparison, where "hint" means that the name or the inode agrees:
+ *
+ *     head and tail equal, at least 4 KiB, or a hint      SAME
+ *     head and tail equal, shorter, no hint               OTHER    short prefixes are often equal by chance
+ *     one end equal, and a hint                           CHANGED
+ *     no end equal, but both name and inode agree         CHANGED
+ *     else                                                OTHER
+ *
+ * If no end is equal, one hint is not enough. A rotated log leaves its name to a new file, and a removed file
+ * leaves its inode number.
+ */
 #include "store/identity.h"
 
 #include <errno.h>
@@ -28,7 +53,7 @@ tamis_status tamis__read_at(int fd, off_t from, void *bytes, size_t size, const 
     return TAMIS_OK;
 }
 
-/* *sum of `size` bytes from `from` on; *whole is false where there are fewer. */
+/* Sums `size` bytes at offset `from`. *whole is false if the file has fewer. */
 static tamis_status sum_bytes(int fd, off_t from, uint64_t size, const char *name, uint64_t *sum, bool *whole,
                               tamis_error *err) {
     unsigned char bytes[TAMIS__IDENTITY_BYTES];
@@ -82,7 +107,7 @@ tamis_status tamis__identity_compare(const tamis__identity *known, int fd, off_t
     const bool alike = whole && now.head == known->head && now.tail == known->tail;
     if (alike)
         *likeness = hinted || known->at >= TAMIS__IDENTITY_BYTES ? TAMIS__SAME : TAMIS__OTHER;
-    else /* another file has the name of a log that was rotated, or the inode of one that was removed: both ends differ */
+    else /* if both ends differ, one hint is not enough */
         *likeness = (named && same_file) || (hinted && one_end) ? TAMIS__CHANGED : TAMIS__OTHER;
     return TAMIS_OK;
 }
@@ -114,12 +139,12 @@ bool tamis__identity_tell(const tamis__identity *known, const tamis__identity_he
     const bool same_file = head->device == known->device && head->inode == known->inode;
     const bool hinted = named || same_file;
     if (!hinted && known->at < TAMIS__IDENTITY_BYTES) {
-        *likeness = TAMIS__OTHER; /* whatever is in it */
+        *likeness = TAMIS__OTHER; /* whatever its bytes are */
         return true;
     }
     const bool begins = tamis__identity_begins(known, head);
     if (begins && known->at == size) {
-        *likeness = TAMIS__SAME; /* its tail is its head */
+        *likeness = TAMIS__SAME; /* the prefix is so short that its tail is its head */
         return true;
     }
     const bool shorter = head->size < known->at;

@@ -6,16 +6,22 @@
 
 #include "store/aside.h"
 
-/* The lock of a file, as a save needs it: its own, the one that this process holds already (tamis_file_lock), or, where
- * the file system has no locks, none. TAMIS_E_BUSY where another process holds it. */
+/*
+ * Locks a file for a save. *lock is one of:
+ * - a new lock;
+ * - the lock that this process already holds (tamis_file_lock);
+ * - NULL, if the file system has no locks.
+ * TAMIS_E_BUSY if another process holds the file. Return it with tamis__lock_return.
+ */
 tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__place *place, tamis_error *err);
-void tamis__lock_return(tamis_lock *lock); /* NULL is fine */
+void tamis__lock_return(tamis_lock *lock); /* NULL does nothing */
 
-/* TAMIS_E_BUSY where another process holds the file; nothing is held by it, or made. For who replaces it without a lock. */
+/* TAMIS_E_BUSY if another process holds the file. Takes no lock and creates nothing: for a caller that
+ * replaces the file without a lock. */
 TAMIS_PRIVATE_API tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err);
 
-/* Notes the file that is to be written aside under the lock (NULL: none), so that the next to hold it removes what a
- * killed process left. NULL is fine. */
+/* Writes the name of the temporary file into the lock's note (`aside` NULL: no file). If this process is
+ * killed, the next holder removes that file. A NULL lock does nothing. */
 void tamis__lock_note(const tamis_lock *lock, const tamis__aside *aside);
 
 #endif

@@ -8,21 +8,22 @@
 #include "store/place.h"
 
 /*
- * Which file a filter was read from. What another program put under that name since then is not in the filter, so a
- * save must not take its place.
+ * The source of a filter: the file that it was read from. Another program may have replaced or changed that
+ * file since then. A save must not overwrite such a file, because the filter does not contain its keys.
  */
 
-/* Remembers that `filter` was read from `path` as it is in `about`. TAMIS_E_NOMEM. */
+/* Records that `filter` was read from `path`, whose metadata is `about`. TAMIS_E_NOMEM. */
 TAMIS_PRIVATE_API tamis_status tamis__origin_set(tamis_filter *filter, const char *path,
                                                  const struct stat *about, tamis_error *err);
 
-/* Whether that is the file, unchanged as far as number, size and time tell. */
+/* True if the metadata is that of the recorded file, unchanged: device, inode, size and modification time are
+ * equal. */
 bool tamis__origin_is(const tamis__origin *origin, const struct stat *about);
 
-/* TAMIS_E_STALE where the filter was read from the file of that name and the name stands for another one now. */
+/* TAMIS_E_STALE if `place` is the filter's source and another program has replaced or changed it. */
 tamis_status tamis__origin_check(const tamis_filter *filter, const tamis__place *place, tamis_error *err);
 
-/* After a save under that name: if it is the one that the filter was read from, it stands for `about` now. */
+/* Updates the source after a save to `place`. Does nothing if the filter was read from another name. */
 void tamis__origin_saved(tamis_filter *filter, const tamis__place *place, const struct stat *about);
 
 #endif

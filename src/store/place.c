@@ -11,13 +11,13 @@
 #include "base/system.h"
 #include "store/trouble.h"
 
-enum { LINKS_MAX = 40 }; /* symbolic links followed, as the kernel does */
+enum { LINKS_MAX = 40 }; /* symbolic links followed at most, as in the kernel */
 
 static bool starts_with(const char *text, const char *head) {
     return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* The number that `text` is as a whole, -1 if it is none. */
+/* Parses the whole text as a decimal number; -1 if it is none. */
 static int number_of(const char *text) {
     if (*text < '0' || *text > '9')
         return -1;
@@ -53,7 +53,7 @@ size_t tamis__place_folder(const tamis__place *place) {
     return slash ? (size_t)(slash - place->path) + 1 : 0;
 }
 
-/* Puts what the link place->path leads to in its place. */
+/* Replaces place->path, a symbolic link, by its target. */
 static tamis_status follow(tamis__place *place, const char *to, size_t size, tamis_error *err) {
     size_t folder = *to == '/' ? 0 : tamis__place_folder(place);
     if (folder + size >= sizeof place->path)
@@ -64,8 +64,8 @@ static tamis_status follow(tamis__place *place, const char *to, size_t size, tam
 }
 
 /*
- * Follows symbolic links at the end of place->path, one by one; those in its folder are the kernel's to
- * follow. Sets DESCRIPTOR if one leads to a descriptor's name, as a log file linked to /dev/stdout does.
+ * Follows the symbolic links at the end of place->path one by one. The kernel follows those in its directory
+ * part. Sets DESCRIPTOR if a link leads to a descriptor's name, as a log file linked to /dev/stdout does.
  */
 static tamis_status resolve(tamis__place *place, tamis_error *err) {
     char to[PATH_MAX];
@@ -79,7 +79,7 @@ static tamis_status resolve(tamis__place *place, tamis_error *err) {
             return TAMIS_OK;
         ssize_t size = tamis__sys.readlink(place->path, to, sizeof to);
         if (size < 0 && (errno == EINVAL || errno == ENOENT))
-            return TAMIS_OK; /* no link, or nothing there */
+            return TAMIS_OK; /* not a link, or no such file */
         if (size < 0)
             return tamis__fail_file(err, place->name, errno);
         tamis_status status = follow(place, to, (size_t)size, err);
@@ -89,7 +89,8 @@ static tamis_status resolve(tamis__place *place, tamis_error *err) {
     return tamis__fail_file(err, place->name, ELOOP);
 }
 
-/* The file may be replaced by who may write it, though the folder's permissions would do. */
+/* A rename needs only write permission for the directory. We require it for the file too, as writing to it
+ * would. */
 static tamis_status check_writable(const tamis__place *place, tamis_error *err) {
     int fd;
     do

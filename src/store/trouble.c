@@ -23,7 +23,7 @@ tamis__shown tamis__show(const char *name) {
 
 const char *tamis__errno_text(int sys_errno) {
     static _Thread_local char text[100];
-    /* strerror is thread-safe in the C libraries we build with, strerror_r has two signatures. */
+    /* strerror is thread-safe in the C libraries we support; strerror_r has two incompatible signatures. */
     strncpy(text, strerror(sys_errno), sizeof text - 1);
     if (isupper((unsigned char)text[0]) && islower((unsigned char)text[1]))
         text[0] = (char)tolower((unsigned char)text[0]);

@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is asked of a state that is open. The log is written by state_segment.c; the filter is the caller's to add to. */
+/*
+ * The calls on an open state.
+ *
+ *     caller                      state
+ *     adds keys to the filter     -
+ *     tamis_state_log             appends the new keys' hashes to the live segment (buffered)
+ *     tamis_state_note            appends a note
+ *     tamis_state_commit          makes keys, notes and the caller's checkpoint durable together
+ *     tamis_state_abort           drops everything after the last commit and rebuilds the filter
+ *     tamis_state_settle          waits for snapshots and closes the live segment
+ *
+ * Invariants:
+ * 1. At each commit the log has exactly the keys of the filter. A key in the filter alone would be answered
+ *    "present" now and be unknown after the next start.
+ * 2. After an error that leaves the log's end unknown, the state has failed: all later calls return the same
+ *    error. The next start decides what is valid (docs/DURABILITY.md).
+ */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +34,7 @@ tamis_status tamis__state_tell(const tamis_error *why, tamis_status status, tami
 
 tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const tamis_error *why) {
     state->failed_err = *why;
-    __atomic_store_n(&state->failed, status, __ATOMIC_RELEASE); /* a session asks in another thread */
+    __atomic_store_n(&state->failed, status, __ATOMIC_RELEASE); /* other threads read it */
     return status;
 }
 
@@ -35,7 +51,7 @@ static tamis_status check(const tamis_state *state, tamis_error *err) {
     return tamis__state_check_alive(state, err);
 }
 
-/* What was written is not known to be whole: nothing may follow it. */
+/* Fails the state on an error: the log's end is unknown, so nothing may be appended. */
 static tamis_status settle_failure(tamis_state *state, tamis_status status, const tamis_error *why,
                                    tamis_error *err) {
     return status == TAMIS_OK ? TAMIS_OK : tamis__state_tell(why, tamis__state_fail(state, status, why), err);
@@ -64,7 +80,7 @@ tamis__state_figures tamis__state_figures_now(const tamis_state *state) {
     return figures;
 }
 
-/* Keys in the filter itself, which may differ from the statistics. */
+/* Returns the number of keys in the filter itself, which may differ from the statistics. */
 static uint64_t count_added(const tamis_state *state) {
     tamis__filter_keep(state->filter);
     const uint64_t added = state->filter->added;
@@ -76,7 +92,7 @@ bool tamis__state_is_settled(const tamis_state *state) {
     return state->failed == TAMIS_OK && tamis__state_is_clean(state) && count_added(state) == state->keys;
 }
 
-/* ---- what it tells ---- */
+/* ---- queries ---- */
 
 uint64_t tamis__state_keys(const tamis_state *state) {
     return state->keys;
@@ -114,9 +130,9 @@ void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
     tamis__give_struct(info, &now, sizeof now);
 }
 
-/* ---- what is logged ---- */
+/* ---- logging ---- */
 
-/* A key that the filter has and the log has not would be answered as seen from here on, and be unknown at the next start. */
+/* Invariant 1. */
 static tamis_status check_added(const tamis_state *state, uint64_t added, tamis_error *err) {
     if (added == state->keys)
         return TAMIS_OK;
@@ -192,7 +208,7 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
 
 /* ---- commits ---- */
 
-/* Growth depends on what the filter was told, so the log has to have it. */
+/* Growth depends on the size hint, so the log must have it. */
 static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
     if (state->filter->foreseen == state->foreseen)
         return TAMIS_OK;
@@ -212,12 +228,12 @@ static tamis_status commit(tamis_state *state, const void *account, size_t size,
                                (uint32_t)filter.full};
     state_bytes kept = {NULL, 0, 0};
     struct stat about;
-    /* Its folder was removed: what is written now would be nowhere. */
+    /* After the state's directory was removed, the commit would be written to an unlinked file. */
     if (tamis__sys.fstat(state->log.fd, &about) < 0 || about.st_nlink == 0)
         return tamis__fail(err, TAMIS_E_IO, 0,
                            "%s: was removed while it was open; bring it back, and begin again",
                            tamis__show(state->log.path.text).text);
-    /* What may fail without harm comes first. */
+    /* Allocation first: its failure changes nothing. */
     if (!tamis__state_bytes_add(&state->memory, &kept, account, size))
         return tamis__fail_nomem(err, "account", size);
     tamis_status status = tamis__state_log_commit(&state->log, &state->memory, &made, account, size, err);
@@ -282,7 +298,7 @@ tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error 
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: something was logged since the last commit; commit or abort first");
     status = tamis__state_snapshot_end(state, true, err);
-    /* While one was made more may have been logged than the next commit would leave. */
+    /* While the snapshot was made, the log may have grown beyond the limit again. */
     if (status == TAMIS_OK &&
         (tamis__state_log_bytes(state) > bytes || tamis__state_snapshot_is_due(state))) {
         status = tamis__state_snapshot_begin(state, false);

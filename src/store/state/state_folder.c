@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The folder of a state and the names in it:
+ * The directory of a state and the names in it:
  *
- *     manifest              what counts of the others; replaced whole
- *     manifest.new          that one aside
- *     log-NNNNNNNNNN        segments of the log
- *     snapshot-NNNNNNNNNN.tamis
- *     lock                  flock is on it; in it who had it last, for a person. It stays
+ *     manifest                     list of the valid files; replaced as a whole
+ *     manifest.new                 temporary file of the manifest
+ *     log-NNNNNNNNNN               log segments
+ *     snapshot-NNNNNNNNNN.tamis    the filter as of some commit
+ *     lock                         locked with flock; text: the last holder. Never removed
+ *
+ * A number is used once. A file that the manifest does not name does not count, and a start removes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +27,7 @@
 
 enum { DIGITS = 10 };
 
-/* ---- bytes ---- */
+/* ---- byte buffers ---- */
 
 bool tamis__state_bytes_room(const tamis_allocator *memory, state_bytes *bytes, size_t more) {
     if (more > SIZE_MAX / 4 - bytes->size)
@@ -79,7 +81,7 @@ state_path tamis__state_snapshot_path(const state_folder *folder, uint64_t numbe
     return tamis__state_path(folder, name);
 }
 
-/* The number in "BEGIN-NNNNNNNNNNEND", or 0. */
+/* Parses the number in "BEGIN-NNNNNNNNNNEND"; 0 if the name has another form. */
 static uint64_t number_of(const char *name, const char *begin, const char *end) {
     size_t size = strlen(begin);
     uint64_t number = 0;
@@ -94,7 +96,7 @@ static uint64_t number_of(const char *name, const char *begin, const char *end) 
     return strcmp(name + size + DIGITS, end) == 0 ? number : 0;
 }
 
-/* ---- opened, made, listed ---- */
+/* ---- opening, making, listing ---- */
 
 static int open_folder(const char *path) {
     int fd;
@@ -130,7 +132,7 @@ tamis_status tamis__state_folder_sync(const state_folder *folder, tamis_error *e
     return tamis__sync_folder(folder->fd) < 0 ? tamis__fail_file(err, folder->path, errno) : TAMIS_OK;
 }
 
-/* M2. The parent of a folder that somebody else made is synced where that can be read. */
+/* Step M2. If somebody else made the directory, its parent is synced only if it is readable. */
 static tamis_status sync_parent(const state_folder *folder, bool made, tamis_error *err) {
     char parent[PATH_MAX];
     const char *slash = strrchr(folder->path, '/');
@@ -193,7 +195,7 @@ tamis_status tamis__state_folder_list(const state_folder *folder,
     return l.status;
 }
 
-/* ---- locked ---- */
+/* ---- locking ---- */
 
 static tamis_status fail_busy(const state_folder *folder, tamis_error *err) {
     tamis__holder who;
@@ -211,14 +213,14 @@ static tamis_status fail_busy(const state_folder *folder, tamis_error *err) {
                        tamis__show(folder->path).text, tamis__show(who.text).text);
 }
 
-/* A line longer than what stood there, or with the end of that behind it. */
+/* Writes the holder's line. The rest of a longer old line may follow its newline. */
 static void note_holder(const state_folder *folder) {
     char line[sizeof(tamis__holder) + 1];
     int size = snprintf(line, sizeof line, "%s\n", tamis__holder_now().text);
-    (void)tamis__sys.pwrite(folder->lock_fd, line, (size_t)size, 0); /* on a full disk there is none */
+    (void)tamis__sys.pwrite(folder->lock_fd, line, (size_t)size, 0); /* on a full disk the line is missing */
 }
 
-/* -1 and errno; without `writes` the lock of who may only read will do. */
+/* Returns -1 with errno on an error. A reader needs only read access to the lock file. */
 static int open_lock(const char *path, bool writes) {
     int fd;
     do
@@ -232,7 +234,7 @@ tamis_status tamis__state_folder_lock(state_folder *folder, bool writes, tamis_e
     const state_path path = tamis__state_path(folder, "lock");
     folder->lock_fd = open_lock(path.text, writes);
     if (folder->lock_fd < 0 && errno == ENOENT && !writes)
-        return TAMIS_OK; /* nobody has ever had it open, or it was copied without */
+        return TAMIS_OK; /* never opened for writing, or copied without its lock */
     if (folder->lock_fd < 0)
         return tamis__fail_file(err, path.text, errno);
     int failed;

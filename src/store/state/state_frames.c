@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Reading a segment. Bytes are taken as a frame only where the chain of checks holds up to them. Where it breaks there is
- * what was being written when the run ended, or damage; which of the two, the commits tell: C3 comes after C2 has
- * synced all in front of it, so in front of a commit nothing can be missing but by damage (I5).
+ * Reading a log segment.
+ *
+ *     | header | LAST | KEYS | CMIT | KEYS | ??????? | CMIT ?
+ *     ------- chain of checksums holds ----->         does a commit follow?
+ *
+ * A frame is accepted only if the chain of checksums holds up to it. Where the chain breaks, the bytes are
+ * either an interrupted write or damage. Commits tell which: a commit's frame is written (C3) only after all
+ * bytes before it were synced (C2). A commit after the break therefore proves that synced bytes are damaged
+ * (I5), and the state is refused. Without one, the bytes after the break are ignored.
+ *
+ * tamis__state_frames_check_end searches for such a commit at every byte offset, by the commit's own
+ * checksum.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +33,13 @@ tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t at, 
                        tamis__show(frames->path.text).text, at, what);
 }
 
-/* Bytes in the buffer that are not taken. */
+/* Bytes in the buffer that are not yet consumed. */
 static size_t waiting(const state_frames *frames) {
     return frames->buffer.size - frames->from;
 }
 
-/* Fills the buffer, whose first byte is that at `at`, as far as the file goes. */
+/* Reads more bytes into the buffer, up to its size or the end of the segment. Buffer byte `from` is file byte
+ * `at`. */
 static tamis_status fill(state_frames *frames, tamis_error *err) {
     state_bytes *buffer = &frames->buffer;
     if (frames->from > 0) {
@@ -46,7 +56,7 @@ static tamis_status fill(state_frames *frames, tamis_error *err) {
             continue;
         if (got < 0)
             return tamis__fail_file(err, frames->path.text, errno);
-        if (got == 0) /* it was cut short since it was opened */
+        if (got == 0) /* the file was shortened since it was opened */
             frames->end = frames->at + buffer->size;
         buffer->size += (size_t)got;
     }
@@ -120,7 +130,7 @@ static bool is_size(uint32_t type, size_t size) {
     }
 }
 
-/* Bytes of the frame that begins there, of which `there` are; 0: it is none. */
+/* Size of the frame that begins at `bytes`, with `there` bytes available; 0 if there is no complete frame. */
 static size_t frame_size(const uint8_t *bytes, size_t there) {
     if (there < STATE_FRAME_HEADER)
         return 0;
@@ -159,7 +169,7 @@ void tamis__state_commit_take(const state_frame *frame, state_commit *commit) {
                        tamis__load64le(from + 32), tamis__load32le(from + 40), tamis__load32le(from + 44)};
 }
 
-/* ---- behind the break ---- */
+/* ---- after the break ---- */
 
 static bool is_commit(const state_frames *frames, const uint8_t *bytes, size_t there, uint64_t at) {
     size_t size = frame_size(bytes, there);
@@ -178,7 +188,7 @@ tamis_status tamis__state_frames_check_end(state_frames *frames, tamis_error *er
             return status;
         const bool last = frames->at + frames->buffer.size == frames->end;
         const size_t there = frames->buffer.size;
-        /* A commit that begins here is whole in the buffer. */
+        /* A commit that begins in the first `some` bytes is completely in the buffer. */
         const size_t some = last ? there : there - STATE_FRAME_MAX;
         for (size_t i = 0; i < some; i++) {
             const uint8_t *found = memchr(frames->buffer.data + i, 'C', some - i);

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What the disk has, as a filter: that of the snapshot, or an empty one, and the keys of the log in their order. A filter is
- * made by its hashes and their order alone, so each of them is fresh again and the filter what it was, to the last byte.
+ * Rebuilding the filter of the last commit: step S5 of docs/DURABILITY.md.
+ *
+ *     snapshot          +  keys of the closed segments  +  keys of the live segment
+ *     or empty filter                                      up to its last commit
+ *
+ * The result is the same filter, byte for byte. A filter is determined by the hashes in it, their order, and
+ * the size hints between them, and the log has all of these. Each logged key was absent when it was added, so
+ * it must be absent again. A key that is already present, or another number of keys than a commit says,
+ * proves that the files do not belong together: the state is refused.
+ *
+ * Keys are collected over many frames into a replay batch, so that several threads can add them
+ * (state_lot.c). The list `frames` remembers where each key came from, for the message about a damaged file.
+ *
+ * The memory limit of the filter does not apply during the replay: these keys were accepted once.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +28,7 @@
 #include "store/state/state_int.h"
 #include "store/trouble.h"
 
-/* ---- the filter to begin with ---- */
+/* ---- the initial filter ---- */
 
 static tamis_status give_hasher(tamis_filter *filter, const tamis_hasher *hasher, tamis_error *err) {
     tamis_hasher *copy = NULL;
@@ -28,7 +40,8 @@ static tamis_status give_hasher(tamis_filter *filter, const tamis_hasher *hasher
     return TAMIS_OK;
 }
 
-/* A secret is not kept, only what hashes with it: under scheme sip the filter is made without it, and then gets that. */
+/* The state stores no secret. Under scheme sip the filter is created as xxh3, and then gets the keyed
+ * hasher. */
 static tamis_status make_empty(const state_source *source, tamis_filter **filter, tamis_error *err) {
     tamis_plan plan = source->manifest->plan;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
@@ -41,7 +54,7 @@ static tamis_status make_empty(const state_source *source, tamis_filter **filter
     return tamis_filter_create(filter, &plan, &options, err);
 }
 
-/* True if a table made for a number of keys has grown: it then has more lines, and perhaps wider slots. */
+/* True if a table with a given capacity has grown: it then has more lines, and perhaps wider slots. */
 static bool has_grown(const tamis_filter *filter, const state_manifest *manifest) {
     const tamis_plan *one = &filter->plan, *other = &manifest->plan;
     return !tamis_kind_is_bloom(one->kind) && other->capacity > 0 && one->capacity > other->capacity &&
@@ -78,7 +91,7 @@ static tamis_status set_sums(tamis_filter *filter, const state_bytes *sums, cons
     return set ? TAMIS_OK : fail_other(path, err);
 }
 
-/* Of a filter that is a part of a state, and that nobody can build anew. */
+/* Replaces the remedy of an error about the snapshot: the user cannot rebuild a file of the state. */
 static tamis_status fail_snapshot(const tamis_error *why, tamis_error *err) {
     const char *end = strrchr(why->text, ';');
     const size_t size = end ? (size_t)(end - why->text) : strlen(why->text);
@@ -108,7 +121,7 @@ static tamis_status take_snapshot(const state_source *source, tamis_filter **fil
         return status;
     }
     made->foreseen = snapshot->of.foreseen;
-    made->about.told.created = 0; /* that of the file, and not of the filter */
+    made->about.told.created = 0; /* the creation time belongs to the snapshot file, not to the filter */
     *filter = made;
     return TAMIS_OK;
 }
@@ -141,17 +154,17 @@ tamis_status tamis__state_check_wanted(const state_source *source, tamis_error *
 typedef struct replay {
     const state_source *source;
     tamis_filter *filter;
-    uint64_t keys; /* logged up to here */
+    uint64_t keys; /* keys logged so far */
     uint64_t replayed;
-    size_t frame_count; /* whose keys wait in the lot, */
+    size_t frame_count; /* frames with keys in the batch */
     struct replay_frame {
-        uint64_t at;
-        size_t end; /* of its keys there */
+        uint64_t at; /* offset of the frame in its segment */
+        size_t end;  /* number of batch keys up to the frame's last one */
     } frames[STATE_LOT];
     state_lot lot;
 } replay;
 
-/* Adds the keys that wait, all of the segment of `frames`. */
+/* Adds the batch. All its keys come from the segment of `frames`. */
 static tamis_status add_waiting(replay *r, const state_frames *frames, tamis_error *err) {
     state_lot *lot = &r->lot;
     const size_t count = lot->count;
@@ -186,7 +199,7 @@ static tamis_status take_keys(replay *r, const state_frames *frames, const state
     return TAMIS_OK;
 }
 
-/* What the filter is told to foresee it is told between the keys where it was. */
+/* Sets a size hint between the same keys as when it was logged. */
 static tamis_status foresee(replay *r, const state_frames *frames, uint64_t keys, tamis_error *err) {
     if (r->filter->foreseen == keys)
         return TAMIS_OK;
@@ -213,7 +226,8 @@ static tamis_status apply(replay *r, const state_frames *frames, const state_fra
     }
 }
 
-/* A segment up to where it is closed: all of that was synced before the manifest said so. */
+/* Replays a segment up to its closed length. The manifest that gives this length was written after the bytes
+ * were synced. */
 static tamis_status replay_segment(replay *r, const state_segment *segment, tamis_error *err) {
     state_frames frames;
     state_frame frame;
@@ -284,7 +298,7 @@ tamis_status tamis__state_build(const state_source *source, tamis_filter **filte
 
 /* ---- the last commit ---- */
 
-/* What is behind the last commit is no more. */
+/* Makes this the last commit. Of the log, only frames before it belong to the state. */
 static tamis_status take_commit(tamis_state *state, const state_frames *frames, const state_frame *frame,
                                 uint64_t keys, tamis_error *err) {
     const bool restated = frame->type == STATE_RESTATED;
@@ -316,7 +330,8 @@ static tamis_status take_frame(tamis_state *state, const state_frames *frames, c
     }
 }
 
-/* The live segment up to its last whole commit. It begins with one that was synced before it was the live one. */
+/* Reads the live segment up to its last complete commit. Its first frame restates a commit, synced before the
+ * segment became the live one. */
 tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err) {
     const state_segment *live = &state->manifest.segments[state->manifest.segment_count - 1];
     state_frames frames;

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Adding keys of the log takes most of the time of a start. Where the filter has parts they are added by several threads, each
- * taking the next part when it is done with one; filter/parts.h says why the filter becomes the same. A thread for each lot
- * costs little beside the lot.
+ * Adding a replay batch to the filter, with several threads.
+ *
+ *     batch     k0 k1 k2 k3 k4 k5 ...       in log order
+ *     part 0    k0       k3                 each part has its own lines of the filter
+ *     part 1       k1       k4 k5
+ *     part 2          k2
+ *
+ * Adding the log's keys takes most of the time of a start. If the filter can be divided into parts, each
+ * thread takes the next part and adds that part's keys in order. filter/parts.h explains why the filter
+ * becomes the same.
+ *
+ * Threads are started for each batch. That costs little compared to the batch's STATE_LOT keys.
+ *
+ * Every logged key was absent when it was logged, so each must be absent again. A key that is present shows
+ * that the files do not belong together.
  */
 #include <pthread.h>
 #include <string.h>
@@ -16,10 +28,10 @@ enum { PARTS_A_THREAD = 2 };
 
 typedef struct work {
     state_lot *lot;
-    uint32_t parts, next; /* `next`: atomic */
-    pthread_mutex_t turn; /* of all that follows */
-    size_t done;          /* the least of the parts, */
-    tamis_status status;  /* and its status */
+    uint32_t parts, next; /* parts; the next one to take (atomic) */
+    pthread_mutex_t turn; /* guards the fields below */
+    size_t done;          /* smallest number of keys that any part completed */
+    tamis_status status;  /* status of that part */
     tamis_error err;
 } work;
 
@@ -71,7 +83,7 @@ tamis_status tamis__state_lot_add(state_lot *lot, size_t *fresh, tamis_error *er
     const uint32_t most = lot->threads > 1 ? PARTS_A_THREAD * lot->threads : 1;
     w.parts = tamis__filter_parts(lot->filter, lot->count, most);
     if (w.parts > 1) {
-        (void)pthread_mutex_init(&w.turn, NULL); /* one without attributes cannot fail */
+        (void)pthread_mutex_init(&w.turn, NULL); /* cannot fail without attributes */
         add_side_by_side(&w);
         pthread_mutex_destroy(&w.turn);
         *fresh = count_fresh(lot, w.done);

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The manifest: which files count. It is read whole and replaced whole, by a new file that is synced before it gets the name,
- * so that at every moment the name stands for one that is whole (I1).
+ * The manifest: the list of the valid files of a state, with plan, notes and segment lengths.
  *
- *     0   magic   8 version   12 needs   16 bytes in all   24 check   32 fields, in the order of put_fields
+ *     0     magic
+ *     8     version
+ *     12    needs, 0: bit flags that a reader must know
+ *     16    total size
+ *     24    check: XXH3-64 of the bytes from 32 on, seeded by the XXH3-64 of the bytes before 24
+ *     32    fields, in the order of code_fields; then the notes
  *
- * The check is XXH3-64 of what stands behind it, seeded by that of what stands before it.
+ * It is read and replaced as a whole. The new content goes to manifest.new, is synced, and is renamed. So the
+ * name always stands for a complete manifest (I1).
+ *
+ * One list of fields (code_fields) serves for writing and reading, so that the two cannot differ. All sizes
+ * are checked before memory is allocated. docs/DURABILITY.md describes the format.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +31,10 @@
 static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};
 
 enum { VERSION = 1, HEAD = 32, SEGMENT_ROW = 48, SUMS_MAX = 1 << 16 };
-/* What notes may take, and all else. */
+/* Size limit: notes, and 64 MiB for everything else. */
 #define SIZE_MOST ((uint64_t)STATE_NOTES_MAX * 2 + ((uint64_t)64 << 20))
 
-/* ---- what it has in memory ---- */
+/* ---- in memory ---- */
 
 void tamis__state_manifest_free(const tamis_allocator *memory, state_manifest *manifest) {
     tamis__state_bytes_free(memory, &manifest->about);
@@ -90,15 +98,15 @@ void tamis__state_notes_free(const tamis_allocator *memory, state_notes *notes) 
     *notes = (state_notes){NULL, 0, 0, 0};
 }
 
-/* ---- writing and reading, by one list of fields ---- */
+/* ---- encoding and decoding, by one list of fields ---- */
 
-/* One of both: `out` is set, and values are put; or they are got from `at` on. */
+/* Encoder if `out` is set, else a decoder that reads from `at`. */
 typedef struct coder {
     const tamis_allocator *memory;
     state_bytes *out;
     const uint8_t *at, *end;
     bool no_memory;
-    bool bad; /* it is not as a manifest is made */
+    bool bad; /* the bytes are no valid manifest */
 } coder;
 
 static void code_bytes(coder *c, void *bytes, size_t size) {
@@ -158,7 +166,7 @@ static void code_plan(coder *c, tamis_plan *plan) {
     plan->reason[sizeof plan->reason - 1] = '\0';
 }
 
-/* Bytes of a length of their own, of which there are at most so many. */
+/* Encodes a length and that many bytes, at most `most`. */
 static void code_run(coder *c, state_bytes *run, uint64_t most) {
     uint64_t size = run->size;
     code64(c, &size);
@@ -263,7 +271,7 @@ static uint64_t check_of(const uint8_t *bytes, size_t size) {
 static tamis_status encode(const tamis_allocator *memory, const state_manifest *manifest,
                            const state_notes *notes, uint64_t note_count, state_bytes *out,
                            tamis_error *err) {
-    state_manifest told = *manifest; /* fields are only read */
+    state_manifest told = *manifest; /* an encoder only reads it */
     coder c = {.memory = memory, .out = out};
     uint8_t head[HEAD] = {0};
     code_bytes(&c, head, HEAD);
@@ -310,7 +318,7 @@ tamis_status tamis__state_manifest_write(const state_folder *folder, const tamis
     tamis__state_bytes_free(memory, &bytes);
     if (status != TAMIS_OK)
         return status;
-    /* A rename that fails may have been done all the same, as far as a crash can tell. */
+    /* A failed rename may still have happened on the disk. */
     *replaced = true;
     if (tamis__sys.rename(aside.text, path.text) < 0)
         return tamis__fail_file(err, path.text, errno);

@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening a state: steps S (start) and M (made anew). */
+/*
+ * Opening and closing a state: steps S (start) and M (make) of docs/DURABILITY.md.
+ *
+ *     to write     lock exclusively, find the last commit, rebuild the filter, begin a new segment
+ *     to look      no lock; another process may write meanwhile, so a changed manifest means reading again
+ *     to verify    shared lock, then as to look
+ *
+ * A directory without a manifest is used only if it is empty, or if it has just what an interrupted first
+ * start leaves. Files of somebody else are never touched.
+ *
+ * A state without any commit, left by a run that was refused, takes the plan of the present call. A state
+ * with commits keeps its plan, and refuses a call that asks for another one.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +27,7 @@
 
 typedef enum purpose { TO_WRITE, TO_LOOK, TO_VERIFY } purpose;
 
-enum { LOOKS = 100 }; /* at a state that another process changes meanwhile */
+enum { LOOKS = 100 }; /* attempts to read a state that another process changes */
 
 static void release_disk(tamis_state *state) {
     tamis__state_snapshot_leave(state);
@@ -44,11 +56,11 @@ void tamis_state_close(tamis_state *state) {
     tamis__free(&memory, state, sizeof *state);
 }
 
-/* ---- made anew ---- */
+/* ---- a new state ---- */
 
 enum { BEGINNING = 32 };
 
-/* Zeros, or nothing, are in the place of what was lost. */
+/* True if the bytes begin a log segment. Bytes lost in a power loss may be zero or missing. */
 static bool is_log(const uint8_t *bytes, size_t size) {
     static const uint8_t magic[8] = STATE_LOG_MAGIC;
     for (size_t i = 0; i < size && i < sizeof magic; i++)
@@ -66,7 +78,7 @@ static bool is_lock(const uint8_t *bytes, size_t size) {
            (digits > 0 && memcmp(bytes + digits, " on ", left < 4 ? left : 4) == 0);
 }
 
-/* Whether a file is what a start may have left, by its first bytes. */
+/* Sets *so if the file's first bytes are those that an interrupted start may have left. */
 static tamis_status begins_as(const char *path, bool (*is)(const uint8_t *bytes, size_t size), bool *so,
                               tamis_error *err) {
     uint8_t bytes[BEGINNING];
@@ -85,7 +97,7 @@ static tamis_status begins_as(const char *path, bool (*is)(const uint8_t *bytes,
     return failed ? tamis__fail_file(err, path, failed) : TAMIS_OK;
 }
 
-/* What a start leaves that was ended while it made a state is taken away; what else there is was somebody's (M3). */
+/* Step M3: accepts what an interrupted first start may have left, and refuses all other files. */
 static tamis_status take_left_over(void *context, const state_found *found, tamis_error *err) {
     const state_folder *folder = context;
     const char *name = found->name;
@@ -118,7 +130,7 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* What the manifest of a new state says, and its filter. */
+/* Fills the manifest of a new state and creates its filter. */
 static tamis_status plan_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     state_manifest *manifest = &state->manifest;
     tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
@@ -167,7 +179,7 @@ static tamis_status make_new(tamis_state *state, const tamis_state_options *opti
     return status == TAMIS_OK ? tamis__state_roll(state, 1, &fatal, err) : status; /* M4 */
 }
 
-/* ---- one that is there ---- */
+/* ---- an existing state ---- */
 
 static tamis_status fail_plan(const char *name, const char *field, const char *has, const char *asked,
                               tamis_error *err) {
@@ -177,7 +189,7 @@ static tamis_status fail_plan(const char *name, const char *field, const char *h
                        tamis__show(name).text, field, has, asked);
 }
 
-/* Compares whole numbers of the state and of the options. */
+/* Compares an integer of the state with that of the options. */
 static tamis_status compare_number(const char *name, const char *field, uint64_t has, uint64_t asked,
                                    tamis_error *err) {
     char one[24], other[24];
@@ -186,7 +198,7 @@ static tamis_status compare_number(const char *name, const char *field, uint64_t
     return has == asked ? TAMIS_OK : fail_plan(name, field, one, other, err);
 }
 
-/* The seed counts under scheme xxh3 alone. */
+/* The seed matters only under scheme xxh3. */
 static tamis_status check_filter_options(const state_manifest *has, const tamis_filter_options *options,
                                          const char *name, tamis_error *err) {
     tamis_filter_options asked = TAMIS_FILTER_OPTIONS_INIT;
@@ -200,8 +212,8 @@ static tamis_status check_filter_options(const state_manifest *has, const tamis_
 }
 
 /*
- * Compares the caller's requirements, not the bits and probes that follow from them: a later version may size a filter
- * differently, while the state keeps its promise.
+ * Compares the caller's requirements, not the bits and probes that follow from them: a later version may size
+ * a filter differently, while the state keeps its promise.
  */
 static tamis_status check_plan(const tamis_state *state, const tamis_state_options *options,
                                tamis_error *err) {
@@ -262,7 +274,8 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
     return status;
 }
 
-/* One that nothing was committed to, as a run leaves that was refused, is what is asked for now and not what was then. */
+/* Replaces the plan of a state without commits, as a refused run leaves it, by that of the present
+ * options. */
 static tamis_status plan_anew(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     const uint64_t next = state->manifest.next, epoch = state->manifest.epoch;
     release_read(state);
@@ -272,7 +285,7 @@ static tamis_status plan_anew(tamis_state *state, const tamis_state_options *opt
     return status;
 }
 
-/* S2 to S5 */
+/* Steps S2 to S5. */
 static tamis_status read_there(tamis_state *state, const tamis_state_options *options, bool *there,
                                tamis_error *err) {
     tamis_status status = tamis__state_manifest_read(&state->folder, &state->memory, &state->manifest,
@@ -290,7 +303,8 @@ static tamis_status read_there(tamis_state *state, const tamis_state_options *op
     return status == TAMIS_OK ? tamis__state_load(state, err) : status;
 }
 
-/* Another process may write a manifest and unlink what the one before named: then it is looked at anew. */
+/* Reads a state while another process may replace the manifest and unlink files. Reads again if that
+ * happened. */
 static tamis_status read_meanwhile(tamis_state *state, const tamis_state_options *options, bool *there,
                                    tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -307,7 +321,7 @@ static tamis_status read_meanwhile(tamis_state *state, const tamis_state_options
     return status == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&why, status, err);
 }
 
-/* Before anything is written there, a lock too: of a folder that has no manifest all has to be what a start may have left. */
+/* Checks a directory without a manifest before anything is written to it, even a lock. */
 static tamis_status check_ours(const state_folder *folder, tamis_error *err) {
     const state_path manifest = tamis__state_path(folder, "manifest");
     struct stat about;
@@ -315,8 +329,7 @@ static tamis_status check_ours(const state_folder *folder, tamis_error *err) {
     if (tamis__sys.stat(manifest.text, &about) == 0)
         return TAMIS_OK;
     const tamis_status status = tamis__state_folder_list(folder, take_left_over, (void *)folder, &why);
-    if (status == TAMIS_OK ||
-        tamis__sys.stat(manifest.text, &about) == 0) /* another start has made it meanwhile */
+    if (status == TAMIS_OK || tamis__sys.stat(manifest.text, &about) == 0) /* another start created it */
         return TAMIS_OK;
     return tamis__state_tell(&why, status, err);
 }
@@ -355,7 +368,7 @@ static tamis_status open_to_look(tamis_state *state, const char *path, const tam
         return status;
     tamis_error why = TAMIS_ERROR_INIT;
     status = check_ours(&state->folder, &why);
-    if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* a state that has lost its manifest, for one */
+    if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* for example a state that has lost its manifest */
         return tamis__state_tell(&why, status, err);
     return tamis__fail(err, TAMIS_E_FORMAT, 0,
                        "%s: is not the folder of a state: it has no manifest; name a folder that has one",

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A new segment, behind the last commit: at each start, so that bytes behind that commit never come back, whatever of them
- * the disk still has (I4); and in front of a snapshot, which is of whole segments. Also the first one of all.
+ * Starting a new log segment after the last commit: steps R1 to R6 of docs/DURABILITY.md.
+ *
+ *     before    segment 7: header LAST KEYS CMIT KEYS CMIT keys without commit
+ *     after     segment 7: header LAST KEYS CMIT KEYS |         closed before its last commit's frame (I4)
+ *               segment 8: header LAST                          LAST repeats that commit
+ *
+ * A new segment is started:
+ * - at each start, so that bytes after the last commit never come back, whatever the disk still has of them;
+ * - before a snapshot, which covers whole segments;
+ * - for the first commit of a new state.
+ *
+ * The manifest is the switch. Until it is replaced, the old segment is the live one and every error is
+ * undone. After an error during the replacement (*fatal), the disk may have either manifest, so the state
+ * fails.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,8 +23,8 @@
 #include "store/state/state_int.h"
 #include "store/trouble.h"
 
-/* The manifest with the live segment closed and a new one behind it. One without keys of its own is left out: what it
- * says the new one restates. *left_out is its number, or 0. */
+/* Makes the next manifest: the live segment closed, and a new one after it. A live segment without keys is
+ * left out, since the new segment repeats its commit. *left_out is its number, or 0. */
 static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint64_t seed,
                                   state_manifest *next, uint64_t *left_out, tamis_error *err) {
     tamis_status status = tamis__state_manifest_copy(&state->memory, next, &state->manifest, 0, err);
@@ -51,7 +63,7 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
         status = next_manifest(state, epoch, seed, &next, &left_out, err);
     if (status != TAMIS_OK)
         return status;
-    state->manifest.next++; /* whatever becomes of this one */
+    state->manifest.next++; /* never used again, even if this attempt fails */
     const state_segment *live = &next.segments[next.segment_count - 1];
     status =
         tamis__state_log_make(&log, &state->folder, &state->memory, live, &state->last, &state->account, err);
@@ -92,7 +104,7 @@ tamis_status tamis__state_seal(tamis_state *state, tamis_error *err) {
     return tamis__state_tell(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
 }
 
-/* ---- what is left over ---- */
+/* ---- files left over ---- */
 
 static bool is_named(const state_manifest *manifest, const state_found *found) {
     if (found->snapshot)

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A segment of the log, written from front to back and nowhere else:
+ * Writing a log segment, from front to back and nowhere else:
  *
  *     0        56
  *     +--------+------+------+------+------+------+-- ...
  *     | header | LAST | KEYS | KEYS | CMIT | KEYS |
  *     +--------+------+------+------+------+------+-- ...
  *
- *     frame:   0 type   4 bytes of payload   8 check   16 payload
+ *     frame:   0 type   4 payload size   8 check   16 payload
  *     header:  0 magic  8 version  12 needs  16 number  24 epoch  32 seed  40 first_key  48 check
  *
- * Each check is XXH3-64 of what stands before it in the frame and the payload, seeded by the check before, that of the header
- * by the segment's seed: a chain (I3). A commit's payload begins with a check of its own, by which it is known also
- * where the chain in front of it is broken.
+ * Checksums form a chain (I3). Each is the XXH3-64 of the frame's first 8 bytes and its payload, seeded by
+ * the checksum before it. The header's checksum is seeded by the segment's random seed. So no frame of
+ * another segment, or of an earlier run, can continue the chain.
+ *
+ * A commit is durable in four steps: C1 write the keys, C2 sync, C3 write the commit's frame, C4 sync.
+ * Because of C2, all bytes before a commit's frame are on the disk before that frame is. A reader can
+ * therefore tell damage from an interrupted write (state_frames.c). For this it must recognise a commit even
+ * where the chain is broken. So a commit's payload begins with a checksum of its own.
+ *
+ * If a sync fails, the state fails, and nothing is synced again: the system may have dropped the bytes and
+ * forgotten the error.
  */
 #include <errno.h>
 #include <string.h>
@@ -51,7 +59,7 @@ uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t
     return XXH3_64bits_withSeed(payload + 8, size - 8, seed ^ at * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* A frame of `size` bytes whose payload is there. */
+/* Writes a frame of `size` bytes. Its payload is already in place. */
 static tamis_status write_frame(state_log *log, uint8_t *frame, uint32_t type, size_t size,
                                 tamis_error *err) {
     tamis__store32le(frame, type);
@@ -179,7 +187,7 @@ tamis_status tamis__state_log_make(state_log *log, const state_folder *folder, c
     const bool made = log->fd >= 0;
     tamis__state_log_close(log, memory);
     if (made)
-        (void)tamis__sys.unlink(log->path.text); /* the next start finds it else */
+        (void)tamis__sys.unlink(log->path.text); /* otherwise the next start would find it */
     return status;
 }
 

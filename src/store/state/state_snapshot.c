@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A snapshot takes the place of the segments that it covers. It is made from the disk alone, of the last snapshot and
- * those segments, so that the run goes on meanwhile: by a thread that shares nothing with it. It is of the commit that was
- * the last one when it was begun. It begins to count when the manifest names it (P4); before that it is as if it were not
- * there, and what goes wrong is no harm to the state.
+ * A snapshot replaces the log segments that it covers: steps P1 to P5 of docs/DURABILITY.md.
+ *
+ *     before    snapshot 3 + log 7 8 9 | 10 live
+ *     after     snapshot 11            | 10 live
+ *
+ * - It is built from the disk alone: the last snapshot and the closed segments are loaded as at a start. So
+ *   the thread that makes it shares nothing with the run, which goes on adding keys.
+ * - It is the filter of the last commit before it was begun.
+ * - It counts from the moment when the manifest names it (P4). Before that, an error does no harm: the run
+ *   continues with the old files and reports the error later, in tamis_state_settle.
+ *
+ * A snapshot is due when the log is longer than twice the filter plus 64 MiB, or has more than 256 segments.
+ * After a failure the next try waits until the log is twice as long, because each try reads all of it.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,8 +26,8 @@
 #include "store/state/state_int.h"
 #include "store/trouble.h"
 
-#define LEAST_LOG ((uint64_t)64 << 20) /* bytes that are no matter, however small the filter */
-enum { TIMES_FILTER = 2, SEGMENTS = 256 /* each start makes one: a snapshot makes them few again */ };
+#define LEAST_LOG ((uint64_t)64 << 20) /* log bytes that are acceptable for any filter */
+enum { TIMES_FILTER = 2, SEGMENTS = 256 /* each start adds a segment; a snapshot removes them */ };
 
 uint64_t tamis__state_log_bytes(const tamis_state *state) {
     const state_manifest *manifest = &state->manifest;
@@ -37,7 +46,7 @@ bool tamis__state_snapshot_is_due(const tamis_state *state) {
            (bytes > most || state->manifest.segment_count > SEGMENTS);
 }
 
-/* ---- the work, which shares nothing with the run ---- */
+/* ---- the snapshot thread ---- */
 
 static tamis_status keep_sums(const tamis_filter *filter, const tamis_allocator *memory, state_bytes *sums,
                               tamis_error *err) {
@@ -60,7 +69,7 @@ static tamis_status keep_sums(const tamis_filter *filter, const tamis_allocator 
     return TAMIS_OK;
 }
 
-/* P2, P3 */
+/* Steps P2, P3. */
 static void *make_snapshot(void *context) {
     state_job *job = context;
     const state_path path = tamis__state_snapshot_path(job->source.folder, job->made.number);
@@ -85,9 +94,9 @@ static void *make_snapshot(void *context) {
     return NULL;
 }
 
-/* ---- what the run does for it ---- */
+/* ---- the run's thread ---- */
 
-/* Each try makes a segment and reads the whole log: what stands in its way is given time to go. */
+/* Records an error and puts the next try off: each try makes a segment and reads the whole log. */
 static void note_late(tamis_state *state, tamis_status status, const tamis_error *why) {
     state->snapshot_again = 2 * tamis__state_log_bytes(state);
     if (state->late != TAMIS_OK)
@@ -103,7 +112,7 @@ static void drop_job(tamis_state *state) {
     memset(job, 0, sizeof *job);
 }
 
-/* Of all segments but the live one. */
+/* Prepares a snapshot of all segments but the live one. */
 static tamis_status prepare(tamis_state *state, tamis_error *err) {
     state_job *job = &state->job;
     memset(job, 0, sizeof *job);
@@ -122,7 +131,7 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
                                  job->manifest.segment_count - 1,
                                  state->hasher,
                                  &job->last,
-                                 1, /* the others are the run's */
+                                 1, /* one thread: the other processors are for the run */
                                  &job->given_up};
     job->begun = true;
     return TAMIS_OK;
@@ -133,7 +142,7 @@ tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded) {
     bool fatal;
     const uint64_t before = state->manifest.snapshot.number ? state->manifest.snapshot.of.keys : 0;
     if (state->last.keys == before)
-        return TAMIS_OK; /* no key came since the last one */
+        return TAMIS_OK; /* no new keys since the last snapshot */
     tamis_status status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why); /* P1 */
     if (status != TAMIS_OK && fatal)
         return tamis__state_fail(state, status, &why);
@@ -150,7 +159,7 @@ tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded) {
     return TAMIS_OK;
 }
 
-/* P5 (I6): what the manifest no longer names. What stays, the next start takes away. */
+/* Step P5 (I6): unlinks what the manifest no longer names. If that fails, the next start removes it. */
 static void unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered) {
     if (old->snapshot.number)
         (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->folder, old->snapshot.number).text);
@@ -158,7 +167,7 @@ static void unlink_covered(const tamis_state *state, const state_manifest *old, 
         (void)tamis__sys.unlink(tamis__state_log_path(&state->folder, old->segments[i].number).text);
 }
 
-/* P4 */
+/* Step P4. */
 static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *err) {
     state_job *job = &state->job;
     const size_t covered = job->source.segment_count;
