@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * The dedup session. Between the filter's answer and the caller there is one place, settle(), through
- * which every answer passes once and in order: there they are counted, and, where there is a state, what is fresh goes on its
- * way to the log (dedup_log.h).
+ * The dedup session: a filter that answers "absent" or "present" for each key, with counts and, over a state,
+ * a log.
  *
- * Many threads may ask a session whose filter is concurrent. Their answers pass settle() in any order, where they are only
- * counted: the filter itself tells the log of each fresh key while it holds the key's part, and so in an order in which one
- * thread could have added them all (filter/concurrent.h). Keys of different parts have no line in common; those of one part
- * are in the log as they went into the part. So the log replays to the same filter, and each of its keys is fresh again.
+ *     caller --keys--> filter --answers--> settle() --answers--> caller
+ *                                             |
+ *                                             +--> counts
+ *                                             +--> new keys --> queue (dedup_log.h) --> log of the state
+ *
+ * Every answer passes settle() exactly once. With one thread they pass it in order, so the log has the new
+ * keys in the filter's order and replays to the same filter.
+ *
+ * Many threads may use a session if its filter is concurrent (filter/concurrent.h). Their answers pass
+ * settle() in any order and are only counted there. The filter itself passes each new key to the log while it
+ * holds the lock of the key's part. Keys of different parts have no line in common, and keys of one part are
+ * logged in the order in which they were added. So this log too replays to the same filter.
+ *
+ * A batch may be divided among threads by parts of the filter (dedup_parts.h). settle() then runs once,
+ * after all parts have returned.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,31 +34,32 @@
 #include "service/dedup/dedup_log.h"
 #include "service/dedup/dedup_parts.h"
 
-/* Calls of tamis_dedup_expect by which the share of fresh keys is told: older ones fade. */
+/* Calls of tamis_dedup_expect that the share of new keys is averaged over; older calls count less and
+ * less. */
 enum { SPAN = 16 };
 
 typedef struct outlook {
-    uint64_t fresh_before, seen_before; /* at the last call */
-    double fresh, known;                /* answers of late: fresh, and fresh or seen */
+    uint64_t fresh_before, seen_before; /* counts at the last call */
+    double fresh, known;                /* recent answers: absent; absent or present */
 } outlook;
 
 struct tamis_dedup {
-    tamis_filter *filter; /* borrowed, or that of the state */
+    tamis_filter *filter; /* borrowed, or the state's */
     tamis__dedup_log log;
-    uint64_t added_before; /* keys of the filter, where there is a log, that are none of `counts.fresh` */
-    const tamis_hash *in_parts; /* the batch that is asked so, where there is a log */
-    tamis_hash *hashes;         /* of a batch of keys, where there is a log */
-    size_t room;                /* of those */
-    bool many;                  /* the filter is concurrent: any thread may ask */
-    pthread_mutex_t commits;    /* many: held by the one thread that commits, or aborts */
+    uint64_t added_before;      /* with a log: keys of the filter that are not in `counts.fresh` */
+    const tamis_hash *in_parts; /* with a log: the batch that is queried by parts */
+    tamis_hash *hashes;         /* with a log: buffer for the hashes of a batch of keys */
+    size_t room;                /* capacity of `hashes` */
+    bool many;                  /* the filter is concurrent: any thread may query */
+    pthread_mutex_t commits;    /* many: held by the thread that commits or aborts */
     tamis_when_full when_full;
     tamis_dedup_counts counts; /* many: atomic */
     outlook outlook;
     tamis_allocator memory;
 };
 
-/* A record taken for another is lost, so the rate that was promised must be had: of n keys with digests of b bits no
- * rate below n/2^b can be. */
+/* A false "present" loses a record, so the promised rate must be possible: n keys with digests of b bits
+ * collide at a rate of at least n/2^b. */
 static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
@@ -100,7 +112,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
     made->when_full = asked.when_full;
     made->memory = memory;
     made->many = filter->concurrent != NULL;
-    (void)pthread_mutex_init(&made->commits, NULL); /* one without attributes cannot fail */
+    (void)pthread_mutex_init(&made->commits, NULL); /* cannot fail without attributes */
     if (asked.state)
         tamis__dedup_log_init(&made->log, asked.state, &memory);
     if (made->many && asked.state)
@@ -123,7 +135,7 @@ void tamis_dedup_close(tamis_dedup *session) {
     tamis__free(&memory, session, sizeof *session);
 }
 
-/* A batch in parts is not yet among the keys that the filter tells: all that were fresh are counted here. */
+/* The filter's own count does not include a batch in parts yet, so the keys are counted here. */
 static void log_batch(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
                       size_t count) {
     tamis__state_figures figures = tamis__state_figures_of(session->filter);
@@ -131,8 +143,8 @@ static void log_batch(tamis_dedup *session, const tamis_hash *hashes, const tami
     tamis__dedup_log_take(&session->log, hashes, answers, count, &figures);
 }
 
-/* The seam: `count` answers are final and about to be handed out. Returns how many are fresh. The hashes are for the log, and
- * where there is none they may be NULL. */
+/* Passes `count` final answers on: counts them, and queues the new keys for the log. Returns how many are
+ * new. `hashes` may be NULL if there is no log. */
 static uint64_t settle(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
                        size_t count) {
     uint64_t seen = 0;
@@ -149,7 +161,7 @@ static uint64_t settle(tamis_dedup *session, const tamis_hash *hashes, const tam
     return count - seen - unknown;
 }
 
-/* What is asked: hashes, or NULL and the keys; those of one part where there are several. */
+/* A query: hashes, or keys if `hashes` is NULL; of one part if `parts` > 1. */
 typedef struct asked {
     const tamis_key *keys;
     const tamis_hash *hashes;
@@ -166,13 +178,13 @@ static tamis_status add(tamis_filter *filter, const asked *what, size_t from, si
 }
 
 /*
- * Asks on past fresh keys that find no place. The filter stops at each of them and has by then hashed or looked at
- * the batch it was given to no purpose, so after a stop it is given one key, then two, four, ...: what
- * is done in vain stays below what was answered since the last stop.
+ * Queries a batch and continues after keys that the full filter refuses. The filter stops at such a key, and
+ * its work on the rest of the batch was wasted. So after a stop it gets one key, then two, then four: the
+ * wasted work stays below the number of keys answered since the last stop.
  */
 static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
                                 tamis_error *err) {
-    tamis_error trouble = TAMIS_ERROR_INIT; /* a full filter fills it, and is no failure here */
+    tamis_error trouble = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
     const size_t count = what->count;
     size_t chunk = count;
     size_t at = 0;
@@ -196,18 +208,19 @@ static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_a
 }
 
 /*
- * The same for a concurrent filter, which may have added keys behind the one that it refused. Those are answered, and never
- * asked again, since they would be seen. `answers` are TAMIS_UNKNOWN at first.
+ * The same for a concurrent filter. It may have added keys after the one that it refused. Those have their
+ * answers and must not be queried again, since they would now be present. All `answers` are TAMIS_UNKNOWN at
+ * first.
  */
 static tamis_status ask_passing_many(tamis_dedup *session, const asked *what, tamis_answer *answers,
                                      size_t *done, tamis_error *err) {
-    tamis_error why = TAMIS_ERROR_INIT; /* filled by a full filter, which is no failure here */
+    tamis_error why = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
     size_t most = what->count;
     for (*done = 0; *done < what->count;) {
         size_t end = *done, answered = 0;
         while (end < what->count && end - *done < most && answers[end] == TAMIS_UNKNOWN)
             end++;
-        if (end == *done) { /* by a call before */
+        if (end == *done) { /* already answered by an earlier call */
             ++*done;
             continue;
         }
@@ -232,7 +245,7 @@ static tamis_status ask_filter(tamis_dedup *session, const asked *what, tamis_an
                : add(session->filter, what, 0, what->count, answers, done, err);
 }
 
-/* The log takes hashes: those of keys are made here. */
+/* The log needs hashes, so keys are hashed here. */
 static tamis_status hash_for_log(tamis_dedup *session, asked *what, tamis_error *err) {
     const size_t size = what->count * sizeof *session->hashes;
     if (!session->log.state || what->hashes || what->count == 0)
@@ -250,8 +263,8 @@ static tamis_status hash_for_log(tamis_dedup *session, asked *what, tamis_error 
                            err);
 }
 
-/* Fails if keys were put into the state's filter outside the session: they are in no log, so the session accepts nothing more
- * until an abort. Only from the session's thread. */
+/* Fails if keys were added to the state's filter outside the session. They are in no log, so the session
+ * accepts nothing more until an abort. Must be called in the session's thread. */
 static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
     const uint64_t own = session->added_before + session->counts.fresh, added = session->filter->added;
     if (added == own)
@@ -259,7 +272,7 @@ static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
     return tamis__dedup_fail_beside(added, own, err);
 }
 
-/* Fails if the log has failed: keys could not be committed. */
+/* Fails if the log has failed, because new keys could not be committed. */
 static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
     if (!session->log.state)
         return TAMIS_OK;
@@ -269,7 +282,7 @@ static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
     return status == TAMIS_OK && !session->many ? check_added(session, err) : status;
 }
 
-/* Called from any thread. After a failure, answers behind *done may be final too. */
+/* For any thread. After an error, answers beyond *done may be final too. */
 static tamis_status ask_many(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
                              tamis_error *err) {
     size_t answered = 0;
@@ -325,7 +338,7 @@ tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hash
     return ask(session, &(asked){NULL, hashes, count, 0, 1}, answers, done, err);
 }
 
-/* ---- in parts ---- */
+/* ---- by parts ---- */
 
 uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t most) {
     return tamis__filter_parts(session->filter, count, most);
@@ -338,7 +351,7 @@ tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashe
     const tamis_status status = check_log(session, err);
     if (status != TAMIS_OK)
         return status;
-    __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* the same from all parts */
+    __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* all parts store the same pointer */
     return ask_filter(session, &(asked){NULL, hashes, count, part, parts}, answers, done, err);
 }
 
@@ -359,7 +372,7 @@ void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
     tamis_dedup_counts now = TAMIS_DEDUP_COUNTS_INIT;
     if (session->log.state)
         return;
-    pthread_mutex_lock(&session->commits); /* of `outlook` too */
+    pthread_mutex_lock(&session->commits); /* guards `outlook` too */
     count(session, &now);
     const uint64_t fresh = now.fresh - o->fresh_before, seen = now.seen - o->seen_before;
     o->fresh_before = now.fresh;
@@ -372,7 +385,7 @@ void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
     tamis_filter_expect(session->filter, fresh_more < 0x1p64 ? (uint64_t)fresh_more : UINT64_MAX);
 }
 
-/* ---- over a state ---- */
+/* ---- with a state ---- */
 
 tamis_state *tamis__dedup_state(const tamis_dedup *session) {
     return session->log.state;
@@ -426,7 +439,7 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
         tamis__dedup_log_listen(&session->log, session->filter);
     if (status == TAMIS_OK)
         session->added_before =
-            session->filter->added - session->counts.fresh; /* may wrap: a sum alone is of use */
+            session->filter->added - session->counts.fresh; /* may wrap; only the sum of both is used */
     return status;
 }
 

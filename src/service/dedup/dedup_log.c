@@ -10,7 +10,7 @@ void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tami
     log->state = state;
     log->memory = *memory;
     log->err = (tamis_error)TAMIS_ERROR_INIT;
-    (void)pthread_mutex_init(&log->turn, NULL); /* one without attributes cannot fail */
+    (void)pthread_mutex_init(&log->turn, NULL); /* cannot fail without attributes */
 }
 
 void tamis__dedup_log_release(tamis__dedup_log *log) {
@@ -24,7 +24,8 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     *log = (tamis__dedup_log){.state = NULL};
 }
 
-/* Room for `more` behind `count` of `size` bytes each; false: there is none, and nothing has changed. */
+/* Ensures capacity for `more` elements after the first `count`. False, and nothing has changed, if memory ran
+ * out. */
 static bool make_room(const tamis_allocator *memory, void **row, size_t *room, size_t count, size_t more,
                       size_t size) {
     const size_t wanted = count + more;
@@ -42,7 +43,7 @@ static bool make_room(const tamis_allocator *memory, void **row, size_t *room, s
     return true;
 }
 
-/* Moves what waits to the front. */
+/* Moves the waiting hashes to the front. */
 static void drop_logged(tamis__dedup_log *log) {
     const size_t left = log->count - log->logged;
     if (log->logged == 0)
@@ -53,7 +54,7 @@ static void drop_logged(tamis__dedup_log *log) {
     log->count = left;
 }
 
-/* Appends the fresh hashes; there is capacity. Without a branch, which would be mispredicted. */
+/* Appends the hashes of new keys; the capacity is checked. Uses no branch, since it would be mispredicted. */
 static void append_fresh(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
                          size_t count) {
     size_t to = log->count;
@@ -131,7 +132,8 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
 
 /* ---- many threads ---- */
 
-/* Called by the filter while the parts of the keys are locked, so the log has the keys in the order of the filter. */
+/* Called by the filter while it holds the locks of the keys' parts, so the log's order is the filter's
+ * order. */
 static void take_added(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
     tamis__dedup_log *log = context;
     pthread_mutex_lock(&log->turn);
@@ -151,7 +153,8 @@ void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter) {
     tamis__concurrent_listen(filter, &(tamis__listener){take_added, log});
 }
 
-/* Takes the log's keys and the filter's key count at one instant: no key is between filter and log. */
+/* Takes the waiting keys and the filter's key count at the same instant, so that no key is in only one of
+ * them. */
 static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_hash **hashes, size_t *room,
                      tamis__state_figures *figures) {
     tamis__concurrent_stop(filter);
@@ -194,7 +197,7 @@ tamis_status tamis__dedup_log_cut(tamis__dedup_log *log, tamis_filter *filter, t
         tamis__state_figures_set(log->state, &figures);
         status = tamis_state_log(log->state, hashes, count, err);
     }
-    log->spare = hashes; /* of whoever commits alone */
+    log->spare = hashes; /* used only by the one thread that commits */
     log->spare_room = room;
     return status;
 }

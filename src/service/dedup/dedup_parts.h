@@ -2,22 +2,24 @@
 #ifndef TAMIS_SERVICE_DEDUP_DEDUP_PARTS_H
 #define TAMIS_SERVICE_DEDUP_DEDUP_PARTS_H
 
-/* Asking a session from several threads at once: see filter/parts.h. */
+/* Querying one session from several threads at once, by parts of the filter (filter/parts.h). */
 #include <tamis/dedup.h>
 
 #include "base/failure.h"
 
-/* How many parts a batch of `count` hashes may be asked in: 1 is tamis_dedup_ask_hashes. */
+/* Returns into how many parts a batch of `count` hashes may be divided, at most `most`. If 1, use
+ * tamis_dedup_ask_hashes. */
 TAMIS_PRIVATE_API uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t most);
 
-/* Answers the keys of one part, as tamis__filter_add_part; with TAMIS_WHEN_FULL_PASS a key that finds no room is
- * TAMIS_UNKNOWN and the part goes on. `parts` is more than 1. */
+/* Answers the keys of one part, as tamis__filter_add_part does. Needs `parts` > 1. With TAMIS_WHEN_FULL_PASS,
+ * a key that the full filter refuses is answered TAMIS_UNKNOWN, and the part continues. */
 TAMIS_PRIVATE_API tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashes,
                                                      size_t count, uint32_t part, uint32_t parts,
                                                      tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Once all parts of a batch have returned: its first `done` answers are final, the least *done of the parts; status and *err
- * are of that part. Where it was refused with TAMIS_E_FULL, *err becomes the sentence of tamis_dedup_ask_hashes. */
+/* Completes a batch after all its parts have returned. `done` is the smallest *done of the parts, and the
+ * first `done` answers are final; `status` and *err are those of that part. For TAMIS_E_FULL, *err becomes
+ * the message of tamis_dedup_ask_hashes. */
 TAMIS_PRIVATE_API void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done,
                                            tamis_status status, tamis_error *err);
 
