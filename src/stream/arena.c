@@ -5,14 +5,14 @@
 #include <stdint.h>
 
 enum {
-    FIRST = 64 << 10,     /* bytes of the first block; each further one is twice as large, */
-    KEPT_MOST = 16 << 20, /* up to this, unless what is asked for takes more: that one is not kept */
+    FIRST = 64 << 10,     /* first block; each further one is twice as large */
+    KEPT_MOST = 16 << 20, /* largest block, but for larger single allocations, which are not kept */
 };
 
 struct tamis__arena_block {
     tamis__arena_block *next;
-    size_t size; /* of all of it */
-    size_t used; /* of `bytes` */
+    size_t size; /* bytes of the whole block */
+    size_t used; /* bytes of `bytes` in use */
     unsigned char bytes[];
 };
 

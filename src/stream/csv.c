@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * Columns of a record of CSV (RFC 4180).
+ * Columns of one CSV record (RFC 4180).
  *
- * A quote opens only as the first byte of a field; elsewhere in an unquoted one it is a byte like others. Behind a
- * closing quote stands a delimiter or the end. The CR before the end belongs to the terminator, as RFC 4180 has it;
- * another one stands within quotes or is an error, since what wrote it may have meant a line end.
+ *     record    a , " b " " c " , d \r
+ *     column 1  a
+ *     column 2      " b " " c "          value: b"c, decoded into the arena
+ *     column 3                    d      the CR before the end belongs to the terminator
  *
- * Columns are found twice: 64 bytes at a time where every quote opens or closes a field, and field by field in any
- * other record, which also tells what is malformed.
+ * Rules:
+ * - A quote opens a quoted field only as the first byte of the field. Elsewhere in an unquoted field it is
+ *   ordinary text.
+ * - After a closing quote comes a delimiter or the end.
+ * - Another CR must be within quotes. Outside it is an error, since its writer may have meant a line end.
+ *
+ * There are two paths. The fast path takes 64 bytes at a time (csv_int.h) and handles records in which every
+ * quote opens or closes a field. All other records are parsed field by field, which also finds what is
+ * malformed.
  */
 #include <stdint.h>
 #include <string.h>
@@ -21,7 +30,7 @@ typedef struct text {
     unsigned char delimiter;
 } text;
 
-/* The bytes of the field from `from` to `to`, of two quotes one. */
+/* Sets *value to the content of the field [from, to): without its quotes, and doubled quotes become one. */
 static tamis_status value_of(const unsigned char *from, const unsigned char *to, tamis_key *value,
                              tamis__arena *arena) {
     size_t doubled = 0;
@@ -62,7 +71,7 @@ static bool is_last_return(const text *t, const unsigned char *at) {
     return *at == '\r' && at + 1 == t->end;
 }
 
-/* Where the quoted field ends that begins at `open`: behind its closing quote. */
+/* Finds the end of the quoted field that begins at `open`: *end is after its closing quote. */
 static tamis_status end_quoted(const text *t, const unsigned char *open, const unsigned char **end,
                                tamis__fault *fault) {
     const unsigned char *at = open + 1;
@@ -79,7 +88,7 @@ static tamis_status end_quoted(const text *t, const unsigned char *open, const u
     return malformed(t, tamis__csv_open, open, fault);
 }
 
-/* Where the field ends that begins at `from`; *next is where the one behind it begins, NULL if there is none. */
+/* Finds the end of the field that begins at `from`. *next is the start of the next field, or NULL. */
 static tamis_status end_field(const text *t, const unsigned char *from, const unsigned char **end,
                               const unsigned char **next, tamis__fault *fault) {
     const unsigned char *at = from;
@@ -119,15 +128,15 @@ tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
     return TAMIS_OK;
 }
 
-/* ---- columns asked for ---- */
+/* ---- selected columns ---- */
 
 typedef struct asked {
     const size_t *columns;
-    size_t count, last; /* last: the greatest of them */
+    size_t count, last; /* last: the largest column number */
     tamis_key *values;
 } asked;
 
-/* Notes a field as it is written. */
+/* Stores a field undecoded if its column was selected. */
 static inline void note(const asked *a, size_t column, const unsigned char *from, const unsigned char *to) {
     for (size_t i = 0; i < a->count; i++)
         if (a->columns[i] == column)
@@ -146,7 +155,8 @@ static tamis_status note_each(const text *t, const asked *a, tamis__fault *fault
     return TAMIS_OK;
 }
 
-/* The same for a record where every quote opens or closes a field; false for any other. */
+/* Fast path: all columns of a record in which every quote opens or closes a field. False for other
+ * records. */
 static bool note_quickly(const text *t, const asked *a) {
     const unsigned char *from = t->start, *end = t->end - (t->end[-1] == '\r');
     tamis__csv_edge edge = {.opens = 1};

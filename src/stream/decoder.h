@@ -10,48 +10,51 @@
 #include "stream/flow.h"
 #include "stream/lent_memory.h"
 
-/* One file a packing, unpack_gzip.c and so on: one member after the other, out of a buffer into a buffer. What stands
- * between members is the business of unpack.c. */
+/* Interface of the decoders, one file for each format (unpack_gzip.c and so on). A decoder decompresses one
+ * member after the other, from a buffer to a buffer. unpack.c handles the bytes between members. */
 
 typedef enum tamis__decoded {
-    TAMIS__DECODED_SOME,     /* all of the input, or as much as there was room for */
-    TAMIS__DECODED_MEMBER,   /* up to its end; what is left of the input stands behind it */
-    TAMIS__DECODED_DAMAGE,   /* `why` */
-    TAMIS__DECODED_NOT_HERE, /* it takes more memory than a stranger's file may, or what there is not: `why` */
-    TAMIS__DECODED_NOMEM     /* memory.refused bytes, where that is not 0 */
+    TAMIS__DECODED_SOME,     /* consumed all input, or filled all output space */
+    TAMIS__DECODED_MEMBER,   /* reached the end of the member; the rest of the input follows it */
+    TAMIS__DECODED_DAMAGE,   /* damaged; `why` has the reason */
+    TAMIS__DECODED_NOT_HERE, /* needs more memory than allowed, or a missing feature; `why` has the reason */
+    TAMIS__DECODED_NOMEM     /* out of memory: memory.refused bytes, if not 0 */
 } tamis__decoded;
 
 typedef struct tamis__decoder {
-    tamis__lent memory; /* not everything is from it: see each */
+    tamis__lent memory; /* allocator; the decoders say what does not come from it */
     void *state;
-    /* Bytes of input that a step may have, where a failure loses what the same step has made. */
+    /* zstd, lz4: largest input of a step. A failed step loses its output, so each step gets one unit of
+     * input. */
     size_t wanted;
-    const char *why; /* in the library's words; static */
+    const char *why; /* the library's message; static */
 } tamis__decoder;
 
-/* What may stand behind a member besides another one. */
+/* Bytes allowed after a member, besides another member. */
 typedef enum tamis__padding {
     TAMIS__PADDING_NONE,
-    TAMIS__PADDING_LAST, /* zeros, and nothing behind them: of tapes and block devices */
+    TAMIS__PADDING_LAST, /* zeros up to the end of the file, from tapes and block devices */
     TAMIS__PADDING_FOURS /* zeros, a multiple of four */
 } tamis__padding;
 
 typedef struct tamis__decoding {
-    /* NULL: this library was built without it. DECODED_SOME, else NOMEM, and nothing is to be ended. */
+    /* Starts the first member. DECODED_SOME or DECODED_NOMEM; after an error `end` is not called. NULL: not
+     * built in. */
     tamis__decoded (*begin)(tamis__decoder *decoder);
-    /* Before each member but the first: DECODED_SOME, else NOMEM. */
+    /* Starts each further member. DECODED_SOME or DECODED_NOMEM. */
     tamis__decoded (*again)(tamis__decoder *decoder);
-    /* There is input, or the last step filled its room. After a failure it is not called again. */
+    /* Decompresses. Called if there is input or if the last step filled its output space, and not after an
+     * error. */
     tamis__decoded (*step)(tamis__decoder *decoder, tamis__flow *flow);
     void (*end)(tamis__decoder *decoder);
     tamis__padding padding;
-    const char *program; /* that unpacks what is not unpacked here */
+    const char *program; /* command that decompresses a file that we cannot, for messages */
 } tamis__decoding;
 
 extern const tamis__decoding tamis__decoding_gzip, tamis__decoding_zstd, tamis__decoding_lz4,
     tamis__decoding_xz, tamis__decoding_bzip2;
 
-/* NULL for NONE. */
+/* Returns the decoder of a format; NULL for TAMIS_PACKING_NONE. */
 const tamis__decoding *tamis__decoding_of(tamis_packing packing);
 
 #endif

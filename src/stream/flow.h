@@ -5,7 +5,8 @@
 #include <limits.h>
 #include <stddef.h>
 
-/* What is left to pack or unpack, and the room for what comes of it. A step takes off the front of both. */
+/* Codec buffers: the input that is left, and the output space that is left. A step consumes the front of
+ * both. */
 typedef struct tamis__flow {
     const unsigned char *in;
     size_t in_size;
@@ -17,7 +18,7 @@ static inline void tamis__flow_take(tamis__flow *flow, size_t taken, size_t made
     *flow = (tamis__flow){flow->in + taken, flow->in_size - taken, flow->out + made, flow->out_size - made};
 }
 
-/* As much of it as zlib and libbz2 take at once. */
+/* Limits a size to what zlib and libbz2 accept in one call. */
 static inline unsigned tamis__flow_some(size_t size) {
     return size < UINT_MAX ? (unsigned)size : UINT_MAX;
 }

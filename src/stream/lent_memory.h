@@ -6,24 +6,25 @@
 
 #include "base/memory.h"
 
-/* For libraries that take memory of ours and do not say how large what they give back is: that stands before each
- * block. */
+/* Allocator callbacks for compression libraries. These libraries do not pass the size when they free a block,
+ * so the size is stored before each block. */
 typedef struct tamis__lent {
     tamis_allocator from;
-    size_t refused; /* bytes of the request that failed last */
+    size_t refused; /* size of the last request that failed */
 } tamis__lent;
 
-/* `memory` is a tamis__lent, which libraries carry about as a pointer to anything. NULL: refused. These are functions
- * as liblzma calls them; back to all of them it is the same. */
+/* Allocates items * size bytes; NULL on failure. `memory` is a tamis__lent, passed through the library as an
+ * opaque pointer. The signature is that of liblzma. */
 void *tamis__lend(void *memory, size_t items, size_t size);
-void tamis__lend_back(void *memory, void *block); /* NULL is fine */
+/* Frees a block, for all libraries; NULL does nothing. */
+void tamis__lend_back(void *memory, void *block);
 
-/* As zlib calls it. */
+/* The same with the signature of zlib. */
 static inline void *tamis__lend_unsigned(void *memory, unsigned items, unsigned size) {
     return tamis__lend(memory, items, size);
 }
 
-/* As libbz2 calls it. */
+/* The same with the signature of libbz2. */
 static inline void *tamis__lend_int(void *memory, int items, int size) {
     return tamis__lend(memory, (size_t)items, (size_t)size);
 }

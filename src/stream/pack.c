@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * One block of memory holds all that packing takes but what the library asks for itself:
+ * Compression to a file. One block of memory holds everything but the library's own allocations:
  *
- *     tamis__pack | state of the codec | buffer of packed bytes, which goes out when a step would not find its room
+ *     | tamis__pack | state of the codec | output buffer |
+ *
+ * The buffer is passed on when its free space is less than a step needs (codec->need), and at each flush.
  */
 #include "stream/pack.h"
 
@@ -19,12 +21,12 @@ struct tamis__pack {
     const tamis__pack_codec *codec;
     tamis__lent memory;
     tamis__pack_out out;
-    size_t whole; /* bytes of the block */
+    size_t whole; /* bytes of the whole block */
     void *state;
     unsigned char *buffer;
-    size_t room; /* bytes of it */
+    size_t room; /* bytes of `buffer` */
     size_t used;
-    bool unflushed; /* something was put since the last flush */
+    bool unflushed; /* bytes were put since the last flush */
 };
 
 tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err) {
@@ -34,7 +36,7 @@ tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err) {
                        "compression: out of memory; free memory, or lower its level");
 }
 
-/* ---- begin and end ---- */
+/* ---- create and free ---- */
 
 static int level_of(const tamis__pack_want *want, const tamis__pack_codec *codec) {
     return want->level == TAMIS_PACKING_LEVEL_0 ? 0 : want->level == 0 ? codec->usual : want->level;
@@ -100,7 +102,7 @@ void tamis__pack_free(tamis__pack *pack) {
     tamis__free(&memory, pack, pack->whole);
 }
 
-/* ---- packing ---- */
+/* ---- compression ---- */
 
 static tamis_status give_out(tamis__pack *p, tamis_error *err) {
     size_t used = p->used;

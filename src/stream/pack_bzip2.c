@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A flush of the library ends a block and keeps its last bits, which do not fill a byte: nobody can unpack it yet. So a
- * flush ends the stream, and what comes next begins another one behind it. That costs 14 bytes, and no ratio: blocks
- * are packed by themselves as it is.
+ * bzip2 by libbz2.
+ *
+ * The library's own flush ends a block, but keeps the last bits if they do not fill a byte. The block could
+ * not be decompressed yet. Therefore a flush ends the stream here, and the next byte begins another stream.
+ * That costs 14 bytes for each flush. It costs no compression, because bzip2 compresses each block by itself
+ * anyway.
  */
 #include "stream/pack_codec.h"
 
@@ -19,7 +22,7 @@ typedef struct bzip2 {
     bz_stream stream;
     tamis__lent *memory;
     int level;
-    bool is_open; /* a stream is begun and not ended */
+    bool is_open; /* a stream has begun and has not ended */
 } bzip2;
 
 static tamis_status open_stream(bzip2 *b, tamis_error *err) {
@@ -55,7 +58,7 @@ static tamis_status step(void *state, tamis__pack_step what, tamis__flow *flow, 
     tamis_status status = b->is_open ? TAMIS_OK : open_stream(b, err);
     if (status != TAMIS_OK)
         return status;
-    stream->next_in = (char *)(uintptr_t)flow->in; /* is only read */
+    stream->next_in = (char *)(uintptr_t)flow->in; /* the library only reads it */
     stream->avail_in = size;
     stream->next_out = (char *)flow->out;
     stream->avail_out = room;

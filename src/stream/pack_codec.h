@@ -6,29 +6,30 @@
 #include "stream/lent_memory.h"
 #include "stream/pack.h"
 
-/* What pack.c asks of each library that packs. They fail for want of memory alone: all else is seen to before. */
+/* Interface of the compression libraries, one file for each format. Their only error is lack of memory;
+ * pack.c checks everything else before. */
 
 tamis_status tamis__pack_fail(const tamis__lent *memory, tamis_error *err); /* TAMIS_E_NOMEM */
 
 typedef enum tamis__pack_step { TAMIS__PACK_PUT, TAMIS__PACK_FLUSH, TAMIS__PACK_FINISH } tamis__pack_step;
 
 typedef struct tamis__pack_codec {
-    int least, usual, most; /* levels */
-    size_t state_size;      /* of what the functions below are given, zeroed before begin */
-    size_t need;            /* the room that a step has to find */
-    /* NULL: this library was built without it. After a failure there is nothing to end. memory and want are borrowed,
-     * want by begin alone. */
+    int least, usual, most; /* smallest, default and largest level */
+    size_t state_size;      /* size of `state` below, which is zeroed before begin */
+    size_t need;            /* output space that every step must have */
+    /* Starts compression. `want` is borrowed for the call, `memory` until end. After an error end is not
+     * called. NULL: not built in. */
     tamis_status (*begin)(void *state, const tamis__pack_want *want, tamis__lent *memory, tamis_error *err);
-    /* PUT: there is input, and it is done when all of it is taken. FLUSH, FINISH: there is none; done when all has been
-     * written that is to be. One that is not done is called again, with room. */
+    /* Compresses. PUT has input, and is done when all of it is consumed. FLUSH and FINISH have none, and are
+     * done when all output is written. A step that is not done is called again with more output space. */
     tamis_status (*step)(void *state, tamis__pack_step step, tamis__flow *flow, bool *done, tamis_error *err);
-    void (*end)(void *state); /* gives the memory back; at any time after begin */
+    void (*end)(void *state); /* frees the memory; allowed at any time after begin */
 } tamis__pack_codec;
 
 extern const tamis__pack_codec tamis__pack_gzip, tamis__pack_zstd, tamis__pack_lz4, tamis__pack_xz,
     tamis__pack_bzip2;
 
-/* NULL for NONE. */
+/* Returns the codec of a format; NULL for TAMIS_PACKING_NONE. */
 const tamis__pack_codec *tamis__pack_codec_of(tamis_packing packing);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Its memory comes from the C library: memory of ours is only taken by the part of its interface that is not stable. */
+/* lz4 by liblz4. Its memory comes from the C library: only its unstable interface accepts an allocator. */
 #include "stream/pack_codec.h"
 
 #ifdef TAMIS_HAVE_LZ4
@@ -9,14 +9,14 @@
 
 #include <lz4frame.h>
 
-/* The library packs by the block and wants room for all that can come of a call: with PIECE bytes at most, on top of a
- * block it may have begun, less than NEED. */
+/* liblz4 compresses whole blocks, and wants output space for the worst case of each call. For an input of at
+ * most PIECE bytes, after a block that may have begun, that is less than NEED. */
 enum { USUAL = 1, MOST = 12, PIECE = 256 << 10, NEED = 2 * PIECE + LZ4F_HEADER_SIZE_MAX };
 
 typedef struct lz4 {
     LZ4F_cctx *context;
     tamis__lent *memory;
-    size_t head_size; /* until it is written */
+    size_t head_size; /* bytes of `head` not yet written */
     unsigned char head[LZ4F_HEADER_SIZE_MAX];
 } lz4;
 
@@ -32,7 +32,7 @@ static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent
     z->memory = memory;
     if (LZ4F_isError(LZ4F_createCompressionContext(&z->context, LZ4F_VERSION)))
         return tamis__pack_fail(memory, err);
-    z->head_size = LZ4F_compressBegin(z->context, z->head, sizeof z->head, &how); /* takes the memory */
+    z->head_size = LZ4F_compressBegin(z->context, z->head, sizeof z->head, &how); /* allocates the memory */
     if (!LZ4F_isError(z->head_size))
         return TAMIS_OK;
     end(z);

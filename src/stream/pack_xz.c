@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* xz by liblzma, with a CRC-64 check and our allocator. A flush (LZMA_SYNC_FLUSH) does not reset the
+ * encoder. */
 #include "stream/pack_codec.h"
 
 #ifdef TAMIS_HAVE_LZMA

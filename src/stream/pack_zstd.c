@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Its memory comes from the C library: memory of ours is only taken by the part of its interface that is not stable. */
+/* zstd by libzstd. Its memory comes from the C library: only its unstable interface accepts an allocator. */
 #include "stream/pack_codec.h"
 
 #ifdef TAMIS_HAVE_ZSTD
@@ -14,7 +14,7 @@ typedef struct zstd {
     tamis__lent *memory;
 } zstd;
 
-/* One call of the library; there is always room, so only memory can be wanting. */
+/* Calls the library. There is always output space, so its only error is lack of memory. */
 static tamis_status call(zstd *z, tamis__flow *flow, ZSTD_EndDirective what, size_t *left, tamis_error *err) {
     ZSTD_inBuffer in = {flow->in, flow->in_size, 0};
     ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
@@ -40,7 +40,7 @@ static tamis_status begin(void *state, const tamis__pack_want *want, tamis__lent
         return tamis__pack_fail(memory, err);
     ZSTD_CCtx_setParameter(z->context, ZSTD_c_compressionLevel, want->level);
     ZSTD_CCtx_setParameter(z->context, ZSTD_c_checksumFlag, 1);
-    tamis_status status = call(z, &flow, ZSTD_e_continue, &left, err); /* takes the memory */
+    tamis_status status = call(z, &flow, ZSTD_e_continue, &left, err); /* allocates the memory */
     if (status != TAMIS_OK)
         end(z);
     return status;

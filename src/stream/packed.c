@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A packed filter is read twice. The first reading takes no memory whatever the file says: it sees that the bytes begin
- * as a filter does and that all of the file unpacks, and counts. The second one fills a block of just that size.
+ * Compressed filter files.
+ *
+ *     open    pass 1: decompress everything into a small buffer, check the first bytes, count
+ *             pass 2: decompress into one block of exactly that size, then decode the filter
+ *     save    filter --encoder--> compressor --> temporary file (file_save.c)
+ *
+ * The file is read twice because its size is unknown. Pass 1 needs little memory, whatever the file claims.
+ * Only a complete, valid stream that begins like a filter leads to a large allocation.
  */
 #include <tamis/packed.h>
 
@@ -19,15 +25,15 @@
 
 enum { SCRATCH = 64 << 10 };
 
-/* A packed file, and how it is to be opened. */
+/* A compressed file and the options for opening it. */
 typedef struct packed {
     int fd;
     const char *path;
     tamis__shown name;
-    tamis_open_options options; /* whole; with an allocator */
+    tamis_open_options options; /* complete, with an allocator */
 } packed;
 
-/* As many bytes as there is room for, *got being less only at the end. */
+/* Decompresses `room` bytes; *got is smaller only at the end of the file. */
 static tamis_status fill(tamis__unpack *from, uint8_t *into, size_t room, size_t *got, tamis_error *err) {
     tamis__unpack_event event = TAMIS__UNPACK_BYTES;
     for (*got = 0; *got < room && event != TAMIS__UNPACK_END;) {
@@ -40,7 +46,7 @@ static tamis_status fill(tamis__unpack *from, uint8_t *into, size_t room, size_t
     return TAMIS_OK;
 }
 
-/* ---- the first reading ---- */
+/* ---- pass 1 ---- */
 
 static tamis_status count_bytes(const packed *p, tamis__unpack *from, uint8_t *scratch, uint64_t *size,
                                 tamis_error *err) {
@@ -75,7 +81,7 @@ static tamis_status measure(const packed *p, uint64_t *size, tamis_error *err) {
     return status;
 }
 
-/* ---- the second ---- */
+/* ---- pass 2 ---- */
 
 static tamis_status fill_exactly(const packed *p, tamis__unpack *from, uint8_t *bytes, size_t size,
                                  tamis_error *err) {
@@ -83,7 +89,7 @@ static tamis_status fill_exactly(const packed *p, tamis__unpack *from, uint8_t *
     size_t got, past = 0;
     tamis_status status = fill(from, bytes, size, &got, err);
     if (status == TAMIS_OK && got == size)
-        status = fill(from, &more, 1, &past, err); /* sees the last checksum too */
+        status = fill(from, &more, 1, &past, err); /* reaches the last checksum too */
     if (status != TAMIS_OK || (got == size && past == 0))
         return status;
     return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: was written to while it was read; open it again",
@@ -130,7 +136,7 @@ static tamis_status open_packed(tamis_filter **filter, const packed *p, const st
     return TAMIS_OK;
 }
 
-/* ---- the interface ---- */
+/* ---- public functions ---- */
 
 tamis_status tamis_packed_open(tamis_filter **filter, const char *path, const tamis_open_options *given,
                                tamis_packing *packing, tamis_error *err) {

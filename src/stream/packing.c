@@ -10,7 +10,7 @@
 
 static const struct {
     const char *name;
-    const char *end; /* of names of files */
+    const char *end; /* suffix of file names */
     const tamis__decoding *decoding;
     const tamis__pack_codec *codec;
 } packings[TAMIS_PACKINGS] = {

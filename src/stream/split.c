@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * The ends of records are found first, as many as there is room for, and then the records made that lie between them: two
- * loops without a branch on what the input holds, where one that cuts record by record guesses wrongly.
+ * Splitting input into records at a terminator byte.
+ *
+ *     input     a b c \n d e \n f g h i \n ...
+ *     ends            3      6          11       offsets of terminators, up to 512 at a time (kernel `find`)
+ *     records   |---|    |-|    |-----|          between two ends
+ *
+ * Two loops do this. The first finds terminators 64 bytes at a time, with vector instructions (kernels/). The
+ * second makes a view of each record. Neither loop branches on the data. A loop that searched record by
+ * record would mispredict a branch at the end of nearly every short record.
+ *
+ * `scan` remembers how far the input was searched. A long record that arrives in many reads is thus searched
+ * only once.
  */
 #include "stream/kernels/stream_kernels.h"
 #include "stream/split_int.h"
 
-enum { FOUND = 512 }; /* ends at a time, which are in the nearest cache when they are used */
+enum { FOUND = 512 }; /* ends found at a time; they stay in the L1 cache until they are used */
 
-/* A stretch of offsets. */
+/* Bytes searched at a time, so that offsets fit into 32 bits. */
 static const size_t LOOKED = (size_t)1 << 30;
 
 bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t *ends, size_t count) {
@@ -17,7 +28,7 @@ bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t
     if (count == 0)
         return true;
     tamis_key *keys = c->keys + c->count;
-    if ((uint64_t)(from + ends[count - 1] - c->start) > c->max_record) { /* or one of them */
+    if ((uint64_t)(from + ends[count - 1] - c->start) > c->max_record) { /* or an earlier one */
         bool cuts = true;
         for (size_t i = 0; cuts && i < count; i++)
             cuts = tamis__cut(c, from + ends[i]);
@@ -43,7 +54,7 @@ size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity) {
         const size_t count = kernels->find(&scan, to, stretch->terminator, enough, ends);
         cuts = tamis__cut_all(&c, from, ends, count);
     }
-    if (!cuts && capacity > 0) /* before the last that was found, or of a record that is too long */
+    if (!cuts && capacity > 0) /* continue after the last record that was cut */
         scan = c.start;
     stretch->start = c.start;
     stretch->scan = scan;

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * Where quotes open and close in turn, the terminators that are not within are the ends of records, 64 bytes at a time.
- * Other blocks are walked through. Of their quotes `opens` are those that stand where a field starts as far as the byte
- * before tells; from where it is, the walk goes to the next byte that means something there:
+ * Splitting CSV into records: only terminators outside of quotes end a record.
  *
- *     OUTSIDE     ends, opens    a record ends, a quoted field begins
- *     WITHIN      quotes         the field is closed, or a quote is doubled: what stands behind it tells (AT_QUOTE)
- *     BEHIND      ends           something stands behind a closing quote that may not: nothing is quoted until the end
+ * Each block of 64 bytes becomes three words of 64 bits: where terminators, quotes and delimiters are.
  *
- * Outside of quotes the byte before an open is a delimiter or terminator that is one, since within quotes opens are not
- * looked at, and a closing quote is neither.
+ *     bytes        a , " b \n c " , d \n
+ *     terminators  . . . .  1 . . . .  1
+ *     quotes       . . 1 .  . . 1 . .  .
+ *     within       . . 1 1  1 1 . . .  .       by csv_int.h
+ *     ends         . . . .  . . . . .  1       terminators not within quotes
+ *
+ * Fast path (look): if the quotes of a block open and close fields alternately, all ends come from a few
+ * operations on the words. Slow path (walk): a block with other quotes goes byte by byte from one relevant
+ * byte to the next. `opens` are the quotes at the start of a field, judged by the byte before them. The state
+ * decides what is relevant:
+ *
+ *     OUTSIDE     ends, opens    a record ends; a quoted field begins
+ *     WITHIN      quotes         the field ends, or a quote is doubled; the next byte decides (AT_QUOTE)
+ *     BEHIND      ends           malformed: text after a closing quote; ignores quotes until the end
+ *
+ * The byte before an open is always a real delimiter or terminator. Within quotes `opens` are ignored, and a
+ * closing quote is neither.
  */
 #include "stream/csv_int.h"
 #include "stream/kernels/stream_kernels.h"
@@ -17,7 +29,7 @@
 
 enum { AT_START = 0, OUTSIDE, WITHIN, AT_QUOTE, BEHIND };
 
-enum { MARKED = 16 }; /* blocks at a time */
+enum { MARKED = 16 }; /* blocks marked at a time */
 
 typedef struct block {
     const unsigned char *bytes;
@@ -26,8 +38,8 @@ typedef struct block {
     unsigned char terminator, delimiter;
 } block;
 
-/* Whether quotes open and close in turn; *ends then are the terminators outside, and *place is moved behind the
- * block. */
+/* Fast path. False if the quotes do not open and close fields alternately. Otherwise sets *ends to the
+ * terminators outside quotes, and *place to the state after the block. */
 static bool look(const block *b, uint8_t *place, uint64_t *ends) {
     tamis__csv_edge edge = {
         .within = *place == WITHIN ? UINT64_MAX : 0,
@@ -38,7 +50,7 @@ static bool look(const block *b, uint8_t *place, uint64_t *ends) {
         return false;
     tamis__csv_block quoted =
         tamis__csv_look(b->marks.quotes, b->marks.ends | b->marks.delimiters, b->size, &edge);
-    if (quoted.behind) /* a CR before a terminator may stand there */
+    if (quoted.behind) /* a CR before a terminator is allowed there */
         quoted.behind &= ~(tamis__marks_of(b->bytes, b->size, '\r') & b->marks.ends >> 1);
     if (quoted.odd | quoted.behind)
         return false;
@@ -47,13 +59,13 @@ static bool look(const block *b, uint8_t *place, uint64_t *ends) {
     return true;
 }
 
-/* The first of these marks from `at` on, which is below 64; `size` if there is none. */
+/* Returns the position of the first mark at or after `at` (< 64), or `size` if there is none. */
 static size_t next_of(uint64_t marks, size_t at, size_t size) {
     marks >>= at;
     return marks ? at + (size_t)__builtin_ctzll(marks) : size;
 }
 
-/* Walks through a block; false where cutting stops. */
+/* Slow path: walks through a block. False if cutting stops. */
 static bool walk(const block *b, uint8_t *place, tamis__cutting *c) {
     const unsigned char last = b->bytes[b->size - 1];
     const uint64_t opens =
@@ -91,11 +103,11 @@ bool tamis__split_csv_within(uint8_t place) {
 
 typedef struct marked {
     const unsigned char *bytes;
-    size_t count, size; /* blocks, and bytes of the last */
+    size_t count, size; /* number of blocks; bytes in the last one */
     tamis__csv_marks marks[MARKED];
 } marked;
 
-/* Whole blocks, or the one that is not. */
+/* Marks up to MARKED whole blocks, or the last one if it is shorter. */
 static void mark(marked *m, const struct tamis__stream_kernels *kernels, const tamis__stretch *stretch,
                  const unsigned char *from, unsigned char delimiter) {
     const size_t left = (size_t)(stretch->end - from), whole = left / TAMIS__MARKS;
@@ -112,18 +124,18 @@ static void mark(marked *m, const struct tamis__stream_kernels *kernels, const t
     }
 }
 
-/* Cuts the records that end in blocks one behind the other; false where cutting stops. */
+/* Cuts the records that end in consecutive blocks. False if cutting stops. */
 static bool cut_ends(tamis__cutting *c, const struct tamis__stream_kernels *kernels,
                      const unsigned char *from, const uint64_t *ends, size_t blocks) {
     uint32_t offsets[MARKED * TAMIS__MARKS + TAMIS__FIND_OVER];
     return tamis__cut_all(c, from, offsets, kernels->offsets(ends, blocks, offsets));
 }
 
-/* False where cutting stops. */
+/* Cuts the records of all marked blocks. False if cutting stops. */
 static bool cut_marked(tamis__cutting *c, const struct tamis__stream_kernels *kernels, const marked *m,
                        const tamis__stretch *stretch, unsigned char delimiter, uint8_t *place) {
     uint64_t ends[MARKED];
-    size_t done = 0; /* blocks whose records are cut; those behind them have ends */
+    size_t done = 0; /* blocks that are already cut; `ends` of the later ones wait */
     for (size_t i = 0; i < m->count; i++) {
         const unsigned char *bytes = m->bytes + i * TAMIS__MARKS;
         const block b = {bytes, m->size, m->marks[i], stretch->terminator, delimiter};
@@ -149,7 +161,7 @@ size_t tamis__split_csv(tamis__stretch *stretch, unsigned char delimiter, uint8_
         cuts = cut_marked(&c, kernels, &m, stretch, delimiter, place);
         scan += (m.count - 1) * TAMIS__MARKS + m.size;
     }
-    if (!cuts && capacity > 0) { /* before the end of what is marked, or of a record that is too long */
+    if (!cuts && capacity > 0) { /* continue after the last record that was cut */
         scan = c.start;
         *place = AT_START;
     }

@@ -5,13 +5,13 @@
 #include "stream/split.h"
 
 typedef struct tamis__cutting {
-    const unsigned char *start; /* of the record that is looked at */
+    const unsigned char *start; /* start of the current record */
     tamis_key *keys;
     size_t count, capacity;
     uint64_t max_record;
 } tamis__cutting;
 
-/* Takes the record that ends at `hit`, if it is not too long; false where cutting stops, before record c->start. */
+/* Adds the record that ends at `hit`. False if cutting stops: the record is too long, or `keys` is full. */
 static inline bool tamis__cut(tamis__cutting *c, const unsigned char *hit) {
     size_t size = (size_t)(hit - c->start);
     if (size > c->max_record)
@@ -21,7 +21,7 @@ static inline bool tamis__cut(tamis__cutting *c, const unsigned char *hit) {
     return c->count < c->capacity;
 }
 
-/* Takes the records that end at `from` + ends[i]; false where cutting stops. */
+/* Adds the records that end at `from` + ends[i]. False if cutting stops. */
 bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t *ends, size_t count);
 
 #endif

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A packed file: one member (frame, stream) or more of one packing, and what each packing lets stand between them.
+ * Decompression of a file: one or more members (frames, streams) of one format, and what that format allows
+ * between them.
  *
- *     HEAD --its first bytes--> MEMBER --its end--> HEAD
+ *     HEAD --first bytes of a member--> MEMBER --its end--> HEAD
  *      |-----skippable frame (zstd, lz4)--> SKIPPED --its end--> HEAD
- *      '-----0 (gzip, xz)-----> PADDING, up to the end of the file, or of xz to the next HEAD
+ *      '-----zero byte (gzip, xz)--> PADDING, up to the end of the file; in xz also to the next HEAD
  *
- * The programs of most packings pass over anything else behind a member, some with a warning; here it is an error, for
- * what was cut off or overwritten is not told from it.
+ * Most formats' own programs ignore other bytes after a member, some with a warning. Here they are an error:
+ * such bytes cannot be told from a member that was cut off or overwritten.
  *
- * U1  What was read and not unpacked is in[0..left). A head is looked at when it is there as a whole: what there is of
- *     it moves to the front of the buffer, and more is read behind it.
- * U2  A decoder is asked only when there is input or its last step had no room left: libzstd takes questions that
- *     change nothing for a mistake.
- * U3  Bytes before a failure are given out first; the failure is kept for the next call.
+ * Invariants:
+ * U1  in[0..left) holds the bytes that were read and not yet decompressed. A member's head is examined only
+ *     when it is complete. An incomplete head moves to the front of the buffer, and more is read after it.
+ * U2  A decoder is called only if there is input, or if its last step filled the output space. libzstd treats
+ *     a call that can do nothing as an error.
+ * U3  Bytes decompressed before an error are returned first. The error is kept for the next call.
  */
 #include "stream/unpack.h"
 
@@ -33,33 +35,33 @@ typedef enum place { HEAD, MEMBER, SKIPPED, PADDING } place;
 
 struct tamis__unpack {
     tamis__decoder decoder;
-    const tamis__decoding *decoding; /* NULL: before the first member */
-    tamis_packing packing;           /* NONE: likewise */
+    const tamis__decoding *decoding; /* NULL before the first member */
+    tamis_packing packing;           /* NONE before the first member */
     place place;
-    bool has_more;         /* the decoder, without more input (U2) */
-    bool at_end;           /* of the file */
-    tamis__decoded result; /* of the last step */
+    bool has_more;         /* the decoder can continue without more input (U2) */
+    bool at_end;           /* the end of the file was read */
+    tamis__decoded result; /* result of the last step */
     int fd;
     const char *name;
     const uint64_t *records;
     const unsigned char *in;
     size_t left;
     uint64_t taken; /* bytes read from the file */
-    uint64_t skip;  /* of the skippable frame, still to come */
-    uint64_t zeros; /* of the padding */
+    uint64_t skip;  /* bytes left of the skippable frame */
+    uint64_t zeros; /* zero bytes of the padding so far */
     unsigned char buffer[TAMIS__UNPACK_READ];
 };
 
 /* ---- heads ---- */
 
-enum { SKIPPABLE = TAMIS_PACKINGS, SKIPPABLE_HEAD = 8 /* with its size */ };
+enum { SKIPPABLE = TAMIS_PACKINGS, SKIPPABLE_HEAD = 8 /* with the frame's size */ };
 
-/* The first bytes of members. Those of bzip2 could be a line of text up to the fourth, so its first block is asked for
- * too. */
+/* First bytes of members. Those of bzip2 could be a line of text up to the fourth byte, so the beginning of
+ * the first block must match too. */
 static const struct head {
     uint8_t packing;
     uint8_t size;
-    uint8_t at_will; /* this byte is of a range: of that value, and up to span more */
+    uint8_t at_will; /* index of a byte with a range of values: its own and up to `span` more */
     uint8_t span;
     char bytes[TAMIS__UNPACK_HEAD + 1];
 } heads[] = {
@@ -68,11 +70,11 @@ static const struct head {
     {TAMIS_PACKING_LZ4, 4, 0, 0, "\x04\x22\x4d\x18"},
     {TAMIS_PACKING_XZ, 6, 0, 0, "\3757zXZ"},
     {TAMIS_PACKING_BZIP2, 10, 3, 8, "BZh11AY&SY"},
-    {TAMIS_PACKING_BZIP2, 10, 3, 8, "BZh1\x17rE8P\x90"}, /* without a block */
+    {TAMIS_PACKING_BZIP2, 10, 3, 8, "BZh1\x17rE8P\x90"}, /* an empty stream, without a block */
     {SKIPPABLE, 4, 0, 15, "\x50\x2a\x4d\x18"},
 };
 
-/* How many of the first `size` bytes are those of the head. */
+/* Returns how many of the bytes agree with the head. */
 static size_t agreeing(const struct head *head, const uint8_t *bytes, size_t size) {
     size_t at = 0;
     while (at < size && at < head->size) {
@@ -84,7 +86,7 @@ static size_t agreeing(const struct head *head, const uint8_t *bytes, size_t siz
     return at;
 }
 
-/* NULL: none. */
+/* Returns the head that the bytes begin with, or NULL. */
 static const struct head *head_of(const uint8_t *bytes, size_t size, bool *undecided) {
     *undecided = false;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
@@ -101,11 +103,11 @@ tamis_packing tamis__packing_of(const uint8_t *head, size_t size, bool *undecide
     if (!found)
         return TAMIS_PACKING_NONE;
     *undecided = false;
-    /* Both zstd and lz4 have skippable frames; which it is, the first other frame tells. */
+    /* Both zstd and lz4 have skippable frames. The first other frame decides between them. */
     return found->packing == SKIPPABLE ? TAMIS_PACKING_ZSTD : (tamis_packing)found->packing;
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 typedef struct so_far {
     char text[48];
@@ -124,7 +126,7 @@ static const char *packing_name(const tamis__unpack *u) {
     return tamis_packing_name(u->packing ? u->packing : TAMIS_PACKING_ZSTD);
 }
 
-/* Of the file, unpacked so far. */
+/* Offset in the file up to which everything is decompressed. */
 static uint64_t place_in_file(const tamis__unpack *u) {
     return u->taken - u->left;
 }
@@ -202,7 +204,7 @@ static bool may_skip(const tamis__unpack *u) {
     return !u->packing || u->packing == TAMIS_PACKING_ZSTD || u->packing == TAMIS_PACKING_LZ4;
 }
 
-/* At least one byte is there. *stuck: it takes more of them. */
+/* Examines the next bytes between members; at least one is there. *stuck: more bytes are needed. */
 static tamis_status take_head(tamis__unpack *u, bool *stuck, tamis_error *err) {
     bool undecided;
     const struct head *head = head_of(u->in, u->left, &undecided);
@@ -249,7 +251,7 @@ static tamis_status take_padding(tamis__unpack *u, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* The file is at its end, and all of it is taken that can be. */
+/* Checks that the file may end here. All input that can be consumed has been consumed. */
 static tamis_status check_end(const tamis__unpack *u, tamis_error *err) {
     if (u->place == PADDING && u->decoding->padding == TAMIS__PADDING_FOURS && u->zeros % 4 != 0)
         return fail_tail(u, err);
@@ -257,7 +259,7 @@ static tamis_status check_end(const tamis__unpack *u, tamis_error *err) {
     return whole ? TAMIS_OK : fail_cut(u, err);
 }
 
-/* ---- unpacking ---- */
+/* ---- decompression ---- */
 
 static tamis_status step(tamis__unpack *u, tamis__flow *flow, bool *stuck, tamis_error *err) {
     const size_t room = flow->out_size;
@@ -265,7 +267,7 @@ static tamis_status step(tamis__unpack *u, tamis__flow *flow, bool *stuck, tamis
     flow->in_size = u->left;
     u->result = u->decoding->step(&u->decoder, flow);
     if (u->result == TAMIS__DECODED_SOME && u->left > 0 && flow->in_size == u->left &&
-        flow->out_size == room) { /* it would for ever */
+        flow->out_size == room) { /* no progress: it would loop for ever */
         u->decoder.why = "it does not go on";
         u->result = TAMIS__DECODED_DAMAGE;
     }
@@ -280,7 +282,7 @@ static tamis_status step(tamis__unpack *u, tamis__flow *flow, bool *stuck, tamis
     return TAMIS_OK;
 }
 
-/* Unpacks until there is no room, or nothing to go on with of what was read. */
+/* Decompresses until the output is full, or more input is needed. */
 static tamis_status advance(tamis__unpack *u, tamis__flow *flow, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     bool stuck = false;
@@ -301,7 +303,7 @@ static tamis_status advance(tamis__unpack *u, tamis__flow *flow, tamis_error *er
     return status;
 }
 
-/* Behind what is left, which moves to the front (U1). */
+/* Reads more bytes after the unconsumed ones, which move to the front (U1). */
 static tamis_status read_more(tamis__unpack *u, tamis_error *err) {
     memmove(u->buffer, u->in, u->left);
     u->in = u->buffer;
@@ -342,7 +344,7 @@ tamis_status tamis__unpack_next(tamis__unpack *unpack, bool may_read, void *into
     }
 }
 
-/* ---- begin and end ---- */
+/* ---- create and free ---- */
 
 tamis_status tamis__unpack_create(tamis__unpack **unpack, const tamis__unpack_setup *setup,
                                   tamis_error *err) {

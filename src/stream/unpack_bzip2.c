@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* libbz2 checks the CRC-32 of each block and of each stream. */
+/* bzip2 by libbz2, which checks the CRC-32 of each block and of each stream. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_BZIP2
@@ -11,7 +11,7 @@
 static tamis__decoded start(tamis__decoder *decoder) {
     bz_stream *stream = decoder->state;
     *stream = (bz_stream){.bzalloc = tamis__lend_int, .bzfree = tamis__lend_back, .opaque = &decoder->memory};
-    /* Fails for memory alone, and leaves state NULL. */
+    /* Fails only for lack of memory, and then leaves stream->state NULL. */
     return BZ2_bzDecompressInit(stream, 0, 0) == BZ_OK ? TAMIS__DECODED_SOME : TAMIS__DECODED_NOMEM;
 }
 
@@ -33,7 +33,7 @@ static tamis__decoded again(tamis__decoder *decoder) {
 static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     bz_stream *stream = decoder->state;
     const unsigned size = tamis__flow_some(flow->in_size), room = tamis__flow_some(flow->out_size);
-    stream->next_in = (char *)(uintptr_t)flow->in; /* only read */
+    stream->next_in = (char *)(uintptr_t)flow->in; /* the library only reads it */
     stream->avail_in = size;
     stream->next_out = (char *)flow->out;
     stream->avail_out = room;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Where ISA-L is not there (unpack_gzip_isal.c): zlib checks the head of each member, its deflate stream, CRC-32 and
- * length. */
+/* gzip by zlib, in builds without ISA-L (unpack_gzip_isal.c). zlib checks the head of each member, the
+ * deflate stream, the CRC-32 and the length. */
 #include "stream/decoder.h"
 
 #ifndef TAMIS_HAVE_ISAL
@@ -9,7 +9,7 @@
 #define ZLIB_CONST /* input is only read */
 #include <zlib.h>
 
-enum { GZIP_WINDOW = MAX_WBITS + 16 }; /* zlib's way to say: with the head and end of gzip */
+enum { GZIP_WINDOW = MAX_WBITS + 16 }; /* zlib's code for gzip heads and trailers */
 
 static tamis__decoded begin(tamis__decoder *decoder) {
     z_stream *stream = tamis__lend(&decoder->memory, 1, sizeof *stream);
@@ -17,7 +17,7 @@ static tamis__decoded begin(tamis__decoder *decoder) {
         return TAMIS__DECODED_NOMEM;
     *stream =
         (z_stream){.zalloc = tamis__lend_unsigned, .zfree = tamis__lend_back, .opaque = &decoder->memory};
-    if (inflateInit2(stream, GZIP_WINDOW) != Z_OK) { /* of a zlib that we were built with: memory */
+    if (inflateInit2(stream, GZIP_WINDOW) != Z_OK) { /* the version is right, so no memory */
         tamis__lend_back(&decoder->memory, stream);
         return TAMIS__DECODED_NOMEM;
     }
@@ -40,7 +40,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     tamis__flow_take(flow, (size_t)(stream->next_in - flow->in), (size_t)(stream->next_out - flow->out));
     switch (result) {
     case Z_OK:
-    case Z_BUF_ERROR: /* could do nothing */
+    case Z_BUF_ERROR: /* no progress was possible */
         return TAMIS__DECODED_SOME;
     case Z_STREAM_END:
         return TAMIS__DECODED_MEMBER;

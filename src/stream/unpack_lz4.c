@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* liblz4 checks the heads of frames, the length where it is told, and checksums of blocks and content where there are
- * some; lz4(1) writes that of the content. Its blocks, 8 MiB at most, come from the C library: memory of ours is only
- * taken by the part of its interface that is not stable. */
+/* lz4 by liblz4. It checks the heads of frames, the length if it is stored, and any checksums of blocks and
+ * content. lz4(1) writes a content checksum. The library's blocks, 8 MiB at most, come from the C library:
+ * only its unstable interface accepts an allocator. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_LZ4
@@ -10,8 +10,8 @@
 #include <lz4frame.h>
 #include <string.h>
 
-/* It says how much it wants: of a frame at first, then of each block with its checksum, if it has one, and the head of
- * the next, of four bytes each. These are kept apart. */
+/* liblz4 says how much input it wants: first the head of a frame, then a block, its checksum if there is one,
+ * and the head of the next block (four bytes each). Checksum and next head get steps of their own. */
 enum { FIRST = 7, WORD = 4, BLOCK_END = 2 * WORD };
 
 static tamis__decoded begin(tamis__decoder *decoder) {

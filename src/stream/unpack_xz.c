@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* liblzma checks the heads of streams and blocks, the index, and the check that the writer chose: CRC-32, CRC-64,
- * SHA-256 or none. */
+/* xz by liblzma, which checks the heads of streams and blocks, the index, and the checksum that the writer
+ * chose: CRC-32, CRC-64, SHA-256 or none. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_LZMA
 
 #include <lzma.h>
 
-/* xz -9 takes 65 MiB. The largest dictionary there is takes 4 GiB, and a file of some bytes can ask for it. */
+/* Memory limit. xz -9 needs 65 MiB, but a file of a few bytes can ask for a dictionary of 4 GiB. */
 static const uint64_t MEMORY_MOST = UINT64_C(1) << 30;
 
 typedef struct state {
@@ -16,7 +16,7 @@ typedef struct state {
     lzma_allocator allocator;
 } state;
 
-/* What the last stream took is taken over. */
+/* Starts a stream. liblzma reuses the memory of the last one. */
 static tamis__decoded again(tamis__decoder *decoder) {
     state *own = decoder->state;
     lzma_ret result = lzma_stream_decoder(&own->stream, MEMORY_MOST, LZMA_TELL_UNSUPPORTED_CHECK);
@@ -49,7 +49,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     *flow = (tamis__flow){stream->next_in, stream->avail_in, stream->next_out, stream->avail_out};
     switch (result) {
     case LZMA_OK:
-    case LZMA_BUF_ERROR: /* could do nothing */
+    case LZMA_BUF_ERROR: /* no progress was possible */
         return TAMIS__DECODED_SOME;
     case LZMA_STREAM_END:
         return TAMIS__DECODED_MEMBER;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* libzstd checks the heads of frames and blocks, the length where it is told, and the content's checksum where there is
- * one; zstd(1) writes both. Its window comes from the C library: memory of ours is only taken by the part of its
- * interface that is not stable. */
+/* zstd by libzstd, which checks the heads of frames and blocks, the length if it is stored, and the content
+ * checksum if there is one. zstd(1) writes both. The window comes from the C library: only the library's
+ * unstable interface accepts an allocator. */
 #include "stream/decoder.h"
 
 #ifdef TAMIS_HAVE_ZSTD
@@ -10,8 +10,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* It says how much it wants: of a frame at first, then of each block with the head of the next. Those two are kept
- * apart. */
+/* libzstd says how much input it wants: first the head of a frame, then a block with the head of the next.
+ * The next head gets a step of its own. */
 enum { FIRST = 5, BLOCK_HEAD = 3 };
 
 static tamis__decoded begin(tamis__decoder *decoder) {
@@ -38,7 +38,7 @@ static tamis__decoded step(tamis__decoder *decoder, tamis__flow *flow) {
     switch (ZSTD_getErrorCode(result)) {
     case ZSTD_error_memory_allocation:
         return TAMIS__DECODED_NOMEM;
-    case ZSTD_error_frameParameter_windowTooLarge: /* libzstd's own limit, which is zstd(1)'s too */
+    case ZSTD_error_frameParameter_windowTooLarge: /* the library's own limit, which zstd(1) has too */
         decoder->why = "takes more than 128 MiB of memory to unpack";
         return TAMIS__DECODED_NOT_HERE;
     case ZSTD_error_dictionary_wrong:
