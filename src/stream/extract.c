@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Extractors made and ended, and the headers that give columns their names. Keys are taken in extract_keys.c. */
+/*
+ * Extractors: creation from the texts of parts, and headers that give CSV columns their names.
+ *
+ *     parts      csv:name  regex:(a)(b)  csv:3
+ *     columns    [0]                     [1]        numbers; set by the header for names
+ *     values     [0]       [2] [3]       [1]        JSON and CSV first: one pass finds them all
+ *
+ * Parts of JSON and of CSV exclude each other, since a record has only one syntax. A copy for another thread
+ * has its own values, parser and arena, and shares everything constant with the original.
+ */
 #include "stream/extract_int.h"
 
 #include <errno.h>
@@ -11,14 +20,14 @@
 #include "store/trouble.h"
 #include "stream/bom.h"
 
-enum { LISTED = 200 /* bytes of columns' names in a sentence */ };
+enum { LISTED = 200 /* bytes of column names in a message */ };
 
 tamis_status tamis__extract_fail_memory(tamis_error *err) {
     return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
                        "keys of records: out of memory; free memory, or raise the limit");
 }
 
-/* ---- making ---- */
+/* ---- create and free ---- */
 
 static bool has_rooms(tamis_extractor *x) {
     const size_t count = x->part_count;
@@ -29,7 +38,7 @@ static bool has_rooms(tamis_extractor *x) {
     return x->parts && x->pointers && x->columns && x->texts;
 }
 
-/* Each part's text is kept, and beside it room for a name that stands in it. */
+/* Parses the parts. `texts` gets a copy of each text, and beside it space for a name in that text. */
 static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, tamis_error *err) {
     for (size_t i = 0; i < x->part_count; i++)
         x->texts_size += 2 * (strlen(texts[i]) + 1);
@@ -53,7 +62,7 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, ta
     return TAMIS_OK;
 }
 
-/* The nth part, from 0, of a kind; there is one. */
+/* Returns the nth part of a kind, counted from 0. It must exist. */
 static const tamis__sought *nth_of(const tamis_extractor *x, tamis__part_kind kind, size_t n) {
     const tamis__sought *p = x->parts;
     while (p->as.kind != kind || n-- > 0)
@@ -95,7 +104,8 @@ static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error
     return tamis__part_fail(err, &p->as, "%s, at byte %zu of the pattern; mend it", why, at);
 }
 
-/* Gives each part its values: those that are found together first, see extract_keys.c. */
+/* Assigns values to the parts. JSON and CSV come first, since one pass finds them together
+ * (extract_keys.c). */
 static tamis_status lay_out(tamis_extractor *x, tamis_error *err) {
     size_t together = 0, next = x->pointer_count + x->column_count;
     for (tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
@@ -252,16 +262,16 @@ unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
     return extractor->csv_delimiter;
 }
 
-/* ---- the header ---- */
+/* ---- headers ---- */
 
-#define TWICE SIZE_MAX /* of columns: the name does not tell which */
+#define TWICE SIZE_MAX /* column number of a name that occurs twice */
 
 static bool take_name(void *context, size_t column, tamis_key name) {
     tamis_extractor *x = context;
     for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
         if (p->as.name.data && tamis__is_same(p->as.name, name))
             x->columns[p->first] = x->columns[p->first] == 0 ? column : TWICE;
-    return true; /* all of it has to be CSV */
+    return true; /* go on: the whole record must be valid CSV */
 }
 
 typedef struct listing {
@@ -269,7 +279,8 @@ typedef struct listing {
     size_t size, count;
 } listing;
 
-/* As --key takes it, and on one line: 0 and nothing written where that is more than `room`. */
+/* Writes a column name on one line, as --key accepts it. Returns 0 and writes nothing if that needs more than
+ * `room`. */
 static size_t list_one(char *to, size_t room, tamis_key name) {
     const unsigned char *bytes = name.data;
     const bool quoted = tamis__part_is_quoted(name);
@@ -305,7 +316,7 @@ static bool list_name(void *context, size_t column, tamis_key name) {
     return size > 0;
 }
 
-/* A header of one column that has what may stand between several. */
+/* True if a header of one column contains another usual delimiter. */
 static bool looks_delimited(const tamis_extractor *x, tamis_key header) {
     static const char others[] = {',', ';', '|', '\t'};
     for (size_t i = 0; i < sizeof others; i++)

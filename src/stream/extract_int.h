@@ -11,7 +11,7 @@
 #include "stream/arena.h"
 #include "stream/find.h"
 
-/* ---- extract_parts.c: what a part's text says ---- */
+/* ---- parts of a key: extract_parts.c ---- */
 
 typedef enum tamis__part_kind {
     TAMIS__PART_LINE,
@@ -22,22 +22,23 @@ typedef enum tamis__part_kind {
     TAMIS__PART_REGEX
 } tamis__part_kind;
 
+/* One part of a key, parsed from its text (tamis/extract.h). */
 typedef struct tamis__part {
-    const char *text; /* all of it */
-    const char *rest; /* behind its colon: of JSON the pointer, of regex the pattern */
-    tamis_key name;   /* of CSV the column's, unquoted; data NULL: it has a number */
-    size_t from;      /* of fields and columns the number, from 1; of bytes the first, from 0 */
-    size_t to;        /* of bytes the end */
+    const char *text; /* the whole text */
+    const char *rest; /* text after the colon: pointer of JSON, pattern of regex */
+    tamis_key name;   /* CSV column name, unquoted; data NULL: given by number */
+    size_t from;      /* field or column number from 1; first byte from 0 */
+    size_t to;        /* end of a byte range */
     tamis__part_kind kind;
 } tamis__part;
 
-/* `text` is borrowed; a name is put into `room`, of strlen(text) bytes. TAMIS_E_INVALID with the sentence. */
+/* Parses a part. `text` is borrowed; a name is stored in `room`, of strlen(text) bytes. TAMIS_E_INVALID. */
 tamis_status tamis__part_parse(tamis__part *part, const char *text, char *room, tamis_error *err);
 
-/* Whether a column of that name is asked for with quotes: csv:"NAME". */
+/* True if a column of this name must be given with quotes: csv:"NAME". */
 bool tamis__part_is_quoted(tamis_key name);
 
-/* TAMIS_E_INVALID with the sentence "key 'TEXT': " and what is given. */
+/* Returns TAMIS_E_INVALID with the message "key 'TEXT': ...". */
 tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -45,30 +46,32 @@ static inline bool tamis__is_blank(unsigned char byte) {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-/* ---- extract.c: made and ended, and headers; extract_keys.c: keys ---- */
+/* ---- the extractor: extract.c makes it and reads headers, extract_keys.c extracts keys ---- */
+
+/* A part with its values. */
 
 typedef struct tamis__sought {
     tamis__part as;
-    tamis__regex *regex; /* of REGEX */
-    size_t first, count; /* its values; of CSV `first` is also its place in columns */
+    tamis__regex *regex; /* of a REGEX part, else NULL */
+    size_t first, count; /* its values in `values`; for CSV, `first` is also its index in `columns` */
 } tamis__sought;
 
 struct tamis_extractor {
-    const tamis_extractor *original; /* of a copy: has texts, pointers, columns and the header */
+    const tamis_extractor *original; /* owner of what a copy shares; NULL: not a copy */
     tamis_allocator memory;
     unsigned char field_delimiter, csv_delimiter;
     bool trim, ignore_case;
     bool wants_header, has_header;
     tamis__sought *parts;
     size_t part_count;
-    char *texts; /* of parts */
+    char *texts; /* texts and names of the parts */
     size_t texts_size;
     tamis__json *json;
-    const char **pointers; /* room for part_count */
+    const char **pointers; /* capacity part_count */
     size_t pointer_count;
-    size_t *columns; /* the same; 0: of a name that no header gave yet */
+    size_t *columns; /* capacity part_count; 0: a named column that no header has given yet */
     size_t column_count;
-    tamis_key *values; /* of the record in hand */
+    tamis_key *values; /* values of the present record */
     size_t value_count;
     tamis__arena arena;
 };

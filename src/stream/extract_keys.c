@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Keys out of records. A record has a value for each part (of a regular expression with groups: for each group); a key
- * is its only value, or all of them joined.
+ * Extracting keys from records. A record has one value for each part; a regular expression with groups has
+ * one for each group. A key is the only value, or all values joined.
  *
- *     values:  | csv or json, in one pass over the record | the other parts, one by one |
- *     joined:  | size of value 0, 8 bytes | value 0 | size of value 1 | value 1 | ...       in the order of the parts
+ *     values   | JSON or CSV: found in one pass over the record | other parts, one by one |
+ *     joined   | size of value 0, 8 bytes | value 0 | size of value 1 | value 1 | ...     in part order
  *
- * 1. A value is a view into the record, or into the arena; so a key that is not joined costs no copy unless a value had
- *    to be decoded or folded.
- * 2. The arena is emptied by the next call and keeps its memory: batches like those before take none.
+ * Joined keys store sizes, so that ("ab", "c") and ("a", "bc") differ. A missing value has the size 2^64 - 1.
+ *
+ * 1. A value is a view into the record, or into the arena if it was decoded or folded. So a key of one plain
+ *    value is never copied.
+ * 2. The next call empties the arena but keeps its memory. Later batches of similar size allocate nothing.
  */
 #include "stream/extract_int.h"
 
@@ -17,7 +19,7 @@
 
 #include "base/bytes.h"
 
-enum { SIZE_BYTES = 8 /* of a value's size in a joined key */ };
+enum { SIZE_BYTES = 8 /* size field of a value in a joined key */ };
 
 /* ---- values ---- */
 
@@ -42,7 +44,7 @@ static tamis_key bytes_of(tamis_key record, size_t from, size_t to) {
     return (tamis_key){(const unsigned char *)record.data + from, end - from};
 }
 
-/* A part that is found without memory, and that no record can be wrong for. */
+/* Finds a part that needs no memory and cannot fail. */
 static inline tamis_key piece_of(const tamis_extractor *x, const tamis__part *part, tamis_key record) {
     switch (part->kind) {
     case TAMIS__PART_FIELD:
@@ -63,7 +65,7 @@ static tamis_status find_match(tamis_extractor *x, const tamis__sought *p, tamis
     return status;
 }
 
-/* Those that are found together. */
+/* Finds all JSON or CSV values in one pass. */
 static tamis_status find_together(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
     if (x->json)
         return tamis__json_find(x->json, record, x->values, &x->arena, fault);
@@ -88,7 +90,7 @@ static tamis_status find_others(tamis_extractor *x, tamis_key record, tamis__fau
     return TAMIS_OK;
 }
 
-/* Whether each part has a value. */
+/* True if each part has a value. Of a regular expression one group is enough. */
 static bool has_key(const tamis_extractor *x) {
     for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
         size_t i = 0;
@@ -167,12 +169,12 @@ static tamis_status take_record(tamis_extractor *x, tamis_key record, tamis_extr
     return TAMIS_OK;
 }
 
-/* A record may be empty and nowhere; a value that is nowhere is none. */
+/* An empty record may have a NULL pointer, but a value with NULL would count as missing. */
 static tamis_key somewhere(tamis_key record) {
     return record.data ? record : (tamis_key){"", 0};
 }
 
-/* Keys that are pieces of their records as they stand: the commonest, and nothing else is to be looked at. */
+/* Fast path for one part that is a piece of the record, the most frequent case. */
 static void take_pieces(const tamis_extractor *x, const tamis_key *records, size_t count,
                         tamis_extraction *found) {
     for (size_t i = 0; i < count; i++) {
@@ -181,7 +183,7 @@ static void take_pieces(const tamis_extractor *x, const tamis_key *records, size
     }
 }
 
-/* Keys that are one value of a JSON record as it is. */
+/* Fast path for one JSON value, unchanged. */
 static tamis_status take_values(tamis_extractor *x, const tamis_key *records, size_t count,
                                 tamis_extraction *found, tamis_error *err) {
     tamis_key value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Parts of keys as texts: tamis/extract.h says which there are. */
+/* Parsing the texts of key parts. tamis/extract.h describes them. */
 #include "stream/extract_int.h"
 
 #include <stdarg.h>
@@ -26,7 +26,8 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The number at *text, which then is behind it; 0, which none may be: there is none, or one too large. */
+/* Parses the number at *text and moves *text after it. Returns 0, which is never valid, if there is none or
+ * it is too large. */
 static size_t read_number(const char **text) {
     size_t value = 0;
     bool fits = true;
@@ -123,7 +124,7 @@ static tamis_status parse_csv(tamis__part *part, char *room, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* ---- all ---- */
+/* ---- all kinds ---- */
 
 static const struct {
     const char *name;
@@ -133,7 +134,7 @@ static const struct {
     {"json", TAMIS__PART_JSON},   {"regex", TAMIS__PART_REGEX},
 };
 
-/* Finds what stands before the colon; without one it is a line. */
+/* Finds the kind before the colon. A text without a colon must be "line". */
 static bool find_kind(tamis__part *part) {
     const char *colon = strchr(part->text, ':');
     part->kind = TAMIS__PART_LINE;
@@ -166,7 +167,7 @@ tamis_status tamis__part_parse(tamis__part *part, const char *text, char *room, 
         if (!*part->rest)
             return tamis__part_fail(err, part, "it has no expression; write regex:PATTERN");
         return TAMIS_OK;
-    default: /* a pointer is told by who follows it */
+    default: /* tamis__json_create checks pointers */
         return TAMIS_OK;
     }
 }

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Full case folding (Unicode, CaseFolding.txt, C and F) of text in UTF-8: letters alone, nothing is normalised. ASCII
- * is folded eight bytes at a time; utf8proc is asked of the rest.
+ * Full case folding of UTF-8 text (Unicode, CaseFolding.txt, status C and F). Only case is folded; the text
+ * is not normalised.
+ *
+ *     plain prefix      ASCII without capital letters: counted, then copied
+ *     other ASCII       eight bytes at a time: bit 7 of each capital letter, shifted to 0x20
+ *     all else          one character at a time by utf8proc; invalid bytes stay as they are
+ *
+ * A value that does not change stays a view into the record.
  */
 #include "stream/find.h"
 
@@ -13,14 +19,14 @@
 #include "base/bytes.h"
 
 enum {
-    GROWTH = 3, /* at most: U+0390, of two bytes, becomes three characters of two bytes */
-    FOLDED = 4, /* characters that one becomes: three, and one to spare */
+    GROWTH = 3, /* largest growth: U+0390, two bytes, becomes three characters of two bytes */
+    FOLDED = 4, /* capacity for the folding of one character; three are needed */
     WORD = 8
 };
 
-#define EACH(byte) ((byte) * (UINT64_MAX / 255)) /* the byte, eight times */
+#define EACH(byte) ((byte) * (UINT64_MAX / 255)) /* the byte, repeated eight times */
 
-/* Bit 7 of each byte that is a capital letter; all are ASCII. */
+/* Sets bit 7 of each byte that is a capital letter. All bytes must be ASCII. */
 static uint64_t capitals_of(uint64_t word) {
     return (word + EACH(0x80u - 'A')) & ~(word + EACH(0x80u - 'Z' - 1)) & EACH(0x80u);
 }
@@ -29,7 +35,7 @@ static bool is_capital(unsigned char byte) {
     return byte >= 'A' && byte <= 'Z';
 }
 
-/* How many bytes at the beginning are ASCII and no capital letter. */
+/* Returns how many bytes at the beginning are ASCII and not capital letters. */
 static size_t count_plain(const unsigned char *bytes, size_t size) {
     size_t i = 0;
     for (; size - i >= WORD; i += WORD) {
@@ -42,10 +48,10 @@ static size_t count_plain(const unsigned char *bytes, size_t size) {
     return i;
 }
 
-/* Folds the character at `from`, or takes over a byte that begins none. Returns how many bytes it took. */
+/* Folds the character at `from`, or copies a byte that begins none. Returns the number of bytes read. */
 static size_t fold_character(const unsigned char *from, size_t size, unsigned char **to) {
     utf8proc_int32_t character, folded[FOLDED];
-    int unused = 0; /* of grapheme breaks, which are not asked for */
+    int unused = 0; /* for grapheme breaks, which are not requested */
     utf8proc_ssize_t taken = utf8proc_iterate(from, (utf8proc_ssize_t)size, &character), count = -1;
     if (taken > 0)
         count = utf8proc_decompose_char(character, folded, FOLDED, UTF8PROC_CASEFOLD, &unused);
@@ -58,12 +64,12 @@ static size_t fold_character(const unsigned char *from, size_t size, unsigned ch
     return (size_t)taken;
 }
 
-/* Returns the end of what it wrote. */
+/* Folds all bytes. Returns the end of the output. */
 static unsigned char *fold(const unsigned char *from, const unsigned char *end, unsigned char *to) {
     while (from < end) {
         uint64_t word = end - from >= WORD ? tamis__load64le(from) : EACH(0x80u);
         if (!(word & EACH(0x80u))) {
-            tamis__store64le(to, word | capitals_of(word) >> 2); /* 0x20 of these bytes */
+            tamis__store64le(to, word | capitals_of(word) >> 2); /* bit 7 becomes 0x20 */
             from += WORD;
             to += WORD;
         } else if (*from < 0x80) {

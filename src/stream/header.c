@@ -12,7 +12,7 @@ void tamis__header_release(tamis__header *header) {
     tamis__free(&header->memory, header->bytes, header->size);
 }
 
-/* An empty one takes a byte too, to be known from none. */
+/* Keeps a copy. One byte more is allocated, so that an empty header differs from none. */
 static tamis_status keep(tamis__header *header, tamis_key record, const char *input, tamis_error *err) {
     header->size = record.size + 1;
     header->bytes = tamis__alloc(&header->memory, header->size, 1);
@@ -24,11 +24,11 @@ static tamis_status keep(tamis__header *header, tamis_key record, const char *in
 }
 
 enum {
-    SHOWN = 60,    /* bytes of a header in a sentence */
-    LED_IN_BY = 20 /* of them, in front of what differs */
+    SHOWN = 60,    /* bytes of a header shown in a message */
+    LED_IN_BY = 20 /* bytes of them before the first difference */
 };
 
-/* The bytes from `at` on, behind "..." where there are some before it. */
+/* Copies the bytes from `at` on, after "..." if there are any before it. */
 static void show_from(char text[SHOWN + 4], const unsigned char *bytes, size_t size, size_t at) {
     const size_t shown = size - at < SHOWN ? size - at : SHOWN, front = at > 0 ? 3 : 0;
     memcpy(text, "...", front);
@@ -36,7 +36,7 @@ static void show_from(char text[SHOWN + 4], const unsigned char *bytes, size_t s
     text[front + shown] = '\0';
 }
 
-/* Not within a character of UTF-8. */
+/* Returns where to begin showing, at the start of a UTF-8 character. */
 static size_t lead_in(const unsigned char *bytes, size_t at) {
     at -= at < LED_IN_BY ? at : LED_IN_BY;
     while (at > 0 && (bytes[at] & 0xC0) == 0x80)
@@ -52,7 +52,7 @@ static size_t first_difference(const unsigned char *one, size_t size, const unsi
     return at;
 }
 
-/* Of long ones that is shown where they differ. */
+/* Reports two different headers. Long ones are shown around the first difference. */
 static tamis_status fail_other(const tamis__header *header, tamis_key record, const char *input,
                                tamis_error *err) {
     const size_t size = header->size - 1;
@@ -71,7 +71,7 @@ static tamis_status fail_other(const tamis__header *header, tamis_key record, co
                        tamis__show(other).text, where);
 }
 
-/* Behind where it stands goes what the extractor says of it. */
+/* Gives the names to the extractor. Its error is reported with the position. */
 static tamis_status read_names(const tamis__header *header, const tamis__batch *batch, tamis_key record,
                                tamis_error *err) {
     tamis_error wrong = TAMIS_ERROR_INIT;
@@ -88,7 +88,7 @@ static bool is_same(const tamis__header *header, tamis_key record) {
     return record.size == header->size - 1 && memcmp(record.data, header->bytes, record.size) == 0;
 }
 
-/* Takes record 0 off the batch. */
+/* Removes record 0 from the batch. */
 static void drop_first(tamis__batch *batch) {
     const unsigned char *next = batch->count > 1 ? batch->keys[1].data : batch->end;
     batch->line += tamis__count_byte(batch->begin, next, '\n');

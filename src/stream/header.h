@@ -8,20 +8,24 @@
 
 #include "stream/route.h"
 
-/* The first record of each input, where that names its columns. */
+/* The header: the first record of each input, if it names the columns. */
 typedef struct tamis__header {
-    bool wanted;
+    bool wanted; /* inputs have a header */
     unsigned char terminator;
-    tamis_extractor *extractor; /* borrowed; NULL: nobody wants the names */
+    tamis_extractor *extractor; /* borrowed; NULL: nobody needs the names */
     tamis_allocator memory;
-    unsigned char *bytes; /* of the first that came; NULL: none yet */
+    unsigned char *bytes; /* copy of the first header; NULL: none yet */
     size_t size;
-    const char *input; /* where that stood */
+    const char *input; /* the input it came from */
 } tamis__header;
 
-/* Takes it off the front of an input's first batch, which may be empty then. TAMIS_E_INVALID where it is another than
- * that of the inputs before, or has not what the extractor asks for. A file that was made shorter may go on without.
- * router NULL: it is written nowhere, for it was in an earlier run. */
+/*
+ * Removes the header from the front of an input's first batch, which may be empty afterwards.
+ * - TAMIS_E_INVALID if it differs from the header of earlier inputs, or lacks a column that the extractor
+ *   needs.
+ * - A followed file that was shortened may continue without a header.
+ * - The header is written through `router`. NULL: an earlier run has already written it.
+ */
 tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__router *router,
                                 tamis_error *err);
 void tamis__header_release(tamis__header *header);

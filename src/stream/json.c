@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * Keys out of records that are one JSON text (RFC 8259) each. One pass checks all of the record's syntax and notes
- * where the values stand that are asked for; what is noted is decoded at the end.
+ * Extracting values from records that are JSON texts (RFC 8259).
  *
- *     {"a": {"b": 1}, "a": {"c": 2}}      asked for: /a/b
- *      ^     ^                            the node of a, and below it that of b: its value is noted
- *                      ^                  a again: what was noted below it no longer counts
+ * One pass checks the syntax of the whole record and notes where the requested values are. They are decoded
+ * at the end, if they have escapes.
+ *
+ *     {"a": {"b": 1}, "a": {"c": 2}}      requested: /a/b
+ *      ^     ^                            node a, and below it node b: its value is noted
+ *                      ^                  a again: the last member counts, so what was noted below is cleared
  *
  * Invariants, between two tokens:
- *   1. `depth` containers are open. levels has a bit for each: it is an object.
- *   2. The outermost `tracked` of them lie on the way of a pointer, and have a frame each: as many as the longest
- *      pointer has tokens, and one. Below them nothing is compared.
- *   3. A node's `found` is the value of the last member (or the only element) on its way that was read to its end.
- * There is no recursion: depth costs a bit a level.
+ * 1. `depth` containers are open. `levels` has one bit for each: 1 is an object.
+ * 2. The outermost `tracked` of them are on the path of a requested pointer, and each has a frame. Members of
+ *    deeper containers are not compared with any name. The number of frames is at most the tokens of the
+ *    longest pointer plus one.
+ * 3. A node's `found` is the value of the last complete member (or of the element) on its path.
  *
- * Where vectors are wide enough a record is skimmed first, by blocks (kernels/json_blocks.h), which tells that it is well
- * or nothing at all. What is not told is scanned here, so that only this has to know what is wrong, and where.
+ * There is no recursion, so a deep text cannot exhaust the stack. Each level costs one bit.
  *
- * Why not a library, and what each costs: docs/KEYS.md.
+ * With AVX-512 a record is first parsed in blocks (kernels/json_blocks.h). The block parser either proves
+ * that the record is valid and finds the values, or gives up. Then this scanner parses the record again. Only
+ * the scanner knows errors and their position.
+ *
+ * docs/KEYS.md explains why this is not a library, and compares the costs.
  */
 #include <string.h>
 
@@ -29,11 +35,12 @@ typedef struct scan {
     tamis__json *json;
     tamis__json_text text;
     size_t depth, tracked;
-    bool in_object; /* the innermost container is one */
+    bool in_object; /* the innermost container is an object */
     bool no_memory;
 } scan;
 
-/* Whether that is the next byte but for blanks, of which most texts have none; *at goes to what is. */
+/* Skips blanks; most texts have none. Moves *at to the next other byte, and returns true if that is
+ * `sign`. */
 static inline bool reaches(const unsigned char **at, const unsigned char *end, unsigned char sign) {
     if (*at < end && **at == sign)
         return true;
@@ -41,12 +48,12 @@ static inline bool reaches(const unsigned char **at, const unsigned char *end, u
     return *at < end && **at == sign;
 }
 
-/* ---- values without others in them ---- */
+/* ---- scalars ---- */
 
 static inline const unsigned char *pass_digits(const unsigned char *at, const unsigned char *end) {
     const uint64_t ones = UINT64_MAX / 255;
     for (; end - at >= 8; at += 8) {
-        /* 0 to 9 in bytes that are one. A sum carries only out of a byte that is none. */
+        /* Digits become 0 to 9. A sum carries only out of a byte that is not a digit. */
         const uint64_t digits = tamis__load64le(at) ^ ones * '0';
         const uint64_t others = (digits | (digits + ones * (0x80 - 10))) & ones << 7;
         if (others)
@@ -57,13 +64,13 @@ static inline const unsigned char *pass_digits(const unsigned char *at, const un
     return at;
 }
 
-/* Digits, of which there has to be one. */
+/* Scans at least one digit. */
 static inline const unsigned char *pass_some_digits(const tamis__json_text *text, const unsigned char *at) {
     const unsigned char *behind = pass_digits(at, text->end);
     return behind > at ? behind : tamis__json_refuse(text, at, "a digit is missing");
 }
 
-/* What stands behind the digits before the point. */
+/* Scans fraction and exponent, after the digits before the point. */
 static const unsigned char *pass_fraction(const tamis__json_text *text, const unsigned char *at) {
     if (*at == '.') {
         at = pass_some_digits(text, at + 1);
@@ -129,7 +136,7 @@ const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsi
     }
 }
 
-/* Behind the value that begins at `at`, and notes it for the node, unless it is null. */
+/* Scans the string or scalar at `at`, and notes it for the node unless it is null. */
 static inline const unsigned char *pass_plain(const tamis__json_text *text, const unsigned char *at,
                                               tamis__json_node *node) {
     const unsigned char *behind;
@@ -165,7 +172,7 @@ static bool grow_levels(tamis__json *json) {
     return true;
 }
 
-/* Opens the container at `at`; the node is its own, or NULL. */
+/* Opens the container at `at`. `node` is the container's own node, or NULL. */
 static bool open_container(scan *s, const unsigned char *at, tamis__json_node *node) {
     tamis__json *json = s->json;
     if (s->depth / 8 == json->levels_size && !grow_levels(json)) {
@@ -182,7 +189,7 @@ static bool open_container(scan *s, const unsigned char *at, tamis__json_node *n
     return true;
 }
 
-/* Closes the innermost container, which ends before `at`. */
+/* Closes the innermost container, whose last byte is before `at`. */
 static void close_container(scan *s, const unsigned char *at) {
     if (s->tracked == s->depth) {
         const tamis__json_frame *frame = &s->json->frames[--s->tracked];
@@ -205,7 +212,7 @@ tamis__json_node *tamis__json_member(tamis__json_node *parent, tamis_key name, b
     return NULL;
 }
 
-/* The node of the next element, NULL: nothing asks for it. */
+/* Returns the node of the next array element, or NULL if it is not requested. */
 static tamis__json_node *node_of_element(const scan *s) {
     tamis__json_frame *frame = &s->json->frames[s->tracked - 1];
     const uint64_t index = frame->index++;
@@ -215,7 +222,7 @@ static tamis__json_node *node_of_element(const scan *s) {
     return NULL;
 }
 
-/* Behind the colon of the member whose name begins at `at`, but for blanks. */
+/* Scans the member name at `at` and the colon after it, with blanks before each. */
 static inline const unsigned char *pass_name(const scan *s, const unsigned char *at,
                                              tamis__json_node **node) {
     const tamis__json_text *text = &s->text;
@@ -236,7 +243,7 @@ static inline const unsigned char *pass_name(const scan *s, const unsigned char 
 
 /* ---- a record ---- */
 
-/* Closes what ends behind a value; at the comma after that, or behind all. */
+/* Closes the containers that end after a value. Returns the comma after them, or the end of the outermost. */
 static inline const unsigned char *pass_ends(scan *s, const unsigned char *at) {
     const tamis__json_text *text = &s->text;
     while (s->depth && !reaches(&at, text->end, ',')) {
@@ -251,12 +258,12 @@ static inline const unsigned char *pass_ends(scan *s, const unsigned char *at) {
     return at;
 }
 
-/* Behind the value that begins at `at` and all that is in it. */
+/* Scans the value at `at` with everything in it. Returns the byte after it, or NULL on an error. */
 static const unsigned char *pass_value(scan *s, const unsigned char *at) {
     const unsigned char *end = s->text.end;
     tamis__json_node *node = s->json->nodes;
     for (;;) {
-        bool opened = false; /* and something is in it */
+        bool opened = false; /* a container that is not empty was opened */
         at = tamis__json_pass_blanks(at, end);
         if (at == end)
             return tamis__json_refuse(&s->text, at, "a value is missing");
@@ -300,14 +307,15 @@ static tamis_status check_and_note(tamis__json *json, const tamis__json_text *te
     return at ? TAMIS_OK : TAMIS_E_DAMAGED;
 }
 
-/* ---- by blocks first ---- */
+/* ---- the block parser ---- */
 
 static void forget(tamis__json *json) {
     for (size_t i = 0; i < json->node_count; i++)
         json->nodes[i].found = (tamis_key){NULL, 0};
 }
 
-/* The record without the blanks around it; whether that begins as blocks of it may tell all. */
+/* Removes surrounding blanks. True if the block parser can handle such a text: it begins and ends with a
+ * bracket. */
 static bool trim(tamis__json_text *text) {
     text->start = tamis__json_pass_blanks(text->start, text->end);
     while (text->end > text->start && tamis__json_is_blank(text->end[-1]))
@@ -330,7 +338,7 @@ void tamis__json_expect(tamis__json *json, tamis_key record) {
     ahead->size = record.size;
 }
 
-/* What was seen of it ahead; that is of no use any more then. */
+/* Returns what was seen of the record ahead, and marks it as used. NULL: nothing. */
 static tamis__json_ahead *seen_of(tamis__json *json, tamis_key record) {
     for (tamis__json_ahead *ahead = json->ahead; ahead < json->ahead + 2; ahead++) {
         if (ahead->start == record.data && ahead->size == record.size) {
@@ -341,7 +349,7 @@ static tamis__json_ahead *seen_of(tamis__json *json, tamis_key record) {
     return NULL;
 }
 
-/* Whether that is enough to tell that the record is well, and what it has. */
+/* Tries the block parser. True if it proved the record valid and found the values. */
 static bool skim(tamis__json *json, tamis_key record, tamis__fault *fault) {
     tamis__json_ahead *ahead = seen_of(json, record);
     const unsigned char *start = record.data;

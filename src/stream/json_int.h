@@ -15,67 +15,71 @@
 /* ---- pointers: json_path.c ---- */
 
 /*
- * A token of a pointer: one step from a container to what is in it. Nodes are an array in the order in which a tree is
- * walked, so that those below a node are the ones from it to its `end`: of "/a/b", "/a/c/d" and "/e"
+ * A token of a JSON pointer: one step from a container to a value in it. The nodes form a tree, stored in an
+ * array in depth-first order. The descendants of a node are the nodes after it and before its `end`. For
+ * "/a/b", "/a/c/d" and "/e":
  *
- *     0 (the whole)   1 a   2 b   3 c   4 d   5 e          ends: 6, 5, 3, 5, 5, 6
+ *     index   0 (root)   1 a   2 b   3 c   4 d   5 e
+ *     end     6          5     3     5     5     6
  */
 typedef struct tamis__json_node {
     tamis_key name;               /* the token, decoded */
-    uint64_t index;               /* as an element of an array; TAMIS__JSON_NO_INDEX */
-    struct tamis__json_node *end; /* behind the last one below it */
-    tamis_key found; /* the last value there, as written; of a string without its quotes; data NULL: none */
-    bool escaped;    /* it is a string with escapes */
-    bool begun;      /* only where it begins is known so far, see json_kernels.h */
+    uint64_t index;               /* the token as an array index, or TAMIS__JSON_NO_INDEX */
+    struct tamis__json_node *end; /* after the last descendant */
+    tamis_key found;              /* last value seen, as written, strings without quotes; data NULL: none */
+    bool escaped;                 /* `found` is a string with escapes */
+    bool begun;                   /* only the start of `found` is known so far (json_kernels.h) */
 } tamis__json_node;
 
 #define TAMIS__JSON_NO_INDEX UINT64_MAX
 
-/* A container that is being read, on the way of a pointer or at its end. */
+/* An open container on the path of a pointer, or at its end. */
 typedef struct tamis__json_frame {
     tamis__json_node *node;
     const unsigned char *start;
-    uint64_t index; /* of the element that is being read */
+    uint64_t index; /* index of the next element */
 } tamis__json_frame;
 
+/* A requested pointer. */
 typedef struct tamis__json_asked {
     const char *pointer;
-    size_t place; /* among the values */
+    size_t place; /* index among the values */
     const tamis__json_node *node;
 } tamis__json_asked;
 
 struct tamis__json_kernels;
 
-/* What is scanned, and what is wrong with it. */
+/* The text to be parsed, and where to report an error. */
 typedef struct tamis__json_text {
     const unsigned char *start, *end;
     tamis__fault *fault;
 } tamis__json_text;
 
-/* What was seen of a record ahead of its turn. The words of a sign are read as one vector, which has to wait until they have
- * gone through to memory: that takes longer than all that is done with it. */
+/* Result of examining a record ahead of its turn. The words of each kind are stored one by one and loaded as
+ * one vector. The processor cannot forward such stores, so the load waits until they are in the cache, which
+ * takes longer than the parsing. Looking ahead hides that wait. */
 enum { TAMIS__JSON_SIGNS = 11 };
 typedef struct tamis__json_ahead {
-    const void *start; /* NULL: nothing */
+    const void *start; /* NULL: unused */
     size_t size;
-    tamis__json_text text; /* without the blanks around it */
+    tamis__json_text text; /* the record without surrounding blanks */
     uint64_t words[TAMIS__JSON_SIGNS][8];
 } tamis__json_ahead;
 
 struct tamis__json {
     tamis_allocator memory;
     const struct tamis__json_kernels *kernels;
-    size_t size; /* of this and of all it points to but `levels` */
+    size_t size; /* bytes of this block; it includes everything but `levels` */
     tamis__json_asked *asked;
     size_t asked_count;
-    tamis__json_node *nodes; /* the first is the whole text */
+    tamis__json_node *nodes; /* nodes[0] is the root, the whole text */
     size_t node_count;
-    tamis__json_frame *frames; /* as many as the longest pointer can need */
-    unsigned char *levels;     /* a bit for each container that is open: an object */
+    tamis__json_frame *frames; /* enough for the longest pointer */
+    unsigned char *levels;     /* one bit for each open container; 1: an object */
     size_t levels_size;
-    tamis__json_ahead ahead[2]; /* of the record in hand and the next one */
-    unsigned char first_letter; /* of all names; 0: there are none */
-    uint64_t any_letter;        /* all bits: they begin with different ones; else none */
+    tamis__json_ahead ahead[2]; /* the present record and the next one */
+    unsigned char first_letter; /* first byte of all names, if they agree; 0: no names */
+    uint64_t any_letter;        /* all ones: the names begin with different bytes; else 0 */
 };
 
 /* ---- the scanner: json.c ---- */
@@ -87,19 +91,19 @@ static inline const unsigned char *tamis__json_pass_blanks(const unsigned char *
     return at;
 }
 
-/* Behind the number, true, false or null that begins there; NULL: it is none. */
+/* Returns the end of the number, true, false or null at `at`, or NULL on an error. */
 const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsigned char *at);
 
-/* The node below `parent` of the member whose name that is, with nothing noted from there on down; NULL: nothing asks for
- * it. */
+/* Returns the child of `parent` for a member of this name, and clears what was found below it. NULL: not
+ * requested. */
 tamis__json_node *tamis__json_member(tamis__json_node *parent, tamis_key name, bool escaped);
 
 /* ---- strings: json_text.c ---- */
 
 /*
- * Where a string stops being plain: its first byte that is a quote, a backslash, a control character or no ASCII, or
- * `end`. Eight bytes at once: the high bit of a byte is set where it is one of these. What a difference borrows from
- * the bytes above it comes out of such a byte alone, so that the lowest one is right.
+ * Returns the first byte at or after `at` that is not plain: a quote, a backslash, a control character or not
+ * ASCII; or `end`. Tests eight bytes at once by setting the high bit of each such byte. A subtraction may
+ * borrow from higher bytes, but only at a byte that is not plain, so the lowest set bit is always right.
  */
 static inline const unsigned char *tamis__json_plain(const unsigned char *at, const unsigned char *end) {
     const uint64_t ones = UINT64_MAX / 255, high = ones << 7;
@@ -116,29 +120,29 @@ static inline const unsigned char *tamis__json_plain(const unsigned char *at, co
     return at;
 }
 
-/* The rest of a string, from what stands at `at` and is not plain. */
+/* Continues a string at a byte `at` that is not plain. */
 const unsigned char *tamis__json_string_odd(const tamis__json_text *text, const unsigned char *at,
                                             bool *escaped);
 
-/* Behind the quote that ends the string from `at`, which is behind the one that began it; NULL: it is none. Sets
- * *escaped where it has escapes. */
+/* `at` is after the opening quote. Returns the byte after the closing quote, or NULL on an error. Sets
+ * *escaped if the string has escapes. */
 static inline const unsigned char *tamis__json_string(const tamis__json_text *text, const unsigned char *at,
                                                       bool *escaped) {
     at = tamis__json_plain(at, text->end);
     return at < text->end && *at == '"' ? at + 1 : tamis__json_string_odd(text, at, escaped);
 }
 
-/* Behind the escape at `at`, a backslash; both halves of a surrogate pair are one. NULL: it is none. */
+/* Returns the end of the escape at `at`, a backslash; a surrogate pair is one escape. NULL on an error. */
 const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsigned char *at);
 
-/* Those below take strings that were found to be well. */
+/* The functions below need valid strings. */
 
-/* Whether it spells the name once decoded. */
+/* True if the string, decoded, equals the name. */
 bool tamis__json_spells(tamis_key string, tamis_key name);
-/* Its bytes, no more than there were; returns how many. */
+/* Decodes the string; the result is never longer. Returns its size. */
 size_t tamis__json_decode(tamis_key string, unsigned char *bytes);
 
-/* The bytes of the character of more than one that begins there; 0: it is no UTF-8. */
+/* Returns the size of the multi-byte UTF-8 character at `at`; 0 if it is invalid. */
 size_t tamis__utf8_size(const unsigned char *at, const unsigned char *end);
 
 static inline const unsigned char *tamis__json_refuse(const tamis__json_text *text, const unsigned char *at,

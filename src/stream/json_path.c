@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pointers (RFC 6901) as a tree of their tokens, so that a record is read once for all of them. */
+/*
+ * Compiles JSON pointers (RFC 6901) to a tree of their tokens, so that one pass over a record finds all
+ * values.
+ *
+ *     "/a/b"  "/a/c/d"  "/e"            sorted in depth-first order
+ *
+ *     root -- a -- b                    a common prefix is one node
+ *          |    `- c -- d
+ *          `- e
+ *
+ * The pointers are sorted so that each one follows its prefixes. The tree then grows only at its right edge:
+ * `frames` holds the path to the last node, and a new pointer shares the part of the path that agrees.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "stream/kernels/json_kernels.h"
 
-/* ---- what is wrong with a pointer ---- */
+/* ---- validation ---- */
 
 static tamis_status check_pointer(const char *pointer, tamis__fault *wrong) {
     const unsigned char *start = (const unsigned char *)pointer, *at = start, *end = start + strlen(pointer);
@@ -29,7 +41,7 @@ static tamis_status check_pointer(const char *pointer, tamis__fault *wrong) {
 
 /* ---- the tree ---- */
 
-/* As a tree is walked: a pointer stands before those below it, and these before all others. */
+/* Depth-first order: a pointer comes before those that continue it, and these come before all others. */
 static int by_path(const void *one, const void *other) {
     const char *a = ((const tamis__json_asked *)one)->pointer;
     const char *b = ((const tamis__json_asked *)other)->pointer;
@@ -43,7 +55,7 @@ static int by_path(const void *one, const void *other) {
     return x == '/' ? -1 : y == '/' ? 1 : x - y;
 }
 
-/* The token from `at` to the next slash or the end, decoded into `bytes`; *at goes there. */
+/* Decodes the token from *at to the next slash or the end into `bytes`. Moves *at there. */
 static tamis_key take_token(const char **at, unsigned char *bytes) {
     const char *from = *at;
     tamis_key name = {bytes, 0};
@@ -61,7 +73,7 @@ static uint64_t index_of(tamis_key name) {
     const unsigned char *digits = name.data;
     uint64_t index = 0;
     if (name.size == 0 || name.size > 19 || (digits[0] == '0' && name.size > 1))
-        return TAMIS__JSON_NO_INDEX; /* no record has as many elements as 20 digits say */
+        return TAMIS__JSON_NO_INDEX; /* no record has so many elements */
     for (size_t i = 0; i < name.size; i++) {
         if (digits[i] < '0' || digits[i] > '9')
             return TAMIS__JSON_NO_INDEX;
@@ -70,8 +82,8 @@ static uint64_t index_of(tamis_key name) {
     return index;
 }
 
-/* Takes the pointer into the tree. frames[0] to frames[*open] lead to the node of the one before it; `bytes` is where
- * names go; returns what is left of it. */
+/* Adds a pointer to the tree. frames[0] to frames[*open] are the path of the pointer before it. Names are
+ * stored at `bytes`. Returns the free space after them. */
 static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, size_t *open,
                                 unsigned char *bytes) {
     tamis__json_frame *path = json->frames;
@@ -94,7 +106,8 @@ static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, siz
     return bytes;
 }
 
-/* The letter that names begin with, so that others need no look; an empty one begins with any. */
+/* Finds the first byte of all names, so that other members can be skipped quickly. An empty name matches any
+ * byte. */
 static void note_letters(tamis__json *json) {
     for (const tamis__json_node *node = json->nodes + 1; node < json->nodes + json->node_count; node++) {
         const unsigned char letter = node->name.size ? *(const unsigned char *)node->name.data : 0;
@@ -105,9 +118,9 @@ static void note_letters(tamis__json *json) {
     }
 }
 
-/* ---- the whole ---- */
+/* ---- create and free ---- */
 
-/* Who asks by TAMIS_KERNEL for what is not there learns it where a filter is made. */
+/* Uses scalar if TAMIS_KERNEL names a missing instruction set. Creating a filter reports that error. */
 static const struct tamis__json_kernels *kernels_in_use(void) {
     tamis__isa isa = TAMIS__ISA_SCALAR;
     if (tamis__isa_get(&isa, NULL) != TAMIS_OK)
@@ -136,7 +149,7 @@ tamis_status tamis__json_create(tamis__json **json, const char *const *pointers,
         longest = own > longest ? own : longest;
         bytes += strlen(pointers[i]);
     }
-    /* All in one block; bytes, which need no alignment, are last. */
+    /* Everything in one block. The names, which need no alignment, come last. */
     const size_t size = sizeof **json + count * sizeof *(*json)->asked +
                         (tokens + 1) * sizeof *(*json)->nodes + (longest + 1) * sizeof *(*json)->frames +
                         bytes;

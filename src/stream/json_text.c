@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Strings of JSON (RFC 8259, 7): checked where they stand, decoded where they are asked for. */
+/*
+ * Strings of JSON (RFC 8259, section 7): validation in place, and decoding.
+ *
+ * Plain bytes (ASCII without quotes, backslashes and controls) are skipped eight at a time by
+ * tamis__json_plain. The functions here handle the others: escapes, surrogate pairs and UTF-8. Decoding never
+ * makes a string longer: an escape of six bytes becomes at most three bytes, a pair of twelve becomes four.
+ */
 #include <string.h>
 
 #include "stream/json_int.h"
@@ -8,7 +14,7 @@ static inline bool continues(unsigned char byte) {
     return (byte & 0xc0) == 0x80;
 }
 
-/* Unicode, table 3-7. */
+/* Well-formed UTF-8 byte sequences: the Unicode Standard, table 3-7. */
 size_t tamis__utf8_size(const unsigned char *at, const unsigned char *end) {
     const unsigned char first = *at;
     const size_t left = (size_t)(end - at);
@@ -21,17 +27,17 @@ size_t tamis__utf8_size(const unsigned char *at, const unsigned char *end) {
         return 0;
     if (first < 0xf0) {
         if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0))
-            return 0; /* fits in two bytes; a surrogate */
+            return 0; /* overlong; a surrogate */
         return 3;
     }
     if (left < 4 || !continues(at[3]))
         return 0;
     if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90))
-        return 0; /* fits in three bytes; past U+10FFFF */
+        return 0; /* overlong; beyond U+10FFFF */
     return 4;
 }
 
-/* ---- checked ---- */
+/* ---- validation ---- */
 
 static unsigned hex_value(unsigned char digit) {
     if (digit >= '0' && digit <= '9')
@@ -40,7 +46,7 @@ static unsigned hex_value(unsigned char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10u : 16;
 }
 
-/* The number of four hexadecimal digits; past 16 bits: they are not four. */
+/* Parses four hexadecimal digits. More than UINT16_MAX: they are not four digits. */
 static unsigned hex_unit(const unsigned char *at, const unsigned char *end) {
     unsigned unit = 0, wrong = 0;
     if (end - at < 4)
@@ -80,7 +86,7 @@ const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsi
     return tamis__json_refuse(text, at, "a surrogate without its other half");
 }
 
-/* Behind what stands at `at` and is not plain, nor the quote at the end. */
+/* Scans the bytes at `at` that are not plain and not the closing quote. */
 static const unsigned char *pass_odd(const tamis__json_text *text, const unsigned char *at, bool *escaped) {
     if (*at == '\\') {
         *escaped = true;
@@ -108,9 +114,9 @@ const unsigned char *tamis__json_string_odd(const tamis__json_text *text, const 
     return at < text->end ? at + 1 : tamis__json_refuse(text, at, "a string is not closed");
 }
 
-/* ---- decoded ---- */
+/* ---- decoding ---- */
 
-/* The bytes of one character; returns how many. */
+/* Encodes one character. Returns the number of bytes. */
 static size_t put_utf8(unsigned character, unsigned char bytes[4]) {
     static const unsigned char firsts[] = {0, 0, 0xc0, 0xe0, 0xf0};
     const size_t size = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
@@ -120,7 +126,7 @@ static size_t put_utf8(unsigned character, unsigned char bytes[4]) {
     return size;
 }
 
-/* The bytes that an escape stands for; *at goes behind it. */
+/* Decodes the escape at *at and moves *at after it. Returns the number of bytes. */
 static size_t take_escape(const unsigned char **at, unsigned char bytes[4]) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const unsigned char *from = *at;
@@ -148,7 +154,7 @@ size_t tamis__json_decode(tamis_key string, unsigned char *bytes) {
         at += plain;
         put += plain;
         if (escape)
-            put += take_escape(&at, put); /* four bytes at most, of an escape of at least as many */
+            put += take_escape(&at, put); /* at most four bytes, and never more than the escape has */
     }
     return (size_t)(put - bytes);
 }

@@ -37,7 +37,8 @@ void tamis__keys_release(tamis__keys *keys) {
     tamis__free(memory, keys->answers, keys->room);
 }
 
-/* How many lines of a file an open quote takes with it, which nobody would think of; or nothing. */
+/* Returns a phrase with the number of lines that an open quote swallowed, or "". Users would not think of
+ * that. */
 static const char *tell_open(const tamis__keys *keys, tamis_key record, const char *why,
                              char text[OPEN_TOLD]) {
     const unsigned char *bytes = record.data, *end = bytes + record.size;
@@ -50,7 +51,8 @@ static const char *tell_open(const tamis__keys *keys, tamis_key record, const ch
     return text;
 }
 
-/* Where record i stands, for a person: of lines the line, which of CSV is not the number of the record. */
+/* Reports record i with its position: the line number for lines, which in CSV differs from the record
+ * number. */
 static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *batch, size_t i,
                                 tamis_status status, size_t at, const char *why, tamis_error *err) {
     const unsigned char *record = batch->keys[i].data;
@@ -64,7 +66,7 @@ static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *bat
                        tell_open(keys, batch->keys[i], why, open));
 }
 
-/* The status of record i, which has no key, if it ends the run; else TAMIS_OK. */
+/* Returns an error if record i, which has no key, ends the run; else TAMIS_OK. */
 static tamis_status end_at(const tamis__keys *keys, const tamis__batch *batch, size_t i, tamis_error *why) {
     const tamis_extraction *found = &keys->found[i];
     if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
@@ -82,7 +84,7 @@ static bool is_object(tamis_key record) {
     return at < record.size && bytes[at] == '{';
 }
 
-/* A record that cannot say its answer is not asked. */
+/* Marks records as malformed that are no objects: a member with the answer cannot be added to them. */
 static void refuse_others(tamis__keys *keys, const tamis__batch *batch) {
     for (size_t i = 0; i < batch->count; i++)
         if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->keys[i]))
@@ -115,7 +117,7 @@ tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tami
     return TAMIS_OK;
 }
 
-/* Record i goes on, or nowhere, and the run with it. */
+/* Stores the message about record i, after which the run continues. */
 static void note_malformed(tamis__keys *keys, const tamis__batch *batch, size_t i) {
     const tamis_extraction *found = &keys->found[i];
     tamis__first_malformed *first = keys->first;

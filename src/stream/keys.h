@@ -12,31 +12,36 @@
 #include "stream/reader.h"
 
 /*
- * Which records of a batch are asked, and by what key:
+ * The records of a batch, their keys, and the outcome of each record:
  *
- *     records   r0   r1   r2   r3          fates  FRESH  MISSING  SEEN  ...
- *     found     key  none key  bad                  ^               ^
- *     keys      k0        k1               answers  a0              a1        dense: what the service sees
- *     of        0         2
+ *     records   r0      r1        r2     r3             all records of the batch
+ *     found     key     no key    key    malformed
+ *     keys      k0                k1                    dense array: the query that the service gets
+ *     of        0                 2                     record index of each key
+ *     answers   a0                a1                    dense array: the service's answers
+ *     fates     ABSENT  MISSING   PRESENT MALFORMED     outcome of each record
+ *
+ * Without an extractor every record is its own key. Then only `fates` exists, and the service writes its
+ * answers there.
  */
 
-/* What became of a record: a tamis_answer, or that it was not asked. */
+/* Outcome of a record: a tamis_answer, or one of these for a record without a query. */
 enum { TAMIS__FATE_MISSING = TAMIS_UNKNOWN + 1, TAMIS__FATE_MALFORMED };
 
-/* The malformed record that is told of a run that goes on. */
+/* The malformed record to be reported at the end of a run that continues. */
 typedef struct tamis__first_malformed {
-    tamis_error *told; /* NULL: nobody asks, or it has what it keeps */
-    bool filled;       /* it has one, which one with an open quote replaces */
+    tamis_error *told; /* where to store its message; NULL: nobody wants it, or the final one is stored */
+    bool filled;       /* a message is stored; only one about an open quote may replace it */
 } tamis__first_malformed;
 
 typedef struct tamis__keys {
-    tamis_extractor *extractor; /* borrowed; NULL: a record is its key, and there are no arrays but fates */
+    tamis_extractor *extractor; /* borrowed; NULL: a record is its own key, and `fates` is the only array */
     tamis_stream_policy missing, malformed;
-    tamis__first_malformed *first; /* of the run */
-    uint8_t terminator;            /* '\n': records are lines to a person */
-    bool objects;                  /* records are JSON objects, or malformed */
+    tamis__first_malformed *first; /* shared by the run */
+    uint8_t terminator;            /* '\n': messages count lines, else records */
+    bool objects;                  /* records that are no JSON objects are malformed */
     tamis_allocator memory;
-    size_t room; /* of each array */
+    size_t room; /* capacity of each array */
     tamis_extraction *found;
     tamis_key *keys;
     uint32_t *of;
@@ -44,28 +49,30 @@ typedef struct tamis__keys {
     uint8_t *fates;
 } tamis__keys;
 
-/* What is to be asked of a batch. */
+/* The query for a batch. */
 typedef struct tamis__question {
     const tamis_key *keys;
-    const uint32_t *of; /* as in tamis_stream_origin */
+    const uint32_t *of; /* record index of each key, as in tamis_stream_origin */
     size_t count;
-    size_t records; /* of the batch, that the keys are of, and those between and behind that have none */
+    size_t records; /* records of the batch that the query covers, including those without a key */
     tamis_answer *answers;
 } tamis__question;
 
-/* The extractor, policies, terminator and memory are set. After a failure release is fine. */
+/* Allocates the arrays. Extractor, policies, terminator and memory are set before. After an error, call
+ * release. */
 tamis_status tamis__keys_init(tamis__keys *keys, size_t room, tamis_error *err);
 void tamis__keys_release(tamis__keys *keys);
 
 /*
- * The keys of the batch. `ends` is TAMIS_OK, or TAMIS_E_RECORD or TAMIS_E_KEYLESS with its sentence in *why (never NULL)
- * where a record that has none ends the run, which is when those before it, of `question`, are answered. Errors of
- * tamis_extractor_take.
+ * Extracts the keys of a batch into *question. If a record without a key ends the run, *ends is
+ * TAMIS_E_RECORD or TAMIS_E_KEYLESS and *why (never NULL) has its message. The query then covers the records
+ * before it, and the run ends after these are answered. Errors of tamis_extractor_take.
  */
 tamis_status tamis__keys_take(tamis__keys *keys, const tamis__batch *batch, tamis__question *question,
                               tamis_status *ends, tamis_error *why, tamis_error *err);
 
-/* When the first `done` keys are answered: how many records that settles, whose fates are set. */
+/* Sets the outcome of each record that is decided once the first `done` keys are answered. Returns their
+ * number. */
 size_t tamis__keys_settle(tamis__keys *keys, const tamis__batch *batch, const tamis__question *question,
                           size_t done);
 

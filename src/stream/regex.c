@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * PCRE2, as machine code where the machine is known to it. Steps and memory have limits, so that no match goes on for
- * ever; a record that meets one is told of and not passed over. Steps are counted anew from each byte where a match may
- * begin, so a pattern that each time looks at all that follows, and has no match, takes the square of a record's size.
+ * Regular expressions by PCRE2, with machine code (JIT) where PCRE2 supports the processor.
+ *
+ * Matching has limits on steps and memory, so that no match runs for ever. A record that reaches a limit is
+ * reported as malformed, not skipped. PCRE2 counts the steps anew at each start position. So a pattern that
+ * scans the rest of the record at every position and never matches takes quadratic time in the size of the
+ * record.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -14,16 +17,16 @@
 #include "stream/lent_memory.h"
 
 enum {
-    STEPS = 10 * 1000 * 1000,        /* from one byte; less than a second of the interpreter's */
-    STACK_FIRST = 32 << 10,          /* bytes that the machine code may use, */
-    STACK_MOST = 64 << 20,           /* which are only taken when used */
-    HEAP_MOST_KIB = STACK_MOST >> 8, /* where there is none: its interpreter takes about four times as much */
+    STEPS = 10 * 1000 * 1000,        /* steps from one start position; under a second in the interpreter */
+    STACK_FIRST = 32 << 10,          /* initial stack of the machine code, in bytes */
+    STACK_MOST = 64 << 20,           /* its limit; memory is taken as it is used */
+    HEAP_MOST_KIB = STACK_MOST >> 8, /* limit of the interpreter, which needs about four times as much */
 };
 
 struct tamis__regex {
     tamis__lent memory;
     pcre2_general_context *general;
-    pcre2_compile_context *rules; /* NULL: the code is another's */
+    pcre2_compile_context *rules; /* NULL: a copy, which shares the code of its original */
     pcre2_code *code;
     pcre2_match_context *limits;
     pcre2_match_data *match;
@@ -31,7 +34,7 @@ struct tamis__regex {
     size_t groups;
 };
 
-/* ---- making ---- */
+/* ---- create and free ---- */
 
 static void *take(size_t size, void *memory) {
     return tamis__lend(memory, 1, size);
@@ -45,7 +48,7 @@ static void explain(int error, char text[TAMIS__REGEX_WHY]) {
     PCRE2_UCHAR words[TAMIS__REGEX_WHY];
     if (pcre2_get_error_message(error, words, sizeof words) == PCRE2_ERROR_BADDATA)
         snprintf(text, TAMIS__REGEX_WHY, "PCRE2's error %d", error);
-    else /* one that was too long is cut */
+    else /* a message that is too long is cut */
         snprintf(text, TAMIS__REGEX_WHY, "%s", (const char *)words);
 }
 
@@ -79,7 +82,7 @@ static bool has_limits(tamis__regex *r) {
 static bool has_rules(tamis__regex *r) {
     r->rules = pcre2_compile_context_create(r->general);
     if (r->rules)
-        pcre2_set_newline(r->rules, PCRE2_NEWLINE_LF); /* whatever this PCRE2 was built for */
+        pcre2_set_newline(r->rules, PCRE2_NEWLINE_LF); /* independent of this PCRE2's default */
     return r->rules;
 }
 
@@ -97,7 +100,7 @@ static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__
     tamis_status status = compile(r, pattern, 0, text, at);
     if (status != TAMIS_OK)
         return status;
-    /* Of characters: then those that are none match nothing, and are no error. */
+    /* For a UTF-8 pattern: invalid UTF-8 in a record matches nothing, and is no error. */
     pcre2_pattern_info(r->code, PCRE2_INFO_ALLOPTIONS, &options);
     if (options & PCRE2_UTF)
         status = compile(r, pattern, PCRE2_MATCH_INVALID_UTF, text, at);
@@ -108,7 +111,7 @@ static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__
     r->match = pcre2_match_data_create_from_pattern(r->code, r->general);
     if (!r->match)
         return TAMIS_E_NOMEM;
-    /* Without machine code, which not every system allows, matching is slower and the same. */
+    /* Some systems forbid machine code. Matching is then slower, with the same results. */
     const bool machine = pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) == 0;
     return !machine || has_stack(r) ? TAMIS_OK : TAMIS_E_NOMEM;
 }
@@ -168,7 +171,7 @@ size_t tamis__regex_values(const tamis__regex *regex) {
     return regex->groups ? regex->groups : 1;
 }
 
-/* Of one pair of places. \K lets a match begin behind its end: that is empty. */
+/* Returns the value of a pair of offsets. With \K a match may begin after its end; then it is empty. */
 static tamis_key value_of(const unsigned char *bytes, const PCRE2_SIZE *pair) {
     if (pair[0] == PCRE2_UNSET)
         return (tamis_key){NULL, 0};
@@ -184,12 +187,12 @@ tamis_status tamis__regex_find(tamis__regex *regex, tamis_key record, tamis_key 
         return TAMIS_OK;
     if (result == PCRE2_ERROR_NOMEMORY)
         return TAMIS_E_NOMEM;
-    if (result < 0) { /* a limit: nothing else is left to go wrong */
+    if (result < 0) { /* a limit; no other error is possible */
         *fault = (tamis__fault){"matching the expression takes too many steps back, or too much memory", 0};
         return TAMIS_E_DAMAGED;
     }
     const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(regex->match);
-    const size_t first = regex->groups ? 1 : 0; /* 0 is the match */
+    const size_t first = regex->groups ? 1 : 0; /* pair 0 is the whole match */
     for (size_t i = 0; i < tamis__regex_values(regex); i++)
         values[i] = value_of(bytes, pairs + 2 * (first + i));
     return TAMIS_OK;

@@ -6,8 +6,8 @@
 
 typedef __m512i bytes64;
 
-/* A byte in all places: of those that each block needs out of memory, where the compiler cannot see it, for else it puts
- * each together anew at each use, in two instructions. */
+/* Returns a vector of equal bytes. Constants that every block needs are loaded from memory, where the
+ * compiler cannot see them. Otherwise it would build each one anew at each use, with two instructions. */
 static inline __m512i all_of(unsigned char byte) {
     static const char kept[] = TAMIS__JSON_KEPT;
     if (__builtin_constant_p(byte))
@@ -38,7 +38,7 @@ static inline bytes64 lower(bytes64 bytes) {
     return _mm512_or_si512(bytes, all_of(0x20));
 }
 
-/* ---- bits of eight blocks ---- */
+/* ---- bits of eight blocks in one vector ---- */
 
 typedef uint64_t bits __attribute__((vector_size(64)));
 enum { BLOCKS = 8 };
@@ -71,7 +71,7 @@ static inline bits shift_in(bits these, bits *before) {
     return (bits)_mm512_shldi_epi64((__m512i)these, last, 1);
 }
 
-/* A word that is all ones hands on what is carried into it; then none was carried out of it. */
+/* Adds with carry across words. A word of all ones passes a carry on; it cannot have produced one itself. */
 static inline bits sum(bits one, bits other, unsigned *carry) {
     const bits added = one + other;
     const unsigned over = _mm512_cmplt_epu64_mask((__m512i)added, (__m512i)one);

@@ -3,32 +3,43 @@
 #define TAMIS_STREAM_KERNELS_JSON_BLOCKS_H
 
 /*
- * JSON by blocks of 64 bytes, without a look at each token. A block becomes words with a bit a byte, and the grammar is
- * checked on those: what may follow what depends on the token before, and on whether the innermost container is an object.
+ * A JSON parser that works on 64 bytes at a time, without a branch for each token.
  *
- *     {"id":17, "a":[true]}         bit i is byte i
- *     .^^^..........^......         strings: from a quote to before the one that ends it
- *     .^.......                     names: strings that stand behind { or, in an object, behind a comma
- *     .....^........^......         colons = what stands behind names: nothing else may, and they may nowhere else
- *     ......^^.......^^^^..         scalars: what is neither string, sign nor blank; digits alone need no look
+ * Vector comparisons turn each block of 64 bytes into words with one bit a byte. The grammar is checked by
+ * operations on these words. Whether a token may follow another depends only on that other token, and on
+ * whether the innermost container is an object.
  *
- * Brackets are walked one by one, for there are few; so are names in containers on the way of a pointer that begin with
- * a letter that one asked for begins with, scalars that are more than digits, and escapes.
+ *     {"id":17, "a":[true]}         bit i stands for byte i
+ *     .^^^..........^......         strings: from the opening quote to before the closing one
+ *     .^.......                     names: strings after { or, in an object, after a comma
+ *     .....^........^......         colons: exactly after the names
+ *     ......^^.......^^^^..         scalars: neither string, sign nor blank; digits need no further check
  *
- * Each token but the first stands behind just one other. So all are looked at where
- *   1. behind a bracket that opens or a comma stands, in an object, a string, in an array a value;
- *   2. behind a colon a value, behind a name a colon, behind a value a comma or a bracket that closes;
- *   3. a bracket that closes is that of the innermost container, and stands behind a value or the one that opened it;
- *   4. the first token opens a container, and the last one closes it.
+ * Some tokens are rare enough to be visited one by one: brackets, escapes, scalars that are more than digits,
+ * and names that may be requested, which are those in tracked containers with the right first letter.
  *
- * Bits are those of up to BLOCKS blocks, taken at once as far as the record reaches. The file that includes this one has
+ * Correctness: each token but the first follows exactly one other. The text is valid if
+ * 1. after an opening bracket or a comma comes a string in an object, a value in an array;
+ * 2. after a colon comes a value, after a name a colon, after a value a comma or a closing bracket;
+ * 3. a closing bracket matches the innermost container, and follows a value or its own opening bracket;
+ * 4. the first token opens a container, and the last token closes it.
  *
- *     bytes64     load, load_some (the rest of the block is blanks), equal (to a byte), within (two bytes), lower (bit 0x20
- *                 set in all)
- *     bits        with operators; bits_of (the first `count` words, the rest 0) and words_of; any; below (a place);
- *                 shift_in: each bit to the next place, the first one from what was given before; sum, with a carry;
- *                 from_odd_to_even: a running sum without carry, that is from each odd one to before the next; *odd: of all
- *                 that was given before
+ * A value of type `bits` covers up to BLOCKS blocks. State that crosses to the next blocks, such as "inside a
+ * string", is in `handed`. Two carry chains do the work of loops:
+ * - the sum of the starts of runs and the runs carries through each run, to the position after its end;
+ * - a running exclusive or of the quotes marks all bytes between an opening and a closing quote.
+ *
+ * The file that includes this one defines:
+ *
+ *     bytes64     64 bytes; load, load_some (fills up with blanks), equal (to a byte), within (a range),
+ *                 lower (sets bit 0x20 in all bytes)
+ *     bits        BLOCKS words with the usual operators; bits_of (first `count` words, rest 0), words_of,
+ *                 any, filled_of (a bit for each word that is not 0), below (all bits under a position)
+ *     shift_in    shifts all bits up by one, across words; the first bit comes from the blocks before
+ *     sum         adds with carry, across words
+ *     from_odd_to_even
+ *                 running exclusive or: ones from each odd bit to before the next one; *odd is the parity of
+ *                 all bits before
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,33 +47,34 @@
 
 #include "stream/json_int.h"
 
-enum { DEPTH_MOST = 64 /* a word of bits; deeper texts are for the scanner */ };
+enum { DEPTH_MOST = 64 /* bits of a word; the scanner handles deeper texts */ };
 
 typedef struct walk {
     tamis__json *json;
     const tamis__json_text *text;
-    uint64_t kinds;         /* of the open containers, the innermost lowest: 1: it is an object */
-    size_t depth, tracked;  /* as in json.c */
-    tamis__json_node *node; /* the last one that was met, and where its value begins */
-    const unsigned char *value;
-    const unsigned char *escaped; /* up to there escapes were looked at */
+    uint64_t kinds;               /* open containers, the innermost in the lowest bit; 1: an object */
+    size_t depth, tracked;        /* as in json.c */
+    tamis__json_node *node;       /* last requested member */
+    const unsigned char *value;   /* start of its value */
+    const unsigned char *escaped; /* escapes before this byte are checked */
 } walk;
 
-/* See characters_are_well. */
+/* State of characters_are_well: previous words for shift_in. */
 typedef struct characters {
     bits fourth, third, second, e0, ed, f0, f4;
 } characters;
 
-/* What the blocks before leave to the next: see shift_in, sum and from_odd_to_even. */
+/* State passed from blocks to the next ones: last words for shift_in, carries for sum, parities for
+ * from_odd_to_even. */
 typedef struct handed {
     bits items, colons, name_ends, value_ends, scalars;
-    unsigned over_items, over_colons, over_names, over_values; /* behind one are blanks so far */
+    unsigned over_items, over_colons, over_names, over_values; /* 1: only blanks so far after such a token */
     unsigned in_string, in_name, escaped;
-    bool odd;        /* there were odd bytes; then */
-    characters utf8; /* is set */
+    bool odd;        /* the blocks before had bytes outside of 0x20 to 0x7f */
+    characters utf8; /* valid only if `odd` */
 } handed;
 
-/* Up to BLOCKS of them, as far as the record goes. */
+/* Up to BLOCKS blocks; fewer at the end of the record. */
 typedef struct blocks {
     const unsigned char *at;
     size_t size;
@@ -72,9 +84,9 @@ static inline size_t count_of(const blocks *b) {
     return (b->size + 63) / 64;
 }
 
-/* Which bytes of some blocks are what, wherever they stand. */
+/* For each kind of byte, where it occurs in the blocks, inside of strings or not. */
 typedef struct signs {
-    bits inside; /* the record */
+    bits inside; /* positions before the end of the record */
     bits quotes, backslashes, blanks, odd, opens, closes, colons, commas, digits, zeros, letters;
 } signs;
 
@@ -97,7 +109,7 @@ static inline bits all_equal(const blocks *b, unsigned char byte) {
     return bits_of(words, count_of(b));
 }
 
-/* What nearly all records need. */
+/* The bit words that nearly all records need. */
 enum { QUOTES, BACKSLASHES, BLANKS, ODD, OPENS, CLOSES, COLONS, COMMAS, DIGITS, ZEROS, LETTERS };
 
 static inline void look_at(const blocks *b, unsigned char letter, uint64_t words[TAMIS__JSON_SIGNS][BLOCKS]) {
@@ -135,8 +147,8 @@ static inline signs signs_of(const blocks *b, uint64_t words[TAMIS__JSON_SIGNS][
 
 /* ---- strings ---- */
 
-/* Bytes that a backslash escapes. A run of backslashes escapes each second byte from its first; runs that begin at an odd
- * place are told from others by where a sum carries to. */
+/* Returns the bytes that are escaped by a backslash: in a run of backslashes, each second byte from its
+ * first. The carry of a sum finds the runs that begin at an odd position. */
 static inline bits escaped_by(bits backslashes, unsigned *escaped) {
     const bits first = bits_of((uint64_t[BLOCKS]){*escaped}, 1);
     const bits even = (bits){0} + UINT64_MAX / 3;
@@ -149,7 +161,7 @@ static inline bits escaped_by(bits backslashes, unsigned *escaped) {
     return (even ^ shift_in(runs, &none)) & next;
 }
 
-/* Whether these escaped bytes are well. */
+/* Checks the escapes at these escaped bytes. */
 static bool escapes_are_well(walk *w, const blocks *b, bits escaped) {
     static const bool simple[256] = {
         ['"'] = 1, ['\\'] = 1, ['/'] = 1, ['b'] = 1, ['f'] = 1, ['n'] = 1, ['r'] = 1, ['t'] = 1};
@@ -159,7 +171,7 @@ static bool escapes_are_well(walk *w, const blocks *b, bits escaped) {
         for (; words[i]; words[i] &= words[i] - 1) {
             const unsigned char *at = b->at + 64 * i + __builtin_ctzll(words[i]);
             if (simple[*at] || at <= w->escaped)
-                continue; /* of a surrogate pair that was looked at it is the low half */
+                continue; /* simple, or the low half of a surrogate pair that is already checked */
             w->escaped = tamis__json_escape(w->text, at - 1);
             if (!w->escaped)
                 return false;
@@ -168,7 +180,8 @@ static bool escapes_are_well(walk *w, const blocks *b, bits escaped) {
     return true;
 }
 
-/* UTF-8 by Unicode's table 3-7: bytes that go on stand behind first ones that want them and nowhere else. */
+/* Checks UTF-8 by table 3-7 of the Unicode Standard: continuation bytes follow exactly the lead bytes that
+ * need them. */
 __attribute__((noinline)) static bool characters_are_well(const blocks *b, characters *h, bool begins,
                                                           bits *controls) {
     if (begins)
@@ -194,19 +207,21 @@ __attribute__((noinline)) static bool characters_are_well(const blocks *b, chara
     const bits on = bits_of(words[ON], count_of(b)), low = bits_of(words[LOW], count_of(b));
     const bits lowest = bits_of(words[LOWEST], count_of(b)), two = bits_of(words[TWO], count_of(b));
     const bits three = bits_of(words[THREE], count_of(b)), four = bits_of(words[FOUR], count_of(b));
-    /* Of two, three and four bytes all want a second, and so on: what is wanted moves on by one byte each time. */
+    /* All lead bytes need a second byte, those of three and four a third, and so on. Each need moves on by
+     * one byte. */
     const bits fourth = shift_in(four, &h->fourth);
     const bits third = shift_in(fourth | three | four, &h->third);
     bits bad = shift_in(third | two | three | four, &h->second) ^ on;
     bad |= bits_of(words[HIGH], count_of(b)) & ~(two | three | four | on);
-    bad |= shift_in(bits_of(words[E0], count_of(b)), &h->e0) & low;          /* fits in two bytes */
+    bad |= shift_in(bits_of(words[E0], count_of(b)), &h->e0) & low;          /* overlong */
     bad |= shift_in(bits_of(words[ED], count_of(b)), &h->ed) & on & ~low;    /* a surrogate */
-    bad |= shift_in(bits_of(words[F0], count_of(b)), &h->f0) & lowest;       /* fits in three */
-    bad |= shift_in(bits_of(words[F4], count_of(b)), &h->f4) & on & ~lowest; /* past U+10FFFF */
+    bad |= shift_in(bits_of(words[F0], count_of(b)), &h->f0) & lowest;       /* overlong */
+    bad |= shift_in(bits_of(words[F4], count_of(b)), &h->f4) & on & ~lowest; /* beyond U+10FFFF */
     return !any(bad);
 }
 
-/* Whether what is in strings is well, and which bytes are in some. Escaped quotes are none, and what in strings is blank. */
+/* Checks the content of strings and sets *strings. Removes escaped quotes from `quotes`, and strings from
+ * `blanks`. */
 static inline bool read_strings(walk *w, const blocks *b, handed *h, signs *s, bits *strings) {
     if (any(s->backslashes) || h->escaped) {
         const bits escaped = escaped_by(s->backslashes, &h->escaped);
@@ -245,13 +260,13 @@ static inline bool open_container(walk *w, const unsigned char *at) {
     w->depth++;
     if (at == w->value) {
         if (!is_object && asks_for_elements(w->node))
-            return false; /* they are counted by the scanner */
+            return false; /* the scanner counts elements */
         w->json->frames[w->tracked++] = (tamis__json_frame){w->node, at, 0};
     }
     return true;
 }
 
-/* The last one is closed where the text ends, and not before. */
+/* The outermost container must close exactly at the end of the text. */
 static inline bool close_container(walk *w, const unsigned char *at) {
     if ((w->kinds & 1) != (*at == '}'))
         return false;
@@ -265,7 +280,8 @@ static inline bool close_container(walk *w, const unsigned char *at) {
     return w->depth > 0 || at + 1 == w->text->end;
 }
 
-/* The quote that ends the string from there on, if it is near and no escape stands before it; else NULL. */
+/* Returns the closing quote of the string at `at` if it is within 64 bytes and no escape is before it; else
+ * NULL. */
 static inline const unsigned char *near_end(const walk *w, const unsigned char *at) {
     const size_t left = (size_t)(w->text->end - at);
     const bytes64 bytes = left >= 64 ? load(at) : load_some(at, left);
@@ -273,7 +289,7 @@ static inline const unsigned char *near_end(const walk *w, const unsigned char *
     return quotes & stops & -stops ? at + __builtin_ctzll(stops) : NULL;
 }
 
-/* Notes the value that begins there, of a member that is asked for. */
+/* Notes the value at `at` of a requested member. */
 static inline void note_value(walk *w, tamis__json_node *node, const unsigned char *at) {
     const unsigned char *end = *at == '"' ? near_end(w, at + 1) : NULL;
     node->found = end ? (tamis_key){at + 1, (size_t)(end - at) - 1} : (tamis_key){at, 0};
@@ -283,7 +299,7 @@ static inline void note_value(walk *w, tamis__json_node *node, const unsigned ch
     w->value = at;
 }
 
-/* The string that begins there, behind a bracket that opens or a comma: in an object it is a name. */
+/* Handles a string after an opening bracket or a comma. In an object it is a name. */
 static inline bool meet_name(walk *w, const unsigned char *at) {
     bool escaped = false;
     if (w->tracked < w->depth || !(w->kinds & 1))
@@ -303,7 +319,8 @@ static inline bool meet_name(walk *w, const unsigned char *at) {
     return true;
 }
 
-/* Brackets and names in order; *objects are the places at which the innermost container is one. */
+/* Visits brackets and names in order. Sets *objects to the positions at which the innermost container is an
+ * object. */
 static inline bool walk_containers(walk *w, const blocks *b, bits met, bits *objects) {
     uint64_t words[BLOCKS];
     const bits all = ~(bits){0};
@@ -329,7 +346,7 @@ static inline bool walk_containers(walk *w, const blocks *b, bits met, bits *obj
     return true;
 }
 
-/* Whether these brackets, which close, stand right behind one that opens. */
+/* True if each of these closing brackets directly follows an opening one. */
 static bool are_empty(const blocks *b, bits closes) {
     uint64_t words[BLOCKS];
     words_of(closes, words);
@@ -352,7 +369,8 @@ static inline bool ends_scalar(unsigned char byte) {
                        : byte == ':' || (byte | 0x20) == '{' || (byte | 0x20) == '}';
 }
 
-/* Whether the scalars that these bytes are in are well. A text ends with a bracket, so that each has something behind it. */
+/* Checks the scalars that contain these bytes. The text ends with a bracket, so each scalar has a byte after
+ * it. */
 static bool scalars_are_well(const walk *w, const blocks *b, bits these) {
     const unsigned char *passed = b->at;
     uint64_t words[BLOCKS];
@@ -374,26 +392,27 @@ static bool scalars_are_well(const walk *w, const blocks *b, bits these) {
 
 /* ---- the grammar ---- */
 
-/* The token behind each of these, of which the last bytes are given; `firsts`: further places behind some. */
+/* Returns the first byte of the token after each token with its last byte in `lasts`. `firsts`: more
+ * positions to include, already after their tokens. */
 static inline bits behind(bits lasts, bits firsts, bits blanks, bool has_blanks, bits *before,
                           unsigned *over) {
     firsts |= shift_in(lasts, before);
     if (!has_blanks)
         return firsts;
     const bits passed =
-        sum(firsts & blanks, blanks, over); /* carries through blanks to what stands behind them */
+        sum(firsts & blanks, blanks, over); /* carries through blanks to the byte after them */
     return (firsts | passed) & ~blanks;
 }
 
-/* Quotes that may begin a name that is asked for: at the end of a block nothing is seen of it. */
+/* Returns the quotes that may begin a requested name. At the end of a block the next byte is unknown. */
 static inline bits may_be_asked(const walk *w, const signs *s) {
     const bits letters = s->letters | s->backslashes | ((bits){0} + w->json->any_letter);
     return letters >> 1 | ((bits){0} + (UINT64_C(1) << 63));
 }
 
-/* Of those that are in no string. */
+/* Tokens outside of strings. */
 typedef struct tokens {
-    bits strings, begins, ends; /* of strings: all of them but the last quotes, the first, the last */
+    bits strings, begins, ends; /* strings without their closing quotes; opening quotes; closing quotes */
     bits opens, closes, colons, commas, blanks, scalars, scalar_firsts, behind_scalars, may_be_asked, inside;
 } tokens;
 
@@ -406,7 +425,7 @@ __attribute__((always_inline)) static inline bool check_grammar(walk *w, const b
     if (!walk_containers(w, b, t.opens | t.closes | (starts & t.may_be_asked), &objects))
         return false;
 
-    /* The sum carries through strings to the quotes that end them. */
+    /* The sum carries through the strings to their closing quotes. */
     const bits name_ends = sum(starts & objects, t.strings, &h->in_name) & ~t.strings;
     const bits named = behind(name_ends, none, t.blanks, has_blanks, &h->name_ends, &h->over_names);
     const bits told = behind(t.colons, none, t.blanks, has_blanks, &h->colons, &h->over_colons);
@@ -440,7 +459,7 @@ static inline bool pass_blocks(walk *w, const blocks *b, signs s, handed *h) {
     const bits on = shift_in(t.scalars, &h->scalars);
     t.scalar_firsts = t.scalars & ~on;
     t.behind_scalars = on & ~t.scalars;
-    /* Digits alone are a number, unless they begin with 0. */
+    /* Plain digits are a number, unless they begin with 0. */
     const bits doubtful = (t.scalars & ~s.digits) | (t.scalar_firsts & s.zeros);
     if (any(doubtful) && !scalars_are_well(w, b, doubtful))
         return false;

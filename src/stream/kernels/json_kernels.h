@@ -6,31 +6,35 @@
 #include "stream/json_int.h"
 
 /*
- * Records that are read by blocks of 64 bytes: json_blocks.h. Sets that have not all it takes to look at eight of them at
- * once use scalar's; by single blocks AVX2 is no faster than the scanner.
+ * Parsing JSON records in blocks of 64 bytes (json_blocks.h). Only AVX-512 does it, eight blocks at a time.
+ * The other instruction sets leave all records to the scanner (json.c). With AVX2 and single blocks, parsing
+ * is no faster than the scanner.
  *
- * What such a reader is sure of is well; of all else the scanner (json.c) has the last word, and says what is wrong. So all
- * sets give the same values and the same faults, if none is ever sure of what the scanner refuses or finds elsewhere.
+ * A block parser may only accept: a record that it accepts is valid, and its values are found. For all other
+ * records the scanner decides, and reports what is wrong. So all sets give the same values and errors, if no
+ * block parser accepts what the scanner would refuse or read differently.
  */
 struct tamis__json_kernels {
     const char *name;
-    /* Sets the words of a record, whose text is set and which is skimmed later; NULL: there is no use in that. */
+    /* Computes ahead->words for a record that is parsed later; ahead->text is set. NULL: not useful with this
+     * set. */
     void (*look)(const tamis__json *json, tamis__json_ahead *ahead);
     /*
-     * Whether a record, which begins with a bracket and ends with one that closes, is well for sure. Then `found` of each node
-     * that has a value is that, or of size 0 where it begins, and `begun` is set. Nothing is noted before; on false anything
-     * may be. `ahead` is what was seen of the record, or NULL.
+     * Parses a record that begins with an opening and ends with a closing bracket. True if it is valid. Then
+     * `found` of each node is its value. If the value's end is not known, its size is 0 and `begun` is set.
+     * All nodes are clear before the call; after false they may hold anything. `ahead` is the result of
+     * `look`, or NULL.
      */
     bool (*skim)(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead);
 };
 
-/* The set of an isa. */
+/* Returns the kernels for an instruction set. */
 const struct tamis__json_kernels *tamis__json_kernels_of(tamis__isa isa);
 
 extern const struct tamis__json_kernels tamis__json_kernels_scalar;
 #ifdef TAMIS__HAVE_AVX512
 extern const struct tamis__json_kernels tamis__json_kernels_avx512;
-/* Each of these bytes 64 times. */
+/* Constants in memory: each of these bytes 64 times. */
 #define TAMIS__JSON_KEPT "\"\\ {}:,0\x5f\x09"
 __attribute__((
     visibility("hidden"))) extern const unsigned char tamis__json_kept[sizeof TAMIS__JSON_KEPT - 1][64];

@@ -12,14 +12,15 @@ ALWAYS_INLINE unsigned bits_of_marks(uint64_t marks) {
     return (unsigned)__builtin_popcountll(marks);
 }
 
-/* 0, 1, ... 63 */
+/* Returns the bytes 0, 1, ... 63. */
 ALWAYS_INLINE __m512i numbers(void) {
     const __m512i fours = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     return _mm512_add_epi32(_mm512_mullo_epi32(fours, _mm512_set1_epi32(0x04040404)),
                             _mm512_set1_epi32(0x03020100));
 }
 
-/* Sixteen of the offsets at a time, and nearly always that is all. */
+/* Writes the offsets of all bits: a compress instruction packs the byte indices. The first 16 are always
+ * written, and nearly always that is enough. */
 ALWAYS_INLINE size_t put_compressed(__mmask64 marks, __m512i base, uint32_t *to) {
     const __m512i places = _mm512_maskz_compress_epi8(marks, numbers());
     const unsigned count = bits_of_marks(_cvtmask64_u64(marks));

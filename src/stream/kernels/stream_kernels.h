@@ -8,34 +8,37 @@
 #include "base/isa.h"
 #include "base/marks.h"
 
-/* Where three bytes stand among 64, a bit each. */
+/* Byte masks for CSV: where each of three bytes occurs in a block of 64 bytes, one bit a byte. */
 typedef struct tamis__csv_marks {
     uint64_t ends, quotes, delimiters;
 } tamis__csv_marks;
 
-/* The loops over input that exist once for each instruction set, one file a set. All sets give the same as scalar. */
+/* Inner loops over input, one file for each instruction set. All sets give the same results as scalar. */
 struct tamis__stream_kernels {
     const char *name;
-    /* Offsets of `byte` in [from, to), in their order: looks at 64 bytes at a time until there are `enough` (at least 1) or
-     * nothing is left, and moves *from to where it looked. `offsets` has room for enough + TAMIS__FIND_OVER, and
-     * to - *from is below 2^32. Returns how many there are. */
+    /* Finds `byte` in [from, to) and stores its offsets in order. Searches blocks of 64 bytes until there are
+     * `enough` offsets (at least 1) or no input is left. Moves *from to where it stopped. `offsets` has
+     * capacity for enough + TAMIS__FIND_OVER; to - *from is below 2^32. Returns the number of offsets. */
     size_t (*find)(const unsigned char **from, const unsigned char *to, unsigned char byte, size_t enough,
                    uint32_t *offsets);
-    /* Marks of `blocks` times 64 bytes. */
+    /* Computes the byte masks of `blocks` blocks of 64 bytes. */
     void (*mark_csv)(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
                      tamis__csv_marks *marks);
-    /* Offsets of the marks of `blocks` times 64 bytes; with room for TAMIS__FIND_OVER more. Returns how many there are. */
+    /* Converts the byte masks of `blocks` blocks to offsets. The capacity includes TAMIS__FIND_OVER more.
+     * Returns the number of offsets. */
     size_t (*offsets)(const uint64_t *marks, size_t blocks, uint32_t *offsets);
-    /* How often `byte` stands in [from, to). */
+    /* Counts the occurrences of `byte` in [from, to). */
     uint64_t (*count)(const unsigned char *from, const unsigned char *to, unsigned char byte);
 };
 
-/* Of those that are found past `enough`, or written to no end. */
+/* Extra elements of `offsets`: those found in the same block beyond `enough`, and unused ones that vector
+ * stores write. */
 enum { TAMIS__FIND_OVER = TAMIS__MARKS + 16 };
 
 const struct tamis__stream_kernels *tamis__stream_kernels_of(tamis__isa isa);
 
-/* Those of this process; scalar where TAMIS_KERNEL names none that are here, which others refuse. */
+/* Returns the kernels of this process. If TAMIS_KERNEL names a missing set, that is scalar; other functions
+ * report the error. */
 const struct tamis__stream_kernels *tamis__stream_kernels(void);
 
 extern const struct tamis__stream_kernels tamis__stream_kernels_scalar;

@@ -2,7 +2,20 @@
 #ifndef TAMIS_STREAM_KERNELS_STREAM_MARKS_H
 #define TAMIS_STREAM_KERNELS_STREAM_MARKS_H
 
-/* The kernels, for a set that brings marks_of_64, bits_of and first_of, which count for the compiler as its own. */
+/*
+ * The stream kernels, for instruction sets without compress instructions. AVX-512 uses only a part of this
+ * file.
+ *
+ * The including file supplies three functions (byte mask of 64 bytes, number of bits, first bit). They are
+ * passed as arguments of always-inline functions, so that the compiler inlines them with that file's
+ * instruction set.
+ *
+ *     64 bytes --marks_of--> mask ..1....1......1 --put_offsets--> 2 7 14
+ *
+ * Offsets are written four at a time, also if there are fewer. Unused ones are overwritten by the next call.
+ * So the number of branches depends on the number of fours, which is easier to predict than the number of
+ * offsets.
+ */
 #include <string.h>
 
 #include "stream/kernels/stream_kernels.h"
@@ -11,16 +24,16 @@
 
 typedef uint64_t marks_of_64(const unsigned char *bytes, unsigned char byte);
 typedef unsigned bits_of(uint64_t marks);
-typedef uint32_t first_of(uint64_t marks); /* of none: anything */
+typedef uint32_t first_of(uint64_t marks); /* index of the lowest bit; anything if there is none */
 
-/* Four of them, whether there are four or not. */
+/* Writes four offsets, even if fewer bits are left. */
 ALWAYS_INLINE uint64_t put_four(uint64_t marks, uint32_t base, first_of first, uint32_t *to) {
     for (int i = 0; i < 4; i++, marks &= marks - 1)
         to[i] = base + first(marks);
     return marks;
 }
 
-/* How many there are is guessed in fours: up to 4, up to 8, or more; a guess for each would be wrong more often. */
+/* Writes the offsets of all bits, in groups of four. */
 ALWAYS_INLINE size_t put_offsets(uint64_t marks, uint32_t base, bits_of bits, first_of first, uint32_t *to) {
     const unsigned count = bits(marks);
     marks = put_four(marks, base, first, to);

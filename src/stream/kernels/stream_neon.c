@@ -4,7 +4,8 @@
 #ifdef TAMIS__HAVE_NEON
 #include <arm_neon.h>
 
-/* A bit of its own for each of eight bytes that are it; added up in pairs three times they stand side by side. */
+/* Computes a byte mask: each equal byte keeps a bit of its own (1 to 128), and three pairwise additions join
+ * eight bytes to one. */
 ALWAYS_INLINE uint64_t marks_of_all(const unsigned char *bytes, unsigned char byte) {
     static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     const uint8x16_t bit = vld1q_u8(bits), wanted = vdupq_n_u8(byte);

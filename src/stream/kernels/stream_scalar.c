@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* In what every machine of the architecture has: on x86-64 SSE2, see base/marks.h. */
+/* Uses only what every machine of the architecture has: SSE2 on x86-64 (base/marks.h). */
 #include "stream/kernels/stream_marks.h"
 
-/* popcnt, which not every machine has: pairs, fours and bytes of bits are added up side by side. */
+/* Counts bits without popcnt, which not every machine has: adds bits in pairs, fours and bytes in
+ * parallel. */
 ALWAYS_INLINE unsigned bits_of_marks(uint64_t marks) {
     marks -= marks >> 1 & UINT64_C(0x5555555555555555);
     marks = (marks & UINT64_C(0x3333333333333333)) + (marks >> 2 & UINT64_C(0x3333333333333333));
