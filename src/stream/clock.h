@@ -6,7 +6,7 @@
 
 #include "base/system.h"
 
-/* Time that a stage takes, added to where it is counted; NULL: nobody asks, and the clock is not looked at. */
+/* Timers for the stages of a run. The time is added to *into. With NULL the clock is not read. */
 
 static inline uint64_t tamis__clock_begin(const uint64_t *into) {
     return into ? tamis__now_ns() : 0;

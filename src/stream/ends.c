@@ -9,7 +9,7 @@
 #include "base/system.h"
 #include "store/trouble.h"
 
-/* Whether writing to one changes what is read from the other. */
+/* True if bytes written to one can be read from the other. */
 static bool same_file(const struct stat *one, const struct stat *other) {
     bool keeps = S_ISREG(one->st_mode) || S_ISFIFO(one->st_mode) || S_ISBLK(one->st_mode);
     return keeps && one->st_dev == other->st_dev && one->st_ino == other->st_ino;
@@ -68,7 +68,7 @@ tamis_status tamis__input_check(const char *path, const tamis__place *outputs, s
     return S_ISREG(about.st_mode) && fd < 0 ? check_readable(path, err) : TAMIS_OK;
 }
 
-/* open that a signal does not end unless it asks to stop; *fd is -1 where errno is for the caller. */
+/* Opens a file; repeats after a signal unless the run is to stop. If *fd is -1, errno has the error. */
 static tamis_status open_again(const char *path, int flags, const tamis__watch *watch, int *fd,
                                tamis_error *err) {
     for (;;) {
@@ -114,7 +114,7 @@ tamis_status tamis__place_open(const tamis__place *place, tamis__watch *watch, i
             *fd = opened;
             return TAMIS_OK;
         }
-        /* A FIFO nobody reads. Waiting inside open could miss the request to stop. */
+        /* A FIFO without a reader. A wait inside of open could miss the request to stop. */
         if (errno != ENXIO || !S_ISFIFO(place->about.st_mode))
             return tamis__fail_file(err, place->name, errno);
         status = tamis__watch_pause(watch, TAMIS__FIFO_MS, place->name, err);

@@ -8,24 +8,24 @@
 #include "store/place.h"
 #include "stream/watch.h"
 
-/* The ends of a run: its inputs and outputs, compared, looked at and opened. */
+/* Opening inputs and outputs of a run, and the checks before that. */
 
-/* TAMIS_E_INVALID if both mean one file. Devices may be shared: /dev/null is nobody's. */
+/* TAMIS_E_INVALID if both outputs are the same file. Character devices such as /dev/null may be shared. */
 tamis_status tamis__place_differ(const tamis__place *one, const tamis__place *other, tamis_error *err);
 
 /*
- * Looks whether an input can be read and is none of the `count` outputs. A regular file is opened for it
- * and closed again, anything else would notice and is only looked at. Adds its size to *total, which
- * becomes UINT64_MAX (and stays so) for inputs without size.
+ * Checks that an input is readable and is not one of the `count` outputs. Regular files are opened and closed
+ * again. Others are not opened, because their writers would notice. Adds the file's size to *total. For an
+ * input without a size, *total becomes UINT64_MAX and stays so.
  */
 tamis_status tamis__input_check(const char *path, const tamis__place *outputs, size_t count, uint64_t *total,
                                 tamis_error *err);
 
-/* Opens an input without waiting for a FIFO's writer; *about is of what was opened. */
+/* Opens an input without waiting for the writer of a FIFO. *about is its metadata. */
 tamis_status tamis__input_open(const char *path, const tamis__watch *watch, int *fd, struct stat *about,
                                tamis_error *err);
 
-/* Opens a SPECIAL place for writing, non-blocking; waits for a FIFO to get its reader. */
+/* Opens a SPECIAL file for writing, non-blocking. Waits until a FIFO has a reader. */
 tamis_status tamis__place_open(const tamis__place *place, tamis__watch *watch, int *fd, tamis_error *err);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
  * Compiles JSON pointers (RFC 6901) to a tree of their tokens, so that one pass over a record finds all
  * values.

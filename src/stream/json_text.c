@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
  * Strings of JSON (RFC 8259, section 7): validation in place, and decoding.
  *

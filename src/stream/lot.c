@@ -6,7 +6,8 @@
 #include "stream/clock.h"
 #include "stream/find.h"
 
-/* Keys for each part: each looks at all hashes of the lot, and fewer are asked sooner than another thread is awake. */
+/* Smallest number of keys in a part. Each part reads all hashes of the batch, and waking a thread takes
+ * longer than to query fewer keys. */
 enum { WORTH_A_PART = 256 };
 
 static tamis_status take_room(tamis__lot *lot, const tamis__lot_setup *setup, tamis_error *err) {
@@ -25,7 +26,7 @@ static tamis_status take_room(tamis__lot *lot, const tamis__lot_setup *setup, ta
     return lot->most_parts == 1 || lot->part ? TAMIS_OK : tamis__fail_nomem(err, "parts of a batch", parts);
 }
 
-/* A zeroed one; its extractor is its own where `copies`. */
+/* Sets up a zeroed item. With `copies` it gets an extractor of its own. */
 static tamis_status make(tamis__lot *lot, const tamis__lot_setup *setup, bool copies, tamis_error *err) {
     lot->keys = setup->keys;
     lot->keys.room = setup->room;
@@ -44,7 +45,7 @@ static tamis_status make(tamis__lot *lot, const tamis__lot_setup *setup, bool co
     return status == TAMIS_OK ? tamis__keys_init(&lot->keys, setup->room, err) : status;
 }
 
-/* Leaves it zeroed; fine after a failure and twice. */
+/* Releases and zeroes the item. May be called again, or after a failed make. */
 static void release(tamis__lot *lot) {
     const tamis_allocator *memory = &lot->keys.memory;
     const size_t room = lot->keys.room;
@@ -95,7 +96,8 @@ void tamis__lot_key(tamis__lot *lot, const tamis_stream_service *service) {
     tamis__clock_end(hashing, begun);
 }
 
-/* Nothing else may get among the fates: *count goes to the first answer that is none. */
+/* Checks that the service returned only valid answers. If not, *count becomes the index of the first invalid
+ * one. */
 static tamis_status check_answers(const tamis_answer *answers, size_t *count, tamis_error *err) {
     tamis_answer largest = 0;
     for (size_t i = 0; i < *count; i++)
@@ -112,7 +114,8 @@ static tamis_status check_answers(const tamis_answer *answers, size_t *count, ta
                        answers[well]);
 }
 
-/* All keys are answered, or it fails; where it counts more than there are, none is taken to be. */
+/* Checks that the service answered all keys or failed. If *done is more than `count`, no key counts as
+ * answered. */
 static tamis_status check_done(tamis_status status, size_t *done, size_t count, tamis_error *err) {
     const size_t told = *done;
     *done = told <= count ? told : 0;
@@ -145,7 +148,7 @@ static tamis_status ask(tamis__lot *lot, const tamis_stream_service *service) {
     return check_done(status, &lot->answered, q->count, &lot->err);
 }
 
-/* A power of two. */
+/* Returns the largest useful number of parts, a power of two. */
 static uint32_t parts_worth(const tamis__lot *lot) {
     uint32_t parts = 1;
     while (parts <= lot->most_parts / 2 && parts <= lot->question.count / (2 * WORTH_A_PART))
@@ -185,14 +188,14 @@ void tamis__lot_ask_part(tamis__lot *lot, const tamis_stream_service *service, s
     tamis__clock_end(asking, begun);
 }
 
-/* One that answered all and failed is before those that are well. */
+/* Orders parts by their first unanswered key. At the same key, a failed part comes first. */
 static bool ends_before(const tamis__lot_part *one, const tamis__lot_part *other) {
     if (one->done != other->done)
         return one->done < other->done;
     return one->status != TAMIS_OK && other->status == TAMIS_OK;
 }
 
-/* The first key that is not answered is the one that the lot ends at. */
+/* Joins the parts: the batch is answered up to the first unanswered key of any part. */
 static tamis_status join_parts(tamis__lot *lot, const tamis_stream_service *service) {
     const tamis__lot_part *first = &lot->part[0];
     for (uint32_t i = 1; i < lot->parts; i++)
@@ -212,7 +215,7 @@ bool tamis__lot_ask(tamis__lot *lot, const tamis_stream_service *service) {
     lot->enough = false;
     if (lot->status == TAMIS_OK) {
         lot->status = lot->parts > 1 ? join_parts(lot, service) : ask(lot, service);
-        /* Where asking failed that is the error to tell. */
+        /* An error of the query is reported before one of the check. */
         tamis_status checked =
             check_answers(lot->question.answers, &lot->answered, lot->status == TAMIS_OK ? &lot->err : NULL);
         lot->status = lot->status == TAMIS_OK ? checked : lot->status;

@@ -11,75 +11,80 @@
 #include "stream/keys.h"
 #include "stream/reader.h"
 
-/* What became of a part. */
+/* Outcome of one part of a query. */
 typedef struct tamis__lot_part {
-    size_t done; /* all of its keys below this number are answered */
+    size_t done; /* all keys of the part with a smaller index are answered */
     tamis_status status;
     tamis_error err;
     uint64_t asking;
 } tamis__lot_part;
 
 /*
- * What of a run travels through its stages together: a batch of records, and what is known of it so far.
+ * A pipeline item: a batch of records, with everything that the stages of a run add to it.
  *
- *     read: batch    key: keys, question, hashes    ask: answered, enough    write: fates
+ *     stage     sets
+ *     read      batch
+ *     key       keys, question, hashes
+ *     ask       answered, enough
+ *     write     the outcome of each record
+ *
+ * Each item belongs to one stage at a time, so it has no lock.
  */
 typedef struct tamis__lot {
-    tamis_key *records; /* room for those of a batch */
+    tamis_key *records; /* buffer for the views of a batch */
     tamis__batch batch;
-    size_t input;        /* number of the one it is of */
-    size_t opened;       /* inputs that were, when it was read */
-    uint64_t bytes_read; /* and bytes of them, */
-    uint64_t bytes_done; /* those of them that are in this batch and in front of it */
+    size_t input;        /* index of the batch's input */
+    size_t opened;       /* inputs opened when the batch was read */
+    uint64_t bytes_read; /* bytes of the inputs read by then */
+    uint64_t bytes_done; /* bytes of the inputs up to the end of the batch */
     tamis__keys keys;
     tamis__question question;
-    tamis_hash *hashes;         /* of the question; NULL: the service asks for none */
-    tamis__lot_part *part;      /* room for most_parts, where those are more than 1 */
-    uint32_t most_parts, parts; /* that there may be, and are; 1: asked whole */
-    size_t answered;            /* keys of the question */
-    bool enough;                /* the service has that, when it has answered these */
-    tamis_status
-        ends; /* that of a record behind those of the question, which ends the run: see tamis__keys_take, */
-    tamis_error why;     /* and its sentence */
-    tamis_status status; /* what went wrong with the lot itself, */
-    tamis_error err;     /* and the sentence of that */
-    bool copied;         /* its extractor is the lot's own */
-    bool timed;          /* and this is counted, of all batches that it was: */
-    uint64_t extracting, hashing, asking;
+    tamis_hash *hashes;         /* hashes of the query's keys; NULL: the service needs none */
+    tamis__lot_part *part;      /* array of most_parts, if that is more than 1 */
+    uint32_t most_parts, parts; /* largest and present number of parts; 1: not divided */
+    size_t answered;            /* keys of the query that are answered */
+    bool enough;                /* the service needs no more batches after this one */
+    tamis_status ends;   /* error of a record after the query's keys, which ends the run (tamis__keys_take) */
+    tamis_error why;     /* its message */
+    tamis_status status; /* error of the item itself */
+    tamis_error err;     /* its message */
+    bool copied;         /* the item owns its extractor */
+    bool timed;          /* measure the times below */
+    uint64_t extracting, hashing, asking; /* nanoseconds, summed over all batches */
 } tamis__lot;
 
-/* How lots are made. */
+/* How to make pipeline items. */
 typedef struct tamis__lot_setup {
-    tamis__keys keys; /* of each, whose extractor is shared by none */
-    size_t room;      /* records */
+    tamis__keys keys; /* copied into each item; the first item uses its extractor, others a copy of it */
+    size_t room;      /* records of a batch, at most */
     bool hashed, timed;
-    uint32_t most_parts; /* that one is asked in */
+    uint32_t most_parts; /* largest number of parts of a query */
 } tamis__lot_setup;
 
-/* `count` of them; where memory does for one and not for all, *made is 1. TAMIS_E_NOMEM. */
+/* Makes `count` items. If memory suffices only for one, *made is 1. TAMIS_E_NOMEM. */
 tamis_status tamis__lots_make(tamis__lot **lots, size_t count, const tamis__lot_setup *setup, size_t *made,
                               tamis_error *err);
-/* Of an array of `count`, NULL is fine. */
+/* Frees an array of `count` items; NULL does nothing. */
 void tamis__lots_free(tamis__lot *lots, size_t count, const tamis_allocator *memory);
 
-/* What is to be asked, and its hashes. */
+/* Extracts the keys of the batch and hashes them. */
 void tamis__lot_key(tamis__lot *lot, const tamis_stream_service *service);
 
-/* In how many parts it is to be asked: of more than one, each by tamis__lot_ask_part, from any thread, before it is ended
- * by tamis__lot_ask. */
+/* Returns the number of parts into which the query is divided. If it is more than 1, tamis__lot_ask_part must
+ * be called for each part, from any thread, before tamis__lot_ask. */
 size_t tamis__lot_divide(tamis__lot *lot, const tamis_stream_service *service);
 void tamis__lot_ask_part(tamis__lot *lot, const tamis_stream_service *service, size_t part);
 
-/* Asks it, or ends what was asked in parts; false: no lot behind this one is to be asked. */
+/* Sends the query to the service, or completes one that was divided. False: no later item may be queried. */
 bool tamis__lot_ask(tamis__lot *lot, const tamis_stream_service *service);
 
-/* Nanoseconds in all its batches, where it is timed. */
+/* Nanoseconds spent on all batches of an item, if it is timed. */
 typedef struct tamis__lot_times {
     uint64_t extracting, hashing, asking;
 } tamis__lot_times;
 tamis__lot_times tamis__lot_times_of(const tamis__lot *lot);
 
-/* The fates of its records; returns how many are settled. */
+/* Sets the outcome of each record. Returns the number of records with a final outcome. */
 size_t tamis__lot_settle(tamis__lot *lot);
 
 #endif

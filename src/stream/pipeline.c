@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * A ring of lots, each as far as it has come:
+ * The pipeline: a ring of items, with counters that show how far the items have come.
  *
- *         written      asked        taken        read
- *            |           |            |            |         numbers of lots, from 0; lot n stands at n % lots
- *     -------+-----------+------------+------------+-----
- *      free  | to write  | some keyed | to key     | free
+ *          written      asked        taken        read
+ *             |           |            |            |         item numbers from 0; item n is in slot n % lots
+ *      -------+-----------+------------+------------+-----
+ *       free  | to write  | some keyed | to key     | free
  *
- *     1. written <= asked <= taken <= read <= written + lots.
- *     2. A lot is asked when it is keyed and all before it are asked; `asking` while one is. It has `parts` then, 0 until it is
- *        divided; of these, who is free takes number `part` next, and whoever ends the last of those `left` ends the lot.
- *     3. One mutex guards all of it. A task is a whole lot, tens of microseconds or more, so that the lock is no cost.
- *     4. The caller sleeps only while another thread is at work, and whoever ends a task looks for the next one: so nothing
- *        that can be done waits for ever.
+ * Invariants:
+ * 1. written <= asked <= taken <= read <= written + lots.
+ * 2. An item is queried when it is keyed and all items before it have been queried. `asking` is set
+ *    meanwhile. Then `parts` is its number of parts (0 until it is divided). A free thread takes part number
+ *    `part` next. The thread that ends the last of the `left` parts completes the item.
+ * 3. One mutex guards everything. A task is a whole item, tens of microseconds or more, so the lock is cheap.
+ * 4. The caller sleeps only while another thread works, and a thread that ends a task looks for the next one.
+ *    So no task waits for ever.
  *
- * Who does what. The caller alone reads and writes: first what is to be written, which frees lots, then what is to be read;
- * where neither can be done, what others would do. The others prefer to ask, as everything behind waits for that. A lone
- * lot wakes nobody: if no other follows at once, the caller takes it through all stages by itself, sooner than a thread
- * wakes; that is how records go that arrive one by one. Threads are made when there is more to do than those there are
- * take on.
+ * Priorities:
+ * - Only the caller's thread reads and writes: first writes, which free items, then reads. If neither is
+ *   possible, it helps the others.
+ * - The other threads prefer to query, because every later item waits for that.
+ * - A single item wakes nobody. If no other follows at once, the caller takes it through all stages, faster
+ *   than a thread wakes. This suits records that arrive one by one.
+ * - A thread is started when there is more work than the present threads take.
  */
 #include "stream/pipeline.h"
 
@@ -28,31 +33,31 @@
 #include "stream/clock.h"
 
 enum {
-    AHEAD = 4,   /* lots that wait between stages, beside one for each thread */
-    BACKLOG = 2, /* lots to be keyed that are worth waking somebody */
+    AHEAD = 4,   /* items beside one for each thread */
+    BACKLOG = 2, /* items to be keyed for which it is worth waking a thread */
 };
 
 struct tamis__pipeline {
     tamis__stages stages;
     tamis_allocator memory;
-    size_t size;                  /* of this and of the arrays behind it */
-    tamis__pipeline_waits *waits; /* NULL: nobody asks */
+    size_t size;                  /* bytes of this block, with its arrays */
+    tamis__pipeline_waits *waits; /* NULL: not measured */
     size_t lots;
-    size_t threads; /* besides the caller's: as many as there may be */
-    size_t made;    /* as there are */
+    size_t threads; /* largest number of threads besides the caller's */
+    size_t made;    /* threads started */
     pthread_t *thread;
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* for the others */
-    pthread_cond_t ended; /* for the caller: a task */
+    pthread_cond_t work;  /* signals work to the other threads */
+    pthread_cond_t ended; /* signals the end of a task to the caller */
     uint64_t read, taken, asked, written;
-    bool *keyed; /* of each lot: it is keyed and not asked */
-    bool asking; /* one lot is */
+    bool *keyed; /* for each slot: its item is keyed and not queried */
+    bool asking; /* an item is being queried */
     size_t parts, part, left;
-    bool cut;           /* nothing is to be asked any more */
-    bool closing;       /* the others are to leave */
-    bool caller_sleeps; /* as are: */
-    size_t sleeping;    /* of the others */
-    size_t busy;        /* of the others: at work */
+    bool cut;           /* no further item is queried */
+    bool closing;       /* the other threads are to end */
+    bool caller_sleeps; /* the caller's thread waits for `ended` */
+    size_t sleeping;    /* other threads that wait for `work` */
+    size_t busy;        /* other threads at work */
 };
 
 size_t tamis__pipeline_lots(size_t threads) {
@@ -88,7 +93,7 @@ size_t tamis__pipeline_threads(const tamis__pipeline *pipeline) {
 
 /* ---- the ring, with the lock held ---- */
 
-/* What is divided is asked to its end, whatever comes meanwhile. */
+/* A divided item is queried to its end, also after `cut`. */
 static bool may_ask(const tamis__pipeline *p) {
     if (p->asking)
         return p->part < p->parts;
@@ -99,7 +104,7 @@ static bool may_key(const tamis__pipeline *p) {
     return !p->cut && p->taken < p->read;
 }
 
-/* Spurious wakes are fine: who waits looks again. */
+/* Spurious wakes do no harm: the waiting thread checks again. */
 static void await(tamis__pipeline *p, pthread_cond_t *cond, uint64_t *waited) {
     const uint64_t begun = tamis__clock_begin(waited);
     pthread_cond_wait(cond, &p->lock);
@@ -117,7 +122,7 @@ static void wake_caller(tamis__pipeline *p) {
         pthread_cond_signal(&p->ended);
 }
 
-/* ---- tasks: called with the lock held, which is let go meanwhile ---- */
+/* ---- tasks: called with the lock held, and they release it while they work ---- */
 
 static void do_key(tamis__pipeline *p) {
     const size_t lot = p->taken++ % p->lots;
@@ -150,7 +155,7 @@ static void do_part(tamis__pipeline *p, size_t lot) {
     pthread_mutex_lock(&p->lock);
 }
 
-/* A part of the lot, and its end with the last. */
+/* Runs one part of the item, and completes the item with its last part. */
 static void do_ask(tamis__pipeline *p) {
     const size_t lot = p->asked % p->lots;
     if (!p->asking)
@@ -186,7 +191,7 @@ static bool do_read(tamis__pipeline *p) {
     return filled;
 }
 
-/* ---- the others ---- */
+/* ---- the other threads ---- */
 
 static void *work(void *context) {
     tamis__pipeline *p = context;
@@ -212,7 +217,7 @@ static void *work(void *context) {
     return NULL;
 }
 
-/* Somebody is to take on what there is to do. Where the system gives no thread, those that are there do it. */
+/* Wakes or starts a thread. If the system refuses to start one, no more are tried. */
 static void call_help(tamis__pipeline *p) {
     if (p->sleeping > 0)
         pthread_cond_signal(&p->work);
@@ -222,13 +227,13 @@ static void call_help(tamis__pipeline *p) {
         p->threads = p->made;
 }
 
-/* ---- the caller ---- */
+/* ---- the caller's thread ---- */
 
 static bool has_room(const tamis__pipeline *p) {
     return p->read - p->written < p->lots;
 }
 
-/* One step; false: there is nothing to do but wait. */
+/* Makes one step. False: nothing to do but wait. */
 static bool step(tamis__pipeline *p, bool *reading, bool *writing) {
     if (p->written < p->asked) {
         *writing = do_write(p);
@@ -256,7 +261,7 @@ static void run_many(tamis__pipeline *p) {
             break;
         await_others(p);
     }
-    p->cut = true; /* what was read and is not written is dropped */
+    p->cut = true; /* drop items that were read and not written */
     while (p->busy > 0 || may_ask(p)) {
         if (may_ask(p))
             do_ask(p);

@@ -9,62 +9,64 @@
 #include "base/memory.h"
 
 /*
- * Lots of work on their way through four stages, several at once:
+ * A pipeline of four stages. Items (batches) pass through it, several at once:
  *
- *             read  ----->  key  ----->  ask  ----->  write
- *     thread  the caller's  any          any          the caller's
- *     lots    in order      side by side in order     in order
+ *              read  ----->  key  ----->  ask  ----->  write
+ *     thread   the caller's  any          any          the caller's
+ *     items    in order      in parallel  in order     in order
  *
- * A lot that is asked may be divided into parts, which are asked side by side, and is ended when all of them are:
+ * The query of an item may be divided into parts, which run in parallel:
  *
- *             ask  =  divide  ----->  ask_part  ----->  ask
- *     thread          any             any               any
- *     parts                           side by side
+ *              ask  =  divide  ----->  ask_part  ----->  ask
+ *     thread           any             any               any
+ *     parts                            in parallel
  *
- * A lot is a number below `lots`; what it stands for is the caller's, and may be touched by the stage that has it and
- * nobody else. What a stage did is seen by the next one of the lot, and by the next lot in a stage that has an order.
+ * An item is an index below `lots`; the caller knows what it stands for. Only the stage that has an item may
+ * touch it. The next stage of the item sees everything the stage did; so does the next item in an ordered
+ * stage.
  */
 typedef struct tamis__stages {
-    void *context; /* given to each */
-    /* Fills the lot; false: it is not filled, and nothing more comes for now. */
+    void *context; /* argument of each function */
+    /* Fills the item. False: not filled, and nothing more comes for now. */
     bool (*read)(void *context, size_t lot);
     void (*key)(void *context, size_t lot);
-    /* Returns in how many parts the lot is to be asked, at least 1: of more, ask_part is called for each before `ask`. In
-     * order. NULL: always 1. */
+    /* Returns the number of parts of the query, at least 1. If more, ask_part is called for each before
+     * `ask`. Called in order. NULL: always 1. */
     size_t (*divide)(void *context, size_t lot);
     void (*ask_part)(void *context, size_t lot, size_t part);
-    /* False: no lot behind this one is to be asked. */
+    /* False: no later item is to be queried. */
     bool (*ask)(void *context, size_t lot);
-    /* False: no lot behind this one is to be written. */
+    /* False: no later item is to be written. */
     bool (*write)(void *context, size_t lot);
 } tamis__stages;
 
 typedef struct tamis__pipeline tamis__pipeline;
 
-/* How many lots such a pipeline has. */
+/* Number of items of a pipeline with so many threads. */
 size_t tamis__pipeline_lots(size_t threads);
 
-/* Nanoseconds spent waiting: by the caller, and by all others together. */
+/* Nanoseconds spent waiting, by the caller's thread and by all other threads together. */
 typedef struct tamis__pipeline_waits {
     uint64_t caller, others;
 } tamis__pipeline_waits;
 
-/* For up to `threads` threads, at least 1, the caller's among them; the others are made when there is work for them. With
- * one, or where no other can be had, the stages are called one after the other by the caller. `waits` is NULL, or to be
- * counted, and complete when the pipeline is freed. */
+/* Creates a pipeline for up to `threads` threads, at least 1, with the caller's. The others are started when
+ * there is work for them. With one thread, or if no other can be started, the caller runs all stages one
+ * after the other. `waits` may be NULL; it is complete when the pipeline is freed. */
 tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__stages *stages, size_t threads,
                                     tamis__pipeline_waits *waits, const tamis_allocator *memory,
                                     tamis_error *err);
 
-/* Runs until `read` is false and all lots are through, or until `ask` or `write` is false: what was read behind that lot
- * is dropped. No stage is at work when this returns; it may be called again, and the first lot is a new one then. */
+/* Runs until `read` returns false and all items have passed, or until `ask` or `write` returns false. Items
+ * after that one are dropped. When this returns, no stage is running. It may be called again, and begins with
+ * a new first item. */
 void tamis__pipeline_run(tamis__pipeline *pipeline);
 
-/* The threads that were at work in it, the caller's among them: fewer than it may use where there was too little to do, or
- * where the system refused one. */
+/* Number of threads used, with the caller's. Lower than allowed if there was too little work or the system
+ * refused to start one. */
 size_t tamis__pipeline_threads(const tamis__pipeline *pipeline);
 
-/* Joins its threads. NULL is fine. */
+/* Joins the threads. NULL does nothing. */
 void tamis__pipeline_free(tamis__pipeline *pipeline);
 
 #endif

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * The read buffer:
+ * The reader: files and pipes to batches of records.
  *
  *     0            start          scan            end             room
- *     | handed out | begin of a record            | free          |
- *                  |  no terminator | not looked  |
+ *     | handed out | unfinished record            | free          |
+ *                  |  no terminator | not searched|
  *
- * R1  A record never spans two inputs: at the end of one, what is left is its last record.
- * R2  Where the room is used up, what is left moves to the front, or where batches are out that are views into the buffer,
- *     to the front of another one. It is less than a record, so every byte moves at most twice a record; and where it
- *     fills the room, that doubles. What is read at once, and so where batches end, is the same whichever buffers are
- *     free: a buffer may have more than the room.
- * R3  `scan` keeps what was looked at: finding the end of a record is linear in it, however many reads
- *     it takes.
- * R4  An input that may block is read only after poll said so. That is also what makes an inherited
- *     blocking pipe and a FIFO whose writer has not come (opened without waiting for one: a read of it
- *     would look like its end) the same case.
- * R5  A file that is followed is left only after a read that found its end and came after another file
- *     with something in it was seen to have its name: what was appended before that is not missed.
- * R6  Plain inputs are read into the buffer. A packed one shows at its first bytes, before any record is taken: they are
- *     given to who unpacks it, and the buffer gets what is in it.
- * R7  Who begins within an input (setup.from) begins as all do, since its first bytes tell what it is packed in, and then
- *     passes over what is in front: in a plain file by a seek, in a packed one by unpacking it.
+ * Invariants and rules:
+ * R1  A record never spans two inputs. The rest at the end of an input is its last record.
+ * R2  When the buffer is full, the unfinished record moves to the front. If batches have views into the
+ *     buffer, it moves to another buffer. Only a part of one record moves, so each byte moves at most twice
+ *     for each record. If the record fills the whole buffer, the size doubles. `room` is the same whichever
+ *     buffer is used, so that reads and batches do not depend on which are free.
+ * R3  `scan` remembers what was searched. Finding the end of a record is linear in its length, however many
+ *     reads bring it.
+ * R4  An input that may block is read only after poll reported it ready. This also covers inherited blocking
+ *     pipes, and a FIFO without a writer: it is opened without waiting, and reading it would look like its
+ *     end.
+ * R5  A followed file is left after two observations in this order: another, non-empty file has its name; a
+ *     read finds its end. Thus nothing appended before the replacement is missed.
+ * R6  Uncompressed inputs are read directly into the buffer. A compressed input is recognised by its first
+ *     bytes, before any record is taken. These bytes then go to the decompressor, and its output fills the
+ *     buffer.
+ * R7  An input with a start position (setup.from) is opened like any other, because its first bytes decide
+ *     R6. Then the reader seeks in an uncompressed file, or decompresses and drops what is before the
+ *     position.
  */
 #include "stream/reader.h"
 
@@ -40,10 +44,10 @@
 #include "stream/split.h"
 #include "stream/unpack.h"
 
-/* The largest that is kept when what is in it is drained, and the most that is out at once. */
+/* Largest buffer that is kept when it is empty; largest total size of enlarged buffers in use. */
 static const size_t KEPT_MOST = (size_t)16 << 20, OUT_MOST = (size_t)64 << 20;
 
-/* Gives the buffer that many bytes, 0: none, whatever it had. */
+/* Gives the buffer a new block of `capacity` bytes (0: none). Its content is lost. */
 static bool set_buffer(tamis__reader *reader, tamis__read_buffer *buffer, size_t capacity) {
     tamis__free(&reader->memory, buffer->bytes, buffer->capacity);
     *buffer = (tamis__read_buffer){.capacity = capacity};
@@ -51,7 +55,7 @@ static bool set_buffer(tamis__reader *reader, tamis__read_buffer *buffer, size_t
     return buffer->bytes != NULL;
 }
 
-/* One for each batch that is handed out at once, and one to read into that no batch is a view into. */
+/* One buffer for each batch in use, and one to read into. */
 static size_t buffer_count(const tamis__reader *reader) {
     return reader->setup.batches + 1;
 }
@@ -78,7 +82,7 @@ static void close_input(tamis__reader *reader) {
     tamis__unpack_free(reader->unpack);
     reader->unpack = NULL;
     if (reader->fd >= 0 && !reader->borrowed)
-        tamis__sys.close(reader->fd); /* nothing was written: nothing can be lost */
+        tamis__sys.close(reader->fd); /* nothing was written, so errors do not matter */
     reader->fd = -1;
 }
 
@@ -103,7 +107,7 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
     return out > OUT_MOST;
 }
 
-enum { FOLLOW_MS = 100 }; /* between two looks whether a followed file has grown */
+enum { FOLLOW_MS = 100 }; /* between two checks whether a followed file has grown */
 
 static size_t inputs_of(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
@@ -119,12 +123,12 @@ static void begin_file(tamis__reader *reader) {
     reader->csv_place = 0;
 }
 
-/* Where the input that was opened last begins. */
+/* Start position of the input that was opened last. */
 static const struct tamis__reader_from *from_of(const tamis__reader *reader) {
     return &reader->setup.from[reader->next_input - 1];
 }
 
-/* Those that were read to their end before. */
+/* Skips inputs that were finished earlier. */
 static void pass_inputs(tamis__reader *reader) {
     while (reader->setup.from && reader->next_input < inputs_of(reader) &&
            reader->setup.from[reader->next_input].passed)
@@ -155,7 +159,7 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
                                 : TAMIS_OK;
 }
 
-/* An empty batch where the reader stands. */
+/* Returns an empty batch at the present position. */
 static tamis__batch batch_here(const tamis__reader *reader, tamis_key *keys) {
     const unsigned char *start = reader->into->bytes + reader->start;
     return (tamis__batch){.buffer = reader->into,
@@ -170,8 +174,7 @@ static tamis__batch batch_here(const tamis__reader *reader, tamis_key *keys) {
                           .marked = reader->marked && reader->file_records == 0};
 }
 
-/* Passes over a byte order mark in front of an input, which is in no record then. False where it is not known yet whether
- * there is one. */
+/* Skips a byte order mark at the start of an input. False if more bytes are needed to decide. */
 static bool pass_mark(tamis__reader *reader) {
     const unsigned char *front = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
@@ -199,7 +202,7 @@ static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err)
                               : "; allow longer records, or check which byte ends them");
 }
 
-/* Whole records out of the buffer; batch->count is 0 if there is none. */
+/* Cuts whole records from the buffer. batch->count is 0 if there are none. */
 static tamis_status take_whole(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
                                tamis_error *err) {
     if (!pass_mark(reader))
@@ -223,7 +226,7 @@ static tamis_status take_whole(tamis__reader *reader, tamis_key *keys, tamis__ba
         reader->file_lines += tamis__count_byte(batch->begin, batch->end, '\n');
     reader->start = start;
     reader->scan = (size_t)(stretch.scan - buffer);
-    /* With its terminator or not yet: what stands in front then is more than a record may be. */
+    /* More bytes than the longest record may have, with or without a terminator among them. */
     if (batch->count == 0 && reader->end - reader->start > reader->setup.max_record)
         return fail_too_long(reader, err);
     return TAMIS_OK;
@@ -233,7 +236,7 @@ static bool leaves_partial(const tamis__reader *reader) {
     return reader->setup.leaves_partial && !reader->may_block && !reader->unpack;
 }
 
-/* As if it had not been read. */
+/* Drops the last record as if it had not been read. */
 static void drop_partial(tamis__reader *reader, size_t size) {
     const tamis__reader_setup *setup = &reader->setup;
     reader->start = reader->scan = reader->end;
@@ -243,7 +246,7 @@ static void drop_partial(tamis__reader *reader, size_t size) {
         setup->partial(setup->context, tamis__reader_input(reader));
 }
 
-/* What is left at the end of an input: its last record, without terminator. */
+/* Takes the rest at the end of an input: its last record, without terminator. */
 static bool take_rest(tamis__reader *reader, tamis_key *keys, tamis__batch *batch) {
     size_t size = reader->end - reader->start;
     if (size > 0 && leaves_partial(reader)) {
@@ -289,7 +292,7 @@ static tamis_status grow(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Another buffer to read into, of `room` bytes at least: there is one that no batch is a view into. NULL: no memory. */
+/* Returns another buffer of at least `room` bytes without views; one always exists. NULL: out of memory. */
 static tamis__read_buffer *other_buffer(tamis__reader *reader, size_t room) {
     tamis__read_buffer *to = reader->buffers;
     while (to == reader->into || to->batches > 0)
@@ -297,12 +300,12 @@ static tamis__read_buffer *other_buffer(tamis__reader *reader, size_t room) {
     return to->capacity >= room || set_buffer(reader, to, room) ? to : NULL;
 }
 
-/* Whether the buffer is to be left though no batch is a view into it. */
+/* True if a large buffer should be given up although no batch has views into it. */
 static bool is_outsized(const tamis__reader *reader, size_t left) {
     return reader->into->capacity > KEPT_MOST && reader->setup.batches > 1 && left < reader->setup.read_size;
 }
 
-/* Moves what is left to the front, of another buffer if batches are views into this one. */
+/* Moves the rest to the front of the buffer, or of another one if batches have views into this one (R2). */
 static tamis_status move_left(tamis__reader *reader, tamis_error *err) {
     tamis__read_buffer *from = reader->into, *to = from;
     const size_t left = reader->end - reader->start;
@@ -322,7 +325,7 @@ static tamis_status move_left(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Makes room behind what is left, where there is too little that it were worth a read (R2). */
+/* Makes space for a read after the rest, unless there is enough (R2). */
 static tamis_status make_room(tamis__reader *reader, tamis_error *err) {
     if (reader->room - reader->end > reader->room / 4)
         return TAMIS_OK;
@@ -342,7 +345,7 @@ static void count_read(const tamis__reader *reader, uint64_t size) {
         *reader->setup.bytes_read += size;
 }
 
-/* What all that was read of an input tells, which is in the buffer (R6). */
+/* Decides by the first bytes whether the input is compressed (R6). */
 static tamis_status recognise(tamis__reader *reader, tamis_error *err) {
     const unsigned char *begun = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
@@ -371,7 +374,7 @@ static tamis_status read_packed(tamis__reader *reader, bool ready, read_result *
     if (status != TAMIS_OK)
         return status;
     reader->end += size;
-    /* What was read and gave nothing yet is no reason to wait: there may be more. */
+    /* Bytes that gave no output yet are no reason to wait: more may be available. */
     *result = event == TAMIS__UNPACK_END ? READ_END : ready || size > 0 ? READ_SOME : READ_NOT_NOW;
     return TAMIS_OK;
 }
@@ -380,7 +383,7 @@ static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis
     size_t room = reader->room - reader->end;
     *result = READ_NOT_NOW;
     if (reader->undecided &&
-        room > TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD) /* what is packed has to fit there */
+        room > TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD) /* the decompressor must be able to take them over */
         room = TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD;
     ssize_t size = tamis__sys.read(reader->fd, reader->into->bytes + reader->end, room);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
@@ -412,7 +415,7 @@ static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_
     return ready ? read_plain(reader, result, err) : TAMIS_OK;
 }
 
-/* ---- beginning within an input (R7) ---- */
+/* ---- start positions (R7) ---- */
 
 static tamis_status fail_short(const tamis__reader *reader, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_STALE, 0,
@@ -420,7 +423,7 @@ static tamis_status fail_short(const tamis__reader *reader, tamis_error *err) {
                        tamis__show(reader->name).text, from_of(reader)->offset);
 }
 
-/* To the beginning of the first record that is wanted, as if those before it had been handed out. */
+/* Continues at the start position, as if the records before it had been handed out. */
 static void begin_from(tamis__reader *reader) {
     const struct tamis__reader_from *from = from_of(reader);
     reader->behind = false;
@@ -445,7 +448,7 @@ static tamis_status seek_from(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Passes over what is there, counted by file_offset, until that is all. */
+/* Skips the bytes in the buffer, counted by file_offset, or seeks, up to the start position. */
 static tamis_status pass_over(tamis__reader *reader, tamis_error *err) {
     const uint64_t left = from_of(reader)->offset - reader->file_offset;
     const size_t there = reader->end - reader->start;
@@ -466,11 +469,12 @@ static tamis_status pass_over(tamis__reader *reader, tamis_error *err) {
 
 /* ---- following ---- */
 
-/* Begins the followed file anew. One that came as a descriptor is the same one, else the name tells. */
+/* Starts the followed file again. A borrowed descriptor is the same file; otherwise the name is opened
+ * again. */
 static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
     if (!reader->borrowed) {
         close_input(reader);
-        reader->next_input--; /* open_input takes it from here */
+        reader->next_input--; /* open_input increments it again */
         return TAMIS_OK;
     }
     if (tamis__sys.seek(reader->fd, 0, SEEK_SET) < 0)
@@ -479,8 +483,8 @@ static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* At the end of the followed file: it waits, or it was replaced or made shorter and what is left of it is its last
- * record. *known is false if it is to be read on. */
+/* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
+ * its last record. *known is false if reading continues at once. */
 static tamis_status follow(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
                            tamis__reader_event *event, bool *known, tamis_error *err) {
     struct stat about;
@@ -489,10 +493,10 @@ static tamis_status follow(tamis__reader *reader, tamis_key *keys, tamis__batch 
         return tamis__fail_file(err, reader->name, errno);
     bool shorter = (uint64_t)about.st_size < position;
     if (!shorter && !reader->replaced) {
-        /* Without its name for a moment, or unreadable: the next look may find it. */
+        /* The name may be missing or unreadable for a moment; the next check may find it. */
         bool named = !reader->borrowed && tamis__sys.stat(reader->name, &about) == 0;
         bool other = named && (about.st_dev != reader->device || about.st_ino != reader->inode);
-        /* Whoever writes may not have noticed an empty one yet, and go on with the old. */
+        /* While the new file is empty, the writer may still append to the old one. */
         reader->replaced = other && (about.st_size > 0 || !S_ISREG(about.st_mode));
         reader->waiting = !reader->replaced;
         *event = TAMIS__READER_IDLE;
@@ -504,7 +508,7 @@ static tamis_status follow(tamis__reader *reader, tamis_key *keys, tamis__batch 
     return begin_anew(reader, err);
 }
 
-/* One step towards the next event; false if it takes more. */
+/* Makes one step towards the next event. *known is false if there is none yet. */
 static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
                          tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
@@ -524,7 +528,7 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
     if (status != TAMIS_OK || batch->count > 0)
         return status;
     tamis__watch_tick(reader->watch);
-    read_result result = READ_NOT_NOW; /* not always seen to be set where it is used */
+    read_result result = READ_NOT_NOW; /* some compilers do not see that it is always set */
     const uint64_t begun = tamis__clock_begin(reader->setup.read_time);
     status = read_more(reader, &result, err);
     tamis__clock_end(reader->setup.read_time, begun);
@@ -536,7 +540,7 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
     if (result == READ_END && is_followed(reader))
         return follow(reader, keys, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
-        reader->undecided = false; /* it is shorter than what it could have been the beginning of */
+        reader->undecided = false; /* too short to be compressed */
     } else if (result == READ_END) {
         *known = take_rest(reader, keys, batch);
         close_input(reader);

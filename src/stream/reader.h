@@ -15,134 +15,141 @@
 #include "stream/watch.h"
 
 /*
- * Records of inputs that are read one after the other. Nothing is copied out: a batch is views into the
- * read buffer.
+ * Reads the inputs one after the other and cuts them into records. Nothing is copied: a batch is an array of
+ * views into a read buffer.
  */
 typedef struct tamis__reader_setup {
     const char *const *inputs; /* borrowed while the reader lives */
     size_t input_count;        /* 0: standard input */
     uint64_t max_record;
-    size_t read_size;  /* bytes a buffer has at first, at least 1 */
-    size_t batch_size; /* records of a batch, at most; at least 1 */
-    size_t batches;    /* that are handed out at once, at most; at least 1 */
+    size_t read_size;  /* initial size of a buffer, at least 1 */
+    size_t batch_size; /* largest number of records in a batch, at least 1 */
+    size_t batches;    /* largest number of batches in use at once, at least 1 */
     unsigned char terminator;
-    bool follow;             /* the last input, see tamis_stream_run */
-    bool header;             /* the first record of each input is none to a person who counts */
-    bool passes_mark;        /* a byte order mark in front of an input is in no record */
-    bool csv;                /* terminators within quotes end no record */
-    unsigned char delimiter; /* of it */
-    bool leaves_partial;     /* a last record without terminator, of a regular, plain file */
-    /* NULL, or of each input where it begins, as an earlier reader has left it; borrowed. */
+    bool follow;             /* follow the last input (tamis_stream_run) */
+    bool header;             /* the first record of an input does not count in messages */
+    bool passes_mark;        /* skip a byte order mark at the start of an input */
+    bool csv;                /* terminators within quotes do not end a record */
+    unsigned char delimiter; /* CSV delimiter */
+    bool leaves_partial;     /* leave a last record without terminator, in regular uncompressed files */
+    /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
     const struct tamis__reader_from {
-        bool passed; /* it is not opened at all */
-        uint64_t
-            offset; /* bytes of it that are passed over, unpacked: whole records; an input that is no regular
-                            file is read from where it is */
-        uint64_t records, lines; /* in them, a header too; of CSV, line ends */
+        bool passed;     /* finished earlier: do not open this input */
+        uint64_t offset; /* decompressed bytes to skip, whole records; ignored if not a regular file */
+        uint64_t records, lines; /* records skipped, with the header; line ends skipped, for CSV */
     } * from;
-    /* NULL, or told of each input that was opened, before anything of it is read; what it fails with ends the reading */
+    /* Called for each opened input before it is read. An error ends the reading. May be NULL. */
     tamis_status (*opened)(void *context, size_t input, int fd, const struct stat *about, tamis_error *err);
-    /* NULL, or told of a byte order mark that was passed over, so many bytes at the beginning of that input */
+    /* Called when a byte order mark of `bytes` bytes was skipped. May be NULL. */
     void (*marked)(void *context, size_t input, uint64_t bytes);
-    /* NULL, or told of an input whose last record has no terminator and is left: it is in no batch */
+    /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
     void (*partial)(void *context, size_t input);
-    void *context; /* of all */
-    /* NULL, or counts bytes as they stand in the inputs, packed or not; those in front of `from` were counted before */
+    void *context; /* argument of the three functions */
+    /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
+     * NULL. */
     uint64_t *bytes_read;
-    uint64_t *read_time; /* see clock.h */
+    uint64_t *read_time; /* timers (clock.h); may be NULL */
     uint64_t *split_time;
 } tamis__reader_setup;
 
-/* What batches are views into. */
+/* A buffer that batches are views into. */
 typedef struct tamis__read_buffer {
-    unsigned char *bytes; /* NULL: none now */
+    unsigned char *bytes; /* NULL: not allocated */
     size_t capacity;
-    size_t batches; /* that have views into it */
+    size_t batches; /* batches with views into it */
 } tamis__read_buffer;
 
-/* Records that stand one behind the other in the buffer, each with its terminator between it and the
- * next: record i with its terminator reaches from keys[i].data to keys[i + 1].data, the first from `begin`
- * and the last to `end`. Valid until it is given back. */
+/*
+ * Consecutive records in a buffer, each followed by its terminator:
+ *
+ *     begin                                                   end
+ *     | record 0 | term. | record 1 | term. | record 2 | term. |
+ *     keys[0]            keys[1]            keys[2]
+ *
+ * Valid until tamis__reader_give_back.
+ */
 typedef struct tamis__batch {
     tamis__read_buffer *buffer;
     tamis_key *keys;
     size_t count;
-    const char *input; /* its name, for a person */
-    uint64_t first;    /* number of the first one in its input, from 1 */
-    uint64_t line;     /* and of its first line, where records end with one */
-    uint64_t offset;   /* of `begin` in it */
+    const char *input; /* name of the input, for messages */
+    uint64_t first;    /* number of the first record in its input, from 1 */
+    uint64_t line;     /* number of its first line, if records are lines */
+    uint64_t offset;   /* offset of `begin` in the decompressed input */
     const unsigned char *begin, *end;
-    bool marked;       /* in front of it, at the beginning of its input, stands a byte order mark */
-    bool shortened;    /* its input is the file that was followed, made shorter and begun anew */
-    bool unterminated; /* the last one has no terminator: it ended with its file */
+    bool marked;       /* first batch of an input that began with a byte order mark */
+    bool shortened;    /* the followed file was shortened and is read again from its start */
+    bool unterminated; /* the last record has no terminator */
 } tamis__batch;
 
 typedef enum tamis__reader_event {
-    TAMIS__READER_RECORDS, /* the batch has at least one */
-    /* No whole record is left and the input would block, or is followed and at its end: flush, then wait. */
+    TAMIS__READER_RECORDS, /* the batch has at least one record */
+    /* No whole record is left, and the input would block or the followed file has ended: flush, then wait. */
     TAMIS__READER_IDLE,
-    TAMIS__READER_END /* all inputs are at their end */
+    TAMIS__READER_END /* all inputs have ended */
 } tamis__reader_event;
 
 typedef struct tamis__reader {
     tamis__reader_setup setup;
     tamis__watch *watch;
     tamis_allocator memory;
-    tamis__read_buffer *buffers; /* one more than batches that are handed out at once */
-    tamis__read_buffer *into;    /* the one that is read into, */
-    size_t room;                 /* bytes of it, of those there are; what is next of it: */
-    size_t start;                /* the first record not handed out, */
-    size_t scan;                 /* what no terminator stands before, */
-    size_t end;                  /* and the end of what was read */
-    size_t next_input;           /* index of the one to open next */
-    int fd;                      /* the open one; -1: none */
-    tamis__unpack *unpack;       /* of the open one; NULL: it is plain */
-    bool marked;                 /* a byte order mark was passed over in it */
-    bool undecided;              /* too little of it is there to tell */
-    bool borrowed;               /* fd was open before us and stays so */
+    tamis__read_buffer *buffers; /* setup.batches + 1 of them */
+    tamis__read_buffer *into;    /* buffer that is read into */
+    size_t room;                 /* bytes of it in use; its capacity may be larger */
+    size_t start;                /* offset of the first record not handed out */
+    size_t scan;                 /* no terminator between `start` and here */
+    size_t end;                  /* end of the bytes read */
+    size_t next_input;           /* index of the input to open next */
+    int fd;                      /* open input; -1: none */
+    tamis__unpack *unpack;       /* its decompressor; NULL: not compressed */
+    bool marked;                 /* a byte order mark was skipped in it */
+    bool undecided;              /* too few bytes read to know whether it is compressed */
+    bool borrowed;               /* fd was open before us and stays open */
     bool may_block;              /* not a regular file */
-    bool waiting;                /* at the end of the file that is followed */
-    bool shortened;              /* it was read before, and made shorter since */
-    bool replaced; /* another file has taken its name: this one is read to its end, then that one */
-    dev_t device;  /* what file it is, to tell another */
+    bool waiting;                /* at the end of the followed file */
+    bool shortened;              /* the followed file was shortened */
+    bool replaced;               /* another file has its name now; switch to it after this one's end */
+    dev_t device;                /* identifies the open file */
     ino_t inode;
-    bool behind;      /* what stands in front of setup.from is still to be passed over */
-    off_t base;       /* where in its file the input begins: it may be a descriptor that was read before */
-    const char *name; /* of the open one, for a person */
-    uint64_t file_offset;  /* of `start` in it, unpacked */
-    uint64_t file_records; /* handed out of it */
-    uint64_t file_counted; /* those of them that a person counts */
-    uint64_t file_lines;   /* of CSV: line ends in what was handed out */
-    uint8_t csv_place;     /* of CSV: what is known at `scan`, see tamis__split_csv */
+    bool behind;           /* still skipping to setup.from */
+    off_t base;            /* offset of the input in its file; an inherited descriptor may not be at 0 */
+    const char *name;      /* name of the open input, for messages */
+    uint64_t file_offset;  /* decompressed offset of `start` in the input */
+    uint64_t file_records; /* records handed out of this input */
+    uint64_t file_counted; /* the same without its header, for messages */
+    uint64_t file_lines;   /* CSV: line ends handed out */
+    uint8_t csv_place;     /* CSV: parser state at `scan` (tamis__split_csv) */
 } tamis__reader;
 
-/* Takes memory, opens nothing. `watch` is borrowed. Release follows in any case, after a failure too. */
+/* Allocates memory, opens nothing. `watch` is borrowed. Call release in any case, after an error too. */
 tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
                                 const tamis_allocator *memory, tamis_error *err);
 void tamis__reader_release(tamis__reader *reader);
 
 /*
- * What comes next; *batch is filled with RECORDS, and its keys are put into `keys`, which has room for batch_size. At most
- * setup.batches are out at once. TAMIS_E_INTERRUPTED between two reads when the run is to stop; TAMIS_E_TOO_LONG,
- * TAMIS_E_IO, TAMIS_E_NOMEM, TAMIS_E_DAMAGED and TAMIS_E_UNSUPPORTED (of packed ones) name the input and the place in it.
- * All whole records before the place of an error were handed out, and no part of one.
+ * Returns the next event. For RECORDS, *batch is set, and its views are stored in `keys`, of capacity
+ * batch_size. At most setup.batches batches may be in use at once.
+ *
+ * TAMIS_E_INTERRUPTED between two reads if the run is to stop. TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM,
+ * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED (for compressed inputs) with the input and the position in the
+ * message. Before an error, all whole records in front of it were returned, and no part of another.
  */
 tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
                                 tamis__reader_event *event, tamis_error *err);
 
-/* Takes the batch back, whose views are no longer good. */
+/* Releases a batch. Its views become invalid. */
 void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch);
 
-/* Whether so much is handed out that some of it should come back before more is read. */
+/* True if the batches in use hold so much memory that some should be released before the next read. */
 bool tamis__reader_is_full(const tamis__reader *reader);
 
-/* Bytes that were counted as read and are in no batch yet; of packed ones 0. */
+/* Bytes counted as read that are in no batch yet; 0 for compressed inputs. */
 size_t tamis__reader_ahead(const tamis__reader *reader);
 
-/* The number of the input that the last event is of, from 0; at the end that of the last. */
+/* Index of the input that the last event belongs to; at the end, of the last input. */
 size_t tamis__reader_input(const tamis__reader *reader);
 
-/* After IDLE: returns when there is something to read. */
+/* Waits after IDLE until there is something to read. */
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err);
 
 #endif

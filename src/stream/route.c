@@ -7,9 +7,9 @@
 #include "stream/bom.h"
 #include "stream/find.h"
 
-/* ---- what is said of a record ---- */
+/* ---- marks ---- */
 
-/* "name": with what JSON does not let stand in a string escaped; bytes that are no UTF-8 are the caller's doing. */
+/* Builds "name": with JSON escapes. The caller is responsible for valid UTF-8. */
 tamis_status tamis__router_init(tamis__router *router, tamis_error *err) {
     const char *name = router->name;
     const size_t room = 6 * strlen(name) + sizeof "\"\":";
@@ -38,24 +38,25 @@ void tamis__router_release(tamis__router *router) {
     tamis__free(&router->memory, router->member, router->member_size);
 }
 
+/* A record, or several consecutive ones with the same output. */
 typedef struct record {
     const unsigned char *data;
-    size_t size; /* its terminator among them, if it has one */
+    size_t size; /* with its terminator, if it has one */
     bool unterminated;
     uint8_t fate;
-    size_t key; /* its number among the keys of the batch, where it has one */
+    size_t key; /* index among the keys of the batch */
 } record;
 
 static tamis_status put(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
     return size ? tamis__writer_put(writer, data, size, false, err) : TAMIS_OK;
 }
 
-/* A terminator is one too. */
+/* True for blanks and for the terminator NUL. */
 static bool is_blank(unsigned char byte) {
     return tamis__json_is_blank(byte) || byte == '\0';
 }
 
-/* Before the brace that ends it; what is no object, or is malformed, stays as it is. */
+/* Adds the member before the closing brace. Malformed records and other values are written unchanged. */
 static tamis_status put_member(const tamis__router *router, tamis__writer *writer, const record *one,
                                tamis_error *err) {
     static const char *const values[] = {[TAMIS_FRESH] = "true",
@@ -68,7 +69,7 @@ static tamis_status put_member(const tamis__router *router, tamis__writer *write
     if (brace < 2 || one->data[brace - 1] != '}' || one->fate == TAMIS__FATE_MALFORMED)
         return tamis__writer_put(writer, one->data, one->size, one->unterminated, err);
     brace--;
-    size_t end = brace; /* of its last member */
+    size_t end = brace; /* end of its last member */
     while (is_blank(one->data[end - 1]))
         end--;
     const char *value = values[one->fate];
@@ -91,7 +92,7 @@ static tamis_status put_column(tamis__writer *writer, const record *one, tamis_e
                               : status;
 }
 
-/* What the service has to say of it goes before it. */
+/* Writes a record, after the service's mark if there is one. */
 static tamis_status put_one(const tamis__router *router, tamis__writer *writer, const record *one,
                             tamis_error *err) {
     const tamis_stream_service *service = router->service;
@@ -113,7 +114,7 @@ static tamis_status put_one(const tamis__router *router, tamis__writer *writer, 
     return tamis__writer_put(writer, one->data, one->size, one->unterminated, err);
 }
 
-/* ---- where it goes ---- */
+/* ---- outputs ---- */
 
 static tamis__writer *writer_of(const tamis__router *router, uint8_t fate) {
     tamis__writer *firsts = &router->writers[TAMIS__FIRSTS];
@@ -145,7 +146,7 @@ tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, cons
     for (size_t from = 0, to; from < count && status == TAMIS_OK; from = to) {
         tamis__writer *writer = writer_of(router, fates[from]);
         to = from + 1;
-        /* Neighbours that go to one output go in one piece. */
+        /* Consecutive records with the same output are written together. */
         while (!one_by_one && to < count && writer_of(router, fates[to]) == writer)
             to++;
         const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
@@ -155,7 +156,7 @@ tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, cons
             writer->records += count_keyed(fates + from, to - from);
             status = put_one(router, writer, &one, err);
         }
-        key += fates[from] <= TAMIS_UNKNOWN; /* of pieces nobody asks */
+        key += fates[from] <= TAMIS_UNKNOWN; /* not used for records written together */
         data = end;
     }
     return status;

@@ -9,7 +9,7 @@
 #include "stream/keys.h"
 #include "stream/writer.h"
 
-/* Records to where their fates say, with what is said of them. */
+/* Writes each record to the output that its outcome demands, with a mark of the outcome if requested. */
 
 enum { TAMIS__FIRSTS, TAMIS__REPEATS, TAMIS__OUTPUTS }; /* first occurrences, duplicates */
 
@@ -18,22 +18,22 @@ typedef struct tamis__router {
     const tamis_stream_service *service;
     tamis_stream_policy missing, malformed;
     tamis_stream_marking marking;
-    const char *name; /* of the mark */
+    const char *name; /* name of the mark */
     tamis_allocator memory;
-    char *member; /* of MEMBER: "name": as JSON has it */
+    char *member; /* for MEMBER: the name as JSON, "name": */
     size_t member_size;
 } tamis__router;
 
-/* All but `member` is set. Release is fine after a failure too. */
+/* Prepares the router; all fields but `member` are set. Release is allowed after an error. */
 tamis_status tamis__router_init(tamis__router *router, tamis_error *err);
 void tamis__router_release(tamis__router *router);
 
-/* The first `count` records of the batch. */
+/* Writes the first `count` records of the batch. */
 tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *fates,
                           size_t count, tamis_error *err);
-/* A byte order mark to every output, in front of all. */
+/* Writes a byte order mark to every output. */
 tamis_status tamis__route_mark(tamis__router *router, tamis_error *err);
-/* A header, its terminator too unless it is `unterminated`, to every output. */
+/* Writes a header to every output. `data` includes its terminator unless it is `unterminated`. */
 tamis_status tamis__route_header(tamis__router *router, const unsigned char *data, size_t size,
                                  bool unterminated, tamis_error *err);
 

@@ -2,7 +2,7 @@
 #ifndef TAMIS_STREAM_RUN_H
 #define TAMIS_STREAM_RUN_H
 
-/* A run, for runner.c, and for run_commit.c, which makes it last. */
+/* State of one run, shared by runner.c and by run_commit.c, which makes runs durable. */
 #include "base/memory.h"
 #include "store/place.h"
 #include "stream/durable.h"
@@ -26,77 +26,78 @@ typedef struct tamis__run {
     tamis__writer writers[TAMIS__OUTPUTS];
     size_t threads;
     tamis__pipeline *pipeline;
-    tamis__lot *lots; /* of the pipeline */
+    tamis__lot *lots; /* items of the pipeline */
     size_t lot_count;
     tamis__router router;
     tamis__header header;
     tamis__first_malformed first_malformed;
-    /* of reading */
-    bool begun;                /* an input has had a record, or a header */
-    uint64_t read;             /* records */
-    tamis__reader_event event; /* what came last, */
-    tamis_status read_status;  /* or that nothing more does */
+    /* used by the read stage */
+    bool begun;                /* an input had a record, or a header */
+    uint64_t read;             /* records read */
+    tamis__reader_event event; /* last event */
+    tamis_status read_status;  /* error that ended the reading */
     tamis_error read_err;
-    uint64_t asked; /* records, of asking */
-    /* of writing */
-    size_t input;  /* whose records are written */
-    size_t opened; /* inputs that were */
-    /* where it is made last */
+    uint64_t asked; /* records queried; used by the ask stage */
+    /* used by the write stage */
+    size_t input;  /* index of the input whose records are being written */
+    size_t opened; /* inputs opened */
+    /* used if the run has commits */
     tamis__durable durable;
-    uint64_t bytes_done;             /* of stats.bytes_read, what is written or in front of it */
-    uint64_t committed_bytes;        /* stats.bytes_in by then */
-    uint64_t commit_at;              /* tamis__now_ns at which the next is due */
-    bool uncommitted;                /* something was written since */
-    struct tamis__reader_from *from; /* of each input, the reader's */
-    const char *partial;             /* the first input whose last record is left, */
-    uint64_t partial_count;          /* of so many */
-    uint64_t before;                 /* bytes that its outputs had */
-    tamis_stream_stats earlier;      /* of the inputs before it */
-    /* of both, where they are timed */
+    uint64_t bytes_done;             /* bytes of inputs up to the end of what is written */
+    uint64_t committed_bytes;        /* stats.bytes_in at the last commit */
+    uint64_t commit_at;              /* time of the next commit (tamis__now_ns) */
+    bool uncommitted;                /* records were written since the last commit */
+    struct tamis__reader_from *from; /* start position of each input, for the reader */
+    const char *partial;             /* name of the first input with a record left for a later run */
+    uint64_t partial_count;          /* number of such inputs */
+    uint64_t before;                 /* bytes in the outputs before this run */
+    tamis_stream_stats earlier;      /* statistics of the inputs before the present one */
+    /* used if the run is timed */
     bool timed;
     uint64_t begin;
     tamis_stream_profile profile;
     tamis__pipeline_waits waits;
-    bool over; /* the run ends, whatever was read behind: */
-    tamis_status status;
-    tamis_error err;
+    bool over;           /* the run has ended, whatever was read ahead */
+    tamis_status status; /* its result */
+    tamis_error err;     /* its message */
 } tamis__run;
 
-/* True if the run requires keys, and no record answered so far had one. Malformed records do not count. */
+/* True if the run requires keys and no record so far had one. Malformed records do not count. */
 bool tamis__run_lacks_keys(const tamis__run *r);
 
-/* All that follows does nothing, and well, in a run without commits. */
+/* ---- commits: without them the functions below do nothing and return TAMIS_OK ---- */
 
-/* Looks where it begins, and sets reader, writers, header and stats up for that; r->durable.finished: there is nothing to do.
- * After the run is checked, and before anything of it is opened. */
+/* Finds out where the run begins, and sets reader, writers, header and statistics accordingly. If
+ * r->durable.finished, there is nothing to do. Called after the checks, before anything is opened. */
 tamis_status tamis__run_begin(tamis__run *r, tamis_error *err);
-/* *from is the reader's, of where each input begins. */
+/* Sets *from to the start position of each input, for the reader. */
 tamis_status tamis__run_from(tamis__run *r, const struct tamis__reader_from **from, tamis_error *err);
-/* Before the first lot is asked: about `more` records are to come, as far as what is read ahead of it tells. */
+/* Before the first query: announces about `more` records, estimated from the first item. */
 void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more);
-/* The header of an input was taken: TAMIS_E_MISMATCH where an output has had another from an earlier run. */
+/* After the header of an input: TAMIS_E_MISMATCH if an output has another header from an earlier run. */
 tamis_status tamis__run_headed(tamis__run *r, const char *input, tamis_error *err);
-/* An input is open, as this descriptor, and nothing of it is read. TAMIS_E_STALE where it is not what it was. */
+/* After an input was opened, before it is read. TAMIS_E_STALE if it has changed since the last commit. */
 tamis_status tamis__run_opened(tamis__run *r, size_t input, int fd, const struct stat *about,
                                tamis_error *err);
-/* A batch was read: one of no record is nothing but the header of its input. */
+/* After a batch was read. A batch without records held only the header of its input. */
 void tamis__run_fronted(tamis__run *r, const tamis__batch *batch);
-/* A byte order mark was passed over at the beginning of that input. */
+/* After a byte order mark was skipped. */
 void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes);
-/* The last record of that input has no terminator, and is left for a later run. */
+/* After the last record of an input was left for a later run, because it has no terminator. */
 void tamis__run_partial(tamis__run *r, size_t input);
-/* All of the lot is written: it is logged, and committed with those before it if that is due. */
+/* After all records of an item were written: logs their keys, and commits if a commit is due. */
 tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_error *err);
-/* Nothing more is there for now: commits if that is due, else has the wait end when it is. */
+/* Before a wait for input: commits if a commit is due, else ends the wait when it is. */
 tamis_status tamis__run_idle(tamis__run *r, tamis_error *err);
-/* Commits all that is written, unless the reader of a pipe does not take it. */
+/* Commits everything written, unless the reader of a pipe has not read it. */
 tamis_status tamis__run_commit(tamis__run *r, tamis_error *err);
-/* Cuts output files back to the last commit if none of the records had a key, and all inputs can be read again. */
+/* Cuts the output files back to the last commit, if no record had a key and all inputs can be read again. */
 void tamis__run_undo(tamis__run *r);
-/* The end: waits for readers of pipes, before the writers finish; then commits that the inputs are at their end. */
+/* At the end, before the writers finish: waits for the readers of pipes. */
 tamis_status tamis__run_drain(tamis__run *r, tamis_error *err);
+/* At the end: commits that the inputs have ended. */
 tamis_status tamis__run_finish(tamis__run *r, tamis_error *err);
-/* `status` is the result of the run. */
+/* Releases everything. `status` is the result of the run. */
 void tamis__run_end(tamis__run *r, tamis_status status);
 
 #endif

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Commits of a run: steps B, W, K and E of docs/DURABILITY.md, between the stages of runner.c and the state
+ * (durable.c).
+ *
+ *     run_begin             B    where to begin; positions, headers and statistics of the last commit
+ *     run_written           W4   an item is written: log its keys; commit if due
+ *     run_commit            K    flush and sync the outputs, then commit positions and statistics
+ *     run_drain, run_finish E    wait for pipe readers, then commit that all inputs have ended
+ *
+ * A commit covers only records that are written. Positions therefore move in tamis__run_written, not when a
+ * batch is read. If the reader of a pipe has not read everything, no commit is made: what is left in the pipe
+ * would be lost with its reader.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -34,7 +48,7 @@ static bool is_due(const tamis__run *r) {
 
 /* ---- beginning ---- */
 
-/* The header of the first input that has one, which is in the output already. */
+/* Reads the header of an input again, which an earlier run has already written to the outputs. */
 static tamis_status read_header_of(tamis__run *r, size_t input, tamis_error *err) {
     tamis_key key;
     tamis__batch batch = {.keys = &key};
@@ -125,14 +139,15 @@ tamis_status tamis__run_from(tamis__run *r, const struct tamis__reader_from **fr
 void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more) {
     const tamis__batch *batch = &lot->batch;
     const double each = (double)batch->count / (double)(batch->end - batch->begin + 1);
-    /* It is told once, so the bytes of the records themselves are better; of packed ones nobody knows all. */
+    /* Announced once, so the exact size of the first records is better than the estimate. Compressed inputs
+     * keep the estimate: their decompressed size is unknown. */
     if (is_durable(r) && !r->durable.live.inputs[lot->input].packed)
         more = (uint64_t)(each * (double)r->stats.bytes_total);
     if (is_durable(r))
-        (void)tamis__durable_expect(&r->durable, more, NULL); /* a state that fails says so again */
+        (void)tamis__durable_expect(&r->durable, more, NULL); /* a failed state reports the error again */
 }
 
-/* ---- on its way ---- */
+/* ---- during the run ---- */
 
 tamis_status tamis__run_headed(tamis__run *r, const char *input, tamis_error *err) {
     if (!is_durable(r) || !r->header.bytes)
@@ -171,10 +186,10 @@ void tamis__run_partial(tamis__run *r, size_t input) {
     if (r->partial_count++ == 0)
         r->partial = tamis__input_name(r->durable.names[input]);
     if (front->records == 0)
-        *front = (struct tamis__account_place){0}; /* a mark belongs to the record behind it */
+        *front = (struct tamis__account_place){0}; /* a byte order mark belongs to the first record */
 }
 
-/* Inputs up to this one that had no record are at their end. */
+/* Marks inputs up to this one that had no records as read to their end. */
 static void pass_fronts(tamis__account *live, size_t to) {
     for (size_t i = (size_t)live->input; i <= to && i < live->input_count; i++)
         if (live->inputs[i].at.offset < live->inputs[i].front.offset)
@@ -237,8 +252,8 @@ bool tamis__run_lacks_keys(const tamis__run *r) {
            stats->missing + stats->malformed == stats->records;
 }
 
-/* A run in which no record has a key fails at its end. It then leaves nothing behind, so that the corrected command finds
- * every record. What came from a pipe cannot be read again and is committed as it comes. */
+/* A run in which no record has a key fails at its end. It commits nothing, so that the corrected command
+ * finds every record. Input from a pipe cannot be read again, so such a run commits as usual. */
 static bool withholds(const tamis__run *r) {
     return is_durable(r) && !r->options.commits->inexact && tamis__run_lacks_keys(r);
 }
@@ -256,7 +271,7 @@ tamis_status tamis__run_commit(tamis__run *r, tamis_error *err) {
         status = tamis__writer_commit(&r->writers[i], &taken, err); /* K1, K2 */
     if (status == TAMIS_OK && taken)
         return commit(r, err);
-    /* What is not taken may be lost with its reader. */
+    /* What the reader has not read may be lost with it. Try again later. */
     r->commit_at = tamis__now_ns() + DEFAULT_MS * UINT64_C(1000000);
     return status;
 }
@@ -268,7 +283,7 @@ void tamis__run_undo(tamis__run *r) {
         tamis__in_place_cut_back(&r->durable.outputs[i], &r->durable.live.outputs[i], r->writers[i].written);
 }
 
-/* TAMIS_E_PIPE where the reader of an output has gone: what it left is lost, so that nothing may tell of it. */
+/* TAMIS_E_PIPE if the reader of an output has gone: what it left unread is lost and must not be committed. */
 static tamis_status look_at_readers(const tamis__run *r, tamis_error *err) {
     for (int i = 0; i < OUTPUTS; i++) {
         struct pollfd output = {.fd = r->writers[i].place ? r->writers[i].fd : -1};
@@ -278,7 +293,7 @@ static tamis_status look_at_readers(const tamis__run *r, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* A reader may take its time: the run has no other end than that it has taken all, or has gone, or a stop. */
+/* A reader may take any time. The run waits until it has read everything, has gone, or the run is stopped. */
 tamis_status tamis__run_drain(tamis__run *r, tamis_error *err) {
     enum { STEP_MS = 20 };
     if (!is_durable(r) || !r->options.commits->inexact)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- * Joins reader, service and writers:
+ * A run: joins reader, service and writers.
  *
- *     inputs --> reader --batch of views--> keys --> service --answers--> route -+--> writer: fresh (first occurrences)
- *                  ^                                                             +--> writer: seen (duplicates)
+ *     inputs --> reader --batches--> keys --> service --answers--> route -+--> writer: first occurrences
+ *                  ^                                                      +--> writer: duplicates
  *                  +---- idle: flush, then wait
  *
- * These are stages that lots go through, several at once where there are threads for it: pipeline.h. What is read ahead has
- * no effect before the lots in front of it are written, and none at all where one of them ends the run: so outputs, counts
- * and errors are the same for any number of threads. Everything but keys and questions is done by the caller's thread.
+ * These are the stages of a pipeline (pipeline.h), which work on several batches at once if there are
+ * threads. A batch that was read ahead has no effect before the batches in front of it are written. If one of
+ * those ends the run, the later batches have no effect at all. So outputs, counts and errors are the same for
+ * any number of threads. The caller's thread does everything but extracting keys and querying.
  *
- * A run goes through: check (nothing is created) -> open -> pump -> finish, which publishes what was
- * written aside. From any point of it, failure goes to abandon: what was answered is flushed to outputs
- * that are written directly, files aside are removed.
+ * The phases: check (nothing is created), open, pump, finish. Finishing gives temporary files their names.
+ * After an error in any phase, answered records are flushed to outputs that are written directly, and
+ * temporary files are removed.
  */
 #include "stream/runner.h"
 
@@ -110,7 +112,7 @@ static tamis_status check(run *r, tamis_error *err) {
     return status;
 }
 
-/* Hands over what somebody can see before the end. */
+/* Flushes the outputs that others can see before the end. */
 static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
@@ -120,7 +122,7 @@ static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
     return status;
 }
 
-/* Counts the first `done` records of the lot. */
+/* Counts the first `done` records of the item. */
 static void count_lot(run *r, const tamis__lot *lot, size_t done) {
     const tamis__batch *batch = &lot->batch;
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
@@ -142,7 +144,7 @@ static void count_written(run *r) {
     r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written - r->before;
 }
 
-/* The first batch of an input: what stands in front of its records. */
+/* Handles what is before the records of an input, at its first batch: byte order mark and header. */
 static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
     tamis_status status = batch->marked && !r->begun ? tamis__route_mark(&r->router, err) : TAMIS_OK;
     r->begun = true;
@@ -153,7 +155,7 @@ static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
     return status;
 }
 
-/* Tells of the inputs before `next`, which are at their end. */
+/* Reports the statistics of the inputs before `next`, which have ended. */
 static void end_inputs(run *r, size_t next) {
     for (; r->input < next; r->input++) {
         tamis_stream_stats of_it = r->stats;
@@ -171,7 +173,7 @@ static void end_inputs(run *r, size_t next) {
     }
 }
 
-/* The last one that was read may be looked for under its name again, or was not opened at all. */
+/* The last input opened may still be followed under its name, or none may have been opened. */
 static void end_all(run *r) {
     if (r->opened > 0 || r->stats.records > 0)
         end_inputs(r, r->opened > r->input ? r->opened : r->input + 1);
@@ -179,7 +181,7 @@ static void end_all(run *r) {
 
 /* ---- the stages ---- */
 
-/* The next records; false where there are none now, as r->event and r->read_status tell. */
+/* Reads the next records. False if there are none now; r->event and r->read_status say why. */
 static bool read_lot(void *context, size_t which) {
     run *r = context;
     tamis__lot *lot = &r->lots[which];
@@ -211,7 +213,7 @@ static void key_lot(void *context, size_t which) {
     tamis__lot_key(&r->lots[which], &r->service);
 }
 
-/* How many records are behind those of the lot, if they go on being as long. */
+/* Estimates how many records follow those of the item, and announces them to the service. */
 static void foresee(run *r, const tamis__lot *lot) {
     const uint64_t read = lot->bytes_read, total = r->stats.bytes_total;
     const bool first = r->asked == 0;
@@ -241,7 +243,8 @@ static bool ask_lot(void *context, size_t which) {
     return tamis__lot_ask(&r->lots[which], &r->service);
 }
 
-/* Its records to where they belong; what was answered goes out where asking failed too. Sets *err unless that is NULL. */
+/* Writes the records of an item to their outputs, including those answered before an error. Sets *err unless
+ * it is NULL. */
 static tamis_status route_lot(run *r, tamis__lot *lot, tamis_error *err) {
     uint64_t *routing = r->timed ? &r->profile.route : NULL;
     const uint64_t written = r->profile.write, begun = tamis__clock_begin(routing);
@@ -256,17 +259,18 @@ static tamis_status route_lot(run *r, tamis__lot *lot, tamis_error *err) {
     return status;
 }
 
-/* False where the run ends behind it, whatever was read since. */
+/* Returns false if the run ends after this item, whatever was read ahead. */
 static bool write_lot(void *context, size_t which) {
     run *r = context;
     tamis__lot *lot = &r->lots[which];
     end_inputs(r, lot->input);
-    const bool fails = lot->status != TAMIS_OK; /* that is the error to tell, then */
+    const bool fails = lot->status != TAMIS_OK; /* its error is reported then */
     tamis_status status = route_lot(r, lot, fails ? NULL : &r->err);
     if (!fails && status == TAMIS_OK)
         status = tamis__run_written(r, lot, &r->err);
     tamis__reader_give_back(&r->reader, &lot->batch);
-    /* A record behind those that are enough ends nothing: where batches end must not show. */
+    /* If the service has enough, a bad record after these ends nothing: the size of batches must not
+     * matter. */
     const bool ends = lot->ends != TAMIS_OK && !lot->enough;
     if (!fails && status == TAMIS_OK && !ends && !lot->enough)
         return true;
@@ -281,7 +285,8 @@ static bool write_lot(void *context, size_t which) {
     return false;
 }
 
-/* Of a service that is to mark the records of the batch it was asked last. */
+/* For a service that marks records: it can mark only the batch of its last query, so the query waits for the
+ * write. */
 static bool ask_later(void *context, size_t which) {
     (void)context;
     (void)which;
@@ -306,14 +311,14 @@ static tamis_status make_stages(run *r, tamis_error *err) {
                                   err);
 }
 
-/* ---- its parts ---- */
+/* ---- set-up ---- */
 
-/* Whether its records are of a kind that a byte order mark is no part of. */
+/* True if a byte order mark is no part of such records. */
 static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
 
-/* A power of two, some for each thread, so that those who read and write meanwhile find one left. */
+/* A power of two, several for each thread, so that a thread that also reads and writes still finds a part. */
 static uint32_t parts_for(const run *r) {
     uint32_t parts = 1;
     if (!r->service.parts || r->threads == 1)
@@ -323,7 +328,7 @@ static uint32_t parts_for(const run *r) {
     return parts;
 }
 
-/* With one lot, one thread does. */
+/* If memory suffices for one item only, the run uses one thread. */
 static tamis_status make_lots(run *r, tamis_error *err) {
     const tamis_stream_options *o = &r->options;
     const tamis__lot_setup setup = {.keys = {.extractor = o->extractor,
@@ -394,7 +399,7 @@ static tamis_status open_all(run *r, tamis_error *err) {
     return status;
 }
 
-/* After its threads have ended. */
+/* Sums the profile up. Called after the threads have ended. */
 static void give_profile(run *r) {
     tamis_stream_profile *p = &r->profile;
     if (!r->timed)
@@ -418,7 +423,7 @@ static bool has_enough(const run *r) {
     return r->service.enough && r->service.enough(r->service.context);
 }
 
-/* All that was read is written, and input would block. */
+/* Everything read is written, and input would block. */
 static tamis_status idle(run *r, tamis_error *err) {
     uint64_t *waiting = r->timed ? &r->profile.input : NULL;
     tamis_status status = flush_direct(r, true, err);
@@ -462,13 +467,13 @@ static tamis_status finish(run *r, tamis_error *err) {
                : status;
 }
 
-/* After a failure: what was answered still leaves where it can be seen. */
+/* After an error: writes what was answered to outputs that are written directly. */
 static void flush_rest(run *r, tamis_status status, tamis_error *err) {
     bool stopped = status == TAMIS_E_INTERRUPTED;
     for (int i = 0; i < OUTPUTS; i++) {
         if (stopped)
             r->writers[i].stopping = true;
-        /* A stop is no error of its own, so one that loses the last records is the one to tell. */
+        /* A stop itself is no error, so an error that loses the last records is reported instead. */
         if (tamis__writer_direct(&r->writers[i]))
             (void)tamis__writer_end(&r->writers[i], stopped ? err : NULL);
     }
@@ -479,7 +484,7 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
         err->status = status;
 }
 
-/* A stop is told in *err, and commits first. */
+/* Commits after a stop. *err keeps the message about the stop, unless the commit fails. */
 static tamis_status commit_stopped(run *r, tamis_error *err) {
     tamis_error failed = TAMIS_ERROR_INIT;
     const tamis_status status = tamis__run_commit(r, &failed);
@@ -488,7 +493,7 @@ static tamis_status commit_stopped(run *r, tamis_error *err) {
     return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
 }
 
-/* What came from a pipe cannot be read again, so of such a run with commits everything is kept. */
+/* Input from a pipe cannot be read again, so a run that commits with pipes keeps everything. */
 static tamis_status fail_keyless(run *r, tamis_error *err) {
     const tamis_stream_commits *commits = r->options.commits;
     const tamis_status status = commits && commits->inexact ? finish(r, err) : TAMIS_OK;

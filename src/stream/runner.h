@@ -8,23 +8,22 @@
 
 #include "base/failure.h"
 
-/* Sizes a run works with. They change nothing but its speed, so that tests can set a buffer of one byte
- * and see every boundary. */
+/* Sizes used by a run. They affect only its speed. Tests set a buffer of one byte to reach every boundary. */
 typedef struct tamis__stream_tuning {
-    size_t read_size;  /* bytes of the read buffer at first */
+    size_t read_size;  /* initial bytes of a read buffer */
     size_t write_size; /* bytes of a write buffer */
-    size_t batch_size; /* records asked at once */
+    size_t batch_size; /* records of a batch */
 } tamis__stream_tuning;
 
 #define TAMIS__STREAM_TUNING_INIT                                                                            \
     { (size_t)512 << 10, (size_t)256 << 10, 8192 }
 
-/* tamis_stream_run with sizes other than these; each at least 1. */
+/* tamis_stream_run with other sizes, each at least 1. */
 TAMIS_PRIVATE_API tamis_status tamis__stream_run_tuned(const tamis_stream_service *service,
                                                        const tamis_stream_options *options,
                                                        const tamis__stream_tuning *tuning,
                                                        tamis_stream_stats *stats, tamis_error *err);
-/* And tamis_stream_dedup. */
+/* tamis_stream_dedup with other sizes. */
 TAMIS_PRIVATE_API tamis_status tamis__stream_dedup_tuned(tamis_dedup *session,
                                                          const tamis_stream_options *options,
                                                          const tamis__stream_tuning *tuning,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A run that asks a dedup session. */
+
+/* Runs that query a dedup session: the session's functions as a tamis_stream_service. */
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 #include "service/dedup/dedup_parts.h"
@@ -40,7 +41,7 @@ void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *sess
     full.context = session;
     full.ask = ask;
     full.expect = expect;
-    /* A server is given the keys, which its trace tells. */
+    /* A filter on a server needs the keys themselves, for its trace. */
     if (tamis__filter_check_local(filter, "dedup", NULL) == TAMIS_OK) {
         full.hasher = tamis_filter_hasher(filter);
         full.ask_hashes = ask_hashes;

@@ -6,7 +6,8 @@
 
 #include "base/failure.h"
 
-/* What a run is told, checked: each fills *taken with what the caller's struct has, and with defaults for the rest. */
+/* Validation of a run's arguments. Each function fills *taken from the caller's struct, with defaults for the
+ * rest. */
 
 tamis_status tamis__stream_take_service(tamis_stream_service *taken, const tamis_stream_service *given,
                                         tamis_error *err);

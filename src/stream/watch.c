@@ -20,7 +20,7 @@ void tamis__watch_tick(tamis__watch *watch) {
     watch->progress(watch->progress_context, watch->stats);
 }
 
-/* How long a wait may last before progress is due, or it is time to wake; -1: for ever. */
+/* Milliseconds until the next report or wake_at; -1: for ever. */
 static int until_due(const tamis__watch *watch) {
     uint64_t due = watch->wake_at ? watch->wake_at : UINT64_MAX;
     if (watch->progress && watch->next_report < due)
@@ -32,8 +32,8 @@ static int until_due(const tamis__watch *watch) {
     return wait < INT_MAX ? (int)wait : INT_MAX;
 }
 
-/* One poll of fd (-1: none) and the request to stop. A signal ends it early, with *ready false: who sent
- * it may have asked to stop, and the next poll sees that. */
+/* Polls fd (-1: none) and the request to stop once. A signal ends the poll early with *ready false: its
+ * handler may have asked to stop, which the next poll sees. */
 static tamis_status poll_once(const tamis__watch *watch, struct pollfd input, int timeout_ms, bool *ready,
                               const char *name, tamis_error *err) {
     struct pollfd both[2] = {input, {.fd = watch->stop_fd, .events = POLLIN}};

@@ -10,39 +10,39 @@
 #include "base/failure.h"
 
 /*
- * Everything a run waits for goes through here: the request to stop, the progress report, and a
- * descriptor that is not ready. The request to stop is a readable descriptor and is polled together
- * with what is waited for, so there is no moment at which it could be missed.
+ * The poll loop of a run. Every wait goes through here: for a descriptor, for the request to stop, and for
+ * the time of the next progress report. The request to stop is a readable descriptor, polled together with
+ * the awaited one. So it cannot be missed.
  */
 typedef struct tamis__watch {
     int stop_fd; /* -1: none */
     void (*progress)(void *context, const tamis_stream_stats *now);
     void *progress_context;
-    const tamis_stream_stats *stats; /* live */
-    const uint64_t *records; /* that were read, for sentences, which are told when these are answered */
-    uint64_t next_report;    /* tamis__now_ns at which progress is due */
-    uint64_t wake_at;        /* 0, or tamis__now_ns at which a wait ends though nothing is there */
+    const tamis_stream_stats *stats; /* updated by the run */
+    const uint64_t *records;         /* records read so far, for messages */
+    uint64_t next_report;            /* time of the next report (tamis__now_ns) */
+    uint64_t wake_at;                /* time at which a wait ends in any case (tamis__now_ns); 0: none */
 } tamis__watch;
 
 enum {
     TAMIS__REPORT_MS = 100, /* between two progress reports */
-    TAMIS__FIFO_MS = 20     /* between two looks whether a FIFO has got its reader */
+    TAMIS__FIFO_MS = 20     /* between two attempts to open a FIFO that has no reader */
 };
 
-/* Calls progress if it is due. */
+/* Calls `progress` if a report is due. */
 void tamis__watch_tick(tamis__watch *watch);
 
 /*
- * Looks whether `fd` has one of `events` (or an error to be read from it), without waiting. fd -1: only
- * looks whether to stop. TAMIS_E_INTERRUPTED when the run is to stop; `name` is what fd is to a person.
+ * Checks without waiting whether `fd` has one of `events`, or an error. With fd -1 it checks only for a stop.
+ * TAMIS_E_INTERRUPTED if the run is to stop. `name` names fd in messages.
  */
 tamis_status tamis__watch_look(const tamis__watch *watch, int fd, short events, bool *ready, const char *name,
                                tamis_error *err);
 
-/* The same, waiting until it has, or it is time to wake; progress is called meanwhile. */
+/* The same, but waits until the descriptor is ready or wake_at has come. Reports progress meanwhile. */
 tamis_status tamis__watch_wait(tamis__watch *watch, int fd, short events, const char *name, tamis_error *err);
 
-/* Waits some milliseconds, or until the run is to stop. */
+/* Waits for some milliseconds. Ends early, with TAMIS_E_INTERRUPTED, if the run is to stop. */
 tamis_status tamis__watch_pause(tamis__watch *watch, int milliseconds, const char *name, tamis_error *err);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
 /*
- *     put --> buffer --> pack (of a packed one) --> write
+ * The output of a run:
  *
- * What is put is copied once, into the buffer, which goes out when it is full; a piece as large as the
- * buffer goes out from where it lies. The buffer holds whole records only, so a flush never shows half of
- * one.
+ *     put --> buffer --> compressor (if any) --> write(2)
  *
- * A run that is to stop still hands over the batch in hand, and the reader of a pipe may be asleep. A
- * write of at most PIPE_BUF bytes after poll said so does not block; so a stopping writer makes such
- * writes only, and gives up when its reader takes nothing for TAMIS__STOP_GRACE_MS.
+ * Bytes are copied once, into the buffer. A piece as large as the buffer is passed on without a copy. The
+ * buffer contains whole records only, so a flush never shows half a record.
+ *
+ * Stopping: a run that is to stop still writes its present batch, but the reader of a pipe may be asleep. A
+ * write of at most PIPE_BUF bytes does not block after poll has reported the pipe as writable. So a stopping
+ * writer makes only such writes. It gives up if the reader reads nothing for TAMIS__STOP_GRACE_MS.
  */
 #include "stream/writer.h"
 
@@ -23,8 +25,8 @@
 #include "stream/clock.h"
 #include "stream/ends.h"
 
-static const uint64_t HOLD_NS = 5000000; /* a record waits no longer than this for others to go out with */
-static const uint64_t HOLD_PACKED_NS = 1000000000; /* nor this, where to go out early takes more room */
+static const uint64_t HOLD_NS = 5000000;           /* longest time that a record waits in the buffer */
+static const uint64_t HOLD_PACKED_NS = 1000000000; /* the same if compressed, where a flush costs space */
 
 static bool is_open(const tamis__writer *writer) {
     return writer->place && writer->buffer;
@@ -61,7 +63,7 @@ tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int l
     return packing == TAMIS_PACKING_NONE ? TAMIS_OK : tamis__pack_check(&writer->packing, err);
 }
 
-/* All memory is there before anything is created. */
+/* Allocates all memory, before anything is created. */
 static tamis_status open_buffers(tamis__writer *writer, size_t capacity, tamis_error *err) {
     writer->capacity = capacity;
     writer->buffer = tamis__alloc(&writer->memory, capacity, TAMIS__LINE);
@@ -73,7 +75,7 @@ static tamis_status open_buffers(tamis__writer *writer, size_t capacity, tamis_e
                               &(tamis__pack_out){write_packed, writer}, err);
 }
 
-/* A terminal would take the bytes for commands of its own. */
+/* Refuses compressed output to a terminal, which would interpret the bytes as commands. */
 static tamis_status check_terminal(const tamis__writer *writer, tamis_error *err) {
     if (writer->packing.packing == TAMIS_PACKING_NONE || isatty(writer->fd) != 1)
         return TAMIS_OK;
@@ -101,12 +103,12 @@ tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place
     return status;
 }
 
-/* Until the reader of a stopping writer takes something. */
+/* Waits until the reader of a stopping writer reads something. */
 static tamis_status wait_stopping(tamis__writer *writer, tamis_error *err) {
     struct pollfd output = {.fd = writer->fd, .events = POLLOUT};
     uint64_t end = tamis__now_ns() + TAMIS__STOP_GRACE_MS * UINT64_C(1000000), now;
     int ready;
-    do { /* signals do not lengthen it */
+    do { /* signals do not prolong the wait */
         now = tamis__now_ns();
         ready = tamis__sys.poll(&output, 1, now < end ? (int)((end - now) / 1000000) + 1 : 0);
     } while (ready < 0 && errno == EINTR);
@@ -120,14 +122,14 @@ static tamis_status wait_stopping(tamis__writer *writer, tamis_error *err) {
 }
 
 /*
- * After a write that did not write all (sys_errno 0) or nothing: TAMIS_OK if it is to go on. A signal that
- * finds a write half done ends it without EINTR, so a short write is the same to us.
+ * Handles a short write (sys_errno 0) or a failed one. TAMIS_OK: continue. A signal during a write makes it
+ * short without EINTR, so both are treated alike.
  */
 static tamis_status after_short(tamis__writer *writer, int sys_errno, tamis_error *err) {
     bool ready;
     tamis_status status;
     if (writer->stopping && (sys_errno == EINTR || sys_errno == EAGAIN || sys_errno == 0))
-        return TAMIS_OK; /* known already, and the next write waits until it can be made */
+        return TAMIS_OK; /* the stop is known; the next write waits until it is possible */
     if (sys_errno == EINTR || sys_errno == 0)
         status = tamis__watch_look(writer->watch, -1, 0, &ready, writer->place->name, err);
     else if (sys_errno == EAGAIN)
@@ -140,7 +142,8 @@ static tamis_status after_short(tamis__writer *writer, int sys_errno, tamis_erro
     return TAMIS_OK;
 }
 
-/* Counts records among bytes that were put but will not be written. A last record without a terminator counts too. */
+/* Counts the records in bytes that were put but will not be written. A last record without terminator counts
+ * too. */
 static void lose_bytes(tamis__writer *writer, const unsigned char *data, size_t size) {
     for (size_t i = 0; i < size; i++)
         writer->lost_ends += data[i] == writer->terminator;
@@ -195,7 +198,7 @@ static tamis_status hand_on(tamis__writer *writer, const void *data, size_t size
     const uint64_t begun = tamis__clock_begin(writer->time);
     tamis_status status =
         writer->pack ? tamis__pack_put(writer->pack, data, size, err) : write_all(writer, data, size, err);
-    writer->failed = status != TAMIS_OK; /* to pack is to fail too */
+    writer->failed = status != TAMIS_OK; /* the compressor may have failed */
     writer->in_pack = true;
     tamis__clock_end(writer->time, begun);
     return status;
@@ -207,7 +210,7 @@ static tamis_status empty_buffer(tamis__writer *writer, tamis_error *err) {
     return used ? hand_on(writer, writer->buffer, used, err) : TAMIS_OK;
 }
 
-/* By tamis__pack_flush or tamis__pack_finish. */
+/* Calls tamis__pack_flush or tamis__pack_finish. */
 static tamis_status end_pack(tamis__writer *writer, tamis_status (*end)(tamis__pack *, tamis_error *),
                              tamis_error *err) {
     const uint64_t begun = tamis__clock_begin(writer->time);
@@ -239,7 +242,7 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err) {
         return TAMIS_OK;
     writer->ended = true;
     tamis_status status = empty_buffer(writer, err);
-    /* Nothing at all is an empty packed file; nothing behind a commit is nothing. */
+    /* An empty output becomes an empty compressed file, but nothing is appended after a commit. */
     if (status != TAMIS_OK || !writer->pack || (writer->written > 0 && !writer->in_pack))
         return status;
     return end_pack(writer, tamis__pack_finish, err);
@@ -281,8 +284,8 @@ static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
     return sys_errno == 0 ? TAMIS_OK : tamis__fail_file(err, writer->place->name, sys_errno);
 }
 
-/* Whether the reader of a pipe or socket has taken everything and is there: who stops a pipeline stops its reader too,
- * and what lies between them then is lost. It is given as long as for a write. */
+/* True if the reader of a pipe or socket is there and has read everything. Stopping a pipeline also stops its
+ * reader, and bytes between the two are lost then. The reader gets as much time as for a write. */
 static bool is_taken(const tamis__writer *writer) {
     enum { STEP_MS = 2 };
     mode_t mode = writer->place->about.st_mode;
@@ -290,7 +293,7 @@ static bool is_taken(const tamis__writer *writer) {
     if (!S_ISFIFO(mode) && !S_ISSOCK(mode))
         return true;
     for (int wait = 0;; wait = STEP_MS) {
-        struct pollfd output = {.fd = writer->fd}; /* asks for nothing but whether the reader has gone */
+        struct pollfd output = {.fd = writer->fd}; /* no events: reports only that the reader has gone */
         int unread;
         if (tamis__sys.poll(&output, 1, wait) < 0 && errno != EINTR)
             return false;
@@ -301,7 +304,7 @@ static bool is_taken(const tamis__writer *writer) {
     }
 }
 
-/* Another packed file begins behind the one that is there. */
+/* Ends the compressed file and begins another one after it. */
 static tamis_status begin_pack_anew(tamis__writer *writer, tamis_error *err) {
     tamis_status status = end_pack(writer, tamis__pack_finish, err);
     if (status != TAMIS_OK)
@@ -316,7 +319,7 @@ static tamis_status begin_pack_anew(tamis__writer *writer, tamis_error *err) {
 }
 
 tamis_status tamis__writer_commit(tamis__writer *writer, bool *taken, tamis_error *err) {
-    *taken = !is_open(writer) || !writer->failed; /* what it holds is not written, and will not be */
+    *taken = !is_open(writer) || !writer->failed; /* a failed writer's bytes will never be written */
     if (!is_open(writer) || writer->failed || writer->ended)
         return TAMIS_OK;
     writer->flushed_at = tamis__now_ns();
@@ -339,7 +342,8 @@ bool tamis__writer_settled(tamis__writer *writer, tamis_error *err) {
     return !writer->durable || (is_taken(writer) && sync_output(writer, err) == TAMIS_OK);
 }
 
-/* Closes what is ours to close. An error of close may be one of an earlier write, so it counts. */
+/* Closes the output unless it is a descriptor of the caller. An error of close may stem from an earlier
+ * write. */
 static int close_output(tamis__writer *writer) {
     int fd = writer->fd;
     writer->fd = -1;

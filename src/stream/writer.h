@@ -14,88 +14,95 @@
 #include "stream/tail.h"
 #include "stream/watch.h"
 
-/* An ordered, buffered output, packed where that is wanted. All calls on a writer of no place do nothing. */
+/* An ordered, buffered output, compressed if requested. All calls on a writer without a target do nothing. */
 typedef struct tamis__writer {
     tamis__watch *watch;
-    const tamis__place *place; /* borrowed; NULL: not open */
+    const tamis__place *place; /* target; borrowed; NULL: not open */
     tamis_allocator memory;
-    tamis__aside aside; /* places REPLACE and NEW */
+    tamis__aside aside; /* temporary file, if the target is REPLACE or NEW */
     int fd;
-    tamis__pack_want packing; /* packing NONE: as it is */
-    tamis__pack *pack;        /* of a packed one */
-    unsigned char *buffer;    /* of what was put: in front of `pack` */
+    tamis__pack_want packing; /* compression; NONE: none */
+    tamis__pack *pack;        /* the compressor, or NULL */
+    unsigned char *buffer;    /* bytes put but not yet compressed or written */
     size_t capacity;
     size_t used;
-    uint64_t written;             /* bytes the system has taken, packed ones */
-    uint64_t sent;                /* of them, of one that is durable, on their way to the disk */
-    uint64_t flushed_at;          /* tamis__now_ns */
-    tamis__tail *tail;            /* NULL, or compared with the bytes written; borrowed */
-    tamis__identity_front *front; /* NULL, or gets what the system has taken first; borrowed */
+    uint64_t written;             /* bytes written to the file, after compression */
+    uint64_t sent;                /* bytes handed to the disk (tamis__send_off), if durable */
+    uint64_t flushed_at;          /* time of the last flush (tamis__now_ns) */
+    tamis__tail *tail;            /* compared with the bytes written; borrowed; NULL: none */
+    tamis__identity_front *front; /* gets the first bytes written; borrowed; NULL: none */
     uint64_t records;             /* records with keys that were put; counted by the router */
     uint64_t flushed_records;     /* `records` at the last flush of a compressed output */
     uint64_t lost_ends;           /* terminators of records that were put but not written */
-    uint64_t *time;               /* of packing, writing and syncing, see clock.h */
+    uint64_t *time;               /* timer for compressing, writing and syncing (clock.h); NULL: none */
     unsigned char terminator;
-    bool durable;         /* a regular file is to outlive a power loss */
-    bool in_pack;         /* of a packed one: something was put since its last commit */
-    bool owes_terminator; /* the last record has none: it gets one if another follows */
-    bool has_header;      /* what stands in front of records is in it, of an earlier run */
-    bool stopping;        /* the run is to stop: what is in hand goes out, but not for ever */
-    bool failed;          /* nothing more is written */
-    bool ended;           /* nothing more is put */
+    bool durable;         /* a regular file must survive a power loss */
+    bool in_pack;         /* compressed: bytes were put since the last commit */
+    bool owes_terminator; /* the last record has no terminator; the next record is preceded by one */
+    bool has_header;      /* an earlier run has written the header */
+    bool stopping;        /* the run is to stop: pending bytes are written, but not for ever */
+    bool failed;          /* an error occurred; nothing more is written */
+    bool ended;           /* tamis__writer_end was called; nothing more is put */
 } tamis__writer;
 
-enum { TAMIS__STOP_GRACE_MS = 1000 }; /* how long a stopped run waits for its reader to take anything */
+enum { TAMIS__STOP_GRACE_MS = 1000 }; /* time given to a pipe's reader after a stop */
 
-/* Sets how a zeroed writer packs what it is given, before it is opened: `packing`, or, where that is -1, what the end of
- * the output's name (NULL: nowhere) tells, at a level that may be 0. Looks and creates nothing. TAMIS_E_INVALID,
- * TAMIS_E_UNSUPPORTED, TAMIS_E_RANGE as tamis__pack_check. */
+/* Sets the compression of a zeroed writer before it is opened. `packing` -1: by the suffix of the output's
+ * name (NULL: none). Creates nothing. TAMIS_E_INVALID, TAMIS_E_UNSUPPORTED, TAMIS_E_RANGE as
+ * tamis__pack_check. */
 tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int level, const char *name,
                                        tamis_error *err);
 
-/* Opens the place (creates the file aside) of a writer that is zeroed but for its memory, time, front, terminator, durable
- * and packing, and, of one that goes on behind another, `written` and owes_terminator, with a buffer of `capacity` bytes, at least 1. The place and the watch are borrowed. After a failure abandon is
- * fine and has nothing to do. */
+/*
+ * Opens the target, or creates its temporary file, with a buffer of `capacity` bytes, at least 1. The writer
+ * must be zeroed but for memory, time, front, terminator, durable and packing; to continue a file, also
+ * `written` and owes_terminator. Target and watch are borrowed. After an error, abandon is allowed and does
+ * nothing.
+ */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
                                 tamis__watch *watch, tamis_error *err);
 
-/* Takes whole records. With `unterminated` the last one lacks its terminator. */
+/* Appends whole records. `unterminated`: the last one has no terminator. */
 tamis_status tamis__writer_put(tamis__writer *writer, const void *data, size_t size, bool unterminated,
                                tamis_error *err);
 
-/* Number of `records` that were written completely, or a lower bound. Call after the last put. */
+/* Returns how many of `records` were written completely, or a lower bound. Call after the last put. */
 uint64_t tamis__writer_taken(const tamis__writer *writer);
 
-/* Hands all that was put to the system; of a packed one so that its reader can unpack every record. For who has nothing
- * else to do: each such flush makes a packed output larger. */
+/* Writes everything that was put. Afterwards every record can be decompressed. For a writer that is idle:
+ * each flush makes a compressed output larger. */
 tamis_status tamis__writer_flush(tamis__writer *writer, tamis_error *err);
 
-/* The same where the last time is 5 ms ago, of a packed output a second: for who is at work, so that no record waits for
- * ever for others to go out with. */
+/* The same, but only if the last flush was 5 ms ago (compressed: 1 s). For a busy writer, so that no record
+ * waits too long. */
 tamis_status tamis__writer_flush_due(tamis__writer *writer, tamis_error *err);
 
-/* The last flush, whether the run went well or not: what is packed is ended, so that what was written is a whole file.
- * Nothing is put from then on. A second time it does nothing. */
+/* The last flush, after success or failure: completes the compressed file. Nothing may be put afterwards. A
+ * second call does nothing. */
 tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err);
 
-/* All that was put is where it belongs: written, a packed one's file or frame ended, so that what is behind it is another one,
- * and of a durable writer synced. *taken is false where the reader of a pipe has not taken all of it in a second, with nothing
- * wrong, and where the writer has failed before. Of an output that is written directly. */
+/*
+ * Makes everything that was put durable: writes it, ends the compressed frame, and syncs a durable file. Only
+ * for outputs that are written directly.
+ *
+ * *taken is false if the reader of a pipe has not read everything within a second, or if the writer had
+ * failed before. Neither is an error.
+ */
 tamis_status tamis__writer_commit(tamis__writer *writer, bool *taken, tamis_error *err);
 
-/* Whether somebody can see what is flushed before the run ends. */
+/* True if the output is written directly, so that others can see it before the run ends. */
 bool tamis__writer_direct(const tamis__writer *writer);
 
-/* Of a run that was stopped, after its end: whether all that was put is where it belongs, which nothing in a file
- * aside is; of a durable writer, too, synced or taken by its reader. */
+/* After the end of a stopped run: true if everything that was put has reached its destination. A durable
+ * output must also be synced, or read by its reader. Always false for a temporary file. */
 bool tamis__writer_settled(tamis__writer *writer, tamis_error *err);
 
-/* Ends, syncs what is to be durable, and closes; a file aside is whole then and waits to be published
- * (writer->aside). */
+/* Ends, syncs if durable, and closes. A temporary file is then complete, and writer->aside can be
+ * published. */
 tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err);
 
-/* Frees everything; a file aside that was not published is removed. *err, if it has a text, is told of a
- * file that could not be. Also after finish, also of a zeroed writer. */
+/* Frees everything and removes an unpublished temporary file. If that fails, the text of *err, if any, says
+ * so. Allowed after finish and for a zeroed writer. */
 void tamis__writer_abandon(tamis__writer *writer, tamis_error *err);
 
 #endif
