@@ -7,8 +7,8 @@
 
 __extension__ typedef unsigned __int128 tamis__u128;
 
-/* Little-endian loads and stores at any address. Compilers make one instruction of each where the
- * machine is little-endian, which is every machine we build for; the swap keeps the rest right. */
+/* Little-endian loads and stores at any address. On a little-endian machine compilers turn each into one
+ * instruction. On a big-endian machine the bytes are swapped. */
 static inline uint64_t tamis__load64le(const void *from) {
     uint64_t value;
     memcpy(&value, from, sizeof value);
@@ -50,7 +50,7 @@ static inline void tamis__store32le(void *to, uint32_t value) {
     memcpy(to, &value, sizeof value);
 }
 
-/* Big-endian, for the files of programs that write so. */
+/* Big-endian loads and stores, for file formats of other programs. */
 static inline uint64_t tamis__load64be(const void *from) {
     return __builtin_bswap64(tamis__load64le(from));
 }
@@ -67,14 +67,15 @@ static inline void tamis__store32be(void *to, uint32_t value) {
     tamis__store32le(to, __builtin_bswap32(value));
 }
 
-/* High word of the 128-bit product: maps x, uniform over 64 bits, to 0..n-1 without a division
- * (multiply-shift). The result is below n because x < 2^64. */
+/* Returns the high 64 bits of the 128-bit product x * n. If x is uniform over 64 bits, the result is
+ * uniform over 0..n-1 and needs no division (multiply-shift). */
 static inline uint64_t tamis__mulhi(uint64_t x, uint64_t n) {
     return (uint64_t)(((tamis__u128)x * n) >> 64);
 }
 
-/* Into the second cache, not the first: the cores measured have twice as many lines on their way there at once, and waiting
- * for lines is what asking a large filter takes (docs/PERFORMANCE.md). */
+/* Prefetches a line into the second-level cache. The measured cores keep twice as many lines in flight to
+ * that cache as to the first-level cache, and lookups in large filters mostly wait for lines
+ * (docs/PERFORMANCE.md). */
 static inline void tamis__prefetch(const void *address) {
     __builtin_prefetch(address, 0, 2);
 }

@@ -19,7 +19,8 @@ bool tamis__read_number(const char *text, uint64_t most, uint64_t *out) {
     return true;
 }
 
-/* Of this thread only. The locale "C" is always there; (locale_t)0, which changes nothing, if it were not. */
+/* Switches this thread to the locale "C" and returns its previous locale. If newlocale() fails,
+ * uselocale((locale_t)0) leaves the locale as it is. */
 static locale_t enter_c(locale_t *c) {
     *c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     return uselocale(*c);

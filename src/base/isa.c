@@ -22,10 +22,11 @@ const char *tamis__isa_name(tamis__isa isa) {
     return isa_names[isa];
 }
 
-/* ---- what the machine has: every extension that the options of a set's files name ---- */
+/* ---- what the CPU supports ---- A kernel set needs every extension that the compiler options of its
+ * files enable. */
 
 #ifdef TAMIS__HAVE_AVX2
-/* clang 14 does not ask for it by name. */
+/* Asks cpuid, because __builtin_cpu_supports("lzcnt") is unknown to clang 14. */
 static bool has_lzcnt(void) {
     unsigned a, b, c, d;
     return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
@@ -36,7 +37,8 @@ static bool has_avx2(void) {
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") && has_lzcnt();
 }
 
-/* The last came with machines on which wide vectors no longer slow down what runs beside them. */
+/* Requires avx512vpopcntdq because of its age: CPUs that have it no longer slow down other code while
+ * 512-bit vectors are in use. */
 static bool has_avx512(void) {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -54,7 +56,7 @@ static bool isa_is_here(tamis__isa isa) {
         return has_avx512();
 #endif
 #ifdef TAMIS__HAVE_NEON
-    case TAMIS__ISA_NEON: /* no arm64 is without */
+    case TAMIS__ISA_NEON: /* every arm64 CPU has it */
         return true;
 #endif
     default:
@@ -88,7 +90,8 @@ tamis_status tamis__isa_choose(const char *forced, tamis__isa *isa, tamis_error 
     return refuse(forced, err);
 }
 
-/* 0: not decided; 1 + isa: decided; -1: refused. Two threads that decide at once decide the same. */
+/* The cached decision: 0 = none yet, 1 + isa = chosen, -1 = TAMIS_KERNEL is refused. Two threads that
+ * decide at the same time reach the same decision. */
 static atomic_int isa_decision;
 
 static int isa_decide(void) {

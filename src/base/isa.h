@@ -4,8 +4,8 @@
 
 #include "base/failure.h"
 
-/* Sets of vector kernels, in rising order of preference. A kernels/ folder has a file and a table per set that is built;
- * scalar is always there. */
+/* Kernel sets, one for each instruction set, in rising order of preference. A kernels/ directory has one
+ * file and one function table for each set that is built. The scalar set is always built. */
 typedef enum tamis__isa {
     TAMIS__ISA_SCALAR = 0,
     TAMIS__ISA_NEON,
@@ -14,7 +14,8 @@ typedef enum tamis__isa {
     TAMIS__ISA_COUNT
 } tamis__isa;
 
-/* What is built; the machine may still lack it. cmake/TamisLibraries.cmake has the options of each for the compiler. */
+/* The kernel sets in this build; the CPU may lack some of them. cmake/TamisLibraries.cmake has the
+ * compiler options for each set. */
 #ifndef TAMIS_SCALAR_ONLY
 #if defined __x86_64__
 #define TAMIS__HAVE_AVX2   1
@@ -25,15 +26,18 @@ typedef enum tamis__isa {
 #endif
 
 /*
- * The set to use in this process, decided at the first call (thread-safe) by TAMIS_KERNEL or the
- * machine. TAMIS_E_UNSUPPORTED where TAMIS_KERNEL names what is not here; *isa is untouched then.
+ * Returns in *isa the kernel set for this process. The first call decides, from the environment variable
+ * TAMIS_KERNEL or else from the CPU; later calls return the same set. Thread-safe.
+ *
+ * Error: TAMIS_E_UNSUPPORTED if TAMIS_KERNEL names a set that this build or this CPU lacks; *isa is
+ * unchanged.
  */
 TAMIS_PRIVATE_API tamis_status tamis__isa_get(tamis__isa *isa, tamis_error *err);
 
-/* The same decision for a given value of TAMIS_KERNEL (NULL: not set), not remembered: for tests. */
+/* Makes the same decision for a given value of TAMIS_KERNEL (NULL: not set) without storing it. For tests. */
 TAMIS_PRIVATE_API tamis_status tamis__isa_choose(const char *forced, tamis__isa *isa, tamis_error *err);
 
-/* What TAMIS_KERNEL calls a set, built or not. Static storage. */
+/* Returns the name of a set as TAMIS_KERNEL spells it, built or not. The string is static. */
 TAMIS_PRIVATE_API const char *tamis__isa_name(tamis__isa isa);
 
 #endif

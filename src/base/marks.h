@@ -10,15 +10,22 @@
 #include <emmintrin.h>
 #endif
 
-/* Where a byte stands among up to 64, a bit each: bit i is byte i. For whoever looks for bytes that stand close together;
- * for rare ones memchr is faster. */
+/*
+ * Byte masks: where a given byte occurs among up to 64 bytes.
+ *
+ *     bytes   a , b , , c          byte ','
+ *     mask    0 1 0 1 1 0          bit i is set if byte i equals the given byte; bit 0 is the lowest
+ *
+ * One mask answers 64 comparisons, so the caller finds the next occurrence by counting trailing zeros. This
+ * is fast for bytes that occur often, such as separators. For rare bytes memchr() is faster.
+ */
 enum { TAMIS__MARKS = 64 };
 
 static inline uint64_t tamis__marks_of_8(const unsigned char *bytes, unsigned char byte) {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
-    uint64_t differs = tamis__load64le(bytes) ^ byte * (UINT64_MAX / 255); /* 0 in bytes that are it */
+    uint64_t differs = tamis__load64le(bytes) ^ byte * (UINT64_MAX / 255); /* 0 in each byte that matches */
     uint64_t equal = ~(((differs & low) + low) | differs | low) >> 7;
-    return equal * UINT64_C(0x0102040810204080) >> 56; /* the eight low bits, side by side */
+    return equal * UINT64_C(0x0102040810204080) >> 56; /* collects the eight low bits in the top byte */
 }
 
 static inline uint64_t tamis__marks_of_16(const unsigned char *bytes, unsigned char byte) {
@@ -35,7 +42,9 @@ static inline uint64_t tamis__marks_of_64(const unsigned char *bytes, unsigned c
            tamis__marks_of_16(bytes + 32, byte) << 32 | tamis__marks_of_16(bytes + 48, byte) << 48;
 }
 
-/* Of `size` bytes, at most 64. The last of them are looked at again where that saves looking one by one. */
+/* Returns the mask of `size` bytes, at most 64. A rest of fewer than 16 or 8 bytes is read together with
+ * bytes before it, which is cheaper than a loop over single bytes. Bits that are found twice stay the
+ * same. */
 static inline uint64_t tamis__marks_of(const unsigned char *bytes, size_t size, unsigned char byte) {
     uint64_t marks = 0;
     if (size == TAMIS__MARKS)

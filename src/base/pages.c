@@ -17,8 +17,8 @@ void tamis__pages_init(tamis__pages *pages) {
     pthread_mutex_init(&pages->mutex, NULL);
 }
 
-/* Linux keeps a large page whole in memory as long as some of it is mapped, or until memory is short; but where a part is
- * declared free it parts the page at once. */
+/* Linux keeps a huge page in memory while any part of it is mapped, until memory gets short. If a part is
+ * marked as free first (MADV_FREE), Linux splits the page at once and can reclaim that part. */
 void tamis__pages_give(void *block, size_t size) {
 #ifdef MADV_FREE
     (void)tamis__sys.advise(block, size, MADV_FREE);
@@ -37,7 +37,8 @@ void tamis__pages_release(tamis__pages *pages) {
     pthread_mutex_destroy(&pages->mutex);
 }
 
-/* A new stretch, that begins with a page. */
+/* Maps a new region of at least `least` bytes that begins at a multiple of TAMIS__PAGE. Unmaps what is
+ * left of the region before. */
 static bool map_stretch(tamis__pages *pages, size_t least) {
     const size_t size = least > STRETCH ? round_up(least, TAMIS__PAGE) : STRETCH;
     uint8_t *mapped = tamis__sys.map(size + TAMIS__PAGE);

@@ -8,35 +8,47 @@
 #include <stdint.h>
 
 /*
- * Large pages that blocks share.
+ * Huge pages shared by blocks.
  *
- * The system gives a large page (TAMIS__PAGE bytes) only where all of it is mapped when it is first written to. So blocks
- * are cut one after the other out of stretches that are mapped ahead, and each goes back to the system alone: the page is
- * then one of small pages, which does no harm where blocks come and go in turn, as partitions that grow do. Beside the
- * blocks the rest of the page is held that the next one is cut from: less than TAMIS__PAGE, and counted as that.
+ * Linux backs memory with a huge page (TAMIS__PAGE bytes) only if the whole page is mapped when it is first
+ * written. A partition of a growing table is often smaller than that, so mapping each one alone gives it
+ * small pages. Therefore blocks are cut, one behind the other, out of regions that are mapped in advance:
+ *
+ *     region  | block 0 | block 1 | block 2 | not cut yet                  |
+ *             ^ multiple of TAMIS__PAGE     ^ at                           ^ end
+ *
+ * Each block is unmapped on its own. Linux then splits the huge page around it into small pages. That does no
+ * harm, because partitions are replaced in turn and their neighbours soon go too.
+ *
+ * Memory accounting: a part of the huge page at `at` belongs to no block yet. It is less than TAMIS__PAGE and
+ * is counted as one TAMIS__PAGE.
  */
 #define TAMIS__PAGE ((size_t)2 << 20)
-/* Blocks for which that is worth it. */
+/* Smallest block for which sharing huge pages pays. */
 #define TAMIS__PAGES_LEAST ((size_t)128 << 10)
 
 typedef struct tamis__pages {
-    pthread_mutex_t mutex;
-    uint8_t *at, *end; /* what is mapped and not cut off yet */
-    size_t held;       /* beside the blocks */
-    bool closed;
+    pthread_mutex_t mutex; /* for all fields below */
+    uint8_t *at, *end;     /* the part of the region that is mapped and not cut yet */
+    size_t held;           /* bytes counted in addition to the blocks: 0 or TAMIS__PAGE */
+    bool closed;           /* true: tamis__pages_cut fails */
 } tamis__pages;
 
 void tamis__pages_init(tamis__pages *pages);
-void tamis__pages_release(tamis__pages *pages); /* blocks stay */
+void tamis__pages_release(tamis__pages *pages); /* blocks stay mapped */
 
-/* A block of TAMIS__PAGES_LEAST bytes or more, zeroed; *held is what is held beside it that was not before. NULL: none to be
- * had. From any thread. */
+/*
+ * Returns a zeroed block of `size` bytes, at least TAMIS__PAGES_LEAST. Returns NULL if there is no memory or
+ * after tamis__pages_close(). *held is the number of bytes that now count in addition: TAMIS__PAGE for the
+ * first block, else 0. Any thread may call it.
+ */
 void *tamis__pages_cut(tamis__pages *pages, size_t size, size_t *held);
 
-/* Gives back a block that was cut, or one of that size that is the default allocator's. From any thread. */
+/* Unmaps a block that was cut, or a block of that size from the default allocator. Any thread may call it. */
 void tamis__pages_give(void *block, size_t size);
 
-/* Gives back what is held beside the blocks; there will be no more of them. Returns how much that was. From any thread. */
+/* Unmaps the rest of the region; no more blocks can be cut. Returns the bytes that no longer count in
+ * addition to the blocks. Any thread may call it. */
 size_t tamis__pages_close(tamis__pages *pages);
 
 #endif

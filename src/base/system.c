@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* open(2) is variadic, stat(2) may be a macro: plain functions can stand in a table. */
+/* Wrappers with fixed signatures for the table: open(2) is variadic, and stat(2) may be a macro. */
 static int system_open(const char *path, int flags, mode_t mode) {
     return open(path, flags, mode);
 }
@@ -66,7 +66,7 @@ static int system_list(const char *path, bool (*take)(void *context, const char 
     return failed ? -1 : 0;
 }
 
-/* Not posix_fallocate: where the file system cannot, that writes to every block instead. */
+/* Uses fallocate, because posix_fallocate writes to every block if the file system has no support. */
 static int system_reserve(int fd, off_t size) {
 #ifdef __linux__
     return fallocate(fd, 0, 0, size);
@@ -78,7 +78,7 @@ static int system_reserve(int fd, off_t size) {
 #endif
 }
 
-/* A socket tells of its output by TIOCOUTQ; a pipe has FIONREAD alone, and at either end. */
+/* TIOCOUTQ gives the unsent bytes of a socket. A pipe only supports FIONREAD, on either end. */
 static int system_unread(int fd, int *bytes) {
     return ioctl(fd, TIOCOUTQ, bytes) == 0 ? 0 : ioctl(fd, FIONREAD, bytes);
 }
@@ -187,7 +187,7 @@ int tamis__sync_folder(int fd) {
 }
 
 void tamis__send_off(int fd, uint64_t *sent, uint64_t to) {
-    const uint64_t piece = (uint64_t)8 << 20; /* what a disk takes in some hundredths of a second */
+    const uint64_t piece = (uint64_t)8 << 20; /* a disk writes this much in some hundredths of a second */
     if (to < *sent + piece)
         return;
     (void)tamis__sys.send_off(fd, (off_t)*sent, (off_t)(to - *sent));

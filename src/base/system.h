@@ -16,13 +16,13 @@ struct sockaddr;
 struct addrinfo;
 
 /*
- * The one table of the system calls that the library makes. Everything above base calls through it,
- * so that a test can put its own function in a row and make the nth call fail, return short or be
- * interrupted, on the shipped code path. Production code never writes to it. Each entry has the
- * contract of the POSIX call of its name.
+ * The table of all system calls that the library makes. Code above base calls through it. A test can replace
+ * an entry, and so make the nth call fail, return short or be interrupted, in the code that ships. Production
+ * code never writes to the table. Each entry has the contract of the POSIX call of that name, except where
+ * its comment says more.
  */
 struct tamis__system {
-    int (*open)(const char *path, int flags, mode_t mode); /* O_CLOEXEC is the caller's to give */
+    int (*open)(const char *path, int flags, mode_t mode); /* the caller passes O_CLOEXEC */
     int (*close)(int fd);
     ssize_t (*read)(int fd, void *buffer, size_t size);
     ssize_t (*write)(int fd, const void *buffer, size_t size);
@@ -33,69 +33,77 @@ struct tamis__system {
     int (*stat)(const char *path, struct stat *out);
     ssize_t (*readlink)(const char *path, char *buffer, size_t size);
     int (*sync)(int fd); /* fsync */
-    int (*send_off)(int fd, off_t from,
-                    off_t size); /* sync_file_range, only to begin; ENOSYS where there is none */
-    /* space on the disk for so many bytes; EOPNOTSUPP, ENOSYS or EINVAL where system or file system cannot */
+    /* sync_file_range, which starts writing and does not wait; ENOSYS if the system has no such call */
+    int (*send_off)(int fd, off_t from, off_t size);
+    /* allocates disk space for `size` bytes; EOPNOTSUPP, ENOSYS or EINVAL if the system or file system
+     * cannot */
     int (*reserve)(int fd, off_t size);
     int (*truncate)(int fd, off_t size); /* ftruncate */
     int (*lock)(int fd, int operation);  /* flock */
     int (*fchmod)(int fd, mode_t mode);
     int (*fchown)(int fd, uid_t owner, gid_t group);
     int (*rename)(const char *from, const char *to);
-    /* EEXIST where `to` is there; ENOSYS or EINVAL where system or file system cannot tell */
+    /* fails with EEXIST if `to` exists; ENOSYS or EINVAL if the system or file system cannot check that */
     int (*rename_new)(const char *from, const char *to);
-    /* swaps two names at once; ENOSYS or EINVAL where system or file system cannot */
+    /* swaps two names atomically; ENOSYS or EINVAL if the system or file system cannot */
     int (*exchange)(const char *one, const char *other);
     int (*unlink)(const char *path);
     int (*mkdir)(const char *path, mode_t mode);
-    /* calls with each name in a folder but . and .. until `take` returns false; -1 with errno where not all are told */
+    /* calls `take` for each name in a directory except . and .. until it returns false; -1 and errno if
+     * reading the directory fails */
     int (*list)(const char *path, bool (*take)(void *context, const char *name), void *context);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
-    int (*unread)(int fd, int *bytes); /* of a pipe or socket: written, and not taken by its reader */
-    void *(*map)(size_t size);         /* zeroed private memory; NULL on failure (errno set) */
-    /* the file's bytes, shared, to read; NULL on failure (errno set) */
+    /* bytes written to a pipe or socket that its reader has not read yet */
+    int (*unread)(int fd, int *bytes);
+    void *(*map)(size_t size); /* zeroed private memory; NULL and errno on failure */
+    /* maps a file shared and read-only; NULL and errno on failure */
     void *(*map_file)(int fd, size_t size);
     int (*advise)(void *block, size_t size, int advice); /* madvise */
     int (*unmap)(void *block, size_t size);
-    int (*look_up)(const char *host, const char *port, const struct addrinfo *hints,
-                   struct addrinfo **found);           /* getaddrinfo */
+    /* getaddrinfo */
+    int (*look_up)(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found);
     int (*socket)(int domain, int type, int protocol); /* non-blocking, close-on-exec */
     int (*connect)(int fd, const struct sockaddr *address, size_t size);
-    int (*connected)(int fd); /* 0, or -1 and the errno that the connecting ended with */
+    /* 0 if the connection is up; -1 and the errno of the failed attempt otherwise */
+    int (*connected)(int fd);
     ssize_t (*send)(int fd, const void *buffer, size_t size); /* without SIGPIPE */
     ssize_t (*receive)(int fd, void *buffer, size_t size);
     ssize_t (*random)(void *to, size_t size); /* getrandom */
-    int (*thread)(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *),
-                  void *context); /* pthread_create: 0, or an errno */
+    /* pthread_create: returns 0 or an errno */
+    int (*thread)(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context);
 };
 
 extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
 
-/* fsync, asked anew where a signal cut the wait short; -1 with errno. Any other failure is final: the system may have
- * dropped what it could not write and forgotten the error, so that a second fsync would succeed over lost bytes. */
+/* Calls fsync, again if a signal interrupts it. Returns 0, or -1 and errno. Any other failure is final:
+ * the system may have dropped the unwritten pages and cleared the error. A second fsync could then report
+ * success although data is lost. */
 TAMIS_PRIVATE_API int tamis__sync(int fd);
-/* The same of a folder, so that the names in it last. Some file systems cannot sync one and say EINVAL, which is no failure: what
- * they do for its names, they do by themselves. */
+/* Syncs a directory, so that the names in it survive a crash. EINVAL counts as success: some file systems
+ * cannot sync a directory and take care of its names on their own. */
 TAMIS_PRIVATE_API int tamis__sync_folder(int fd);
 
-/* What was written to a file is on its way to the disk, so that a sync has less to wait for: of `to` bytes, those from *sent on,
- * which moves, once they are some MiB. A hint, which makes sure of nothing. */
+/* Asks the system to start writing a file to disk, so that a later sync waits for less. Covers the bytes
+ * from *sent to `to`, and only acts once they are some MiB; it then sets *sent to `to`. A hint without any
+ * guarantee. */
 TAMIS_PRIVATE_API void tamis__send_off(int fd, uint64_t *sent, uint64_t to);
 
-/* Before all of a large block is written, or read from its file: large pages, where the system has them on request, take a
- * fraction of the time to get and to find anything in. A hint. */
+/* Requests huge pages for a large block. Call it before the whole block is written or read from a file. On
+ * systems that give huge pages on request, page faults and lookups then take a fraction of the time. A
+ * hint. */
 void tamis__advise_large(void *block, size_t size);
 
-/* Before all of a new block is written: its pages come at once, for less than one by one. A hint. */
+/* Requests all pages of a new block at once, which is cheaper than one page fault for each. Call it before
+ * the whole block is written. A hint. */
 void tamis__advise_written(void *block, size_t size);
 
-/* Fills up to 256 bytes by chance; `what` needs them. */
+/* Fills `to` with up to 256 random bytes. `what` names the purpose in the error message. */
 TAMIS_PRIVATE_API tamis_status tamis__random(void *to, size_t size, const char *what, tamis_error *err);
 
-/* Monotonic time in nanoseconds; never fails, only differences mean anything. */
+/* Returns monotonic time in nanoseconds. Never fails. Only differences have a meaning. */
 TAMIS_PRIVATE_API uint64_t tamis__now_ns(void);
 
-/* Seconds since 1970 UTC. */
+/* Returns the seconds since 1970 UTC. */
 TAMIS_PRIVATE_API int64_t tamis__now_unix(void);
 
 #endif

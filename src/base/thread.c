@@ -10,8 +10,8 @@
 #include "base/system.h"
 
 #ifdef __GLIBC__
-/* All signals but those of what a thread does itself, such as reading past the end of a mapped file: the system ends a
- * process that holds such a one back. */
+/* Blocks all signals except those that a thread raises itself, for instance SIGBUS for a read past the end
+ * of a mapped file. If a thread raises such a signal while it is blocked, the system kills the process. */
 static void fill_with_sent(sigset_t *signals) {
     static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     sigfillset(signals);

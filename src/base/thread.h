@@ -8,32 +8,35 @@
 
 #include "base/failure.h"
 
-/* ---- threads of the library, which with glibc take no signal of others: those are for the program's own ---- */
+/* ---- threads: with glibc they block all signals sent from outside, which are for the program itself ---- */
 
 /*
- * For what cannot be stopped: detached, so that whoever waits for it may leave it at his deadline. What both use is from
- * malloc, since it may live longer than any allocator of a caller; whoever of the two comes last gives it back. 0, or an
- * errno.
+ * Starts a detached thread, for work that cannot be cancelled. The thread that waits for it may give up at a
+ * deadline and leave it running. Returns 0 or an errno.
+ *
+ * Ownership: both threads share memory from malloc(), because the detached thread may outlive any allocator
+ * of the caller. The last of the two to finish frees it.
  */
 TAMIS_PRIVATE_API int tamis__thread_start(void *(*run)(void *), void *context);
 
-/* For what is waited for: it ends by pthread_join. 0, or an errno. */
+/* Starts a thread that the caller ends with pthread_join. Returns 0 or an errno. */
 TAMIS_PRIVATE_API int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context);
 
-/* The processors that whoever calls may use, at least 1. */
+/* Returns the number of processors that the calling thread may use, at least 1. */
 TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);
 
 /* ---- locks ---- */
 
-/* One in which who waits to have it alone comes before those who come later to share it; with the C library's own order he
- * might wait for ever. Not to be shared twice by one thread. 0, or an errno. */
+/* Initialises a read-write lock that prefers writers: a waiting writer enters before readers that come
+ * later. With the default order of the C library the writer might wait for ever. A thread must not hold
+ * the read lock twice. Returns 0 or an errno. */
 TAMIS_PRIVATE_API int tamis__rwlock_init(pthread_rwlock_t *lock);
 
 /* ---- conditions ---- */
 
-/* A condition for tamis__cond_wait. */
+/* Initialises a condition for tamis__cond_wait. */
 TAMIS_PRIVATE_API void tamis__cond_init(pthread_cond_t *cond);
-/* False: it is later than that (tamis__now_ns). */
+/* Waits on `cond` until `deadline`, a time as in tamis__now_ns. Returns false if the deadline has passed. */
 TAMIS_PRIVATE_API bool tamis__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline);
 
 #endif

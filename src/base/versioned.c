@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The struct_size of a struct; 0 where it cannot even hold that. */
+/* Returns the struct_size of a struct; 0 if it is NULL or its size is too small to be valid. */
 static uint32_t size_of(const void *any) {
     uint32_t size = 0;
     if (any)
@@ -13,9 +13,11 @@ static uint32_t size_of(const void *any) {
     return size < sizeof size ? 0 : size;
 }
 
-enum { SIZE_MOST = 4096 }; /* max. struct_size of any version; a larger one was never initialised */
+enum {
+    SIZE_MOST = 4096
+}; /* largest struct_size of any version; a larger value means an uninitialised struct */
 
-/* Whether a caller built against a newer header has set a field that this library does not know. */
+/* True if the caller was built against a newer header and has set a field that this library does not know. */
 static bool has_unknown(const void *given, uint32_t known, size_t size) {
     const unsigned char *bytes = given;
     for (size_t i = size; i < known; i++)
@@ -31,7 +33,7 @@ static void copy_known(void *to, const void *from, size_t size, uint32_t keep) {
 
 enum { NAME = 32 }; /* bytes of an argument's name */
 
-/* Arguments are called as their macro is: "info" of TAMIS_FILTER_INFO_INIT. */
+/* Derives the name of an argument from its macro: "info" from TAMIS_FILTER_INFO_INIT. */
 static const char *argument(char name[NAME], const char *init) {
     const char *end = strrchr(init, '_'), *begin = end ? end : init;
     size_t size = 0;

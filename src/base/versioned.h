@@ -8,24 +8,30 @@
 #include "base/failure.h"
 
 /*
- * Public structs begin with `uint32_t struct_size` and grow at their end only. A program built against an older
- * header passes a shorter one: what it lacks keeps the defaults, and nothing is written past its end. One built against a
- * newer header passes a longer one, and is refused if it has set a field that is not known here.
+ * Versions of public structs. Each begins with `uint32_t struct_size` and grows at its end only.
+ *
+ *     older program    | struct_size | a | b |            fields that it lacks keep their defaults
+ *     this library     | struct_size | a | b | c |
+ *     newer program    | struct_size | a | b | c | d |    accepted only if d is zero
+ *
+ * So the library never writes past the end of a shorter struct, and never ignores a field that the caller has
+ * set.
  */
 
-/* TAMIS_E_INVALID if a struct to be filled is NULL or has no struct_size. `init` names the macro to start from. */
+/* Returns TAMIS_E_INVALID if an output struct is NULL or has no struct_size. `init` is the name of the
+ * macro that initialises it. */
 TAMIS_PRIVATE_API tamis_status tamis__check_struct(const void *given, const char *init, tamis_error *err);
 
-/* Fills *to (of `size` bytes, preset with the defaults) from what the caller gave. TAMIS_E_INVALID as
- * tamis__check_struct, and if a field behind `size` is not zero. */
+/* Copies the caller's struct into *to, which has `size` bytes and is preset with the defaults. Errors:
+ * those of tamis__check_struct, and TAMIS_E_INVALID if a field behind `size` is not zero. */
 TAMIS_PRIVATE_API tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
                                                   tamis_error *err);
 
-/* The same for options, where NULL means the defaults. */
+/* Like tamis__take_struct, for options: NULL leaves the defaults. */
 TAMIS_PRIVATE_API tamis_status tamis__take_options(void *to, size_t size, const void *given, const char *init,
                                                    tamis_error *err);
 
-/* Fills the caller's *to from *from (of `size` bytes); struct_size stays the caller's. Nothing happens where `to` is
+/* Copies *from, of `size` bytes, to the caller's *to and keeps its struct_size. Does nothing if `to` is
  * NULL or has no struct_size. */
 TAMIS_PRIVATE_API void tamis__give_struct(void *to, const void *from, size_t size);
 
