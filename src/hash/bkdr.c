@@ -1,21 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * BKDR hashes as a published PHP class computes them, for reading and writing filters of that class in Redis.
+ *
+ * Idea: BKDR is a polynomial hash, h = h * seed + byte. The class makes one hash for each probe, each with
+ * its own seed: 31, 131, 1313, 13131, ... There is no digest that the probes share, so a key costs O(probes *
+ * size).
+ *
+ * The result depends on the number types of PHP, which this file imitates exactly:
+ *
+ *     value                             PHP type          effect
+ *     up to 63 bits                     int               exact
+ *     product h * seed past 63 bits     float (binary64)  rounded to 53 bits
+ *     seed of 20 digits or more         float             every product is a float
+ *     (int) of a float                  int               the value modulo 2^64
+ *
+ * Invariants:
+ *
+ * 1. The product is converted to a float before it is masked, even if it fits an int.
+ * 2. The mask is applied to the product and again after the byte is added.
+ *
+ * Weakness: under the 63-bit mask most products exceed 53 bits, and rounding clears their low bits. So many
+ * keys share positions, and the real false-positive rate is far above the formula. These schemes exist for
+ * old data only. docs/FORMAT.md, "BKDR", has the normative definition.
+ */
 #include "hash/bkdr.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* A PHP number: an integer until it outgrows 63 bits, a float ever after. */
+/* A PHP number: an integer while it fits 63 bits, a float from then on. */
 typedef struct php_number {
     bool is_float;
-    int64_t integer; /* where it is none */
-    double real;     /* the value either way */
+    int64_t integer; /* value while is_float is false */
+    double real;     /* value as a float, always valid */
 } php_number;
 
 static php_number php_seed_first(void) {
     return (php_number){false, 1, 1};
 }
 
-/* seed * 10 + digit */
+/* Appends a decimal digit: seed * 10 + digit. */
 static void php_seed_append(php_number *seed, int digit) {
     int64_t tenfold;
     if (!seed->is_float && !__builtin_mul_overflow(seed->integer, 10, &tenfold) &&
@@ -23,18 +47,19 @@ static void php_seed_append(php_number *seed, int digit) {
         seed->real = (double)seed->integer;
         return;
     }
-    /* At 20 digits: never does the product fit and the sum not, as both begin with 13. */
+    /* The seed becomes a float at 20 digits. Both the product and the sum are then near 1.3e19 and
+     * overflow together, so no case is left where only the sum overflows. */
     seed->is_float = true;
     seed->real = seed->real * 10 + digit;
 }
 
-/* (int)real for real >= 0: modulo 2^64; infinity and NaN give 0. */
+/* PHP's (int)real for real >= 0: the value modulo 2^64. Infinity and NaN give 0. */
 static uint64_t php_int(double real) {
     if (real < 0x1p63)
         return (uint64_t)real;
     uint64_t bits;
     memcpy(&bits, &real, sizeof bits);
-    int exponent = (int)(bits >> 52 & 0x7ff) - 1023 - 52; /* real = mantissa * 2^exponent, and an integer */
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023 - 52; /* real = mantissa * 2^exponent */
     uint64_t mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
     return exponent < 64 ? mantissa << exponent : 0; /* infinity and NaN have exponent 972 */
 }

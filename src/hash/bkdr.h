@@ -9,13 +9,14 @@
 #define TAMIS__BKDR63_MASK UINT64_C(0x7fffffffffffffff)
 
 /*
- * The hashes of a published PHP class over Redis bitmaps, in the arithmetic of 64-bit PHP 7 and 8: values[n] is that of
- * seed n, for n below `probes`. Seed 0 is 31; seed n has n + 2 digits, 1 and 3 in turn: 131, 1313, 13131, ...
+ * Computes the hashes of a published PHP class over Redis bitmaps, in the arithmetic of 64-bit PHP 7 and 8.
+ * For each n below `probes`, values[n] is the hash with seed n. Seed 0 is 31. Seed n has n + 2 digits,
+ * alternately 1 and 3: 131, 1313, 13131, ...
  *
  *     h = 0; for each byte c: h = ((int(float(h * seed)) & mask) + c) & mask
  *
- * An integer product that does not fit 63 bits is a product of floats; so is a seed of more than 19 digits. The
- * rounding to 53 bits is part of the result. O(probes * size).
+ * A product that exceeds 63 bits is computed with floats, and so is every product with a seed of more than 19
+ * digits. The rounding to 53 bits is part of the result. Cost: O(probes * size).
  */
 void tamis__bkdr(const void *data, size_t size, uint64_t mask, uint32_t probes, uint64_t *values);
 

@@ -5,12 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* FNV-1 of 64 bits, which multiplies and then xors; FNV-1a does it the other way round
- * (draft-eastlake-fnv). */
+/* 64-bit FNV-1 (draft-eastlake-fnv). FNV-1 multiplies first and then xors a byte. FNV-1a, which is more
+ * common, does it in the other order. */
 #define TAMIS__FNV_BASIS UINT64_C(0xcbf29ce484222325)
 #define TAMIS__FNV_PRIME UINT64_C(0x100000001b3)
 
-/* Goes on with what the bytes before `from` came to. */
+/* Continues the hash h of the bytes before `from` with the bytes `from` to `size` - 1. */
 static inline uint64_t tamis__fnv1_64_on(uint64_t h, const void *data, size_t from, size_t size) {
     const uint8_t *bytes = data;
     for (size_t i = from; i < size; i++)

@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys made of values. All bytes of all keys stand one behind the other in one buffer, and of each key only its size
- * is kept, because the buffer moves when it grows; the views are made when they are asked for:
+ * Sinks: keys made of values.
  *
- *     bytes   | key 0 | key 1 | ... | the key being made | room |
- *                                   ^ begun              ^ size
+ * Idea: the bytes of all keys lie one behind the other in one buffer. For each finished key only its size is
+ * stored. The buffer moves when it grows, so pointers into it would become invalid. tamis_sink_keys()
+ * computes the pointers when the caller asks for the keys.
  *
- * Text is decoded by iconv(3), to UCS-4LE and not to UTF-16LE: glibc has the former built in and loads the latter at
- * run time from a folder that a static program or a small container may lack. What it leaves open is done here: code
- * points past U+10FFFF, which glibc lets through, and surrogate pairs.
+ *     bytes   | key 0 | key 1 | ... | unfinished key | free        |
+ *                                   ^ begun          ^ size        ^ room
+ *
+ * Invariants:
+ *
+ * 1. The sizes of the `count` finished keys add up to `begun`, and begun <= size <= room.
+ * 2. After the first error the sink ignores all calls until it is cleared. The error is reported by
+ *    tamis_sink_keys().
+ * 3. The buffer doubles when it grows, so appending costs O(1) per byte on average.
+ *
+ * Text: iconv(3) decodes UTF-8 to UCS-4LE, and this file encodes UTF-16LE from it. iconv could give UTF-16LE
+ * directly. But glibc loads that converter at run time from a directory that a static program or a small
+ * container may lack. The converter to UCS-4LE is built in. It accepts code points above U+10FFFF, so this
+ * file rejects them.
+ *
+ * Keys are made byte for byte like those of Guava's PrimitiveSink and Funnels, so that Java and C share a
+ * filter. docs/GUAVA.md describes that.
  */
 #include <tamis/funnel.h>
 
@@ -20,20 +34,20 @@
 #include "base/memory.h"
 
 enum {
-    ROOM_MIN = 4096, /* bytes a buffer has at first */
-    CHUNK = 256      /* characters decoded at a time */
+    ROOM_MIN = 4096, /* initial size of a buffer in bytes */
+    CHUNK = 256      /* characters decoded in one step */
 };
 
 struct tamis_sink {
     tamis_allocator allocator;
     uint8_t *bytes;
-    size_t size, room;    /* bytes in use, allocated */
-    size_t begun;         /* where the key being made begins */
-    tamis_key *keys;      /* sizes; their data are set by tamis_sink_keys */
-    size_t count, places; /* keys ended, allocated */
-    iconv_t decoder;
-    bool decodes;        /* decoder is open: from the first text on */
-    tamis_error trouble; /* the first since the last clear; TAMIS_OK: none */
+    size_t size, room;    /* bytes used, bytes allocated */
+    size_t begun;         /* offset of the unfinished key */
+    tamis_key *keys;      /* sizes of finished keys; tamis_sink_keys sets the pointers */
+    size_t count, places; /* keys finished, array elements allocated */
+    iconv_t decoder;      /* UTF-8 to UCS-4LE */
+    bool decodes;         /* true if `decoder` is open; the first text opens it */
+    tamis_error trouble;  /* first error since the sink was cleared */
 };
 
 tamis_status tamis_sink_create(tamis_sink **sink, const tamis_allocator *allocator, tamis_error *err) {
@@ -69,8 +83,9 @@ static void fail_nomem(tamis_sink *sink, size_t bytes) {
                 sink->count, bytes);
 }
 
-/* `block` of *room bytes, `used` of them in use, with room for `more`: doubled, so that appending costs O(1) a byte.
- * NULL, with the trouble noted and the block as it was, where there is no memory. */
+/* Reallocates `block`, which has *room bytes of which `used` are in use, so that `more` bytes fit, and
+ * returns it. Returns NULL if there is no memory: the block is unchanged and the error is stored in the
+ * sink. */
 static void *grow(tamis_sink *sink, void *block, size_t used, size_t *room, size_t more) {
     size_t wanted = *room ? *room : ROOM_MIN;
     if (more > SIZE_MAX / 2 - used) {
@@ -144,7 +159,7 @@ void tamis_sink_put_int64(tamis_sink *sink, int64_t value) {
     put_64(sink, (uint64_t)value);
 }
 
-/* Bits as they are, of a NaN too: Guava takes floatToRawIntBits. */
+/* Stores the bits unchanged, even of a NaN, as Guava does with floatToRawIntBits. */
 void tamis_sink_put_float(tamis_sink *sink, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -191,7 +206,7 @@ static void refuse_text(tamis_sink *sink, const char *text, const char *at, bool
                 (unsigned)(unsigned char)*at);
 }
 
-/* Where character `n` (from 0) begins in text of well-formed sequences. */
+/* Returns the start of character `n`, counted from 0, in well-formed UTF-8. */
 static const char *find_character(const char *text, size_t n) {
     while (n-- > 0)
         do
@@ -200,7 +215,7 @@ static const char *find_character(const char *text, size_t n) {
     return text;
 }
 
-/* The first of `count` code points that is none; `count` where all are. */
+/* Returns the index of the first value above U+10FFFF, or `count` if there is none. */
 static size_t find_too_large(const uint8_t *points, size_t count) {
     size_t i = 0;
     while (i < count && tamis__load32le(points + 4 * i) <= 0x10ffff)
@@ -208,6 +223,7 @@ static size_t find_too_large(const uint8_t *points, size_t count) {
     return i;
 }
 
+/* Appends code points as UTF-16LE. A code point from 0x10000 on becomes a surrogate pair. */
 static void put_points(tamis_sink *sink, const uint8_t *points, size_t count) {
     uint8_t bytes[4 * CHUNK], *end = bytes;
     for (size_t i = 0; i < count; i++) {
@@ -221,10 +237,11 @@ static void put_points(tamis_sink *sink, const uint8_t *points, size_t count) {
     tamis_sink_put_bytes(sink, bytes, (size_t)(end - bytes));
 }
 
-/* Checks the text, and puts it as UTF-16LE where `put` says so. Whether it is UTF-8. */
+/* Checks that the text is UTF-8 and, if `put` is true, appends it as UTF-16LE. Returns false after an
+ * error. */
 static bool decode(tamis_sink *sink, const char *text, size_t size, bool put) {
     uint8_t points[4 * CHUNK];
-    char *from = (char *)text; /* iconv has it so and writes nothing there */
+    char *from = (char *)text; /* iconv() takes a non-const pointer but does not write there */
 
     if (troubled(sink) || !size || !open_decoder(sink))
         return !troubled(sink);
@@ -239,7 +256,7 @@ static bool decode(tamis_sink *sink, const char *text, size_t size, bool put) {
         else if (why != 0 && why != E2BIG)
             refuse_text(sink, text, from, why == EINVAL);
         if (troubled(sink)) {
-            iconv(sink->decoder, NULL, NULL, NULL, NULL); /* forgets the character it stands in */
+            iconv(sink->decoder, NULL, NULL, NULL, NULL); /* resets the decoder */
             return false;
         }
         if (put)
@@ -283,7 +300,7 @@ tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *c
     const uint8_t *at = sink->bytes;
     for (size_t i = 0; i < sink->count; i++) {
         sink->keys[i].data = at;
-        if (sink->keys[i].size) /* all may be empty, and `at` NULL then */
+        if (sink->keys[i].size) /* if all keys are empty, `at` is NULL */
             at += sink->keys[i].size;
     }
     *keys = sink->keys;

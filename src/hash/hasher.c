@@ -1,4 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hashers: a scheme with its seed or secret, which turns keys into digests and digests into positions.
+ *
+ *     key bytes --- hash of the scheme ---> digest, 128 or 64 bits --- positions.c ---> k positions
+ *         |                                                                                 ^
+ *         +------ bkdr31, bkdr63: one hash for each probe, no digest ------ value mod m ----+
+ *
+ * Most callers hash a batch of keys first and use the digests with one or many filters. A digest carries
+ * `origin`, a fingerprint of everything that it depends on. A filter compares that fingerprint with its own
+ * and so refuses digests of another scheme, seed or secret. Otherwise a lookup with a foreign digest could be
+ * a false negative.
+ *
+ *     secret --- BLAKE2b, key "tamis: key of SipHash-2-4" -------> sip_key       stays in memory
+ *            --- BLAKE2b, key "tamis: fingerprint of a secret" --> secret_print  stored in files
+ *
+ *     origin = XXH3_64(scheme, seed, secret_print)
+ *
+ * Invariants:
+ *
+ * 1. A hasher never changes after its creation, so any number of threads may use it without a lock.
+ * 2. Two hashers with the same scheme, seed and secret have the same origin and give the same digests.
+ * 3. secret_print and sip_key are derived under different keys. So a file that stores the one reveals nothing
+ *    about the other, provided that the secret consists of random bytes.
+ * 4. A locked hasher knows secret_print but not the secret. It hashes nothing. It can only tell whether a
+ *    digest belongs to its filter.
+ *
+ * Each scheme has a loop of its own over the batch, so that the scheme is not tested for each key. The loops
+ * for xxh3 and murmur3 exist for several instruction sets (kernels/). isa.h chooses one of them for the
+ * process.
+ */
 #include "hash/hasher.h"
 
 #include <inttypes.h>
@@ -18,13 +48,13 @@
 _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "the key of SipHash has 16 bytes");
 _Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "its long result has 128 bits");
 
-/* One row a scheme; the row's number is the scheme's. */
+/* Properties of each scheme, indexed by its number. */
 static const struct scheme_row {
     const char *name;
-    uint32_t digest_bits;
-    bool seeded;
-    bool keyed;
-    bool uniform;
+    uint32_t digest_bits; /* 0: a hash for each probe instead of a digest */
+    bool seeded;          /* accepts a seed */
+    bool keyed;           /* accepts a secret */
+    bool uniform;         /* as good as random, see tamis_scheme_is_uniform */
 } scheme_rows[] = {
     [TAMIS_SCHEME_AUTO] = {"auto", 128, true, true, true},
     [TAMIS_SCHEME_XXH3] = {"xxh3", 128, true, false, true},
@@ -67,8 +97,7 @@ bool tamis_scheme_is_uniform(tamis_scheme scheme) {
     return (unsigned)scheme < SCHEME_COUNT && scheme_rows[scheme].uniform;
 }
 
-/* The secret is hashed twice under two names, so that the fingerprint, which goes into files, tells
- * nothing about the key. Each result is BLAKE2b of the secret, keyed by the name. */
+/* Returns BLAKE2b of the secret, keyed by `name`. Different names give independent results. */
 static void digest_secret(uint8_t *out, size_t out_size, const void *secret, size_t size, const char *name) {
     crypto_generichash(out, out_size, secret, size, (const uint8_t *)name, strlen(name));
 }
@@ -85,6 +114,7 @@ static tamis_status take_secret(tamis_hasher *hasher, const void *secret, size_t
     return TAMIS_OK;
 }
 
+/* Checks that the seed and the secret suit the scheme. */
 static tamis_status check_secret(tamis_scheme scheme, uint64_t seed, const void *secret, size_t secret_size,
                                  tamis_error *err) {
     const char *name = scheme_rows[scheme].name;
@@ -105,6 +135,7 @@ static tamis_status check_secret(tamis_scheme scheme, uint64_t seed, const void 
     return TAMIS_OK;
 }
 
+/* Returns the fingerprint of everything that a digest depends on besides the key. */
 static uint64_t origin_of(const tamis_hasher *hasher) {
     uint8_t identity[24];
     tamis__store64le(identity, (uint64_t)hasher->scheme);
@@ -168,6 +199,7 @@ tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_
     return TAMIS_OK;
 }
 
+/* Refuses to hash with a locked hasher, whose secret was not given. */
 static tamis_status check_locked(const tamis_hasher *hasher, tamis_error *err) {
     if (!hasher->locked)
         return TAMIS_OK;
@@ -201,7 +233,6 @@ uint64_t tamis_hasher_seed(const tamis_hasher *hasher) {
     return hasher->seed;
 }
 
-/* One loop a scheme: what a key's scheme is is not asked for each. */
 static void hash_sip(const tamis_hasher *hasher, const tamis_key *keys, size_t count, tamis_hash *hashes) {
     for (size_t i = 0; i < count; i++) {
         uint8_t digest[16];
@@ -211,6 +242,7 @@ static void hash_sip(const tamis_hasher *hasher, const tamis_key *keys, size_t c
     }
 }
 
+/* The first hash of a key seeds its second. */
 static void hash_redisbloom(const tamis_key *keys, size_t count, tamis_hash *hashes) {
     for (size_t i = 0; i < count; i++) {
         uint64_t *word = hashes[i].word;
@@ -220,11 +252,21 @@ static void hash_redisbloom(const tamis_key *keys, size_t count, tamis_hash *has
 }
 
 /*
- * Every step of FNV waits for the multiplication before, so four keys go side by side. Their lengths differ, and a branch
- * for each would be guessed wrongly as often as not: a key that is at its end goes on, and what it comes to is masked.
+ * Hashes four keys side by side, because each step of FNV waits for the multiplication of the step before.
+ *
+ *     key 0   | a | b | c | d | e | f |
+ *     key 1   | a | b | c |
+ *     key 2   | a | b | c | d |
+ *     key 3   | a | b | c | d | e | f | g | ...
+ *               unmasked  | masked    | single: the rest of each key alone
+ *                         ^ least     ^ most
+ *
+ * Up to the shortest size, all four take each step. Then a key that has ended takes further steps whose
+ * result is masked out. A branch for each key instead would be mispredicted about every second time. If one
+ * key is much longer than the shortest, its rest is hashed alone.
  */
 static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
-    enum { MASKED = 32 }; /* steps; where one key is much longer the rest of it is done alone */
+    enum { MASKED = 32 }; /* maximum of masked steps */
     static const uint8_t none[1];
     const uint8_t *data[4];
     uint64_t h[4];
@@ -250,6 +292,7 @@ static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
         hashes[j].word[0] = tamis__fnv1_64_on(h[j], data[j], most, keys[j].size);
 }
 
+/* Hashes groups of four keys, then the rest one by one. The digest has 64 bits, so word[1] is 0. */
 static void hash_fnv(const tamis_key *keys, size_t count, tamis_hash *hashes) {
     size_t fours = count / 4 * 4;
     for (size_t i = 0; i < fours; i += 4)
@@ -266,7 +309,7 @@ static void hash_redisson(const tamis_key *keys, size_t count, tamis_hash *hashe
         tamis__highwayhash_128(keys[i].data, keys[i].size, redisson, hashes[i].word);
 }
 
-/* The scheme has a digest. */
+/* Requires a scheme with a digest and a hasher that is not locked. */
 static void digest(const tamis_hasher *hasher, const tamis_key *keys, size_t count, tamis_hash *hashes) {
     switch (hasher->scheme) {
     case TAMIS_SCHEME_SIP:

@@ -10,29 +10,32 @@
 struct tamis_hasher {
     tamis_allocator allocator;
     tamis_scheme scheme;   /* never AUTO */
-    uint64_t seed;         /* 0 but for xxh3 */
-    uint64_t secret_print; /* fingerprint of the secret, 0 without one: what a file may record */
-    uint64_t origin;       /* see tamis_hash */
+    uint64_t seed;         /* 0 for all schemes but xxh3 */
+    uint64_t secret_print; /* fingerprint of the secret that files may store; 0: no secret */
+    uint64_t origin;       /* fingerprint of scheme, seed and secret, see tamis_hash */
     const struct tamis__hash_kernels *kernels;
-    tamis__xxh3 xxh3;    /* of the seed */
-    uint8_t sip_key[16]; /* what the secret was hashed to */
-    bool locked;         /* the secret is not known: it hashes nothing, but tells whose hashes fit */
+    tamis__xxh3 xxh3;    /* constants derived from the seed */
+    uint8_t sip_key[16]; /* key of SipHash, derived from the secret */
+    bool locked;         /* secret unknown: cannot hash, only compare origins */
 };
 
-/* The same scheme, seed and secret; *copy is the caller's until tamis_hasher_free. */
+/* Copies a hasher. The caller owns *copy until tamis_hasher_free. */
 TAMIS_PRIVATE_API tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher,
                                                   tamis_error *err);
 
-/* Of scheme sip and a secret of that fingerprint, which is not known. */
+/* Creates a hasher of scheme sip for a secret of which only the fingerprint is known. The caller owns
+ * *hasher. */
 TAMIS_PRIVATE_API tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
                                                            const tamis_allocator *allocator,
                                                            tamis_error *err);
 
-/* Positions of one key, with bits and probes in their ranges; see tamis_hash_positions. */
+/* Computes the positions of one key, as tamis_hash_positions does. The caller has checked the ranges of
+ * `bits` and `probes`, and that the hasher is not locked. */
 TAMIS_PRIVATE_API void tamis__hasher_positions(const tamis_hasher *hasher, const tamis_key *key,
                                                uint64_t bits, uint32_t probes, uint64_t *positions);
 
-/* TAMIS_E_MISMATCH names the first hash that another scheme, seed or secret made. */
+/* Returns TAMIS_E_MISMATCH, naming the first such hash, if a hash was made with another scheme, seed or
+ * secret. */
 tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *hashes, size_t count,
                                  tamis_error *err);
 

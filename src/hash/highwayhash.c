@@ -1,4 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * HighwayHash with a 128-bit result, in portable C. Redisson's Bloom filters use it with a fixed key.
+ *
+ * Source: J. Alakuijala, B. Cox, J. Wassenberg, "Fast keyed hash/pseudo-random function using SIMD multiply
+ * and permute", arXiv 1612.06257.
+ *
+ * The state has 16 words of 64 bits in four rows. It is designed for four SIMD lanes, one column each:
+ *
+ *     lane      0       1       2       3
+ *     v0        .       .       .       .       accumulator; starts as mul0 ^ key
+ *     v1        .       .       .       .       accumulator; starts as mul1 ^ key with its halves swapped
+ *     mul0      .       .       .       .       multiplier; starts as a constant
+ *     mul1      .       .       .       .       multiplier; starts as a constant
+ *
+ * The data goes in as packets of 32 bytes, one word per lane:
+ *
+ * 1. update: each lane adds its word, and multiplies 32-bit halves of v0 and v1 into mul0 and mul1.
+ * 2. zip_add: adds bytes of v1 to v0, and of v0 to v1, in an order that spreads the strong middle bytes of
+ *    each product over both words of a pair of lanes.
+ * 3. A rest of 1 to 31 bytes is padded to one packet. Its size goes into v0 and v1.
+ * 4. At the end, six updates take v0 itself as the packet, with halves and lanes swapped, and so mix all
+ *    lanes.
+ * 5. The digest adds up one column of the four rows per word: v0 + mul0 of lanes 0 and 1, v1 + mul1 of lanes
+ *    2 and 3.
+ *
+ * Words are loaded little-endian on every machine, so digests can be stored in files.
+ */
 #include "hash/highwayhash.h"
 
 #include <string.h>
@@ -7,7 +34,7 @@
 
 enum { PACKET = 32, ROUNDS_128 = 6 };
 
-/* Four lanes of 64 bits: two halves of the state, and what multiplies them. */
+/* The state: two accumulators and two multipliers in each of four lanes. */
 typedef struct lanes {
     uint64_t v0[4], v1[4], mul0[4], mul1[4];
 } lanes;
@@ -16,14 +43,14 @@ static uint64_t swap_halves(uint64_t x) {
     return x >> 32 | x << 32;
 }
 
-/* Bytes 3 12 2 5 14 1 15 0 of the 16 in low and high, the least first. */
+/* Returns bytes 3 12 2 5 14 1 15 0 of the 16 bytes low, high; byte 3 becomes the lowest. */
 static uint64_t zip_low(uint64_t low, uint64_t high) {
     return ((low & 0xff000000) | (high & 0xff00000000)) >> 24 |
            ((low & 0xff0000000000) | (high & 0xff000000000000)) >> 16 | (low & 0xff0000) |
            (low & 0xff00) << 32 | (high & 0xff00000000000000) >> 8 | low << 56;
 }
 
-/* Bytes 11 4 10 13 9 6 8 7. */
+/* Returns bytes 11 4 10 13 9 6 8 7 in the same way. */
 static uint64_t zip_high(uint64_t low, uint64_t high) {
     return ((high & 0xff000000) | (low & 0xff00000000)) >> 24 | (high & 0xff0000) |
            (high & 0xff0000000000) >> 16 | (high & 0xff00) << 24 | (low & 0xff000000000000) >> 8 |
@@ -68,7 +95,7 @@ static void begin(lanes *state, const uint64_t key[4]) {
     }
 }
 
-/* Each half turned left by 1 to 31 bits. */
+/* Rotates each 32-bit half left by `count`, 1 to 31 bits. */
 static uint64_t turn_halves(uint64_t x, size_t count) {
     uint32_t low = (uint32_t)x, high = (uint32_t)(x >> 32);
     low = low << count | low >> (32 - count);
@@ -76,8 +103,15 @@ static uint64_t turn_halves(uint64_t x, size_t count) {
     return (uint64_t)high << 32 | low;
 }
 
-/* The last 1 to 31 bytes. Up to three past the last whole 32-bit word go to the packet's end where there are 16 or more, so
- * that they come with what is before them, and else are spread over the bytes from 16 on. */
+/*
+ * Adds the last 1 to 31 bytes as one packet:
+ *
+ *     size of the rest   packet
+ *     1 to 15            | whole words of 4 bytes | 0 ... | at 16: three of the 1 to 3 odd bytes | 0 |
+ *     16 to 31           | whole words of 4 bytes | 0 ... | at 28: the last four bytes of the data |
+ *
+ * The second case repeats bytes of the whole words, so that it needs no test of the odd bytes.
+ */
 static void update_rest(lanes *state, const uint8_t *bytes, size_t size) {
     const size_t whole = size & ~(size_t)3, odd = size & 3;
     uint8_t packet[PACKET] = {0};

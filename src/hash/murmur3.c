@@ -1,4 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * MurmurHash3_x64_128, the hash of Guava's Bloom filters.
+ *
+ * Source: Austin Appleby, SMHasher, MurmurHash3.cpp (public domain).
+ *
+ *     data    | 16 bytes    | 16 bytes    | ... | 0 to 15 bytes, then zeros |
+ *               low   high    low   high          low          high
+ *
+ *     each block:   h1 ^= mix_low(low);    h1 = (rotl(h1, 27) + h2) * 5 + constant
+ *                   h2 ^= mix_high(high);  h2 = (rotl(h2, 31) + h1) * 5 + constant
+ *     the rest:     h1 ^= mix_low(low);  h2 ^= mix_high(high)
+ *     at the end:   both ^= size, are added to each other, finished, and added again
+ *
+ * The original reads the rest through a switch with one case for each size. This version pads it with zeros
+ * instead, which gives the same result: the mix of a zero word is zero, and h ^= 0 changes nothing.
+ * kernels/hash_avx512.c uses the same fact to hash eight keys of up to 15 bytes side by side.
+ *
+ * Words are loaded little-endian on every machine.
+ */
 #include "hash/murmur3.h"
 
 #include "base/bytes.h"
@@ -22,12 +41,14 @@ static uint64_t finish(uint64_t h) {
     return h ^ (h >> 33);
 }
 
-/* 0 to 15 bytes, and zeros behind them. Bytes are read twice rather than one by one. */
+/* Loads 0 to 15 bytes, padded with zeros, without reading past the key. Two overlapping loads replace a
+ * loop over single bytes; bits that are read twice stay the same. */
 static void load_tail(const uint8_t *at, size_t left, uint64_t *low, uint64_t *high) {
     *low = *high = 0;
     if (left >= 8) {
         *low = tamis__load64le(at);
-        *high = tamis__load64le(at + left - 8) >> 1 >> (127 - 8 * left); /* by 64 where left is 8 */
+        /* If left is 8, the two shifts add up to 64. A single shift by 64 would be undefined. */
+        *high = tamis__load64le(at + left - 8) >> 1 >> (127 - 8 * left);
     } else if (left >= 4) {
         *low = tamis__load32le(at) | (uint64_t)tamis__load32le(at + left - 4) << 8 * (left - 4);
     } else if (left > 0) {
@@ -45,7 +66,6 @@ void tamis__murmur3_x64_128(const void *data, size_t size, uint32_t seed, uint64
         h2 ^= mix_high(tamis__load64le(at + 8));
         h2 = (rotate_left(h2, 31) + h1) * 5 + 0x38495ab5;
     }
-    /* The 0 to 15 bytes left count as if zeros followed: mixing a zero word changes nothing. */
     uint64_t low, high;
     load_tail(at, left, &low, &high);
     h2 ^= mix_high(high);

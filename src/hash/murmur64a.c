@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * MurmurHash64A, the hash of RedisBloom.
+ *
+ * Source: Austin Appleby, SMHasher, MurmurHash2.cpp (public domain).
+ *
+ *     data    | 8 bytes | 8 bytes | ... | 1 to 7 bytes, then zeros |
+ *
+ *     each word:   w *= M;  w ^= w >> 47;  h = (h ^ w * M) * M
+ *     the rest:    h = (h ^ w) * M, skipped if nothing is left
+ *
+ * RedisBloom hashes a key twice. The first hash has a fixed seed, and the result seeds the second hash.
+ */
 #include "hash/murmur64a.h"
 
 #include <string.h>

@@ -6,24 +6,26 @@
 #define DCSO_MODULUS   UINT64_C(18446744073709551557)
 #define DCSO_GENERATOR UINT64_C(18446744073709550147)
 
-/* x mod bits. x inverse / 2^64 is at most x / bits, and above x / bits - 1, so the quotient is right or one too small. */
+/* Returns x mod m.bits. x * inverse / 2^64 is at most x / bits and greater than x / bits - 1. So the
+ * computed quotient is correct or one too small, and one subtraction corrects the remainder. */
 static inline uint64_t remainder_of(uint64_t x, tamis__span m) {
     uint64_t rest = x - tamis__mulhi(x, m.inverse) * m.bits;
     return rest >= m.bits ? rest - m.bits : rest;
 }
 
-/* Twice the modulus is above 2^64. */
+/* One subtraction suffices, because twice the modulus exceeds 2^64. */
 static inline uint64_t dcso_reduce(uint64_t x) {
     return x >= DCSO_MODULUS ? x - DCSO_MODULUS : x;
 }
 
+/* Our own schemes. An odd y keeps the progression from repeating before 2^64 steps. */
 static void shift_positions(const uint64_t word[2], uint64_t bits, uint32_t probes, uint64_t *positions) {
     uint64_t x = word[0], y = word[1] | 1;
     for (uint32_t i = 0; i < probes; i++, x += y)
         positions[i] = tamis__mulhi((x ^ x >> 32) * TAMIS__MIX, bits);
 }
 
-/* guava64 and redisbloom, which differ in what they keep of x. */
+/* The schemes guava64 and redisbloom, which differ in the bits of x that `mask` keeps. */
 static void modulo_positions(const uint64_t word[2], uint64_t mask, tamis__span m, uint32_t probes,
                              uint64_t *positions) {
     uint64_t x = word[0];
@@ -31,6 +33,7 @@ static void modulo_positions(const uint64_t word[2], uint64_t mask, tamis__span 
         positions[i] = remainder_of(x & mask, m);
 }
 
+/* Start and step are the halves of one word. A value that is negative in Java is complemented. */
 static void guava32_positions(uint64_t x, tamis__span m, uint32_t probes, uint64_t *positions) {
     uint32_t c = (uint32_t)x, step = (uint32_t)(x >> 32);
     for (uint32_t i = 0; i < probes; i++) {
@@ -39,8 +42,13 @@ static void guava32_positions(uint64_t x, tamis__span m, uint32_t probes, uint64
     }
 }
 
-/* As below, but for the reductions, so that no position waits for the one before it: x G^i. False where one of them would
- * have changed something, which 59 in 2^64 do. */
+/*
+ * Computes the positions of fnv-dcso without its reductions modulo P, as x G^i, so that no position waits for
+ * the one before it. Four multiplications then run side by side.
+ *
+ * Returns false if a reduction would have changed a value; the caller then repeats the work with reductions.
+ * A 64-bit value is affected with probability 59 / 2^64, so that practically never happens.
+ */
 __attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__span m, uint32_t probes,
                                                      uint64_t *positions) {
     const uint64_t g = DCSO_GENERATOR;
@@ -66,16 +74,18 @@ __attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__span m, 
     return !reduced;
 }
 
+/* Tries the way without reductions first, from four probes on. */
 static void dcso_positions(uint64_t x, tamis__span m, uint32_t probes, uint64_t *positions) {
     x = dcso_reduce(x);
     if (probes >= 4 && dcso_unreduced(x, m, probes, positions))
         return;
     for (uint32_t i = 0; i < probes; i++) {
-        x = dcso_reduce(x * DCSO_GENERATOR); /* the product wraps at 64 bits first: so does theirs */
+        x = dcso_reduce(x * DCSO_GENERATOR); /* as in DCSO's code, the product wraps at 64 bits first */
         positions[i] = remainder_of(x, m);
     }
 }
 
+/* Adds y and x in turn. */
 static void redisson_positions(const uint64_t word[2], tamis__span m, uint32_t probes, uint64_t *positions) {
     uint64_t x = word[0];
     for (uint32_t i = 0; i < probes; i++) {

@@ -8,29 +8,50 @@
 #include <tamis/hash.h>
 
 /*
- * Probe positions of a digest in m bits, in the order in which the schemes make them. x and y are the two words of the
- * digest, arithmetic is modulo 2^64 where nothing else is said:
+ * Positions: from a digest to k probe positions in m bits.
  *
- *   xxh3, sip     y |= 1; k times: floor(mix(x) m / 2^64); x += y;  mix(x) = (x ^ x >> 32) c
- *   guava64       k times: (x & (2^63 - 1)) mod m; x += y       (Guava BloomFilterStrategies.MURMUR128_MITZ_64)
- *   guava32       a, b = low and high half of x; for i = 1..k: c = a + i b modulo 2^32; c = ~c if its highest bit is
- *                 set; c mod m                                  (the same, MURMUR128_MITZ_32)
- *   redisbloom    k times: x mod m; x += y                      (RedisBloom deps/bloom/bloom.c)
- *   fnv-dcso      x mod= P; k times: x = x G mod P; x mod m;  P = 2^64 - 59, G = 2^64 - 1469
- *                 (DCSO bloom.go)
- *   redisson      z = x; for i = 0..k-1: (z & (2^63 - 1)) mod m; z += y where i is even, x where it is odd
- *                 (Redisson RedissonBloomFilter.java)
+ * Idea (A. Kirsch, M. Mitzenmacher, "Less Hashing, Same Performance", ESA 2006): two hash words x and y are
+ * enough, because the progression x, x + y, x + 2y, ... behaves nearly like k independent hashes.
  *
- * Without mix, a key whose y is near a multiple of 2^64 / q comes back to its positions after q steps, and two keys
- * share all of theirs where both x and both y agree in their first log2(m) bits or so. The first is what guava64,
- * guava32 and redisbloom have, and nearly redisson, modulo m: it adds about 5 / (k m) to the rate, many times 1e-6 in a filter of a hundred
- * keys (docs/MATH.md). Mixed, positions depend on all bits, and keys share them all only where 127 bits agree.
+ *     digest  | x: 64 bits | y: 64 bits |
+ *                  x, x + y, x + 2y, ..., x + (k-1)y      modulo 2^64
+ *                  each reduced to 0..m-1                 a multiplication or a remainder
+ *
+ * For example, x = 7, y = 4, k = 3 and m = 10, without mix, give the positions 7, 1 (11 mod 10) and 5 (15 mod
+ * 10).
+ *
+ * Every scheme keeps a fixed order of positions. Arithmetic is modulo 2^64 unless stated otherwise:
+ *
+ *     xxh3, sip     y |= 1; k times: floor(mix(x) m / 2^64); x += y;  mix(x) = (x ^ x >> 32) c
+ *     guava64       k times: (x & (2^63 - 1)) mod m; x += y
+ *     guava32       a, b = low and high half of x; for i = 1..k: c = a + i b modulo 2^32;
+ *                   c = ~c if its highest bit is set; c mod m
+ *     redisbloom    k times: x mod m; x += y
+ *     fnv-dcso      x mod= P; k times: x = x G mod P; x mod m;  P = 2^64 - 59, G = 2^64 - 1469
+ *     redisson      z = x; for i = 0..k-1: (z & (2^63 - 1)) mod m; z += y if i is even, x if it is odd
+ *
+ * Sources: Guava BloomFilterStrategies.java (MURMUR128_MITZ_64 and _32), RedisBloom deps/bloom/bloom.c, DCSO
+ * bloom.go, Redisson RedissonBloomFilter.java.
+ *
+ * Why our own schemes mix: a bare progression has two weaknesses.
+ *
+ * 1. If y is near a multiple of 2^64 / q, the positions repeat after q steps. The key then has only q
+ *    positions instead of k.
+ * 2. If two keys agree in about the first log2(m) bits of both x and y, they share all positions.
+ *
+ * guava64, guava32 and redisbloom have the first weakness modulo m, and redisson has it nearly. It adds about
+ * 5 / (k m) to the false-positive rate. In a filter of a hundred keys that is many times 1e-6 (docs/MATH.md,
+ * "Positions that repeat"). With mix, a position depends on all bits of x, and two keys share all positions
+ * only if 127 bits of their digests agree.
+ *
+ * Why a multiplication for our own schemes: floor(x m / 2^64) costs one multiplication. The other schemes
+ * require x mod m. tamis__span replaces that division by two multiplications.
  */
-#define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio, odd */
-#define TAMIS__MIX    UINT64_C(0xff51afd7ed558ccd) /* a multiplier of murmur3's finish */
+#define TAMIS__GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* odd number nearest to 2^64 / golden ratio */
+#define TAMIS__MIX    UINT64_C(0xff51afd7ed558ccd) /* the constant c of mix, from the finish of murmur3 */
 
-/* Bits to find positions among, with what dividing by their number many times takes: a division costs as much as fetching
- * a line from a near cache. */
+/* A number of bits with its precomputed inverse, for fast remainders. A division would cost as much as
+ * fetching a line from a near cache. */
 typedef struct tamis__span {
     uint64_t bits, inverse;
 } tamis__span;
@@ -39,10 +60,10 @@ static inline tamis__span tamis__span_of(uint64_t bits) {
     return (tamis__span){bits, UINT64_MAX / bits};
 }
 
-/* Positions of one digest; `scheme` is one that has digests. */
+/* Computes the positions of one digest. `scheme` is a scheme with a digest. */
 void tamis__positions_in(tamis_scheme scheme, const uint64_t word[2], tamis__span span, uint32_t probes,
                          uint64_t *positions);
-/* The same for who asks once. */
+/* Like tamis__positions_in, for a single call: computes the span itself. */
 TAMIS_PRIVATE_API void tamis__positions(tamis_scheme scheme, const uint64_t word[2], uint64_t bits,
                                         uint32_t probes, uint64_t *positions);
 

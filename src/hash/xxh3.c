@@ -3,7 +3,7 @@
 
 #include <xxhash.h>
 
-/* The front of the default secret, as little-endian words. */
+/* The first 128 bytes of the default secret, as little-endian words. */
 static const uint64_t secret[16] = {
     0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072,
     0x78e5c0cc4ee679cb, 0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0,
@@ -11,6 +11,7 @@ static const uint64_t secret[16] = {
     0x3f349ce33f76faa8, 0x1d4f0bc7c7bbdcf9, 0x3159b4cd4be0518a, 0x647378d9c97e9fc8,
 };
 
+/* Returns both halves of a word, xored: the constants for 1..3 bytes have 32 bits. */
 static uint64_t folded(uint64_t word) {
     return (uint32_t)word ^ word >> 32;
 }

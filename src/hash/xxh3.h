@@ -3,20 +3,36 @@
 #define TAMIS_HASH_XXH3_H
 
 /*
- * XXH3 of 128 bits with a seed, of keys of up to 128 bytes: as its specification has it (doc/xxhash_spec.md of
- * Cyan4973/xxHash), for batches of keys whose lengths nobody can foresee. Longer ones are libxxhash's.
+ * XXH3 with a 128-bit result and a seed, inline, for batches of short keys.
  *
- *     bytes   0       1..3       4..8      9..16     17..128                     129..
- *             known   value      value     value     up to 4 rounds of 32 bytes  libxxhash
+ * Source: doc/xxhash_spec.md of Cyan4973/xxHash. The results equal those of libxxhash.
  *
- * A key's bytes are loaded so that nothing beside the key is read.
+ * XXH3 has a separate formula for each class of sizes:
+ *
+ *     bytes   0          1..3         4..8           9..16          17..128                129..
+ *             constant   one word     one product    two products   1 to 4 rounds          libxxhash
+ *             `empty`    `tiny`       `narrow`       `wide`         of 2 x 16 bytes        `any`
+ *
+ * Why not libxxhash for all: it branches on the size of every key. In a batch of mixed sizes these branches
+ * are often mispredicted. With each class as an inline function, the kernels sort a batch by class first.
+ * Each class then has a loop of its own, without a branch on the size (kernels/hash_classes.h).
+ *
+ * Everything that depends on the seed alone is computed once, by tamis__xxh3_init(): the formulas xor or add
+ * parts of a default secret and the seed.
+ *
+ * No function reads a byte outside the key. A key of 4..16 bytes is covered by two loads that may overlap,
+ * one from its start and one from its end:
+ *
+ *     | load from the start |
+ *               | load from the end |
+ *     | b0 | b1 | ...         | bn-1 |
  */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
 
-/* PRIME32_2, PRIME64_1 to _4, PRIME_MX1 and _MX2 of the specification. */
+/* PRIME32_2, PRIME64_1 to PRIME64_4, PRIME_MX1 and PRIME_MX2 of the specification. */
 #define TAMIS__XXH_P32_2 UINT64_C(0x85ebca77)
 #define TAMIS__XXH_P1    UINT64_C(0x9e3779b185ebca87)
 #define TAMIS__XXH_P2    UINT64_C(0xc2b2ae3d27d4eb4f)
@@ -25,21 +41,22 @@
 #define TAMIS__XXH_MX1   UINT64_C(0x165667919e3779f9)
 #define TAMIS__XXH_MX2   UINT64_C(0x9fb21c651e98df25)
 
-enum { TAMIS__XXH3_ROUNDS_MAX = 128 }; /* bytes; longer keys are libxxhash's */
+enum { TAMIS__XXH3_ROUNDS_MAX = 128 }; /* largest size hashed here, in bytes */
 
-/* What the seed makes of the default secret. */
+/* Constants derived from the seed and the default secret. */
 typedef struct tamis__xxh3 {
     uint64_t seed;
-    uint64_t empty[2];     /* the digest of no bytes */
-    uint64_t flip_tiny[2]; /* of 1..3 bytes: low, high */
-    uint64_t flip_narrow;  /* of 4..8 */
-    uint64_t flip_wide[2]; /* of 9..16: both words, the last */
-    uint64_t words[16];    /* of 17..128: a word and the seed, a word less the seed, ... */
+    uint64_t empty[2];     /* digest of the empty key */
+    uint64_t flip_tiny[2]; /* for 1..3 bytes: low and high word */
+    uint64_t flip_narrow;  /* for 4..8 bytes */
+    uint64_t flip_wide[2]; /* for 9..16 bytes: first ^ last word, last word */
+    uint64_t words[16];    /* for 17..128 bytes: word + seed, word - seed, alternately */
 } tamis__xxh3;
 
+/* Computes the constants for a seed. */
 void tamis__xxh3_init(tamis__xxh3 *x, uint64_t seed);
 
-/* By libxxhash, any size. */
+/* Hashes a key of any size with libxxhash. */
 void tamis__xxh3_any(const void *bytes, size_t size, uint64_t seed, uint64_t word[2]);
 
 static inline uint64_t tamis__xxh3_avalanche(uint64_t x) {
@@ -53,7 +70,8 @@ static inline uint64_t tamis__xxh64_avalanche(uint64_t x) {
     return x ^ x >> 32;
 }
 
-/* 1..3 bytes: the last, the size, the first and the middle one, and that turned around. */
+/* Hashes 1..3 bytes, packed into 32 bits: the last byte, the size, the first and the middle byte. The high
+ * word uses the same value with its bytes reversed. */
 static inline void tamis__xxh3_tiny(const tamis__xxh3 *x, const uint8_t *data, size_t size,
                                     uint64_t word[2]) {
     uint32_t value =
@@ -63,6 +81,7 @@ static inline void tamis__xxh3_tiny(const tamis__xxh3 *x, const uint8_t *data, s
     word[1] = tamis__xxh64_avalanche(x->flip_tiny[1] ^ (turned << 13 | turned >> 19));
 }
 
+/* Hashes 4..8 bytes: the first and the last four bytes form one word. */
 static inline void tamis__xxh3_narrow(const tamis__xxh3 *x, const uint8_t *data, size_t size,
                                       uint64_t word[2]) {
     uint64_t value = tamis__load32le(data) | (uint64_t)tamis__load32le(data + size - 4) << 32;
@@ -74,6 +93,7 @@ static inline void tamis__xxh3_narrow(const tamis__xxh3 *x, const uint8_t *data,
     word[1] = tamis__xxh3_avalanche(high);
 }
 
+/* Hashes 9..16 bytes: the first and the last eight bytes form two words. */
 static inline void tamis__xxh3_wide(const tamis__xxh3 *x, const uint8_t *data, size_t size,
                                     uint64_t word[2]) {
     uint64_t first = tamis__load64le(data), last = tamis__load64le(data + size - 8);
@@ -86,13 +106,15 @@ static inline void tamis__xxh3_wide(const tamis__xxh3 *x, const uint8_t *data, s
     word[1] = tamis__xxh3_avalanche((uint64_t)(product >> 64) + high * TAMIS__XXH_P2);
 }
 
+/* Returns both halves, xored, of the product of two data words, each xored with a constant. */
 static inline uint64_t tamis__xxh3_mix(const uint8_t *data, const uint64_t words[2]) {
     tamis__u128 product =
         (tamis__u128)(tamis__load64le(data) ^ words[0]) * (tamis__load64le(data + 8) ^ words[1]);
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* 17..128 bytes, in size / 32 rounds, rounded up: 16 from the front and 16 from the end in each. */
+/* Hashes 17..128 bytes in size / 32 rounds, rounded up. Each round takes 16 bytes from the front and 16
+ * from the end, outermost last. */
 static inline __attribute__((always_inline)) void
 tamis__xxh3_rounds(const tamis__xxh3 *x, const uint8_t *data, size_t size, int rounds, uint64_t word[2]) {
     uint64_t low = size * TAMIS__XXH_P1, high = 0;

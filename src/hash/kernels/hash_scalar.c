@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Scalar kernels: the reference that every vector kernel must match, bit for bit. XXH3 sorts the keys of a
+ * batch by size class (hash_classes.h). MurmurHash3 hashes them in order.
+ */
 #include "hash/kernels/hash_classes.h"
 #include "hash/murmur3.h"
 
