@@ -1,9 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The mathematics of Bloom filters, classic and blocked. docs/MATH.md derives each formula under these
- * names: n keys, m bits, k probes, rate p. Terms like (1 - 1/m)^(kn) are computed as exp(kn log1p(-1/m)),
- * which keeps its digits at n = 1e12, where 1 - 1/m is within a few units of 1.
+ * The mathematics of Bloom filters, classic and blocked. docs/MATH.md derives each formula and uses the same
+ * names: n keys, m bits, k probes, false-positive rate p.
+ *
+ *     classic   | m bits                                                      |   p = (1 - (1 - 1/m)^(kn))^k
+ *                  ^      ^           ^                   ^      k probes
+ *
+ *     blocked   | 512 bits | 512 bits | 512 bits | 512 bits | ...             |   p = mean over the blocks
+ *                            ^ ^^   ^                            k probes in one block
+ *
+ * In short:
+ *
+ * 1. Classic: each formula is the first one above, solved for another variable.
+ * 2. Few bits: the share of set bits varies, and the rate is convex in it. tamis__bits_fpr() adds the
+ *    variance, so that a plan keeps its promise for few keys too.
+ * 3. Blocked: some blocks get more keys than others, and they cost more than the empty ones save.
+ *    tamis_blocked_fpr() sums over the Poisson distribution of keys per block.
+ * 4. Schemes of other programs: their positions are uneven (tamis__uneven_fpr) or repeat (tamis__repeats_fpr,
+ *    tamis__multiples_fpr), which raises the rate.
+ *
+ * What blocks of 512 bits cost, in bits per key (docs/MATH.md):
+ *
+ *     p       classic   blocked   k of blocked
+ *     1e-2        9.6       9.9        6
+ *     1e-4       19.2      22.0       12
+ *     1e-6       28.8      38.8       16
+ *     1e-9       43.1      80.1       22
+ *
+ * Numerical rule: never compute 1 - x for x near 1. Terms like (1 - 1/m)^(kn) are computed as exp(kn
+ * log1p(-1/m)), which keeps its digits at n = 1e12, where 1 - 1/m differs from 1 by a few units in the last
+ * place.
+ *
+ * The public functions are total: bad arguments give NaN or 0.
  */
 #include <math.h>
 
@@ -13,7 +42,7 @@
 #define BLOCK_BITS               ((double)TAMIS__BLOCK_BITS)
 #define BLOCKED_BITS_PER_KEY_MAX 512.0
 
-/* Share of m bits that are set after `throws` throws at random positions. */
+/* Returns the share of m bits that are set after `throws` throws at random positions. */
 static double fill_after(double throws, double m) {
     return -expm1(throws * log1p(-1.0 / m));
 }
@@ -37,7 +66,7 @@ double tamis_bloom_bits(double n, double p) {
 double tamis_bloom_bits_for_probes(double n, double p, double k) {
     if (!(n > 0) || !is_rate(p) || !(k >= 1))
         return NAN;
-    /* 1 - (1 - p^(1/k))^(1/(kn)) is the share of one bit in m */
+    /* The formula is m = 1 / (1 - (1 - p^(1/k))^(1/(kn))). The denominator is computed with expm1. */
     double log_zero = log1p(-pow(p, 1.0 / k));
     return -1.0 / expm1(log_zero / (k * n));
 }
@@ -70,13 +99,14 @@ double tamis_bloom_best_capacity(double m, double p) {
 uint32_t tamis_bloom_probes_for_fpr(double p) {
     if (!is_rate(p))
         return 0;
-    return (uint32_t)fmax(1, floor(-log(p) / LN2 + 0.5)); /* at most 1074: the least double is 2^-1074 */
+    return (uint32_t)fmax(1, floor(-log(p) / LN2 + 0.5)); /* at most 1074: the smallest double is 2^-1074 */
 }
 
 uint32_t tamis_bloom_fewest_probes(double n, double m, double p) {
     if (!is_rate(p))
         return 0;
-    /* The rate falls until m/n ln 2 probes and rises past them, so the first that keeps p is the fewest. */
+    /* The rate falls with k up to m/n ln 2 and rises after that. So the first k that keeps p is the
+     * smallest. */
     for (uint32_t k = 1; k <= TAMIS_PROBES_MAX; k++)
         if (tamis_bloom_fpr(n, m, k) <= p)
             return k;
@@ -110,15 +140,23 @@ double tamis_bloom_cardinality(double ones, double m, double k) {
 }
 
 /*
- * Rate of b bits after t throws, for k probes: E[X^k], X the share of set bits. (E X)^k alone is too small where
- * b is small, by a tenth at b = 512 and k = 20, so two more terms of the expansion around E X are added, the last as if X
- * were normal and k large; what is left is below half a per cent, on the safe side in blocks. With
- * a = 1 - 1/b and c = 1 - 2/b, the variance of the number of empty bits is b(b-1)c^t + b a^t - b^2 a^2t
- * (occupancy); it is computed as b^2 (c^t - a^2t) + b (a^t - c^t), where c/a^2 = 1 - 1/(b-1)^2, so that nothing
- * cancels at large b.
+ * Returns E[X^k], where X is the share of b bits that are set after t throws: the chance that k probes all
+ * find a set bit.
+ *
+ * The mean alone, mu^k with mu = E X, is too small if b is small: by a tenth at b = 512 and k = 20. So two
+ * more terms of the expansion around mu are added:
+ *
+ *     E[X^k] = mu^k (1 + s + s^2/2),   s = k (k - 1) / 2 * variance / mu^2
+ *
+ * The last term takes X as normal and k as large. The remaining error in blocks is below half a per cent, on
+ * the safe side.
+ *
+ * The variance is that of the occupancy problem. With a = 1 - 1/b and c = 1 - 2/b, the number of empty bits
+ * has the variance b(b-1) c^t + b a^t - b^2 a^2t. It is computed as b^2 (c^t - a^2t) + b (a^t - c^t), with
+ * c/a^2 = 1 - 1/(b-1)^2, so that nothing cancels at large b.
  */
 typedef struct bit_logs {
-    double b, one, two, spread; /* b, and the logarithms of a, c and c/a^2 */
+    double b, one, two, spread; /* b, and the logarithms of a, c and c / a^2 */
 } bit_logs;
 
 static bit_logs bit_logs_of(double b) {
@@ -130,7 +168,7 @@ static inline double bits_fpr(const bit_logs *l, double t, double k) {
     if (!(mean > 0) || l->b < 3)
         return t > 0 ? 1 : 0;
     if (k == 1)
-        return mean; /* as below, whatever the variance */
+        return mean; /* the formula below gives the same for any variance */
     double a = exp(t * l->one), c = exp(t * l->two);
     double variance = a * a * expm1(t * l->spread) + (a - c) / l->b;
     double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
@@ -143,9 +181,15 @@ double tamis__bits_fpr(double b, double t, double k) {
 }
 
 /*
- * A value of `values` equally likely ones modulo m: with values = q m + r, r positions have q + 1 of them and
- * m - r have q. The share that a probe finds set is the mean over the values, of which the positions with more
- * have more; beside it an even filter's share, whose rate tamis__bits_fpr knows better for few bits.
+ * A position is a value v mod m, where v is one of `values` equally likely numbers. With values = q m + r, r
+ * positions have q + 1 values each, and m - r positions have q:
+ *
+ *     position   0 .. r-1        r .. m-1
+ *     values     q + 1 each      q each
+ *
+ * A position with more values is set more often and also probed more often. The mean over the values gives
+ * the chance that a probe finds its bit set. The rate for even positions, which tamis__bits_fpr() gives for
+ * few bits too, is multiplied by (this chance / the chance for even positions)^k.
  */
 double tamis__uneven_fpr(double values, double m, double t, double k) {
     double even = tamis__bits_fpr(m, t, k), q = floor(values / m), r = values - q * m;
@@ -156,9 +200,9 @@ double tamis__uneven_fpr(double values, double m, double t, double k) {
     return fmin(even * pow(set / fill_after(t, m), k), 1);
 }
 
-/* Measured by ./dev bench repeats; docs/MATH.md has what is behind them. */
-#define REPEATS_SHARE 1.6 /* of the sum over few places, what the keys present add included */
-#define REPEATS_CROWD 0.5 /* what keys of the same few places add where bits are few */
+/* Constants measured by ./dev bench repeats. docs/MATH.md, "Positions that repeat", explains the formula. */
+#define REPEATS_SHARE 1.6 /* factor of the sum over keys with few positions */
+#define REPEATS_CROWD 0.5 /* adds present keys with the same few positions, if bits are few */
 
 static double odd_part(double m) {
     uint64_t bits = (uint64_t)m;
@@ -171,7 +215,8 @@ double tamis__repeats_fpr(double fill, double m, double k, uint32_t places) {
     double all = pow(fill, k), once = 1 - 1 / k, empty = 1 - fill;
     double sum = REPEATS_SHARE / places * once * once * (1 + REPEATS_CROWD * k * k / m) * fill * (1 + fill) /
                  (empty * empty * k);
-    /* Steps that are multiples of m / (odd d), d a power of two, stay within that many places, wraps and all. */
+    /* Let u be the odd part of m and d a power of two. A step that is a multiple of m / (u d) visits at
+     * most u d positions, even when the sum wraps at 2^63 or 2^64. */
     double odd = odd_part(m), steps = 1;
     for (double order = odd * places; order < k; order *= 2) {
         sum += odd * steps * (pow(fill, order) - all);
@@ -180,9 +225,10 @@ double tamis__repeats_fpr(double fill, double m, double k, uint32_t places) {
     return fmin(sum / m, 1 - all);
 }
 
-/* The same: of keys with the same step, who goes through the same multiples of it. */
+/* Constants measured in the same way: the share of keys with equal steps that visit the same multiples of
+ * the step. It is min(0.2, 9 / J^2) for J multiples. */
 #define MULTIPLES_SHARE 0.2
-#define MULTIPLES_FALL  9.0 /* over the square of their number, from there on */
+#define MULTIPLES_FALL  9.0 /* divided by J^2; applies where it is below MULTIPLES_SHARE */
 
 double tamis__multiples_fpr(double fill, double k) {
     double multiples = floor(k / 2), keys_per_bit = -log1p(-fill) / k;
@@ -195,15 +241,20 @@ double tamis__multiples_fpr(double fill, double k) {
 /* ---- blocked ---- */
 
 /*
- * The rate of blocks with k probes, as a function of their average load. The rate of a block that holds i keys takes five
- * transcendental functions and does not depend on the average, so it is computed once: a search for a load asks for the
- * rates of many averages.
+ * The rate of blocks with k probes as a function of their average load, the number of keys in a block.
+ *
+ *     rate(load) = sum over i of Poisson(i; load) * rate of a block that holds i keys
+ *
+ * A block's own rate takes five transcendental functions and does not depend on the average. So it is
+ * computed once for each i and cached here: a search for a load evaluates rate(load) many times. This cache,
+ * the early end of the sum and the secant search below cut a plan from 1500-3600 to 16-45 microseconds
+ * (docs/PERFORMANCE.md, "Tried").
  */
-enum { BLOCK_RATES = 1024 }; /* a search does not look past BLOCK_BITS keys a block, plus what chance adds */
+enum { BLOCK_RATES = 1024 }; /* covers loads up to BLOCK_BITS and their random spread */
 typedef struct blocked_curve {
     bit_logs logs;
     double k;
-    double rates[BLOCK_RATES]; /* of a block with i keys; 0: not computed yet */
+    double rates[BLOCK_RATES]; /* rate of a block with i keys; 0: not computed yet */
 } blocked_curve;
 
 static void curve_init(blocked_curve *curve, double k) {
@@ -219,16 +270,17 @@ static double block_rate(blocked_curve *curve, double keys) {
     return *rate;
 }
 
-/* Sum over the Poisson distributed load i of a block with `load` keys on average. */
+/* Returns the rate at an average of `load` keys per block: the sum over the Poisson distribution. Terms
+ * further than 12 standard deviations from the mean are left out. */
 static double blocked_fpr_at(blocked_curve *curve, double load) {
     if (load > 128 * BLOCK_BITS)
-        return 1; /* not a bit is left unset */
+        return 1; /* every bit is set */
     double reach = 12 * sqrt(load) + 40, p = 0;
     double first = floor(load - reach > 0 ? load - reach : 0);
-    int sign; /* lgamma() would write to a global variable: many threads may ask at once */
+    int sign; /* lgamma() would write to a global variable: a data race */
     double weight = exp(first * log(load) - load - lgamma_r(first + 1, &sign));
     for (double i = first; i <= load + reach; i++) {
-        /* A rate is at most 1 and the weights fall from here on: no term changes the last bit of p any more. */
+        /* A rate is at most 1, and the weights fall from here on. So no further term changes p. */
         if (i > load && weight < p * 0x1p-54)
             break;
         p += weight * block_rate(curve, i);
@@ -250,14 +302,15 @@ double tamis_blocked_fpr(double n, double m, double k) {
 #define LOAD_MIN (BLOCK_BITS / BLOCKED_BITS_PER_KEY_MAX)
 #define LOAD_MAX BLOCK_BITS
 
-/* Loads up to `keeps` are known to keep a rate; loads from `fails` on are known to exceed it. The rate rises with the load,
- * except in its last bits: a rate within SURE of p counts as unknown. */
+/* What is known about a rate p: loads up to `keeps` keep it, and loads from `fails` on exceed it. The rate
+ * rises with the load except in its last bits, so a rate within SURE of p counts as unknown. */
 typedef struct load_range {
     double keeps, fails;
 } load_range;
 
 #define SURE 1e-12
 
+/* Computes the rate at `load` and narrows the known range with it. */
 static double look_at(blocked_curve *curve, load_range *known, double load, double p) {
     double rate = blocked_fpr_at(curve, load);
     if (rate <= p * (1 - SURE))
@@ -267,11 +320,13 @@ static double look_at(blocked_curve *curve, load_range *known, double load, doub
     return rate;
 }
 
-/* Narrows the range of the load with rate p by secants: log(rate) is nearly linear in log(load). */
+/* Finds the load with rate p by the secant method, which is fast because log(rate) is nearly linear in
+ * log(load). Returns the range that is then known. */
 static load_range find_range(blocked_curve *curve, double p) {
     const double k = curve->k, near = 1e-8;
     load_range known = {0, INFINITY};
-    double load = -BLOCK_BITS / k * log1p(-pow(p, 1 / k)), slope = k; /* as if all blocks had the same load */
+    /* The first guess is the load of a filter whose blocks all have the same load. */
+    double load = -BLOCK_BITS / k * log1p(-pow(p, 1 / k)), slope = k;
     double last_load = 0, last_rate = 0, step = 1;
     for (int i = 0; i < 12 && fabs(step) > near; i++) {
         load = fmin(fmax(load, LOAD_MIN), LOAD_MAX);
@@ -298,8 +353,11 @@ static bool keeps_rate(blocked_curve *curve, const load_range *known, double loa
     return blocked_fpr_at(curve, load) <= p;
 }
 
-/* The largest average load of a block at which k probes keep p; 0: even the smallest load does not. Halving decides, so that
- * plans keep exactly the same bits; the known range answers most halvings. */
+/*
+ * Returns the largest average load at which k probes keep p, or 0 if even the smallest load exceeds p. The
+ * result is that of a plain bisection, bit for bit, so that the faster search never changes a plan. The range
+ * found before answers most comparisons of the bisection without computing a rate.
+ */
 static double blocked_load(double p, double k) {
     blocked_curve curve;
     curve_init(&curve, k);
@@ -317,24 +375,25 @@ static double blocked_load(double p, double k) {
     return low;
 }
 
-/* An estimate of the best number of probes: log2(1/p), reduced because blocks are filled unevenly. */
+/* Estimates the best number of probes: log2(1/p), reduced because blocks are filled unevenly. */
 static uint32_t probes_near(double p) {
     double log = fmin(-log2(p), 50);
     return (uint32_t)fmin(fmax(floor(log * (1 - 0.008 * log) + 0.5), 1), TAMIS__BLOCKED_PROBES_MAX);
 }
 
-/* The load of k probes if it may reach `best`, else 0. For most k one computed rate rules that out. */
+/* Returns the load for k probes if it can reach `best`, else 0. For most k a single rate rules that out. */
 static double load_from(double p, double k, double best) {
     blocked_curve curve;
     curve_init(&curve, k);
     return blocked_fpr_at(&curve, best) > p * (1 + SURE) ? 0 : blocked_load(p, k);
 }
 
-/* The largest load over k, which has one maximum: fewer probes are too coarse, more fill the block. Ties go to fewer probes. */
+/* Returns the largest load over all k and stores that k. The load has one maximum: with fewer probes the
+ * rate is too coarse, with more the block fills up. The smaller of two equal k wins. */
 static double best_load(double p, uint32_t *k) {
     uint32_t at = probes_near(p);
     double best = blocked_load(p, at), load = 0;
-    /* Near the least rates only some numbers of probes reach p at all. */
+    /* Near the smallest rates only some k reach p at all. */
     for (uint32_t first = 1; best <= 0 && first <= TAMIS__BLOCKED_PROBES_MAX; first++)
         best = blocked_load(p, at = first);
     if (best <= 0)
@@ -366,7 +425,7 @@ double tamis__blocked_best_fpr(double n, double m, uint32_t *k) {
     for (uint32_t probes = 1; probes <= TAMIS__BLOCKED_PROBES_MAX; probes++) {
         double rate = tamis_blocked_fpr(n, m, probes);
         if (rate >= best)
-            break; /* one minimum */
+            break; /* the rate has one minimum */
         best = rate;
         *k = probes;
     }

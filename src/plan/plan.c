@@ -1,4 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Planning: from what a user knows (keys, rate, memory) to a kind of filter and its size.
+ *
+ *     plan options ---> check ---> choose a kind (this file) ---> size it (plan_kind.c) ---> plan
+ *
+ *     tamis_plan_fit, where the memory is given and the rest follows, is in plan_fit.c.
+ *
+ * The choice for kind AUTO:
+ *
+ *     given                      chosen                  unless
+ *     a digest below 128 bits    classic                 (other kinds need 128 bits)
+ *     a number of probes         classic                 blocked fits and takes at most 1.25 times its memory
+ *     the number of keys         fingerprint             the same for blocked, or only classic fits
+ *     nothing                    fingerprint             (no other kind grows without its keys)
+ *
+ * Why this way: at equal memory the kind that touches fewer cache lines is faster. blocked touches 1 line per
+ * key, fingerprint 1 to 2, classic up to k. So a kind with fewer lines may take a quarter more memory
+ * (TAMIS__FEWER_LINES_ALLOWANCE). As p falls, blocked needs ever more bits, and fingerprint wins.
+ *
+ * Invariants:
+ *
+ * 1. A plan that is returned keeps the memory limit. Otherwise the call fails and names the memory that it
+ *    needs.
+ * 2. plan.fpr_predicted is computed for the chosen kind and scheme, uneven and repeated positions included.
+ *    If it exceeds plan.fpr by more than a tenth, plan.reason says so.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +34,7 @@
 #include "plan/plan_int.h"
 
 #define FPR_DEFAULT 1e-9
-#define ABOVE       1.1 /* times the rate asked: what is had is said from there on */
+#define ABOVE       1.1 /* plan.reason gives a warning if fpr_predicted exceeds fpr by this factor */
 
 static const char *const kind_names[] = {"auto", "classic", "blocked", "fingerprint", "exact"};
 enum { KIND_COUNT = sizeof kind_names / sizeof *kind_names };
@@ -41,7 +67,7 @@ const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {
     char *mark = strchr(text, 'e');
     if (!mark)
         return text;
-    /* printf writes at least two digits and always a sign: 1e+09 */
+    /* printf writes a sign and at least two digits: 1e+09 */
     char *digits = mark + 1 + strspn(mark + 1, "+-0");
     mark += mark[1] == '-' ? 2 : 1;
     memmove(mark, digits, strlen(digits) + 1);
@@ -67,7 +93,7 @@ bool tamis__plan_fits(const tamis_plan *plan) {
     return !plan->memory_limit || plan->memory <= plan->memory_limit;
 }
 
-/* What there is to say of the scheme; "" where its filter does what was asked. */
+/* Returns a warning about the scheme, or "" if the filter keeps the requested rate. */
 static const char *caution(const tamis_plan *plan) {
     if (!tamis_scheme_is_uniform(plan->scheme))
         return "; the hashes are poor: the rate is the one claimed, not the one got";
@@ -101,11 +127,12 @@ static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
                        plan->memory_limit, tamis_kind_name(plan->kind), needs);
 }
 
+/* True if `plan` takes at most 1.25 times the memory of `beside`. */
 static bool is_light(const tamis_plan *plan, const tamis_plan *beside) {
     return (double)plan->memory <= TAMIS__FEWER_LINES_ALLOWANCE * (double)beside->memory;
 }
 
-/* The number of keys is given. */
+/* Chooses a kind for a given number of keys. */
 static tamis_status choose_fixed(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
     tamis_plan table, blocked, classic;
     bool has_classic = tamis__plan_kind(&classic, want, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK;
@@ -128,7 +155,7 @@ static tamis_status choose_fixed(tamis_plan *plan, const tamis_want *want, tamis
     return tamis__plan_fits(plan) ? TAMIS_OK : refuse_memory(plan, err);
 }
 
-/* The number of probes is given, so it is a Bloom filter. */
+/* Chooses a kind for a given number of probes, that is, a Bloom filter. */
 static tamis_status choose_bloom(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
     tamis_plan blocked;
     tamis_status status = tamis__plan_kind(plan, want, TAMIS_KIND_CLASSIC, err);

@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The most that fits a given memory: for so many keys the least rate, or at a rate the most keys. Where the formula
- * allows it the size is set directly; the most keys are searched for, since they follow from plans, whose rounding
- * has no inverse.
+ * Planning backwards: the memory is given, and the plan gets the best that fits it.
+ *
+ *     given              result
+ *     memory, keys       the lowest rate          fit_rate
+ *     memory, rate       the most keys            fit_keys
+ *
+ * The lowest rate. First the plan at the largest rate, 1/2, must fit, else the memory is too small. If even
+ * the plan at the lowest possible rate fits, that is the result: more memory would be of no use. Between the
+ * two, each kind uses the memory directly:
+ *
+ * - classic: all memory as bits; k is the better of the two integers next to m/n ln 2. If another program
+ *   defines the sizes, its rule is solved for the rate instead.
+ * - blocked: all memory as blocks; k is the one with the lowest rate.
+ * - fingerprint: the widest slots that fit. There are eight widths, so the rate is one of eight.
+ *
+ * The most keys. Memory grows with n but is rounded up to words, blocks or lines. Rounding has no inverse, so
+ * n is found by bisection over plans. Plans of kind blocked are slow, so for them the bisection starts from
+ * an interval of three candidates.
+ *
+ * The choice for kind AUTO: the kind with the lowest rate or the most keys, or one that touches fewer lines
+ * and is within a factor of 1.25 of it.
+ *
+ * docs/MATH.md, "The most that fits", has the formulas.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +45,7 @@ static tamis_status refuse(const tamis_plan *least, tamis_error *err) {
 
 /* ---- the least rate ---- */
 
-/* Ours: all the memory in whole words, and the better of the two numbers of probes beside m/n ln 2. */
+/* For our own schemes: all memory as whole words, and the better of the two k next to m/n ln 2. */
 static void fit_classic(tamis_plan *plan, uint32_t probes, uint64_t bits) {
     double best = (double)bits * log(2) / (double)plan->capacity;
     uint32_t low = (uint32_t)fmin(fmax(floor(best), 1), TAMIS_PROBES_MAX);
@@ -45,7 +65,8 @@ static tamis_status fit_classic_rate(tamis_plan *plan, const tamis_want *want, t
         plan->fpr = plan->fpr_predicted;
         return TAMIS_OK;
     }
-    /* The rate to ask the other program for: its rule then gives these bits, or a word more after rounding. */
+    /* Find the rate for which the rule of the other program gives these bits. Its rounding may add one
+     * word, which may not fit. Then try with one word less. */
     tamis_want mine = *want;
     tamis_status status = TAMIS_OK;
     for (int spare = 0; spare < 2; spare++) {
@@ -66,7 +87,7 @@ static void fit_blocked_rate(tamis_plan *plan, const tamis_want *want) {
     plan->fpr = plan->fpr_predicted;
 }
 
-/* The widest slots that fit; the narrowest are known to. */
+/* Finds the widest slots that fit. The caller knows that the narrowest fit. */
 static void fit_table_rate(tamis_plan *plan, const tamis_want *want, double least) {
     const tamis__line_shape *shape = tamis__line_shape_for(least, false);
     tamis_want mine = *want;
@@ -85,7 +106,7 @@ static tamis_status fit_rate(tamis_plan *plan, const tamis_want *want, tamis_kin
         return status;
     if (!tamis__plan_fits(plan))
         return refuse(plan, err);
-    /* More memory than the least rate takes would be of no use. */
+    /* More memory than for the lowest rate would be of no use. */
     tamis_plan best;
     mine.fpr = tamis__plan_least_fpr(want, kind);
     if (tamis__plan_kind(&best, &mine, kind, NULL) == TAMIS_OK && tamis__plan_fits(&best)) {
@@ -111,9 +132,9 @@ static tamis_status fit_keys(tamis_plan *plan, const tamis_want *want, tamis_kin
         return status;
     if (!tamis__plan_fits(plan))
         return refuse(plan, err);
-    uint64_t low = 1, high = TAMIS_EXPECT_MAX; /* low fits; more than high need not be asked for */
+    uint64_t low = 1, high = TAMIS_EXPECT_MAX; /* low fits; above high nothing can be planned */
     if (kind == TAMIS_KIND_BLOCKED) {
-        /* A plan is dear here, but but for rounding there is an inverse. */
+        /* A plan is slow here, but its formula has an inverse up to rounding. */
         uint32_t probes = want->probes;
         double load = tamis__blocked_load(want->fpr, &probes);
         double keys = floor(load * (double)(want->memory / TAMIS__LINE));
@@ -123,7 +144,7 @@ static tamis_status fit_keys(tamis_plan *plan, const tamis_want *want, tamis_kin
     while (low < high) {
         tamis_plan more;
         mine.expect = low + (high - low + 1) / 2;
-        /* What is past the reach of the kind or the hash does not fit either. */
+        /* A plan that exceeds the limits of the kind or the hash does not fit either. */
         if (tamis__plan_kind(&more, &mine, kind, NULL) == TAMIS_OK && tamis__plan_fits(&more))
             low = mine.expect;
         else
@@ -139,13 +160,13 @@ static tamis_status fit_kind(tamis_plan *plan, const tamis_want *want, tamis_kin
     return want->expect ? fit_rate(plan, want, kind, err) : fit_keys(plan, want, kind, err);
 }
 
-/* How much more the one makes of the memory: 2 where it has half of the other's rate, or twice its keys. */
+/* Returns how much better `one` uses the memory: 2 means half of the rate, or twice the keys, of `other`. */
 static double gain(const tamis_want *want, const tamis_plan *one, const tamis_plan *other) {
     return want->expect ? other->fpr_predicted / one->fpr_predicted
                         : (double)one->capacity / (double)other->capacity;
 }
 
-/* The kind that makes the most of the memory, or nearly that and touches fewer lines. */
+/* Chooses the kind that uses the memory best, or one that is nearly as good and touches fewer lines. */
 static tamis_status fit_auto(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
     static const struct {
         tamis_kind kind;
@@ -167,7 +188,7 @@ static tamis_status fit_auto(tamis_plan *plan, const tamis_want *want, tamis_err
             best = i;
     }
     if (best < 0)
-        return status; /* classic's, which takes the least */
+        return status; /* the error of classic, which needs the least memory */
     while (!fits[chosen] || gain(want, &plans[best], &plans[chosen]) > TAMIS__FEWER_LINES_ALLOWANCE)
         chosen++;
     *plan = plans[chosen];
@@ -206,7 +227,7 @@ tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_want *given, tamis_err
             "from the memory",
             want.expect ? "both given" : "neither given");
     if (want.expect)
-        want.fpr = TAMIS_FPR_MAX; /* to pass the check */
+        want.fpr = TAMIS_FPR_MAX; /* any valid rate passes tamis__plan_check */
     status = tamis__plan_check(&want, err);
     if (status == TAMIS_OK)
         status = fit(&made, &want, err);

@@ -6,129 +6,142 @@
 
 #include "base/failure.h"
 
-/* What plan and the fingerprint kind have to agree on. */
+/* Constants shared by the plan and the fingerprint kind. A table is either growing (number of keys
+ * unknown) or of fixed size (number of keys given). */
 enum {
-    TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* a growing table begins with 256 partitions, */
-    TAMIS__FINGERPRINT_SPLIT_BITS = 4,     /* each of which is split in 16 when it is large */
-    TAMIS__FINGERPRINT_FIRST_LOG2 = 6,     /* floor(log2(lines)) of a new one */
-    TAMIS__FINGERPRINT_FIRST_MOST = 79, /* lines of a new one at most, see tamis__fingerprint_first_lines */
-    TAMIS__FINGERPRINT_FIXED_MOST = 64, /* a table made for its keys has so many at the most, */
-    TAMIS__FINGERPRINT_FIXED_LINES = 4096, /* and no more than leave each so many lines */
-    TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* least lines of a table made for its keys */
-    TAMIS__EXACT_LEAST_LINES =
-        512,                     /* the same with 120-bit slots: 9 bits of line and 119 of a guest are 128 */
-    TAMIS__FINGERPRINT_ROW = 64, /* bytes that each takes beside its lines, */
-    TAMIS__FINGERPRINT_STRETCH = 16,    /* and each that a growing table begins with in addition */
-    TAMIS__FINGERPRINT_GROWN_LOG2 = 40, /* growing tables are planned to keep their rate up to 2^40 keys */
-    TAMIS__BLOCK_BITS = 512,            /* a block of kind blocked */
-    TAMIS__BLOCKED_PROBES_MAX = 32      /* most probes that are chosen for it; more can be asked for */
+    TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* growing: log2 of its partitions at first */
+    TAMIS__FINGERPRINT_SPLIT_BITS = 4,  /* growing: log2 of the parts that a large partition is split into */
+    TAMIS__FINGERPRINT_FIRST_LOG2 = 6,  /* growing: floor(log2(lines)) of a new partition */
+    TAMIS__FINGERPRINT_FIRST_MOST = 79, /* growing: largest number of lines of a new partition */
+    TAMIS__FINGERPRINT_FIXED_MOST = 64, /* fixed: largest number of partitions */
+    TAMIS__FINGERPRINT_FIXED_LINES = 4096, /* fixed: smallest number of lines per partition, if several */
+    TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* fixed: smallest number of lines */
+    /* fixed, with 120-bit slots: smallest number of lines. 9 bits of the line number and 119 of a spilled
+     * entry are all 128 bits of a hash. */
+    TAMIS__EXACT_LEAST_LINES = 512,
+    TAMIS__FINGERPRINT_ROW = 64,        /* bytes of a partition besides its lines */
+    TAMIS__FINGERPRINT_STRETCH = 16,    /* growing: further bytes of each first partition */
+    TAMIS__FINGERPRINT_GROWN_LOG2 = 40, /* growing: log2 of the keys up to which the rate is planned */
+    TAMIS__BLOCK_BITS = 512,            /* blocked: bits of a block */
+    TAMIS__BLOCKED_PROBES_MAX = 32      /* blocked: most probes chosen; the caller may give more */
 };
 
-/* Lines a growing table's partition i starts with: 64 to 79, so that the 256 reach their next size (a
- * quarter more) one after the other and not all at the same number of keys. */
+/* Returns the lines that partition i of a growing table starts with: 64 to 79. The starting sizes differ
+ * so that the 256 partitions grow one after the other, not all at the same number of keys. The next size
+ * is a quarter larger. */
 static inline uint64_t tamis__fingerprint_first_lines(uint32_t i) {
     return (UINT64_C(1) << TAMIS__FINGERPRINT_FIRST_LOG2) + i % 16;
 }
 
 /*
- * A way to divide a line, see filter/fingerprint_line.h. `load` is the share of slots in use at capacity,
- * or at which a growing partition grows; `rate` the measured rate at that load times 2^(slot_bits - 1):
- * of a table made for its keys, or of one that grew to 2^40 keys. ./dev bench growth measures both.
+ * How a 64-byte line is divided into slots (picture in filter/fingerprint_line.h). Each shape is a compromise
+ * between memory and false-positive rate. load, rate and second are measured by ./dev bench growth.
+ *
+ * An entry that finds no free slot in its home line is stored in a second line: a spilled entry. It knows
+ * home_bits fewer bits of its hash.
  */
 typedef struct tamis__line_shape {
-    uint8_t slot_bits;
-    uint8_t home_bits;
-    uint8_t slots;
-    double load;
-    double rate;
-    double second; /* share of lines that are full then: a lookup of an absent key reads a second one */
+    uint8_t slot_bits; /* bits of a slot, end marker included */
+    uint8_t home_bits; /* log2 of the buckets of a line */
+    uint8_t slots;     /* slots of a line */
+    double load;       /* share of used slots at capacity, or when a partition grows */
+    double rate;       /* false-positive rate at that load, times 2^(slot_bits - 1) */
+    double second;     /* share of full lines, where a lookup of an absent key reads two */
 } tamis__line_shape;
 
-/* The shape whose rate is at most p with the fewest bits, of those for known or unknown numbers of keys;
- * the last of them (all 128 bits of the hash) where p is smaller than any. */
+/* Returns the shape with the fewest slot bits whose rate is at most p, for a growing or a fixed table. If
+ * p is below all rates, returns the last shape, which stores all 128 bits of the hash. */
 const tamis__line_shape *tamis__line_shape_for(double p, bool grows);
-/* The shape of these slot bits. */
+/* Returns the shape with these slot bits, or the last one. */
 const tamis__line_shape *tamis__line_shape_of(uint32_t slot_bits, bool grows);
 
-/* Rate of a filter of b bits after t throws for k probes, with the variance of the fill: what tamis_bloom_fpr leaves
- * out, a tenth of the rate where there are few keys. */
+/* Returns the rate of b bits after t throws for k probes, including the variance of the fill.
+ * tamis_bloom_fpr leaves that out, which is a tenth of the rate for few keys. */
 double tamis__bits_fpr(double b, double t, double k);
 
-/* The same of m bits, a position being one of `values` equally likely numbers modulo m. */
+/* Like tamis__bits_fpr for m bits, where a position is one of `values` equally likely numbers modulo m. */
 double tamis__uneven_fpr(double values, double m, double t, double k);
 
-/* What is to be added to the rate of m bits where positions are a progression modulo m that comes back to where it
- * was, `fill` being the share of bits set. `places`: 1, or 2 where each has a mirror image (guava32). */
+/* Returns the increase of the rate of m bits if positions are a progression modulo m that may return to
+ * where it was. `fill` is the share of set bits. `places` is 1, or 2 if each position has a mirror image
+ * (guava32). */
 double tamis__repeats_fpr(double fill, double m, double k, uint32_t places);
-/* What is added where half of the k positions are the first multiples of one number, which two keys may share
- * (redisson). */
+/* Returns the increase of the rate if half of the k positions are the first multiples of one number, which
+ * two keys may share (redisson). */
 double tamis__multiples_fpr(double fill, double k);
 
-/* Blocked: most keys a block, on average, at rate p, with *k probes, or with the best k, which it fills in, where
- * *k is 0. 0 where p is out of reach. */
+/*
+ * Blocked: returns the maximal average number of keys per block at rate p, or 0 if p is out of reach. Uses *k
+ * probes; if *k is 0, finds the best k and stores it.
+ */
 double tamis__blocked_load(double p, uint32_t *k);
-/* The m of least memory for n keys at rate p; false where p is out of reach. *k as above. */
+/* Blocked: computes the smallest m for n keys at rate p. Returns false if p is out of reach. *k as in
+ * tamis__blocked_load. */
 bool tamis__blocked_size(double n, double p, double *m, uint32_t *k);
-/* The least rate of n keys in m bits. *k as above. */
+/* Blocked: returns the lowest rate of n keys in m bits. *k as in tamis__blocked_load. */
 double tamis__blocked_best_fpr(double n, double m, uint32_t *k);
 
-/* ---- one kind, plan_kind.c; `want` is checked: expect and probes may be 0, fpr is given ---- */
+/* ---- one kind, plan_kind.c; `want` is checked: fpr is given, expect and probes may be 0 ---- */
 
-/* Bits of a digest of the scheme; AUTO is xxh3 or sip. */
+/* Returns the digest bits of a scheme. AUTO counts as 128 bits, because it becomes xxh3 or sip. */
 uint32_t tamis__plan_digest_bits(tamis_scheme scheme);
-/* TAMIS_E_UNSUPPORTED where the kind needs more of a digest than the scheme has. */
+/* Returns TAMIS_E_UNSUPPORTED if the kind needs more digest bits than the scheme has. */
 tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tamis_error *err);
-/* Whether a plan of that scheme has the sizes and the rate that another program gives it. */
+/* True if another program defines the sizes of this scheme, so that the plan uses its rule. */
 bool tamis__scheme_has_own_sizes(tamis_scheme scheme);
-/* The most bits that a classic filter of that scheme can use. */
+/* Returns the largest number of bits that a classic filter of this scheme can use. */
 uint64_t tamis__scheme_bits_max(tamis_scheme scheme);
-/* The least rate that can be asked of that kind and number of keys. */
+/* Returns the lowest rate that can be requested for this kind, scheme and number of keys. */
 double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind);
 
-/* What the scheme's positions add to the rate of a classic filter by coming back to where they were; 0 for most. */
+/* Returns the increase of the rate of a classic filter because positions of this scheme repeat; 0 for most
+ * schemes. */
 TAMIS_PRIVATE_API double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double k);
-/* The rate of a classic filter of that scheme with n keys. */
+/* Returns the rate of a classic filter of this scheme with n keys. */
 TAMIS_PRIVATE_API double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
 
-/* The size of that kind, whatever the memory. `reason` is left empty. */
+/* Sizes a filter of this kind, however much memory that takes. Leaves `reason` empty. */
 tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err);
-/* A plan is a struct that anybody may fill: TAMIS_E_INVALID names a field with which no filter can be made. */
+/* Checks a plan from a caller, since any program may fill the struct. Returns TAMIS_E_INVALID, naming the
+ * field, if no filter can be made with it. */
 tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err);
-/* Gives a plan of a table for a known number of keys so many lines of that shape, and what follows from them: capacity, memory,
- * partitions (at least as many as the plan has) and rate. The lines are a multiple of the partitions. */
+/* Sets the number of lines and their shape in a plan of a fixed table, and everything that follows:
+ * capacity, memory, rate and partitions. `lines` is a multiple of the partitions. The plan never gets
+ * fewer partitions than it had. */
 void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines);
-/* The rate of a table of that shape that is full, as planned; `keys` counts for slots that hold the whole hash. */
+/* Returns the rate of a full table of this shape. `keys` matters only for slots that hold the whole hash. */
 double tamis__line_shape_rate(const tamis__line_shape *shape, double keys);
-/* The narrowest shape of a table for a known number of keys that has at least so many slot bits. */
+/* Returns the narrowest shape of a fixed table with at least this number of slot bits. */
 const tamis__line_shape *tamis__line_shape_from(uint32_t slot_bits);
-/* The next wider one; NULL after the last. */
+/* Returns the next wider shape, or NULL after the last. */
 const tamis__line_shape *tamis__line_shape_wider(const tamis__line_shape *shape);
-/* Gives a plan of kind classic or blocked these bits and probes, and what follows from them. */
+/* Sets bits and probes in a plan of kind classic or blocked, and everything that follows from them. */
 void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);
 
 /* ---- the choice, plan.c ---- */
 
-/* What a kind may weigh more than another, or of which it may have a larger rate or fewer keys in the same memory, and
- * still be chosen for touching fewer lines. */
+/* A kind that touches fewer lines is preferred while it costs at most this factor: in memory, in rate, or
+ * in keys that fit the same memory. */
 #define TAMIS__FEWER_LINES_ALLOWANCE 1.25
 
 #define TAMIS__REASON_CLASSIC_ONLY "the only kind for a scheme without a digest of 128 bits"
 
-/* 1e-09 -> "1e-9": four digits, the exponent as people write it. */
+/* Formats a number with four digits and a short exponent: "1e-9" instead of "1e-09". Returns `text`. */
 enum { TAMIS__PLAN_NUMBER = 16 };
 const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number);
 
-/* 901688 -> "901688 bytes (881 KiB)" */
+/* Formats a size: "901688 bytes (881 KiB)". Returns `text`. */
 enum { TAMIS__PLAN_BYTES = 48 };
 const char *tamis__plan_bytes(char text[TAMIS__PLAN_BYTES], uint64_t bytes);
 
+/* True if the plan has no memory limit or keeps it. */
 bool tamis__plan_fits(const tamis_plan *plan);
-/* Fills plan->reason, and adds what there is to say of its scheme. */
+/* Fills plan->reason with `reason`, and with a warning if the scheme cannot keep the rate. */
 void tamis__plan_explain(tamis_plan *plan, const char *reason);
-/* Fills *want from the caller's; TAMIS_E_INVALID where either struct has no struct_size. */
+/* Copies the caller's plan options. Returns TAMIS_E_INVALID if either struct has no struct_size. */
 TAMIS_PRIVATE_API tamis_status tamis__plan_take(tamis_want *want, const tamis_want *given,
                                                 const tamis_plan *plan, tamis_error *err);
-/* Numbers within their bounds, and names that exist. */
+/* Checks that numbers are in range and that kind and scheme exist. */
 tamis_status tamis__plan_check(const tamis_want *want, tamis_error *err);
 
 #endif

@@ -1,8 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The size of one kind of filter: from n keys and rate p, with k probes where they are given, to what it takes.
- * docs/MATH.md derives the formulas and names the programs whose sizes the schemes follow.
+ * Sizing one kind of filter: from n keys and rate p, with k probes if they are given, to bits or lines,
+ * memory and the predicted rate.
+ *
+ *     kind           size                                     rounded up to
+ *     classic        m bits, k probes                         64-bit words (fnv-dcso, redisson: not rounded)
+ *     blocked        512-bit blocks, k probes                 blocks
+ *     fingerprint    64-byte lines in partitions              lines, equal in all partitions
+ *     exact          the same with slots of 120 bits          the same
+ *
+ * Classic under a scheme of another program has exactly the m and k of that program, since a filter can only
+ * be shared if they are equal. Its predicted rate may then exceed p. Under our own schemes m is enlarged
+ * until the predicted rate keeps p.
+ *
+ * Tables choose a shape: how many slots a 64-byte line has and how wide they are. A narrow slot stores few
+ * bits of a hash, so more absent keys match it. The shape with the fewest slot bits that keeps p is used. An
+ * entry whose home line is full is stored in a second line: a spilled entry.
+ *
+ *     lines of a fixed table = n / (load * slots), and 2 / sqrt(n) more
+ *     rate = shape.rate * 2^(1 - slot_bits)
+ *
+ * Limits checked here:
+ *
+ * 1. Two keys with equal hashes are one key to every kind. n keys and b bits of hash allow no rate below n /
+ *    2^b.
+ * 2. guava32 and bkdr31 reach positions below 2^31 only. A larger m would leave bits unused.
+ * 3. Kinds other than classic need a digest of 128 bits.
+ *
+ * docs/MATH.md derives the formulas and has the table "Sizes by scheme".
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,12 +37,13 @@
 #include "plan/plan_int.h"
 
 #define EXACT_BITS   128
-#define BITS_MAX_31  ((uint64_t)1 << 31) /* positions of guava32 and bkdr31 lie below */
-#define GUAVA32_BITS 63 /* of its digest decide on the positions: hashes (a, b) and (~a, -b) share them all */
+#define BITS_MAX_31  ((uint64_t)1 << 31) /* bit limit of guava32 and bkdr31 */
+#define GUAVA32_BITS 63 /* bits that decide on positions: (a, b) and (~a, -b) give the same ones */
 
 /* ---- shapes of a line ---- */
 
-/* Fewest bits first. The last row of each holds all of the hash: its rate is that of the hash. */
+/* Fixed tables, fewest slot bits first. Columns: slot_bits, home_bits, slots, load, rate, second. The last
+ * row stores the whole hash, so its rate is that of the hash. */
 /* clang-format off */
 static const tamis__line_shape fixed_shapes[] = {
     { 16, 4, 29, 0.930, 3.13, 0.54},
@@ -28,8 +55,8 @@ static const tamis__line_shape fixed_shapes[] = {
     { 64, 4,  7, 0.880, 1.17, 0.62},
     {120, 4,  4, 0.820, 0.74, 0.58},
 };
-/* Rates grow by about a constant a doubling: 5.1, 5.3, 3.7, 2.8 (times 2^(1 - slot_bits)), measured from
- * 2^20 to 2^24 keys and continued to 2^40. */
+/* Growing tables. Each doubling adds about a constant to the rate: 5.1, 5.3, 3.7 and 2.8 times 2^(1 -
+ * slot_bits) for the first four shapes. Measured from 2^20 to 2^24 keys and extrapolated to 2^40. */
 static const tamis__line_shape growing_shapes[] = {
     { 32, 4, 15, 0.95, 115, 0.42},
     { 38, 2, 13, 0.94, 130, 0.42},
@@ -39,6 +66,7 @@ static const tamis__line_shape growing_shapes[] = {
 };
 /* clang-format on */
 
+/* Finds a shape by its slot bits, or, if `slot_bits` is 0, the first one that keeps p. */
 static const tamis__line_shape *shape_find(double p, uint32_t slot_bits, bool grows) {
     const tamis__line_shape *row = grows ? growing_shapes : fixed_shapes;
     for (; row->slot_bits != 120; row++)
@@ -70,8 +98,8 @@ double tamis__line_shape_rate(const tamis__line_shape *shape, double keys) {
     return shape->slot_bits == 120 ? ldexp(keys, -EXACT_BITS) : ldexp(shape->rate, 1 - shape->slot_bits);
 }
 
-/* Bits a key of a growing table, averaged over the sizes a partition goes through. Each is a quarter
- * larger than the one before, so at load L when it grows and with the keys spread evenly over the
+/* Returns the bits per key of a growing table, averaged over the sizes of a partition. Each size is a
+ * quarter larger than the one before, and a partition grows at load L. With keys spread evenly over the
  * logarithm of a step, the average of 1/load is (1.25 - 1) / ln(1.25) / L. */
 static double growing_bits(const tamis__line_shape *shape) {
     return 8.0 * TAMIS__LINE / shape->slots * (0.25 / log(1.25)) / shape->load;
@@ -97,7 +125,7 @@ uint64_t tamis__scheme_bits_max(tamis_scheme scheme) {
     return has_31_bits(scheme) ? BITS_MAX_31 : TAMIS_BITS_MAX;
 }
 
-/* Bits of a hash that tell keys apart; 0 where each probe has a hash of its own. */
+/* Returns the bits of a hash that distinguish keys; 0 if each probe has a hash of its own. */
 static uint32_t telling_bits(tamis_scheme scheme, tamis_kind kind) {
     return scheme == TAMIS_SCHEME_GUAVA32 && kind == TAMIS_KIND_CLASSIC ? GUAVA32_BITS
                                                                         : tamis__plan_digest_bits(scheme);
@@ -112,7 +140,8 @@ double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind) {
     return bits ? fmax(TAMIS_FPR_MIN, ldexp(keys_of(want), -(int)bits)) : TAMIS_FPR_MIN;
 }
 
-/* Two keys with one hash are one to every kind: for n keys and b bits no rate below n/2^b can be had. */
+/* Refuses a rate below n / 2^b, for n keys and b bits of hash: keys with equal hashes cannot be
+ * distinguished. */
 static tamis_status check_hash(const tamis_want *want, tamis_kind kind, tamis_error *err) {
     double least = tamis__plan_least_fpr(want, kind);
     if (kind == TAMIS_KIND_EXACT || want->fpr >= least)
@@ -165,7 +194,7 @@ double tamis__scheme_repeats(tamis_scheme scheme, double fill, double m, double 
         return tamis__repeats_fpr(fill, m, k, 1);
     case TAMIS_SCHEME_GUAVA32:
         return tamis__repeats_fpr(fill, m, k, 2);
-    case TAMIS_SCHEME_REDISSON: /* probes by twos: x + i z and (i + 1) z */
+    case TAMIS_SCHEME_REDISSON: /* pairs of probes: x + i z and (i + 1) z */
         return tamis__repeats_fpr(fill * fill, m, k / 2, 1) + tamis__multiples_fpr(fill, k);
     default:
         return 0;
@@ -190,17 +219,17 @@ void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes) {
         return;
     }
     plan->fpr_predicted = tamis__classic_fpr(plan->scheme, n, m, k);
-    /* An absent key is found out at the first zero bit; half of them are set at capacity. */
+    /* A lookup of an absent key ends at the first zero bit. At capacity half of the bits are set. */
     double fill = pow(plan->fpr_predicted, 1 / k);
     plan->lines_touched = fill < 1 ? (1 - pow(fill, k)) / (1 - fill) : k;
 }
 
-/* The sizes that other programs give their filters, bit for bit: they keep them, and a rate up to a few per cent
- * above the one asked for where k was rounded far. */
+/* Computes m and k exactly as the program of the scheme does. The rate may exceed p by a few per cent if k
+ * was rounded far. */
 static void foreign_size(tamis_scheme scheme, double n, double p, double *m, double *k) {
     double bits = floor(tamis_bloom_bits(n, p)), bits_per_entry;
     switch (scheme) {
-    case TAMIS_SCHEME_REDISBLOOM: /* with its constants */
+    case TAMIS_SCHEME_REDISBLOOM: /* with RedisBloom's constants */
         bits_per_entry = -log(p) / 0.480453013918201;
         *m = 64 * fmax(1, ceil(floor(n * bits_per_entry) / 64));
         *k = ceil(0.693147180559945 * bits_per_entry);
@@ -219,19 +248,24 @@ static void foreign_size(tamis_scheme scheme, double n, double p, double *m, dou
     }
 }
 
-/* Our own: at least m bits and what just these probes need, and as many more as it takes to keep p: for few keys the
- * spread of the fill asks for some, for other programs' positions their unevenness and repeats do. Past `most` the
- * result says only that it is not enough. */
+/*
+ * Returns the bits of our own sizing: at least m, at least what k probes need, and as many more as it takes
+ * to keep p. Few keys need more because the fill varies. Positions of other programs need more because they
+ * are uneven or repeat.
+ *
+ * The search doubles its step until p is kept, then bisects in words. A result above `most` only means that
+ * `most` bits are not enough.
+ */
 static double own_size(tamis_scheme scheme, double n, double p, double m, double k, double most) {
     m = 64 * fmax(1, ceil(fmax(m, ceil(tamis_bloom_bits_for_probes(n, p, k))) / 64));
     double low = m, step = 64;
     while (m <= most && tamis__classic_fpr(scheme, n, m, k) > p) {
         low = m;
-        m += fmax(step, 64 * ceil(m / 0x1p36)); /* fewer would be lost in rounding */
+        m += fmax(step, 64 * ceil(m / 0x1p36)); /* below 2^-36 of m a step would be lost in rounding */
         step *= 2;
     }
     double word = 64 * ceil(m / 0x1p36);
-    while (m - low > 1.5 * word) { /* m keeps p, or is past the most; low does not */
+    while (m - low > 1.5 * word) { /* m keeps p or exceeds `most`; low does not keep p */
         double middle = low + word * fmax(1, floor((m - low) / (2 * word)));
         if (middle <= most && tamis__classic_fpr(scheme, n, middle, k) > p)
             low = middle;
@@ -288,6 +322,7 @@ static tamis_status plan_blocked(tamis_plan *plan, const tamis_want *want, tamis
 
 /* ---- tables ---- */
 
+/* Sets the size of an empty growing table. */
 static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
     uint64_t lines = 0;
     for (uint32_t i = 0; i < 1u << TAMIS__FINGERPRINT_PARTITION_BITS; i++)
@@ -300,8 +335,9 @@ static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
 
 static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double keys, double least) {
     double lines = ceil(keys / (shape->load * shape->slots));
-    /* The share of guests, and with it the rate, varies most in small tables. Partitions have more keys or fewer by chance;
-     * some 20 times what is likely would have to come to one for it to be crowded. */
+    /* The share of spilled entries, and with it the rate, varies most in small tables. Hence 2/sqrt(n)
+     * more lines. Partitions need no further allowance: one is crowded only if it has 20 standard
+     * deviations more keys than the average (docs/MATH.md). */
     lines = fmax(ceil(lines * (1 + 2 / sqrt(keys))), least);
     plan->partitions = TAMIS__FINGERPRINT_FIXED_MOST;
     while (plan->partitions > 1 && lines / plan->partitions < TAMIS__FINGERPRINT_FIXED_LINES)
@@ -311,7 +347,7 @@ static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double 
     plan->bits_per_key = 8 * (double)plan->memory / keys;
 }
 
-/* The inverse of plan_fixed: n + 2 sqrt(n) keys take the slots in use at capacity. */
+/* The inverse of plan_fixed: n + 2 sqrt(n) keys use the slots at capacity. */
 static uint64_t keys_of_lines(const tamis__line_shape *shape, uint64_t lines) {
     double slots = (double)lines * shape->load * shape->slots, root = sqrt(1 + slots) - 1;
     return (uint64_t)fmin(root * root, (double)TAMIS_EXPECT_MAX);
