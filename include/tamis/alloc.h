@@ -9,13 +9,16 @@ extern "C" {
 #endif
 
 /*
- * Where a handle takes its memory. Copied into the handle at creation; `context` must outlive it.
+ * The memory allocator of a handle. It is copied into the handle at creation; `context` must outlive the
+ * handle.
  *
- * alloc: `size` bytes (never 0) all zero, aligned to `align` (a power of two, at most 64), or NULL.
- * free:  gives back what alloc returned, with the same size; never called with NULL.
+ * - alloc: returns `size` bytes (never 0), all zero, aligned to `align` (a power of two, at most 64), or
+ *   NULL.
+ * - free: releases a block from alloc, with the same size. It is never called with NULL.
  *
- * Both may be called from any thread that uses the handle. The default (NULL, or one without alloc or free)
- * maps large blocks from the system and gives them back at once; small ones come from the C library.
+ * Both may be called from any thread that uses the handle. If the allocator is NULL or lacks a function, the
+ * default is used. The default maps large blocks from the system and unmaps them as soon as they are freed;
+ * small blocks come from the C library.
  */
 typedef struct tamis_allocator {
     void *(*alloc)(void *context, size_t size, size_t align);

@@ -9,19 +9,20 @@
 extern "C" {
 #endif
 
-/* The bytes whose membership is asked: a view, any bytes, any length (0 included). `data` may be NULL
- * when `size` is 0. The library never keeps the pointer past the call. */
+/* A key: the bytes to add or look up. Any bytes and any length are allowed, 0 included. `data` may be NULL
+ * if `size` is 0. The library does not keep the pointer after the call. */
 typedef struct tamis_key {
     const void *data;
     size_t size;
 } tamis_key;
 
-/* What an add or a contains says of one key. Never mixed with errors. */
+/* The answer for one key: whether it was in the filter before the call. Errors are statuses, never
+ * answers. */
 typedef uint8_t tamis_answer;
 enum {
-    TAMIS_FRESH = 0,  /* certainly not present before */
-    TAMIS_SEEN = 1,   /* present, or a false positive at the filter's rate */
-    TAMIS_UNKNOWN = 2 /* not asked, the filter being full, or a server's answer was lost */
+    TAMIS_FRESH = 0,  /* the key was certainly absent */
+    TAMIS_SEEN = 1,   /* the key was present, or is a false positive */
+    TAMIS_UNKNOWN = 2 /* no answer: the filter was full, or a server's reply was lost */
 };
 
 #ifdef __cplusplus

@@ -10,10 +10,8 @@
 extern "C" {
 #endif
 
-/*
- * Every status there is: name, value, text. Append only; values never change.
- * What a question answers (fresh, seen) is not here: see tamis_answer in key.h.
- */
+/* All statuses: name, value, text. New ones are appended; values never change. The answers to a lookup or
+ * an add (absent, present) are no statuses: see tamis_answer in key.h. */
 #define TAMIS_STATUS_TABLE(X)                                                                                \
     X(TAMIS_OK, 0, "success")                                                                                \
     X(TAMIS_E_INVALID, -1, "an argument is invalid or contradicts another")                                  \
@@ -44,21 +42,25 @@ typedef enum tamis_status {
 #undef TAMIS_STATUS_ENUM
 } tamis_status;
 
-/* The table's text of a status; "unknown status" for any other number. Total; static storage. */
+/* Returns the text of a status, or "unknown status" for any other number. The string is static. */
 TAMIS_API const char *tamis_strerror(tamis_status status);
-/* The constant's name, "TAMIS_E_NOMEM"; "TAMIS_E_?" for any other number. Total; static storage. */
+/* Returns the name of the constant, such as "TAMIS_E_NOMEM", or "TAMIS_E_?" for any other number. The
+ * string is static. */
 TAMIS_API const char *tamis_status_name(tamis_status status);
 
 /*
- * What went wrong, for a person: owned by the caller, filled by the call that failed and left alone
- * by one that did not. `text` has the form "what: why; what to do", ends without a full stop and is
- * always NUL-terminated. Every function that takes a tamis_error* takes NULL for "only the status".
+ * An error message for a person.
+ *
+ * The caller owns the struct. A call that fails fills it; a call that succeeds leaves it unchanged. `text`
+ * has the form "what: why; what to do", ends without a full stop and is always NUL-terminated. A function
+ * that takes a tamis_error* accepts NULL, for callers that need the status only.
  */
 typedef struct tamis_error {
     uint32_t struct_size; /* sizeof(tamis_error), set by TAMIS_ERROR_INIT */
-    tamis_status status;  /* what the call returned */
-    /* errno of the system call that failed, 0 where none did. Of TAMIS_E_BUSY not 0 where waiting does not help: EDEADLK if
-     * this process is the holder, ESTALE if a change on a server lost its lock. */
+    tamis_status status;  /* status that the call returned */
+    /* errno of the failed system call, 0 if none failed. With TAMIS_E_BUSY, two values mean that waiting
+     * does not help: EDEADLK if this process itself holds the lock, ESTALE if a change on a server lost
+     * its lock */
     int sys_errno;
     char text[500];
 } tamis_error;
@@ -68,15 +70,21 @@ typedef struct tamis_error {
 /* clang-format on */
 
 /*
- * NULL: the rule for every function of these libraries.
+ * NULL pointers: the rule for every function of these libraries.
  *
- * These may be NULL: err; the handle that a function frees, closes or unlocks; options and other arguments whose comment
- * says so; an array or bytes whose count or size is 0.
+ * These arguments may be NULL:
  *
- * Any other pointer is needed. If it is NULL, a function that returns tamis_status returns TAMIS_E_INVALID, names the
- * argument and does nothing. Functions with another result cannot report errors and do not check: passing NULL to them is
- * a programming error, as with strlen. Pointers inside arrays, such as tamis_key.data, are not checked. Nor are objects and
- * contexts that are passed on to functions of the caller.
+ * - err;
+ * - the handle that a function frees, closes or unlocks;
+ * - options, and other arguments whose comment allows it;
+ * - an array or bytes whose count or size is 0.
+ *
+ * Every other pointer is required. If one is NULL, a function that returns tamis_status returns
+ * TAMIS_E_INVALID, names the argument and does nothing. Functions with another result cannot report errors
+ * and do not check. Passing NULL to them is a programming error, as with strlen().
+ *
+ * Pointers inside arrays, such as tamis_key.data, are not checked. Objects and contexts that are passed on to
+ * functions of the caller are not checked either.
  */
 
 #ifdef __cplusplus
