@@ -15,27 +15,30 @@ extern "C" {
 #endif
 
 /*
- * The dedup service: says of each key of a stream whether it came before. Takes batches of keys, never
- * records: what a record is and where it goes is the caller's (tamis/stream.h does it for files).
+ * A dedup session tells for each key of a stream whether it came before. It takes batches of keys, not
+ * records. The caller decides what a record is and where it goes (tamis/stream.h does so for files).
  *
- * Threads. One thread at a time, unless the filter is concurrent. With a concurrent filter, many threads may call
- * tamis_dedup_ask, _ask_hashes, _count, _expect and _commit of one session at once, also over a state. All other calls
- * need the session and its state to themselves.
- * - If threads ask equal keys at once, exactly one of them gets TAMIS_FRESH.
- * - A commit has every fresh key of the calls that returned before it began, and none of the calls that began after it
- *   returned. It may have any of the fresh keys of the calls in between.
- * - A caller that must lose no record lets no call be in between. Each thread holds a shared lock from its lookup until
- *   its answers are written out. The committing thread holds that lock exclusively while it syncs the output, makes the
- *   account and commits. Without the lock, a key whose record was never written may be TAMIS_SEEN after a crash.
- * - The log has the fresh keys in an order in which one thread could have asked them, so every start makes the same
- *   filter. A fresh key that a thread adds to the state's filter outside the session is logged as well.
+ * Threads: one at a time, unless the filter is concurrent. With a concurrent filter, many threads may call
+ * tamis_dedup_ask, _ask_hashes, _count, _expect and _commit of one session at once, with or without a state.
+ * All other calls need the session and its state to themselves.
+ *
+ * - If several threads ask for equal keys at once, exactly one gets TAMIS_FRESH.
+ * - A commit has every absent key of the calls that returned before it began, and none of the calls that
+ *   began after it returned. It may have some of the absent keys of calls that overlap it.
+ * - A caller that must not lose a record avoids such overlaps. Each thread holds a shared lock from its
+ *   lookup until its answers are written out. The committing thread holds the lock exclusively while it syncs
+ *   the output, builds the checkpoint and commits. Without the lock, a key whose record was never written may
+ *   be TAMIS_SEEN after a crash.
+ * - The log stores absent keys in an order in which one thread could have asked for them. So every start
+ *   rebuilds the same filter. If a thread adds an absent key to the state's filter outside the session, that
+ *   key is logged too.
  */
 typedef struct tamis_dedup tamis_dedup;
 
 typedef enum tamis_when_full {
-    TAMIS_WHEN_FULL_FAIL = 0, /* a fresh key that has no place is an error (default) */
-    /* it is answered TAMIS_UNKNOWN and not remembered: the caller passes the record on, since a record twice is better than
-     * one lost */
+    TAMIS_WHEN_FULL_FAIL = 0, /* an absent key that does not fit is an error (default) */
+    /* an absent key that does not fit is answered TAMIS_UNKNOWN and not stored. The caller should pass its
+     * record on, since a duplicate is better than a loss. */
     TAMIS_WHEN_FULL_PASS = 1
 } tamis_when_full;
 
@@ -43,8 +46,9 @@ typedef struct tamis_dedup_options {
     uint32_t struct_size;
     tamis_when_full when_full;
     const tamis_allocator *allocator; /* NULL: the default */
-    /* NULL, or: the session is over the filter of this state (`filter` is that, or NULL), which it borrows too, and what is
-     * fresh is logged there: see tamis_dedup_commit. Until that it keeps sizeof(tamis_hash) bytes of memory a fresh key. */
+    /* A state, or NULL. With a state, the session borrows it and uses its filter (`filter` is that filter
+     * or NULL). It logs absent keys there, see tamis_dedup_commit. Until the commit it keeps
+     * sizeof(tamis_hash) bytes of memory for each absent key. */
     tamis_state *state;
 } tamis_dedup_options;
 
@@ -52,45 +56,69 @@ typedef struct tamis_dedup_options {
 #define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_WHEN_FULL_FAIL, NULL, NULL}
 /* clang-format on */
 
-/* A session over `filter`, which it borrows: it must outlive the session and be used by nobody else
- * meanwhile. options NULL: defaults. TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or one of too few bits for
- * the rate that the filter promises. TAMIS_E_INVALID: the filter of the state has keys that
- * are not logged, as a session leaves that was closed before it committed: tamis_state_abort first. */
+/*
+ * Opens a session that uses `filter`. The filter must outlive the session, and nobody else may use it
+ * meanwhile. The caller owns *session until tamis_dedup_close.
+ *
+ * - options: NULL for the defaults.
+ * - TAMIS_E_UNSUPPORTED: the filter's scheme has no digest, or too few bits for the promised rate.
+ * - TAMIS_E_INVALID: the filter of the state has keys that are not logged, because a session was closed
+ *   before it committed. Call tamis_state_abort first.
+ */
 TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter,
                                         const tamis_dedup_options *options, tamis_error *err);
 TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 
-/* Answers `count` keys in order: TAMIS_FRESH the first time, TAMIS_SEEN after, TAMIS_UNKNOWN see above.
- * On failure the first *done keys are answered and the rest untouched. With a concurrent filter, each of the rest is
- * TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many: ask only the unknown ones again.
- * Over a state, only keys that can be committed are answered: a failed state returns its error. After keys were put into
- * its filter outside the session, calls return TAMIS_E_INVALID until tamis_dedup_abort. */
+/*
+ * Adds `count` keys in order and answers each: TAMIS_FRESH the first time, TAMIS_SEEN after that.
+ * TAMIS_UNKNOWN: see tamis_when_full.
+ *
+ * On failure the first *done keys are answered and the others unchanged. With a concurrent filter, each of
+ * the others is TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many: ask for the unknown ones
+ * only.
+ *
+ * With a state, only keys that can be committed are answered. A failed state returns its error. After keys
+ * were added to its filter outside the session, calls return TAMIS_E_INVALID until tamis_dedup_abort.
+ */
 TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count,
                                        tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* The same for keys hashed before, by the hasher of the filter; TAMIS_E_MISMATCH of others, and none is answered then. */
+/* Like tamis_dedup_ask, for keys hashed by the hasher of the filter. TAMIS_E_MISMATCH for other hashes; no
+ * key is answered then. */
 TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                               tamis_answer *answers, size_t *done, tamis_error *err);
 
 /*
- * Of a session over a state: makes all that was answered so far last, with the caller's account of how far it is, which
- * tamis_state_committed gives back at the next start. What became of the answers, the caller's output, is on the disk before.
- * A crash at any instant then leaves the keys of the last commit and no others, so that a caller that cuts its output back to
- * what its account says, and asks again from there, has the output of an undisturbed run. Errors of tamis_state_commit,
- * after which the state takes nothing more; TAMIS_E_UNSUPPORTED of a session without a state; TAMIS_E_INVALID if the
- * filter has keys that were put in outside the session: nothing is committed, and tamis_dedup_abort removes those keys.
+ * Makes all answers so far durable, together with a checkpoint: bytes of the caller that say how far it is.
+ * The next start gets them from tamis_state_committed. Before the call, everything that the caller wrote
+ * because of the answers must be on the disk.
+ *
+ * After a crash at any instant the state has the keys of the last commit and no others. A caller that then
+ * cuts its output back to the checkpoint, and asks again from there, produces the output of an undisturbed
+ * run.
+ *
+ * - Errors of tamis_state_commit; the state accepts nothing after them.
+ * - TAMIS_E_UNSUPPORTED: the session has no state.
+ * - TAMIS_E_INVALID: the filter has keys that were added outside the session. Nothing is committed;
+ *   tamis_dedup_abort removes those keys.
  */
 TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size,
                                           tamis_error *err);
-/* Forgets all that was answered since the last commit, as if it had not been asked; counts stay. Takes as long as
- * tamis_state_open. What tamis_dedup_filter gave is no longer valid. Errors of tamis_state_abort. */
+/*
+ * Undoes all answers since the last commit, as if they had not been asked for. The counts stay. Takes as long
+ * as tamis_state_open. A pointer from tamis_dedup_filter becomes invalid. Errors of tamis_state_abort.
+ */
 TAMIS_API tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err);
 
-/* Says that about `more` keys are still to be asked, as far as the caller can tell; it may say so as often as it likes. The
- * session reckons by its last answers how many of them are fresh, and tells the filter: see tamis_filter_expect. Over a state nothing
- * is told, for growth is to depend on the log alone: see tamis_state_expect. */
+/*
+ * Gives a size hint: about `more` keys are still to come. The caller may repeat it at any time. The session
+ * estimates from its last answers how many of them are absent, and passes that on to the filter
+ * (tamis_filter_expect). With a state nothing is passed on, because growth must depend on the log alone: see
+ * tamis_state_expect.
+ */
 TAMIS_API void tamis_dedup_expect(tamis_dedup *session, uint64_t more);
 
+/* Answers of a session so far. */
 typedef struct tamis_dedup_counts {
     uint32_t struct_size;
     uint64_t fresh;
@@ -102,9 +130,9 @@ typedef struct tamis_dedup_counts {
 #define TAMIS_DEDUP_COUNTS_INIT {sizeof(tamis_dedup_counts), 0, 0, 0}
 /* clang-format on */
 
-/* Fills *counts, which starts from TAMIS_DEDUP_COUNTS_INIT, with what has been answered so far. */
+/* Returns the counts. Start *counts from TAMIS_DEDUP_COUNTS_INIT. */
 TAMIS_API void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts);
-/* The filter the session borrows. */
+/* Returns the filter that the session uses. */
 TAMIS_API const tamis_filter *tamis_dedup_filter(const tamis_dedup *session);
 
 #ifdef __cplusplus
