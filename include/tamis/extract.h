@@ -2,8 +2,8 @@
 #ifndef TAMIS_EXTRACT_H
 #define TAMIS_EXTRACT_H
 
-/* Keys out of records: library libtamis-stream. Not part of tamis/tamis.h, so that who embeds a filter inherits nothing
- * else. */
+/* Keys of records: library libtamis-stream. Not part of tamis/tamis.h, so that a program that embeds a
+ * filter needs no further library. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,26 +18,31 @@ extern "C" {
 #endif
 
 /*
- * What of a record is its key. Each part is one of these texts:
+ * An extractor finds the key of a record. Its parts are texts of these forms:
  *
- *     line            the record
- *     field:N         field N, from 1, of those between delimiters; nothing quotes a delimiter
- *     bytes:FROM-TO   bytes FROM to TO, from 1, both among them; "bytes:FROM-" to the end. Of a shorter record what
- *                     there is; one that ends before FROM has no key
- *     csv:N           column N, from 1, of a record of CSV (RFC 4180), unquoted; such a record may hold the byte that
- *                     ends records within quotes
- *     csv:NAME        the column that the header gives this name: see tamis_extractor_header. A name of digits, or with
- *                     a comma, a quote or blanks at its ends, is quoted as in CSV: csv:"a,b"
- *     json:/POINTER   the value there (RFC 6901) of a record that is one JSON text (RFC 8259): of a string its bytes
- *                     in UTF-8, whatever its escapes; of anything else its bytes as written. "json:" is the whole. Of
- *                     members of one name the last counts; null is no key, nor is a record of nothing but blanks
- *     regex:PATTERN   the first match of a Perl-compatible expression (PCRE2) in the record, or where it has groups
- *                     each of them, a part of its own. Bytes, not characters; (*UTF) at its beginning changes that
+ *     line            the whole record
+ *     field:N         field N, from 1, between delimiters; delimiters cannot be quoted
+ *     bytes:FROM-TO   bytes FROM to TO, from 1, both included; "bytes:FROM-" goes to the end
+ *     csv:N           column N, from 1, of a CSV record (RFC 4180), without its quotes
+ *     csv:NAME        the column with this name in the header, see tamis_extractor_header
+ *     json:/POINTER   the value at this pointer (RFC 6901) of a JSON record (RFC 8259); "json:" is all
+ *     regex:PATTERN   the first match of a Perl-compatible expression (PCRE2)
  *
- * One part is the key as it is, so that records of one shape can be asked of a filter made from another. Of several the
- * key is all of them, each behind its size in 8 bytes, little-endian, so that ("ab", "c") is not ("a", "bc"). A group that
- * had no share in the match is a part without bytes whose size is written as 2^64 - 1; a record where none had one, or
- * where any other part is missing, has no key.
+ * Details of each form:
+ *
+ * - bytes: of a shorter record, the bytes that exist. A record that ends before FROM has no key.
+ * - csv: within quotes, a record may contain the byte that ends records. A name that is a number, or contains
+ *   a comma, a quote or blanks at its ends, is quoted as in CSV: csv:"a,b".
+ * - json: a string gives its bytes in UTF-8, whatever its escapes. Any other value gives its bytes as
+ *   written. Of several members with one name the last one counts. null is no key. A record of blanks only
+ *   has no key.
+ * - regex: if the expression has groups, each group is a part. It matches bytes, not characters; (*UTF) at
+ *   its start changes that.
+ *
+ * One part is the key as it is, so records of one form can be looked up in a filter made from another form.
+ * Several parts are joined: each part follows its size in 8 bytes, little-endian, so that ("ab", "c") differs
+ * from ("a", "bc"). A regex group without a match is an empty part with the size 2^64 - 1. A record without a
+ * match of any group, or without any other part, has no key.
  */
 typedef struct tamis_extractor tamis_extractor;
 
@@ -45,12 +50,14 @@ typedef struct tamis_extractor_options {
     uint32_t struct_size;
     const char *const *parts;
     size_t part_count; /* 0: line */
-    int delimiter;     /* a byte, of fields and of CSV; -1: a tab between fields, a comma in CSV */
-    bool trim;         /* parts are without blanks (space, \t \n \v \f \r) at their ends */
-    /* and their letters, in UTF-8, without case (Unicode's full folding); bytes that are no UTF-8 stay as they are */
+    int delimiter;     /* delimiter byte of fields and CSV; -1: tab for fields, comma for CSV */
+    bool trim;         /* remove blanks (space, \t \n \v \f \r) at the ends of each part */
+    /* remove the case of UTF-8 letters (Unicode full case folding); bytes that are not UTF-8 stay
+     * unchanged */
     bool ignore_case;
-    /* NULL: the default. Not of it are the machine code of expressions and the stack that runs it (64 MiB reserved). A run
-     * on several threads (tamis/stream.h) calls it from all of them, several at once */
+    /* Allocator, NULL for the default. It does not serve the machine code of expressions and the stack
+     * that runs it (64 MiB reserved). In a run with several threads (tamis/stream.h), several threads call
+     * it at once. */
     const tamis_allocator *allocator;
 } tamis_extractor_options;
 
@@ -58,42 +65,53 @@ typedef struct tamis_extractor_options {
 #define TAMIS_EXTRACTOR_OPTIONS_INIT {sizeof(tamis_extractor_options), NULL, 0, -1, false, false, NULL}
 /* clang-format on */
 
-/* *extractor is the caller's until freed (NULL is fine there). TAMIS_E_INVALID names the part, the place in it (bytes from
- * 0) and what is wrong, or says that csv and json are both among the parts. One thread at a time. */
+/* Creates an extractor. The caller owns *extractor until tamis_extractor_free. One thread at a time.
+ * TAMIS_E_INVALID: the message names the part, the byte in it (from 0) and the reason; csv and json cannot
+ * be combined. */
 TAMIS_API tamis_status tamis_extractor_create(tamis_extractor **extractor,
                                               const tamis_extractor_options *options, tamis_error *err);
 TAMIS_API void tamis_extractor_free(tamis_extractor *extractor);
 
-/* Whether records are to be told by CSV's rules, and whether names of columns are asked for, so that the first record of
- * each input has to be a header. */
+/*
+ * tamis_extractor_is_csv: true if records follow the rules of CSV. tamis_extractor_wants_header: true if a
+ * part names a column. The first record of each input must then be a header.
+ */
 TAMIS_API bool tamis_extractor_is_csv(const tamis_extractor *extractor);
 TAMIS_API bool tamis_extractor_wants_header(const tamis_extractor *extractor);
-/* Whether a part is json: then every record is one JSON text, or malformed. */
+/* True if a part is json. Each record must then be one JSON text; any other is malformed. */
 TAMIS_API bool tamis_extractor_is_json(const tamis_extractor *extractor);
-/* Whether a key is joined of several values: of several parts, or of a regex with several groups. */
+/* True if a key is joined from several values: from several parts, or from several groups of a regex. */
 TAMIS_API bool tamis_extractor_joins(const tamis_extractor *extractor);
 
-/* Takes the names of columns from a record without terminator; a byte order mark is no part of the first.
- * TAMIS_E_INVALID: it is no CSV, and the sentence tells the byte, from 0; it has a part's name several times; or it has
- * it not at all, and the sentence lists those it has. Does nothing where no names are asked for. */
+/*
+ * Reads the column names from a header record without its terminator. A byte order mark does not belong to
+ * the first name. Does nothing if no part names a column.
+ *
+ * TAMIS_E_INVALID: the record is not CSV (the message gives the byte, from 0), or it has the name of a part
+ * several times or not at all (the message lists the names).
+ */
 TAMIS_API tamis_status tamis_extractor_header(tamis_extractor *extractor, tamis_key record, tamis_error *err);
 
 typedef enum tamis_extracted {
     TAMIS_KEY_FOUND = 0,
-    TAMIS_KEY_MISSING = 1,  /* the record is well, and has no key */
-    TAMIS_KEY_MALFORMED = 2 /* it is not what the parts say it is */
+    TAMIS_KEY_MISSING = 1,  /* the record is valid but has no key */
+    TAMIS_KEY_MALFORMED = 2 /* the record is not valid for the parts */
 } tamis_extracted;
 
 typedef struct tamis_extraction {
-    tamis_key key;   /* of FOUND: of the record, or of the extractor and good until its next call */
+    /* For FOUND: the key. It points into the record, or into the extractor until its next call. */
+    tamis_key key;
     uint8_t outcome; /* tamis_extracted */
-    const char *why; /* of MALFORMED: what is wrong, "a string is not closed" (static) */
-    size_t at;       /* and the byte of the record where that is, from 0; its size where it is the end */
+    const char *why; /* for MALFORMED: the reason, such as "a string is not closed" (static) */
+    size_t at;       /* for MALFORMED: the byte in the record, from 0; its size for the end */
 } tamis_extraction;
 
-/* The keys of `count` records without their terminators. Time is linear in the bytes of the records (of regex: what the
- * expression takes, up to limits of matching, at which the record counts as malformed). TAMIS_E_NOMEM; TAMIS_E_INVALID
- * where a header is wanted and none was given. */
+/*
+ * Finds the keys of `count` records without their terminators. The time is linear in their bytes; for regex
+ * it is that of the expression. A record that exceeds a matching limit counts as malformed.
+ *
+ * TAMIS_E_NOMEM; TAMIS_E_INVALID: a header is required but was not given.
+ */
 TAMIS_API tamis_status tamis_extractor_take(tamis_extractor *extractor, const tamis_key *records,
                                             size_t count, tamis_extraction *found, tamis_error *err);
 

@@ -15,29 +15,30 @@ extern "C" {
 #endif
 
 /*
- * Values as key bytes. A funnel says which bytes stand for an object; a sink takes them, many keys one after the
- * other, and hands them out as the batch that a filter is asked:
+ * Keys made of values. A funnel decides which bytes represent an object. A sink collects them, many keys one
+ * after the other, and returns them as a batch for a filter:
  *
  *     tamis_funnel_many(sink, tamis_funnel_int64, NULL, ids, sizeof *ids, count);
  *     tamis_sink_keys(sink, &keys, &count, &err);
  *     tamis_filter_add_many(filter, keys, count, answers, NULL, &err);
  *     tamis_sink_clear(sink);
  *
- * The bytes are those of Guava's PrimitiveSink and Funnels, so that a filter is shared with Java: numbers
- * little-endian in two's complement, float and double as their IEEE 754 bits, bool as one byte 1 or 0, chars as
- * UTF-16LE (com.google.common.hash, AbstractByteHasher and Funnels).
+ * The bytes are those of Guava's PrimitiveSink and Funnels, so that a filter can be shared with Java. Numbers
+ * are little-endian in two's complement. float and double are their IEEE 754 bits. A bool is one byte, 1 or
+ * 0. Chars are UTF-16LE (com.google.common.hash, AbstractByteHasher and Funnels).
  */
 typedef struct tamis_sink tamis_sink;
 
-/* An empty sink. allocator NULL: the default. *sink is owned by the caller until tamis_sink_free (NULL is fine
- * there). One thread at a time. TAMIS_E_NOMEM. */
+/* Creates an empty sink. The caller owns *sink until tamis_sink_free. One thread at a time. allocator:
+ * NULL for the default. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_sink_create(tamis_sink **sink, const tamis_allocator *allocator,
                                          tamis_error *err);
 TAMIS_API void tamis_sink_free(tamis_sink *sink);
 
 /*
- * Each appends to the key being made. They cannot fail here: what goes wrong (no memory, text that is no UTF-8) is
- * kept, the first of it, and told by tamis_sink_keys; until the sink is cleared nothing more is taken.
+ * Append a value to the unfinished key. These functions report no error. The first error (no memory, text
+ * that is not UTF-8) is stored in the sink and returned by tamis_sink_keys. Until the sink is cleared,
+ * further values are ignored.
  */
 TAMIS_API void tamis_sink_put_bytes(tamis_sink *sink, const void *bytes, size_t size);
 TAMIS_API void tamis_sink_put_byte(tamis_sink *sink, uint8_t value);
@@ -47,44 +48,53 @@ TAMIS_API void tamis_sink_put_int32(tamis_sink *sink, int32_t value);
 TAMIS_API void tamis_sink_put_int64(tamis_sink *sink, int64_t value);
 TAMIS_API void tamis_sink_put_float(tamis_sink *sink, float value);
 TAMIS_API void tamis_sink_put_double(tamis_sink *sink, double value);
-/* UTF-16 code units of this machine's byte order, lone surrogates too (Guava's putUnencodedChars). */
+/* Appends UTF-16 code units in the byte order of this machine. Lone surrogates are allowed (Guava's
+ * putUnencodedChars). */
 TAMIS_API void tamis_sink_put_utf16(tamis_sink *sink, const uint16_t *units, size_t count);
-/* UTF-8 text, checked (putString(…, UTF_8)): overlong forms, surrogates and code points past U+10FFFF are refused. */
+/* Appends UTF-8 text after a check (putString(…, UTF_8)). Overlong forms, surrogates and code points above
+ * U+10FFFF are errors. */
 TAMIS_API void tamis_sink_put_utf8(tamis_sink *sink, const char *text, size_t size);
-/* UTF-8 text, checked, as UTF-16LE: what Java's String holds (putUnencodedChars, or putString(…, UTF_16LE)). */
+/* Appends UTF-8 text as UTF-16LE after the same check, as a Java String stores it (putUnencodedChars, or
+ * putString(…, UTF_16LE)). */
 TAMIS_API void tamis_sink_put_text(tamis_sink *sink, const char *text, size_t size);
 
-/* Ends the key being made, which may be empty; what is put next belongs to the next one. */
+/* Finishes the key, which may be empty. The next value begins another key. */
 TAMIS_API void tamis_sink_end_key(tamis_sink *sink);
 
 /*
- * The keys that were ended, in order. *keys is the sink's and good until the next call that takes it as other than
- * const. What went wrong since the last clear comes out here: TAMIS_E_NOMEM, or TAMIS_E_INVALID naming the key by its
- * number (from 0) and the byte in its text; TAMIS_E_SYSTEM where the C library cannot decode text. *keys and *count are
- * untouched then.
+ * Returns the finished keys in order. The sink owns *keys, which is valid until the next call that changes
+ * the sink. *keys and *count are unchanged on failure.
+ *
+ * Errors since the last clear:
+ *
+ * - TAMIS_E_INVALID: text is not UTF-8; the message gives the number of the key, from 0, and the byte in its
+ *   text.
+ * - TAMIS_E_SYSTEM: the C library cannot decode UTF-8.
+ * - TAMIS_E_NOMEM.
  */
 TAMIS_API tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *count,
                                        tamis_error *err);
 
-/* Forgets keys, bytes and trouble; keeps the memory. */
+/* Removes all keys, bytes and errors. Keeps the memory. */
 TAMIS_API void tamis_sink_clear(tamis_sink *sink);
 
-/* Puts the bytes that stand for *object; never ends the key. `context` is the caller's own. Two objects that are equal
- * must put the same bytes: a key that is forgotten by its own funnel is a false negative. */
+/* A funnel: appends the bytes of *object and never finishes the key. `context` belongs to the caller.
+ * Equal objects must give equal bytes; otherwise lookups give false negatives. */
 typedef void (*tamis_funnel)(tamis_sink *sink, const void *object, void *context);
 
-/* One key for each of `count` objects, `stride` bytes apart. */
+/* Makes one key of each of `count` objects, which are `stride` bytes apart. */
 TAMIS_API void tamis_funnel_many(tamis_sink *sink, tamis_funnel funnel, void *context, const void *objects,
                                  size_t stride, size_t count);
 
-/* Those of Guava. The object: an int32_t; an int64_t; a tamis_key of any bytes; one of UTF-8 text; the same. */
+/* The funnels of Guava. The object is an int32_t, an int64_t, a tamis_key of any bytes, or (the last two)
+ * a tamis_key of UTF-8 text. */
 TAMIS_API void tamis_funnel_int32(tamis_sink *sink, const void *object, void *context); /* integerFunnel */
 TAMIS_API void tamis_funnel_int64(tamis_sink *sink, const void *object, void *context); /* longFunnel */
 TAMIS_API void tamis_funnel_bytes(tamis_sink *sink, const void *object, void *context); /* byteArrayFunnel */
-TAMIS_API void tamis_funnel_utf8(tamis_sink *sink, const void *object,
-                                 void *context); /* stringFunnel(UTF_8) */
-TAMIS_API void tamis_funnel_utf16(tamis_sink *sink, const void *object,
-                                  void *context); /* unencodedCharsFunnel, stringFunnel(UTF_16LE) */
+/* stringFunnel(UTF_8) */
+TAMIS_API void tamis_funnel_utf8(tamis_sink *sink, const void *object, void *context);
+/* unencodedCharsFunnel, stringFunnel(UTF_16LE) */
+TAMIS_API void tamis_funnel_utf16(tamis_sink *sink, const void *object, void *context);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
 #ifndef TAMIS_TAMIS_H
 #define TAMIS_TAMIS_H
 
-/* The whole core library. The streams have a header of their own: tamis/stream.h. */
+/* The core library as a whole. Streams, Redis and compressed files have headers of their own. */
 
 #include <tamis/alloc.h>
 #include <tamis/dedup.h>

@@ -2,7 +2,7 @@
 #ifndef TAMIS_VERSION_H
 #define TAMIS_VERSION_H
 
-/* The one place the version is written; the build reads it from here. */
+/* The version. The build reads it from here. */
 #define TAMIS_VERSION_MAJOR 0
 #define TAMIS_VERSION_MINOR 1
 #define TAMIS_VERSION_PATCH 0
@@ -17,14 +17,16 @@
 extern "C" {
 #endif
 
-/* The version of the library at run time, "MAJOR.MINOR.PATCH". Static storage. */
+/* Returns the version of the library at run time, "MAJOR.MINOR.PATCH". The string is static. */
 TAMIS_API const char *tamis_version(void);
 
 /*
- * The set of vector kernels in use: "scalar", "avx2" or "avx512" on x86-64, "scalar" or "neon" on arm64. Chosen
- * once, by what the machine has or by TAMIS_KERNEL in the environment. Where TAMIS_KERNEL names a set that this
- * build or machine lacks, the answer is "unavailable" and every creation of a filter or hasher is refused with
- * TAMIS_E_UNSUPPORTED: a forced kernel never falls back silently. Any thread. Static storage.
+ * Returns the name of the kernel set in use: "scalar", "avx2" or "avx512" on x86-64, "scalar" or "neon" on
+ * arm64. The process chooses it once, from the environment variable TAMIS_KERNEL or else from the CPU.
+ *
+ * If TAMIS_KERNEL names a set that this build or this CPU lacks, returns "unavailable". Every creation of a
+ * filter or hasher then fails with TAMIS_E_UNSUPPORTED, so that a forced set is never replaced unnoticed. Any
+ * thread may call it. The string is static.
  */
 TAMIS_API const char *tamis_kernel_name(void);
 
