@@ -2,8 +2,9 @@
 #ifndef TAMIS_REDIS_H
 #define TAMIS_REDIS_H
 
-/* Filters in bitmaps of a Redis: library libtamis-redis; many small ones at once: tamis/redis_family.h. Not part of
- * tamis/tamis.h, so that who embeds a filter inherits nothing else. */
+/* Filters in bitmaps of a Redis server: library libtamis-redis. Many small filters at once:
+ * tamis/redis_family.h. Not part of tamis/tamis.h, so that a program that embeds a filter needs no further
+ * library. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,102 +19,125 @@ extern "C" {
 #endif
 
 /*
- * A server or several, named by a URI:
+ * A connection to one or more servers, named by a URI:
  *
- *     redis://user:password@host:port/db        redis+unix://%2Frun%2Fredis.sock/db
- *     redis+shard://host:port,host:port,.../db  servers that know nothing of each other, 64 at most: a Redis key is on
- *                                               server crc32(key) mod their number, in the order of the list (layouts
- *                                               that have a rule of their own choose by that)
+ *     redis://user:password@host:port/db        one server
+ *     redis+unix://%2Frun%2Fredis.sock/db       one server, by its socket
+ *     redis+shard://host:port,host:port,.../db  up to 64 independent servers
  *     redis+cluster://host:port,host:port,...   a Redis Cluster, by some of its nodes; database 0
- *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER, while it is; user and
- *                                               password are the server's, the sentinels' are parameters
- *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS, to all of them: to the nodes
- *                                               too that a cluster names, to sentinels and to the master they name, at the
- *                                               ports of TLS; each is to have a certificate of its own host, or of `sni`
- *     codis+zk://host:port,.../PRODUCT/db       the proxies of a Codis, found in ZooKeeper under /jodis/PRODUCT or
- *                                               /zk/codis/db_PRODUCT, one after the other; user and password are theirs
+ *     redis+sentinel://host:port,.../MASTER/db  the server that sentinels name as master MASTER
+ *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://    the same with TLS
+ *     codis+zk://host:port,.../PRODUCT/db       the proxies of a Codis, found in ZooKeeper
  *
- * User, password and database are the same for all of them. A cluster is followed where its slots move and its masters
- * change, and so are sentinels, within `patience`. Before a batch is answered all sentinels of the URI are asked whether the
- * master is still the same, since an old one that was not told yet takes what is lost; if not, all of the batch is asked
- * again of the new one. So name all of them: one that is not named may have replaced the master, and the others do not know
- * for some two seconds. (So also if the old master reaches no sentinel: min-replicas-to-write then makes it refuse adds.)
+ * User, password and database are the same for all servers. Parts are percent-decoded: write / ? and @ within
+ * a part as %2F, %3F and %40.
  *
- * A failover loses adds that the master acknowledged but had not yet sent to the replica that replaces it, as with every
- * client of a Redis. In trials 28 of 200,000 keys were lost with a lagging replica, and 10,427 of 157,212 with a wrong
- * min-replicas-to-write. Lost keys are fresh once more, without an error. With replicas=N, adds are answered when N
- * replicas have them (WAIT), so a failover to one of these replicas loses none. A failover to another replica may still
- * lose adds, and so may a server that loses its memory together with its replicas.
+ * - shard: a Redis key is on server crc32(key) mod their number, in the order of the list. Layouts with a
+ *   rule of their own choose the server by that rule.
+ * - sentinel: user and password are those of the server; parameters give those of the sentinels.
+ * - TLS covers all servers: also the nodes that a cluster names, the sentinels, and the master that they
+ *   name, at their TLS ports. Each needs a certificate for its own host, or for `sni`.
+ * - codis: the proxies are listed under /jodis/PRODUCT or /zk/codis/db_PRODUCT and are used in turn. User and
+ *   password are theirs.
  *
- * Proxies of a Codis are watched by threads of ZooKeeper's client (which seeds the program's random(3) and drand48(3)).
- * Each exchange is with the next that is online; while ZooKeeper is away the last list does, and with none online a call
- * fails after `patience`: "Proxy list empty". A Codis has no BITOP, so tamis_redis_unite is TAMIS_E_UNSUPPORTED there;
- * where it is set to read from replicas, answers are as old as those.
- *
- * Parts are percent-decoded; / ? and @ within one are written %2F %3F and %40. What may stand behind
- * a ? and between &:
- *
- *     timeout=1s         for one connection to be made, the look-up of its name included
- *     read_timeout=2s    for a server that has questions to say nothing at all, before the connection counts as lost
- *     retry_interval=50ms  between tries, doubled up to 32 times, half of it by chance
- *     sentinel_user=, sentinel_password=
- *     zk_user=, zk_password=   for ZooKeeper, scheme digest
- *     connect_wait=0s    how long to wait for a server that has never answered, such as one that is being started. By
- *                        default a call fails at once if the first connection and a second one right after it are
- *                        refused, if the host is unknown, or if the port has no TLS or belongs to another program. One
- *                        node of a cluster, or one sentinel, that answers is enough. For a server that has answered
- *                        before, a call waits up to `patience`
- *     patience=15s       for which a call may go without one answer, retries included, before it fails
- *     replicas=N         (1 to 100; not for a Codis) each batch of adds is answered when N replicas of each of its servers
- *                        have it. This takes one more round trip, and one to the replicas. If fewer have it within
- *                        `patience`, the call fails with TAMIS_E_TIMEOUT and says how many do. No key of the batch is
- *                        answered then; if the same handle adds them again, they are TAMIS_UNKNOWN. Lookups, bitmaps
- *                        (tamis/redis_bitmap.h) do not wait. Calls that make, replace or drop a filter of layout
- *                        tamis wait for the switch of its plan, not for the partitions on other servers
- *     connections=64     with one server at once, at most; calls that find all of them in use wait, first come first served
- *
- * and with TLS alone:
- *
- *     cacert=FILE        (PEM) whom to trust, instead of the system's
- *     cert=FILE, key=FILE  our certificate and its key, where the server wants one
- *     sni=NAME           the name in the server's certificate, where that is not its host
- *     verify=no          any certificate will do: for tests alone
- *
- * Times are given as 500ms, 2s, 10m, 6h, 1d, and are in seconds where they have no unit.
- *
- * Any number of threads may use it at once; connections are made when they
- * are needed and kept, and one that was not used for read_timeout is asked whether it lives before it is used again. Where
- * masters are looked for (cluster, sentinels), a connection more may be made for that question. A name is looked up in a
- * thread that the library makes for it.
+ * Threads: any number may use a handle at once. Connections are made when they are needed, and kept. A
+ * connection unused for read_timeout is checked before its next use. With a cluster or sentinels, the search
+ * for masters may use one more connection. The library looks up host names in a thread of its own.
  */
 typedef struct tamis_redis tamis_redis;
 
 /*
- * All calls with a server, those of a filter there and of tamis/redis_family.h and redis_bitmap.h too, may fail with
- * TAMIS_E_IO (it cannot be reached, or says what no Redis says), TAMIS_E_TIMEOUT (no answer within `patience`),
- * TAMIS_E_REFUSED (it does not let the user, or has no such command), TAMIS_E_NOMEM, and where they take a name or a URI
- * with TAMIS_E_INVALID: it cannot be read, or a parameter is unknown, missing or out of its bounds. Below each stands what
- * may fail besides. With `redis` NULL a call connects and closes again: who makes several opens the server once.
+ * Parameters of the URI, behind a ? and separated by &. Times are written 500ms, 2s, 10m, 6h or 1d; without a
+ * unit they are seconds.
+ *
+ *     timeout=1s         for making a connection, name lookup included
+ *     read_timeout=2s    silence of a server with pending commands until the connection counts as lost
+ *     retry_interval=50ms  between attempts; doubled up to 32 times, half of it random
+ *     patience=15s       longest wait of a call for one answer, retries included
+ *     connect_wait=0s    longest wait for a server that has never answered, see below
+ *     replicas=N         (1 to 100; not for a Codis) wait until N replicas have each add, see below
+ *     connections=64     limit per server; further calls wait, first come first served
+ *     sentinel_user=, sentinel_password=
+ *     zk_user=, zk_password=   for ZooKeeper, scheme digest
+ *
+ * With TLS only:
+ *
+ *     cacert=FILE        (PEM) trusted certificates instead of those of the system
+ *     cert=FILE, key=FILE  certificate and key of the client, if the server requires them
+ *     sni=NAME           name in the certificate of the server, if it differs from its host
+ *     verify=no          accept any certificate; for tests only
+ *
+ * connect_wait: by default a call fails at once if the first connection and a second one right after it are
+ * refused. It also fails at once if the host is unknown, or if the port has no TLS or belongs to another
+ * program. For a cluster or sentinels, one node that answers is enough. connect_wait allows more time, for a
+ * server that is being started. For a server that has answered before, a call waits up to `patience`.
+ *
+ * replicas: each batch of adds is answered when N replicas of each of its servers have it (WAIT). This costs
+ * one more round trip, and one to the replicas.
+ *
+ * - If fewer replicas have it within `patience`, the call fails with TAMIS_E_TIMEOUT and the message gives
+ *   their number. No key of the batch is answered then. If the same handle adds them again, they are
+ *   TAMIS_UNKNOWN.
+ * - Lookups and bitmaps (tamis/redis_bitmap.h) do not wait. Calls that make, replace or drop a filter of
+ *   layout tamis wait for the switch of its plan, not for the partitions on other servers.
  */
 
-/* *redis is owned by the caller until tamis_redis_close (NULL is fine there), which comes after the last filter of it
- * was freed. Connects and waits for one reply, so that errors show here: TAMIS_E_INVALID (the URI), TAMIS_E_IO,
- * TAMIS_E_TIMEOUT, TAMIS_E_REFUSED (user, password, database), TAMIS_E_NOMEM. allocator NULL: the default. */
+/*
+ * Failover, for clusters and sentinels:
+ *
+ * The library follows moved slots and changed masters within `patience`. Before a batch is answered, all
+ * sentinels of the URI are asked whether the master is still the same. An old master that does not know of
+ * its replacement accepts adds that will be lost. If the master has changed, the whole batch is sent again to
+ * the new one. So name all sentinels in the URI. A sentinel that is not named may have replaced the master,
+ * and the others learn of it some two seconds later. The same gap exists if the old master reaches no
+ * sentinel. With min-replicas-to-write it refuses adds then.
+ *
+ * A failover loses adds that the master acknowledged but had not yet sent to the replica that replaces it, as
+ * with every client of a Redis. In trials 28 of 200,000 keys were lost with a lagging replica, and 10,427 of
+ * 157,212 with a wrong min-replicas-to-write. Lost keys are absent once more, without an error. With
+ * replicas=N a failover to one of these N replicas loses none. A failover to another replica may still lose
+ * adds. So may a server that loses its memory together with its replicas.
+ *
+ * A Codis: threads of ZooKeeper's client watch the proxies (it seeds the program's random(3) and drand48(3)).
+ * Each exchange uses the next proxy that is online. While ZooKeeper is unreachable the last list is used.
+ * Without any proxy online a call fails after `patience`: "Proxy list empty". A Codis has no BITOP, so
+ * tamis_redis_unite returns TAMIS_E_UNSUPPORTED. If it reads from replicas, answers are as old as those.
+ */
+
+/*
+ * Errors of all calls with a server, also of its filters and of tamis/redis_family.h and redis_bitmap.h:
+ *
+ * - TAMIS_E_IO: the server cannot be reached, or its reply is not that of a Redis.
+ * - TAMIS_E_TIMEOUT: no answer within `patience`.
+ * - TAMIS_E_REFUSED: the server does not allow it to this user, or has no such command.
+ * - TAMIS_E_INVALID: a name or URI cannot be parsed, or a parameter is unknown, missing or out of range.
+ * - TAMIS_E_NOMEM.
+ *
+ * The comments below list further errors only. If `redis` is NULL, a call connects and disconnects again. To
+ * make several calls, open the server once.
+ */
+
+/*
+ * Opens a connection and waits for one reply, so that errors show here. The caller owns *redis until
+ * tamis_redis_close, which must come after its last filter was freed. allocator: NULL for the default.
+ * TAMIS_E_INVALID concerns the URI. TAMIS_E_REFUSED concerns user, password or database.
+ */
 TAMIS_API tamis_status tamis_redis_open(tamis_redis **redis, const char *uri,
                                         const tamis_allocator *allocator, tamis_error *err);
 TAMIS_API void tamis_redis_close(tamis_redis *redis);
 
 typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
-    /* Layouts tamis and redisson: make it if it is not there and its parameters are given; else TAMIS_E_ABSENT. */
+    /* Layouts tamis and redisson: create the filter if it does not exist and its parameters are given;
+     * else TAMIS_E_ABSENT */
     bool create;
-    /* For scheme sip: the one it was or is made with, else TAMIS_E_MISMATCH; without any, a keyed filter can be described,
-     * fetched and united, but not asked by key (TAMIS_E_MISMATCH). */
+    /* For scheme sip: the secret of the filter, TAMIS_E_MISMATCH if it is another. Without a secret, a
+     * keyed filter can be described, fetched and merged, but key lookups return TAMIS_E_MISMATCH. */
     const void *secret;
     size_t secret_size;
-    const tamis_allocator *allocator; /* NULL: the server's, or the default */
-    /* Layout tamis, one that is made here: what its keys are made of, of tamis_key_type (tamis/file.h). It stands in the plan,
-     * and tamis_filter_about_get says it of every handle; as there, nothing in the library looks at it. */
+    const tamis_allocator *allocator; /* NULL: that of the server, or the default */
+    /* Layout tamis, new filter: how its keys are made, a tamis_key_type (tamis/file.h). The plan stores
+     * it, and tamis_filter_about_get returns it for every handle. Nothing in the library reads it. */
     uint32_t key_type;
 } tamis_redis_filter_options;
 
@@ -122,44 +146,66 @@ typedef struct tamis_redis_filter_options {
 /* clang-format on */
 
 /*
- * A filter there, named by NAME?parameter=value&...; with `redis` NULL by the URI of the server and of the filter in one,
- * redis://host:port/db/NAME?..., and the connection is the filter's own. Parameters:
+ * Names, layouts and parameters of filters. A name is NAME?parameter=value&... If `redis` is NULL, it is the
+ * URI of server and filter in one, redis://host:port/db/NAME?..., and the filter has a connection of its own.
  *
- *     layout=tamis       the default: one block of 64 bytes an element, parameters kept beside the bits
- *                        (docs/REDIS-LAYOUT.md); expect, fpr, scheme=xxh3|sip|guava64, seed, probes and partition are needed
- *                        only where it is made, and have to agree with what is there where they are given
- *     layout=java        key "bf:NAME", guava64 over m = (int)(-n ln p / (ln 2)^2) bits, k = max(1, round(m/n ln 2)):
- *                        the bits of a published Java class; expect=n and fpr=p are needed
- *     layout=redisson    bitmap NAME and hash {NAME}:config of a Java RBloomFilter with StringCodec; expect, fpr, bits and
- *                        probes as for tamis: expect and fpr are needed where it is made, and have to agree
- *     layout=php1, php2, php3   NAME, NAME.0 ... and NAME:0 ...: the bits of a published PHP class, in its three versions;
- *                        bits=m and probes=k are needed
- *     expect=n, fpr=p    what it is made for; with layout tamis 1e-6 where fpr is not given
- *     ttl=1d             its keys expire so long after the last add (renew=add, the default) or after it was made
- *                        (renew=create); ttl=0 is refused
+ *     layout=tamis       the default: one block of 64 bytes for each element (docs/REDIS-LAYOUT.md)
+ *     layout=java        key "bf:NAME": the bits of a published Java class, guava64
+ *     layout=redisson    bitmap NAME and hash {NAME}:config of a Java RBloomFilter with StringCodec
+ *     layout=php1, php2, php3   NAME, NAME.0 ... and NAME:0 ...: the bits of a published PHP class
+ *     expect=n, fpr=p    planned keys and rate
+ *     bits=m, probes=k
+ *     ttl=1d             time until the Redis keys expire; 0 is an error
+ *     renew=add          ttl counts from the last add (the default); renew=create: from the creation
  *
- * *filter is owned by the caller until tamis_filter_free, one thread at a time; threads open one each of the same
- * server. It answers tamis_filter_add_many, _contains_many, _add_hashes, _contains_hashes, _info_get and _clear, and
- * refuses the others (TAMIS_E_UNSUPPORTED). A batch is one round trip: give many keys at once.
+ * Parameters of each layout:
  *
- * No answer is wrong, whatever happens to connections: a key that was answered is in. A command whose reply was lost is
- * asked again; an add that finds all its bits then does not know whether it set them itself, and answers TAMIS_UNKNOWN.
- * So of all answers for a key, by all clients, at most one is TAMIS_FRESH; and just one is, but for false positives, where
- * none was TAMIS_UNKNOWN and no call with it failed. Of equal keys in a batch that was disturbed any may be the fresh one.
- * Where a call fails, keys past *done may be in or not, and others are not told any more that they were fresh; added again
- * by the same handle, those that are in are TAMIS_UNKNOWN once, not TAMIS_SEEN, so that who tries again drops nothing.
- * With layout php3 an element may have bits in several Redis keys, which are not set at one instant: it is FRESH where it
- * found some of the key that has most of them not set, and TAMIS_UNKNOWN where it found only others not set.
+ * - tamis stores its parameters beside the bits. expect, fpr (default 1e-6), scheme=xxh3|sip|guava64, seed,
+ *   probes and partition are required only to create a filter. Where they are given, they must agree with an
+ *   existing one.
+ * - java: m = (int)(-n ln p / (ln 2)^2) and k = max(1, round(m/n ln 2)). expect and fpr are required.
+ * - redisson: expect, fpr, bits and probes as for tamis; expect and fpr are required to create a filter.
+ * - php1, php2, php3 are the three versions of the class. bits and probes are required.
+ */
+
+/*
+ * Answers of a filter on a server. No answer is wrong, whatever happens to connections: a key that was
+ * answered is in the filter.
  *
- * It is as good as the server's memory: what that forgets (started again without appendonly and appendfsync=always, a
- * replica that lags made master, expiry, clear) is fresh once more. What is gone of layout tamis (evicted, deleted, cut)
- * is TAMIS_E_DAMAGED, and no key of it is called absent; the others cannot tell: keep their keys from eviction.
- * TAMIS_E_ABSENT, TAMIS_E_MISMATCH: it was dropped, or replaced by another, while it was open (layouts tamis and
- * redisson); TAMIS_E_MISMATCH also where a Redis key is longer than the parameters' bits, which are then not those that it
- * was made with (the others; at the first batch). With these three nothing of the batch is answered.
+ * - A command whose reply was lost is sent again. If an add then finds all its bits set, it cannot know
+ *   whether it set them itself, and answers TAMIS_UNKNOWN.
+ * - Of all answers for a key, to all clients, at most one is TAMIS_FRESH. Exactly one is, apart from false
+ *   positives, if none was TAMIS_UNKNOWN and no call with the key failed. Of equal keys in a disturbed batch
+ *   any may be the one.
+ * - If a call fails, keys from *done on may be in the filter or not, and no later call answers that they were
+ *   absent. If the same handle adds them again, those in the filter are TAMIS_UNKNOWN once, not TAMIS_SEEN.
+ *   So a caller that repeats the call drops nothing.
+ * - With layout php3 an element may have bits in several Redis keys, which are not set at one instant. It is
+ *   TAMIS_FRESH if bits were missing in the Redis key that holds most of them, and TAMIS_UNKNOWN if bits were
+ *   missing only in others.
  *
- * A new filter takes all its memory at once, and exists when it is complete. If another program is making it, the call
- * waits.
+ * Durability is that of the server's memory. What it loses is absent once more: by a restart without
+ * appendonly and appendfsync=always, a failover to a lagging replica, expiry or clear.
+ *
+ * - Layout tamis detects lost parts (evicted, deleted, cut): TAMIS_E_DAMAGED, and no key is answered absent.
+ *   Other layouts cannot detect them: protect their Redis keys from eviction.
+ * - TAMIS_E_ABSENT, TAMIS_E_MISMATCH: the filter was dropped, or replaced by another, while it was open
+ *   (layouts tamis and redisson).
+ * - TAMIS_E_MISMATCH: a Redis key is longer than the parameters allow, so these are not the parameters that
+ *   it was made with (other layouts; at the first batch).
+ *
+ * With these three errors no key of the batch is answered.
+ */
+
+/*
+ * Opens a filter on a server. The caller owns *filter until tamis_filter_free. One thread at a time: each
+ * thread opens its own from the same server. It supports tamis_filter_add_many, _contains_many, _add_hashes,
+ * _contains_hashes, _info_get and _clear. Others return TAMIS_E_UNSUPPORTED. A batch is one round trip: pass
+ * many keys at once.
+ *
+ * A new filter takes all its memory at once, and exists when it is complete. If another program is making it,
+ * the call waits.
+ *
  * - TAMIS_E_REFUSED: the server's maxmemory is too small; nothing is left on the server.
  * - TAMIS_E_RANGE: the filter would need too many Redis keys, or has more bits than the layout allows.
  * - TAMIS_E_BUSY: another program is making or dropping the filter, and takes too long.
@@ -169,107 +215,124 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
                                                const tamis_redis_filter_options *options, tamis_error *err);
 
 /*
- * The plan of a filter of layout tamis, to be made there, or in memory and pushed: as tamis_plan_make for kind blocked, but
- * where probes are not given with fewer of them than take the least bits, at most twice those. A server spends its time
- * on reading commands, and an add has words for every probe. plan->reason says what that costs and saves.
+ * Plans a filter of layout tamis, to be created on a server, or in memory and pushed. Like tamis_plan_make
+ * for kind blocked. But if probes are not given, it takes fewer probes, and at most twice the smallest number
+ * of bits: a server spends its time on parsing commands, and an add has arguments for each probe.
+ * plan->reason gives the costs and savings.
  */
 TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
-/* About how many microseconds of a server's time an add of so many probes takes, in a command of its own. */
+/* Estimates the microseconds of server time of an add with this number of probes, sent as one command. */
 TAMIS_API double tamis_redis_add_cost(uint32_t probes);
 
 /*
- * The plan of a filter in memory that is to be pushed under this name (redis NULL: the URI of both): of layout tamis that
- * of tamis_redis_plan_make, of the others, which have one Redis key, kind classic as what is there or the parameters say;
- * `want` does not count then. Nothing is made.
+ * Plans a filter in memory that will be pushed under this name (redis NULL: the URI of both). Layout tamis:
+ * as tamis_redis_plan_make. Other layouts with one Redis key: kind classic with the sizes of the existing
+ * filter or of the parameters; `want` is ignored. Creates nothing.
  */
 TAMIS_API tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *want, tamis_redis *redis,
                                             const char *name, tamis_error *err);
 
-/* The URI as others may see it: without user and passwords, on one line, cut to `room` bytes with its NUL. How long it is. */
+/* Writes the URI without user and passwords, on one line, cut to `room` bytes with its NUL. Returns the
+ * full length. */
 TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t room);
 
-/* The version of a library that this one works with, "hiredis", "openssl" or "zookeeper"; NULL: it is built without, or
- * knows none of that name. Static storage. */
+/* Returns the version of "hiredis", "openssl" or "zookeeper" in use; NULL if this library is built without
+ * it, or for another name. The string is static. */
 TAMIS_API const char *tamis_redis_library_version(const char *library);
 
-/* The name of the layout of a filter that tamis_redis_filter_open gave, "java"; NULL for any other filter. */
+/* Returns the layout name, such as "java", of a filter from tamis_redis_filter_open; NULL for any other
+ * filter. */
 TAMIS_API const char *tamis_redis_filter_layout(const tamis_filter *filter);
 
-/* Bits of an element in one Redis key. */
+/* Trace of the bits of an element in one Redis key. */
 typedef struct tamis_redis_traced_part {
-    const char *instance; /* the server that answered: host:port, or the path of its socket */
+    const char *instance; /* server that answered: host:port, or the path of its socket */
     const void *key;      /* key_size bytes */
     size_t key_size;
-    /* As SETBIT counts, in the layout's order, and what each of them was before, 0 or 1; where one stands there twice, the
-     * second is what the first has made of it. */
+    /* Offsets as in SETBIT, in the order of the layout, and each bit before the command, 0 or 1. If an
+     * offset occurs twice, the second bit is what the first occurrence made of it. */
     const uint64_t *offsets;
     const uint8_t *bits;
     size_t count;
-    /* From the command's being put into the pipeline until its reply was read, which comes behind those of what was put
-     * before it. */
+    /* nanoseconds from the command entering the pipeline until its reply was read, which waits for the
+     * replies before it */
     uint64_t ns;
 } tamis_redis_traced_part;
 
+/* Trace of one element. */
 typedef struct tamis_redis_traced {
     uint32_t struct_size;
-    bool adds; /* else it was only asked for */
+    bool adds; /* true: add; false: lookup */
     tamis_answer answer;
-    const tamis_redis_traced_part *parts; /* one for each Redis key that has bits of it */
+    const tamis_redis_traced_part *parts; /* one for each Redis key that has bits of the element */
     size_t part_count;
-    const tamis_key *element; /* NULL: it was given as a hash */
+    const tamis_key *element; /* NULL: the caller passed a hash */
 } tamis_redis_traced;
 
-/* *one is valid during the call, which may not use the filter. */
+/* Receives a trace. *one is valid during the call, which must not use the filter. */
 typedef void (*tamis_redis_tracer)(void *context, const tamis_redis_traced *one);
 
-/* Has every element that is answered from now on told, in the order of its batch, when the batch is answered; tracer NULL:
- * no more. No round trip more; memory for a batch is 16 bytes for each Redis key of an element, and a byte
- * for each probe. TAMIS_E_UNSUPPORTED: the filter is not in a Redis. */
+/*
+ * Traces every element from now on: when a batch is answered, calls `tracer` for each element in order. NULL
+ * ends tracing. No further round trip. Memory per batch: 16 bytes for each Redis key of an element, and a
+ * byte for each probe. TAMIS_E_UNSUPPORTED: the filter is not on a server.
+ */
 TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer,
                                                 void *context, tamis_error *err);
 
 /*
- * Whole filters. With layout tamis what stands under a name may be replaced while it is used: every handle looks after
- * each batch whether the filter is still the one it began with, becomes the one that has the name now, and asks the whole
- * batch again there; what it had put into the old one and finds in the new is TAMIS_UNKNOWN. So a batch is answered by one
- * filter, and keys that are in the old one and in the new are present all the time. The one that was replaced stays a
- * minute for batches under way. A handle does not become a filter of another scheme, seed, secret or type of keys, nor one of
- * which its URI says otherwise: TAMIS_E_MISMATCH.
+ * Whole filters.
  *
- * Bits go over the network as they are, a byte for 8, in pieces of 1 MiB, some on their way at once. A filter in memory
- * that is pushed, united or taken as `like` is only read: other threads may ask it meanwhile, none may add to it.
+ * A filter of layout tamis may be replaced under its name while it is used. After each batch a handle checks
+ * whether the name still refers to the same filter. If not, it switches to the new filter and sends the whole
+ * batch again. Keys that it had added to the old filter and finds in the new one are TAMIS_UNKNOWN. So one
+ * filter answers a whole batch, and keys in both filters are present at all times. The old filter stays for a
+ * minute, for batches in progress. A handle never switches to a filter with another scheme, seed, secret or
+ * key type, or one that contradicts its URI: TAMIS_E_MISMATCH.
+ *
+ * Bits are sent as they are, 8 in a byte, in pieces of 1 MiB, several at once. A filter in memory that is
+ * pushed, merged or passed as `like` is only read: other threads may look up keys in it, but none may add.
  */
 
 /*
- * Fetches the filter `there` into memory: of layout tamis one of kind blocked with the same plan, scheme, seed and secret,
- * of the others, where they have one Redis key, one of kind classic with their scheme and just as many bits. It answers as
- * that does for every key, may be saved, asked and united, and is owned by the caller. Keys whose add was answered before
- * are in it; those that are added meanwhile may be. A round trip for 16 MiB and a few more, all of it once more where it
- * was replaced meanwhile; memory for the filter and those 16 MiB at the most. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of
- * questions; TAMIS_E_MISMATCH: the bitmap of another layout is longer than its parameters make it; TAMIS_E_UNSUPPORTED:
- * php2 and php3 over several keys or servers.
+ * Fetches a filter into memory. The caller owns *pulled, which answers every key like the original and can be
+ * saved and merged. Layout tamis gives kind blocked with the same plan, scheme, seed and secret. Other
+ * layouts with one Redis key give kind classic with their scheme and exactly as many bits. The result has
+ * every key whose add was answered before, and may have keys added meanwhile.
+ *
+ * - TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as for lookups.
+ * - TAMIS_E_MISMATCH: the bitmap of another layout is longer than its parameters allow.
+ * - TAMIS_E_UNSUPPORTED: php2 and php3 with several keys or servers.
+ *
+ * Cost: a round trip for each 16 MiB and a few more, and all again if the filter was replaced meanwhile.
+ * Memory: the filter and at most 16 MiB.
  */
 TAMIS_API tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err);
 
-/* Takes bytes, in order. Another status than TAMIS_OK ends the call, which returns it. */
+/* Receives bytes in order. A status other than TAMIS_OK ends the call, which returns that status. */
 typedef tamis_status (*tamis_redis_sink)(void *context, const void *bytes, size_t size, tamis_error *err);
 
-/* The same bits as bytes of the server, bit i of the filter being 0x80 >> i % 8 of byte i / 8; of layout tamis its
- * partitions in order, without what stands behind their bits. The same round trips; 16 MiB of memory, whatever its size.
- * TAMIS_E_MISMATCH: it was replaced meanwhile; try again. The rest as of pull. */
+/*
+ * Fetches the bits as bytes of the server: bit i of the filter is 0x80 >> i % 8 of byte i / 8. Layout tamis
+ * gives its partitions in order, without the bytes after their bits. Round trips as for tamis_redis_pull; 16
+ * MiB of memory for any size. TAMIS_E_MISMATCH: the filter was replaced meanwhile; try again. Other errors as
+ * for tamis_redis_pull.
+ */
 TAMIS_API tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink sink,
                                                void *context, tamis_error *err);
 
-/* The other way: a filter in memory like `there`, holding these bits instead of what is there; owned by the caller, who may
- * push it. One round trip, to see what is there; memory for the filter, beside the bytes. TAMIS_E_MISMATCH: not as many
- * bytes as those, or bits past the last. */
+/*
+ * Makes a filter in memory like `there` from bytes of tamis_redis_pull_bitmap. The caller owns *made and may
+ * push it. One round trip, to read the parameters; memory for the filter beside the bytes. TAMIS_E_MISMATCH:
+ * the number of bytes differs, or bits after the last one are set.
+ */
 TAMIS_API tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
                                                tamis_filter **made, tamis_error *err);
 
 typedef struct tamis_redis_push_options {
     uint32_t struct_size;
-    /* NULL, or told of bytes that arrived; within the push, which holds one of the server's connections: with
-     * connections=1 it may not call this server */
+    /* NULL, or called with the bytes that have arrived. The push holds one connection meanwhile, so with
+     * connections=1 it must not call this server. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 } tamis_redis_push_options;
@@ -279,53 +342,67 @@ typedef struct tamis_redis_push_options {
 /* clang-format on */
 
 /*
- * Puts a filter in memory under the name (redis NULL: the URI of both): into layout tamis one of kind blocked with scheme
- * xxh3, sip or guava64, into the others one of kind classic as tamis_redis_plan_for says. It is written beside what is
- * there, checked, and switched to at once: what was there is replaced, with all keys that were added to it until then,
- * however late. Who wants to keep those pulls, unites and pushes while nobody adds, or unites in place
- * (tamis_redis_unite). An add that is answered after the switch is in the new filter.
+ * Pushes a filter in memory to a server under this name (redis NULL: the URI of both). Layout tamis takes
+ * kind blocked with scheme xxh3, sip or guava64. Other layouts take kind classic as planned by
+ * tamis_redis_plan_for.
  *
- * Parameters: partition=, by default that of before; ttl, by default what is left of that of before; those of the plan,
- * where they are given, have to agree with the filter. The name may be an alias of the filter.
+ * The filter is written beside the existing one, checked, and switched to atomically. The existing filter is
+ * replaced, with every key that was added to it until the switch. To keep those, pull, merge and push while
+ * nobody adds, or use tamis_redis_unite. An add answered after the switch is in the new filter.
  *
- * After a failure the old filter is unchanged. The one exception is a connection lost at the last step: the error then
- * says that the outcome is unknown; look with tamis_redis_list, or open the filter. One writer at a time holds the
- * filter's lock, which lasts a minute and is renewed. A writer that is held up for longer loses the lock: its call
- * fails (TAMIS_E_BUSY), and its late commands change nothing.
+ * Parameters: partition= and ttl default to those of the old filter (ttl: what is left of it). Parameters of
+ * the plan must agree with the filter if they are given. The name may be an alias of the filter.
  *
- * The other layouts are switched by RENAME, and no handle can tell: what a batch adds meanwhile may go into what was there.
- * Other parameters than before are fine where nothing keeps them (java, php), once every program is told. TAMIS_E_REFUSED:
- * the server has no RENAME for us; TAMIS_E_UNSUPPORTED: a Codis, which never has: nothing was sent.
+ * After a failure the old filter is unchanged, with one exception: if the connection is lost at the last
+ * step, the error says that the outcome is unknown. Then use tamis_redis_list, or open the filter. One writer
+ * at a time holds the filter's lock, which lasts a minute and is renewed. A writer that stalls for longer
+ * loses the lock: its call fails (TAMIS_E_BUSY), and its late commands change nothing.
  *
- * TAMIS_E_UNSUPPORTED: kind, scheme or layout; TAMIS_E_MISMATCH: what is there has another scheme, seed or secret, and
- * handles that are open could not follow: drop it first, or it is not as the parameters say; TAMIS_E_BUSY: another push,
- * drop or resize of the name is under way, or was stopped less than a minute ago, or this call lost the lock.
+ * Other layouts are switched by RENAME, which handles cannot notice: a batch in progress may still add to the
+ * old filter. Layouts that store no parameters (java, php) may get other ones, once every program is told.
+ *
+ * - TAMIS_E_REFUSED: the server does not allow RENAME.
+ * - TAMIS_E_UNSUPPORTED: kind, scheme or layout; or a Codis, which has no RENAME, for other layouts than
+ *   tamis; nothing was sent.
+ * - TAMIS_E_MISMATCH: the existing filter differs from the parameters, or has another scheme, seed or secret,
+ *   which open handles could not follow: drop it first.
+ * - TAMIS_E_BUSY: another push, drop or resize of the name is in progress or was stopped less than a minute
+ *   ago, or this call lost the lock.
  */
 TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
                                         const tamis_redis_push_options *options, tamis_error *err);
 
-/* Makes the filter `there`, of layout tamis, hold what the one in memory holds as well, while it is used: no add is lost.
- * Both have the same bits, probes, scheme, seed and secret: TAMIS_E_MISMATCH. TAMIS_E_BUSY: it is being resized.
- * TAMIS_E_UNSUPPORTED: another layout, or a Codis. TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as of questions. After a failure some of
- * it may be in; united again, all is. */
+/*
+ * Merges a filter in memory into `there`, of layout tamis, while that is used: no add is lost. After a
+ * failure a part may be merged; call again to merge all.
+ *
+ * - TAMIS_E_MISMATCH: bits, probes, scheme, seed or secret differ.
+ * - TAMIS_E_BUSY: `there` is being resized.
+ * - TAMIS_E_UNSUPPORTED: another layout, or a Codis.
+ * - TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as for lookups.
+ */
 TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err);
 
 /*
- * Makes a filter of layout tamis anew in another size while it is used, without losing an add. Bits do not tell their keys,
- * so that the keys have to come once more:
+ * Resizes a filter of layout tamis while it is used, without losing an add. Bits do not reveal their keys, so
+ * the caller must supply all keys once more:
  *
- *     begin    from here on what anyone adds is in what is there and in what is made (clients that know field next of
- *              docs/REDIS-LAYOUT.md: those of this library do)
- *     then     put all keys that were added before into a filter in memory, of the plan and hasher of `like`
- *     end      what is made holds those as well, and takes the place at once, as a push does
+ *     begin    from now on all adds go to the old and the new filter
+ *     then     add all earlier keys to a filter in memory with the plan and hasher of `like`
+ *     end      the new filter gets those keys too, and replaces the old one as a push does
  *
- * Until the end an add takes two round trips more. `like` may be the filter itself that goes to the end. A push, drop or
- * resize of another between ends this one: TAMIS_E_MISMATCH. One that was stopped goes on to cost those round trips until
- * the next of them. TAMIS_E_ABSENT: there is no filter; TAMIS_E_UNSUPPORTED: another layout, kind or scheme; the rest as of
- * push.
+ * All clients must know the field `next` of docs/REDIS-LAYOUT.md; those of this library do. Until the end an
+ * add costs two more round trips. `like` may be the filter that is passed to the end.
  *
- * *resize is the caller's until tamis_redis_resize_end, which lets go of it also where it fails; with filter NULL it gives
- * up. What was there is as it was then.
+ * Another push, drop or resize before the end ends this resize: TAMIS_E_MISMATCH. A resize that was stopped
+ * costs these round trips until the next one.
+ *
+ * - TAMIS_E_ABSENT: there is no filter.
+ * - TAMIS_E_UNSUPPORTED: another layout, kind or scheme.
+ * - Other errors as for tamis_redis_push.
+ *
+ * The caller owns *resize until tamis_redis_resize_end, which frees it even if it fails. With filter NULL it
+ * cancels the resize, and the old filter stays as it is.
  */
 typedef struct tamis_redis_resize tamis_redis_resize;
 TAMIS_API tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
@@ -333,71 +410,96 @@ TAMIS_API tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, con
 TAMIS_API tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filter *filter,
                                               tamis_error *err);
 
-/* Makes `name` stand for the filter `target`, both of layout tamis, for handles that are open too; or with target NULL for
- * none any more. TAMIS_E_ABSENT: there is no such target; TAMIS_E_MISMATCH: the name is a filter itself, or the target an
- * alias. A few round trips. */
+/*
+ * Makes `name` an alias of the filter `target`, both of layout tamis, also for open handles. With target NULL
+ * it removes the alias. A few round trips. TAMIS_E_ABSENT: there is no such target. TAMIS_E_MISMATCH: the
+ * name is a filter itself, or the target is an alias.
+ */
 TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target,
                                          tamis_error *err);
 
-/* Removes a filter with all its keys, or an alias, whose target stays. Handles that are open then fail (TAMIS_E_ABSENT).
- * A layout that keeps no parameters needs those of opening; the others take them. About ten round trips, and a command
- * for each Redis key, whose memory the server gives back in the background. After a failure the filter may exist or not;
- * drop it again. A filter that another program makes meanwhile is never dropped. With a family (tamis/redis_family.h, layout
- * tamis) its members are removed too: the call reads the names of all Redis keys, and keeps those of members in memory.
- * TAMIS_E_ABSENT: no filter, and no remains of one; TAMIS_E_BUSY: as for push; TAMIS_E_REFUSED: also if a family was
- * dropped but its members cannot be found, because SCAN is not allowed (a Codis has none): their strings stay. */
+/*
+ * Removes a filter with all its keys; or an alias, whose target stays. Open handles fail from then on
+ * (TAMIS_E_ABSENT). Layouts that store no parameters require those of opening; the others accept them. With a
+ * family (tamis/redis_family.h, layout tamis) its members are removed too.
+ *
+ * After a failure the filter may exist or not; drop it again. A filter that another program makes meanwhile
+ * is never dropped.
+ *
+ * - TAMIS_E_ABSENT: no filter, and no remains of one.
+ * - TAMIS_E_BUSY: as for tamis_redis_push.
+ * - TAMIS_E_REFUSED: also if a family was dropped but its members cannot be found, because SCAN is not
+ *   allowed (a Codis has none). Their strings stay.
+ *
+ * Cost: about ten round trips, and a command for each Redis key, whose memory the server frees in the
+ * background. A family also reads the names of all Redis keys, and keeps those of members in memory.
+ */
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
-/* All keys of a filter expire together in so many milliseconds, or no more where that is 0. An alias stands for its
- * target, and a family for its members, found as by drop. A few round trips, and a command for each Redis key.
- * TAMIS_E_ABSENT: layout tamis, and there is none; TAMIS_E_REFUSED: also where members cannot be found;
- * TAMIS_E_RANGE: more milliseconds than a server keeps. */
+/*
+ * Lets all Redis keys of a filter expire together in `milliseconds`; 0: never. An alias stands for its
+ * target, and a family for its members, found as by tamis_redis_drop. A few round trips, and a command for
+ * each Redis key.
+ *
+ * - TAMIS_E_ABSENT: layout tamis, and there is no filter.
+ * - TAMIS_E_REFUSED: also if members cannot be found.
+ * - TAMIS_E_RANGE: more milliseconds than a server can store.
+ */
 TAMIS_API tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t milliseconds,
                                           tamis_error *err);
 
-/* ---- what there is ---- */
+/* ---- list ---- */
 
 typedef enum tamis_redis_state {
     TAMIS_REDIS_READY = 0, /* usable */
-    /* Layout tamis: a client of layout 1 is making it, or was stopped. Opening fails; drop it if this lasts. */
+    /* Layout tamis: a client of layout 1 is making it, or was stopped. Opening fails; drop it if this
+     * lasts. */
     TAMIS_REDIS_MAKING = 1,
     TAMIS_REDIS_ALIAS = 2, /* another name of `target` */
     /* Layout tamis: no filter. A push is making it, or a push or drop was stopped: then drop it. */
     TAMIS_REDIS_LEFT = 3,
-    TAMIS_REDIS_DAMAGED = 4, /* what says its parameters cannot be read */
+    TAMIS_REDIS_DAMAGED = 4, /* its parameters cannot be read */
     TAMIS_REDIS_FAMILY =
-        5, /* layout tamis: a family (tamis/redis_family.h), with the parameters of a member */
-    TAMIS_REDIS_DENIED = 6, /* the server tells this user its name and no more */
+        5, /* layout tamis: a family (tamis/redis_family.h); the numbers are those of a member */
+    TAMIS_REDIS_DENIED = 6, /* the server gives this user the name only */
 } tamis_redis_state;
 
+/* A filter or alias in the list. */
 typedef struct tamis_redis_entry {
     uint32_t struct_size;
     tamis_redis_state state;
     const char *layout; /* "tamis", "java", "redisson" */
-    const char *name;   /* name_size bytes, as they are: no NUL behind them */
+    const char *name;   /* name_size bytes, without a NUL */
     size_t name_size;
-    const char *target; /* of an alias: target_size bytes; else NULL */
+    const char *target; /* for an alias: target_size bytes; else NULL */
     size_t target_size;
-    /* 0: nothing says it. */
+    /* expect, fpr, bits, probes: 0 if unknown */
     uint64_t expect;
     double fpr;
-    uint64_t bits; /* of layout java those that the bitmap has, which end with the last one set or written */
+    /* layout java: bits of the bitmap, which ends with the last bit set or written */
+    uint64_t bits;
     uint32_t probes;
-    uint64_t keys;      /* Redis keys that hold bits; 0: of a family, and of what has none */
-    int64_t expires_ms; /* from now; -1: never */
+    uint64_t keys;      /* Redis keys with bits; 0 for a family and for entries without bits */
+    int64_t expires_ms; /* milliseconds from now; -1: never */
 } tamis_redis_entry;
 
-/* Takes one, which is valid until it returns. Another status than TAMIS_OK ends the call, which returns it. */
+/* Receives an entry, which is valid during the call. A status other than TAMIS_OK ends the list, which
+ * returns that status. */
 typedef tamis_status (*tamis_redis_entry_sink)(void *context, const tamis_redis_entry *entry,
                                                tamis_error *err);
 
 /*
- * Tells the filters there by name, in order of their bytes; of layouts php1 to php3 nobody can tell them from other keys.
- * pattern: a glob (* ? [a-z]) of names, percent-encoded as they are, or NULL for all; with `redis` NULL the URI of the
- * server and the pattern, which may be left out. Reads the names of all Redis keys of every server, which takes those a
- * second for some million, in steps: a round trip for a thousand, for each layout anew, then one for all that were found,
- * which are kept in memory until they are told. What comes or goes meanwhile may be told or not. TAMIS_E_REFUSED: SCAN is
- * not let (a Codis has none).
+ * Lists the filters of a server by name, in the order of their bytes. Layouts php1 to php3 are left out:
+ * nothing distinguishes them from other Redis keys.
+ *
+ * - pattern: a glob (* ? [a-z]) of names, percent-encoded; NULL for all. If `redis` is NULL: the URI of the
+ *   server, with or without the pattern.
+ * - Filters that appear or disappear meanwhile may be listed or not.
+ * - TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none).
+ *
+ * Cost: reads the names of all Redis keys of every server, which takes a server a second for some million:
+ * for each layout a round trip for each thousand, then one for all filters found. These are kept in memory
+ * until they are listed.
  */
 TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
                                         void *context, tamis_error *err);
@@ -405,11 +507,11 @@ TAMIS_API tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern,
 /* ---- leftovers ---- */
 
 typedef enum tamis_redis_leftover_kind {
-    TAMIS_REDIS_LEFT_UNFINISHED = 0, /* of an unfinished build or resize */
-    TAMIS_REDIS_LEFT_REPLACED = 1,   /* of a replaced or dropped filter */
-    TAMIS_REDIS_LEFT_UNKNOWN = 2,    /* of a generation without a record in the filter's hash */
-    TAMIS_REDIS_LEFT_RESIZE =
-        3, /* of a resize that has not ended: killed, or under way. Removing it ends it */
+    TAMIS_REDIS_LEFT_UNFINISHED = 0, /* part of an unfinished build or resize */
+    TAMIS_REDIS_LEFT_REPLACED = 1,   /* part of a replaced or dropped filter */
+    TAMIS_REDIS_LEFT_UNKNOWN = 2,    /* part of a generation without a record in the hash of the filter */
+    /* Part of a resize that has not ended: it was killed, or is in progress. Removal ends it. */
+    TAMIS_REDIS_LEFT_RESIZE = 3,
 } tamis_redis_leftover_kind;
 
 /* Unused partitions of one generation of a filter of layout tamis. They do not expire by themselves. */
@@ -422,19 +524,22 @@ typedef struct tamis_redis_leftover {
     uint64_t keys; /* number of Redis keys */
 } tamis_redis_leftover;
 
-/* Called for each leftover, which is valid during the call. A status other than TAMIS_OK ends the listing, which returns
- * that status. */
+/* Called for each leftover, which is valid during the call. A status other than TAMIS_OK ends the listing,
+ * which returns that status. */
 typedef tamis_status (*tamis_redis_leftover_sink)(void *context, const tamis_redis_leftover *leftover,
                                                   tamis_error *err);
 
 /*
- * Lists the partitions that builds, resizes and drops of layout tamis left behind when they were killed. With `removes`,
- * removes each leftover before it passes it to `sink`. (The next build or drop of the same filter also removes those that
- * the filter's hash records.)
+ * Lists the partitions that builds, resizes and drops of layout tamis left behind when they were killed. With
+ * `removes`, removes each leftover before it passes it to `sink`. (The next build or drop of the same filter
+ * also removes those that the filter's hash records.)
+ *
  * - pattern, redis: as for tamis_redis_list; `redis` may be NULL.
  * - Skips filters that are being built, resized or dropped.
- * - Cost: reads the names of all Redis keys of every server (SCAN), and keeps those of partitions in memory.
- * TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none). TAMIS_E_BUSY: somebody began to change the filter.
+ * - TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none).
+ * - TAMIS_E_BUSY: somebody began to change the filter.
+ *
+ * Cost: reads the names of all Redis keys of every server (SCAN), and keeps those of partitions in memory.
  */
 TAMIS_API tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool removes,
                                              tamis_redis_leftover_sink sink, void *context, tamis_error *err);
