@@ -2,7 +2,8 @@
 #ifndef TAMIS_REDIS_BITMAP_H
 #define TAMIS_REDIS_BITMAP_H
 
-/* Plain bitmaps in a Redis: of library libtamis-redis. Nothing is asked of servers that came after Redis 6.2. */
+/* Plain bitmaps in a Redis server: library libtamis-redis. They need no feature of servers after Redis
+ * 6.2. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,47 +18,53 @@ extern "C" {
 #endif
 
 /*
- * A bitmap is the string under a Redis key: bit `offset` is 0x80 >> offset % 8 of byte offset / 8, as SETBIT and GETBIT
- * have it. A key that is not there is a bitmap of no bytes; bits past the end of one are 0.
+ * A bitmap is the string under a Redis key. Bit `offset` is 0x80 >> offset % 8 of byte offset / 8, as for
+ * SETBIT and GETBIT. A Redis key that does not exist is an empty bitmap. Bits after the end are 0.
  *
- * Any number of threads may use one at once. TAMIS_E_MISMATCH: under the key is something else than a string; the rest as
- * of all calls with a server (tamis/redis.h).
+ * Any number of threads may use a bitmap at once. TAMIS_E_MISMATCH: the Redis key is not a string. Other
+ * errors as for all calls with a server (tamis/redis.h).
  */
 typedef struct tamis_redis_bitmap tamis_redis_bitmap;
 
-/* Offsets are below this: more bits no Redis keeps under one key. */
+/* Limit of offsets: the largest number of bits that Redis stores under one key. */
 #define TAMIS_REDIS_BITMAP_BITS_MAX (UINT64_C(1) << 32)
 
-/* The bitmap under KEY, percent-encoded as in a URI, of a server; or with `redis` NULL of redis://host:port/db/KEY?..., see
- * tamis/redis.h, the connection being its own. Nothing is asked of the server yet. *bitmap is owned by the caller until
- * tamis_redis_bitmap_close (NULL is fine there), which comes before the server's. allocator NULL: the server's, or the
- * default. */
+/*
+ * Opens the bitmap under KEY, percent-encoded as in a URI. If `redis` is NULL, it is
+ * redis://host:port/db/KEY?..., see tamis/redis.h, with a connection of its own. Sends nothing to the server
+ * yet. The caller owns *bitmap until tamis_redis_bitmap_close, which must come before tamis_redis_close.
+ * allocator: NULL for that of the server, or the default.
+ */
 TAMIS_API tamis_status tamis_redis_bitmap_open(tamis_redis_bitmap **bitmap, tamis_redis *redis,
                                                const char *key, const tamis_allocator *allocator,
                                                tamis_error *err);
 TAMIS_API void tamis_redis_bitmap_close(tamis_redis_bitmap *bitmap);
 
-/* A bit: 0, 1, or of an old one */
+/* An old bit whose value is unknown; else bits are 0 or 1. */
 #define TAMIS_REDIS_BIT_UNKNOWN 2
 
 /*
- * Sets `count` bits to their values (0 or 1; NULL: all 1), in order. The bitmap grows by zero bytes as far as it must,
- * also for a 0. old[i] (old may be NULL) is what the bit was before. Pipelined: give many at once.
+ * Sets `count` bits to their values (0 or 1; NULL: all 1), in order. The bitmap grows by zero bytes as
+ * needed, also for a 0. old[i] is the bit before (`old` may be NULL). The commands are pipelined: pass many
+ * bits at once.
  *
- * A command whose reply was lost is asked again, and may be carried out twice. An old bit that is then found to be what
- * it was to become may be of the call's own making: TAMIS_REDIS_BIT_UNKNOWN, as are all of them where the call sets some
- * bits and clears others. Of an offset that comes more than once in a call that was disturbed any may have the old bit. A
- * server may carry out late what it was sent on a connection that was lost, so who clears what he set, or sets what he
- * cleared, does so when no answer of the call before was unknown.
+ * A command whose reply was lost is sent again and may be executed twice. An old bit that equals its new
+ * value then may be the work of this call: TAMIS_REDIS_BIT_UNKNOWN. If the call sets some bits and clears
+ * others, all old bits are then unknown. If an offset occurs several times in such a call, any of them may
+ * have the old bit. A server may execute commands of a lost connection late. So clear bits that you have set,
+ * or the reverse, only after a call without unknown answers.
  *
- * TAMIS_E_RANGE: an offset from 2^32 on, TAMIS_E_INVALID: a value that is no bit; nothing is set then. After another failure
- * the first *done (NULL is fine) are set and their old bits filled; of those past them any may be set.
+ * - TAMIS_E_RANGE: an offset is 2^32 or more; nothing is set.
+ * - TAMIS_E_INVALID: a value is not a bit; nothing is set.
+ * - After other errors the first *done (may be NULL) bits are set and their old bits stored. Any later bit
+ *   may be set.
  */
 TAMIS_API tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *offsets,
                                               const uint8_t *values, size_t count, uint8_t *old, size_t *done,
                                               tamis_error *err);
 
-/* bits[i] is the bit at offsets[i], 0 or 1. TAMIS_E_RANGE as above; after another failure the first *done are filled. */
+/* Reads bits: bits[i] is the bit at offsets[i], 0 or 1. TAMIS_E_RANGE as above. After other errors the
+ * first *done bits are stored. */
 TAMIS_API tamis_status tamis_redis_bitmap_get(const tamis_redis_bitmap *bitmap, const uint64_t *offsets,
                                               size_t count, uint8_t *bits, size_t *done, tamis_error *err);
 
@@ -66,13 +73,13 @@ typedef enum tamis_redis_bitmap_unit {
     TAMIS_REDIS_BITMAP_BITS
 } tamis_redis_bitmap_unit;
 
-/* From one byte or bit to another, both included. Those below 0 count from the end, -1 being the last; what lies outside of
- * the bitmap is left out. */
+/* A range of bytes or bits, both ends included. Negative numbers count from the end; -1 is the last. Parts
+ * outside the bitmap are ignored. */
 typedef struct tamis_redis_bitmap_range {
     uint32_t struct_size;
     tamis_redis_bitmap_unit unit;
     int64_t from, to;
-    bool is_open; /* it has no end, and `to` says nothing: up to the last */
+    bool is_open; /* true: up to the last byte or bit; `to` is ignored */
 } tamis_redis_bitmap_range;
 
 /* The whole bitmap. */
@@ -81,21 +88,21 @@ typedef struct tamis_redis_bitmap_range {
 /* clang-format on */
 
 /*
- * How many bits of the range (NULL: of all) are 1.
+ * Counts the bits of the range (NULL: of all) that are 1.
  *
- * The bitmap is looked at in one instant, but for a range of bits that are not whole bytes and stand in more than 4096 of
- * them: then every bit is counted as it was at some instant of the call, not all at the same. Where an end of a range of bits
- * is below 0, it counts from where the bitmap ended when the call began.
+ * The count is of one instant. One exception: a range of bits that does not consist of whole bytes and spans
+ * more than 4096 bytes. Each bit is then counted at some instant of the call, not all at the same. A negative
+ * end of a range of bits counts from the end that the bitmap had when the call began.
  */
 TAMIS_API tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap,
                                                 const tamis_redis_bitmap_range *range, uint64_t *count,
                                                 tamis_error *err);
 
 /*
- * The first bit of the range (NULL: of all) that is `bit`; *offset is -1 where none is. As BITPOS has it: the bitmap is
- * taken to go on with zeros where the range is open and begins within it, so that the first 0 of nothing but ones is the bit
- * behind them; not where it has an end. Of a key that is not there the first 0 is bit 0, whatever the range. The same
- * instants as of tamis_redis_bitmap_count.
+ * Finds the first bit of the range (NULL: of all) that equals `bit`; *offset is -1 if there is none. It
+ * follows BITPOS. If the range is open and begins within the bitmap, the bitmap continues with zeros. So the
+ * first 0 of a bitmap of ones is the bit after them. A range with an end has no such zeros. In a bitmap that
+ * does not exist, the first 0 is bit 0 for any range. The instants are those of tamis_redis_bitmap_count.
  */
 TAMIS_API tamis_status tamis_redis_bitmap_pos(const tamis_redis_bitmap *bitmap, unsigned bit,
                                               const tamis_redis_bitmap_range *range, int64_t *offset,
@@ -105,20 +112,23 @@ typedef enum tamis_redis_bitmap_operation {
     TAMIS_REDIS_BITMAP_AND,
     TAMIS_REDIS_BITMAP_OR,
     TAMIS_REDIS_BITMAP_XOR,
-    TAMIS_REDIS_BITMAP_NOT /* of one source */
+    TAMIS_REDIS_BITMAP_NOT /* takes one source */
 } tamis_redis_bitmap_operation;
 
 /*
- * Makes the target what comes of `count` sources, whatever it was, and without expiry. Sources are keys of the target's
- * server, as for tamis_redis_bitmap_open, or URIs of bitmaps anywhere; the target may be among them. It becomes as long as
- * the longest of them, what shorter ones lack being zeros, and *size (NULL is fine) is its bytes; where that is 0 it is
- * removed.
+ * Stores the result of an operation on `count` sources in the target, which is replaced and has no expiry.
+ * Sources are Redis keys of the target's server, as for tamis_redis_bitmap_open, or URIs of bitmaps anywhere.
+ * The target may be a source. The result is as long as the longest source; shorter ones count as continued
+ * with zeros. *size (may be NULL) is its number of bytes. An empty result removes the target.
  *
- * Where all of them are in one slot of one server this is one instant (BITOP). Else, and where the server refuses BITOP, as
- * Codis does, or where target is among the sources of XOR or NOT, which undo themselves if they are carried out twice, they
- * are fetched, combined here and put there whole: what is added to sources meanwhile may be missing, what is changed in the
- * target is lost, and who asks it sees the old or the new. It takes twice their length in memory; where that goes through a
- * slow network, give read_timeout= the time.
+ * If all bitmaps are in one slot of one server, the operation is atomic (BITOP). Otherwise the sources are
+ * fetched, combined here, and the result is stored as a whole. The same happens if the server refuses BITOP,
+ * as Codis does. It also happens if the target is a source of XOR or NOT, because executing these twice would
+ * undo them. Then:
+ *
+ * - Changes of the sources meanwhile may be missing. Changes of the target meanwhile are lost. Readers see
+ *   the old or the new target.
+ * - It takes twice the length in memory. For a slow network set read_timeout= accordingly.
  */
 TAMIS_API tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitmap_operation op,
                                              const char *const *sources, size_t count, uint64_t *size,

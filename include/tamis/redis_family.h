@@ -2,8 +2,9 @@
 #ifndef TAMIS_REDIS_FAMILY_H
 #define TAMIS_REDIS_FAMILY_H
 
-/* Families of filters in a Redis: library libtamis-redis. One small filter per user and day, say, by the ten thousand:
- * all alike, and each under a name of its own. */
+/* Families of filters in a Redis server: library libtamis-redis. A family is some ten thousand small
+ * filters with equal parameters, for instance one for each user and day. Each member has a name of its
+ * own. */
 
 #include <tamis/redis.h>
 
@@ -13,36 +14,38 @@ extern "C" {
 
 typedef struct tamis_redis_family tamis_redis_family;
 
-/* Of which member what is asked: any bytes, 1 to 512 of a name. */
+/* A key and the name of its member: any bytes, 1 to 512 for the name. */
 typedef struct tamis_redis_pair {
     tamis_key name;
     tamis_key key;
 } tamis_redis_pair;
 
 /*
- * A family, named by NAME?parameter=value&... as tamis_redis_filter_open takes it, with the same parameters, options and
- * failures (redis NULL: the URI of the server and of the family in one). All members are made for `expect` keys at `fpr`,
- * and expire each by itself, so long (ttl) after the last add to it, or after the first (renew=create).
+ * A family: equal filters under one name. All members are planned for `expect` keys at `fpr`. Each expires by
+ * itself, ttl after the last add to it, or after the first one (renew=create).
  *
- *     layout=java, php1, php2, php3   A member NAME is just the filter that tamis_redis_filter_open opens by NAME with the
- *                        same parameters: other programs share it. Those layouts keep nothing but bits, and the family's
- *                        own name stands in sentences alone.
- *     layout=tamis       the default. The family's name holds the parameters of all of them: by custom that of the members
- *                        with their parts written *, as topic_read:*:*. A member is one string of 64 MiB at the most, which
- *                        comes into being with the first add to it, and is found by the family alone (docs/REDIS-LAYOUT.md,
- *                        Families). No `partition`.
- *     layout=redisson    refused: every member would have a hash of its own to be made and looked at. TAMIS_E_UNSUPPORTED
+ * - layout=tamis, the default: the name of the family stores the parameters of all members. By convention it
+ *   is a member name with its variable parts written as *, such as topic_read:*:*. A member is one string of
+ *   at most 64 MiB. The first add creates it, and only the family finds it (docs/REDIS-LAYOUT.md, Families).
+ *   `partition` is not allowed.
+ * - layout=java, php1, php2, php3: member NAME is exactly the filter that tamis_redis_filter_open opens under
+ *   NAME with the same parameters, so other programs can share it. These layouts store bits only. The name of
+ *   the family appears in messages only.
+ * - layout=redisson: TAMIS_E_UNSUPPORTED, because every member would need a hash of its own.
  *
- * tamis_redis_drop of the name of a family of layout tamis takes its parameters, with which all members are gone at once, and
- * then their strings; tamis_redis_expire is of all that are there. Both find them by SCAN: where a server does not let that,
- * give such families a ttl.
+ * tamis_redis_drop of a family of layout tamis removes its parameters, which removes all members at once, and
+ * then their strings. tamis_redis_expire applies to all existing members. Both find members by SCAN. If a
+ * server does not allow SCAN, give such families a ttl.
  *
- * A member that is not there is one without keys. So of any layout nobody can tell one that was evicted or deleted from
- * one that was never added to, and its keys are then called absent: keep families from eviction (maxmemory-policy
- * noeviction, or volatile-* where they have no ttl).
- *
- * *family is owned by the caller until tamis_redis_family_free (NULL is fine there); one thread at a time, threads open one
- * each.
+ * A member that does not exist has no keys. So in every layout an evicted or deleted member looks like one
+ * that was never added to, and its keys are answered absent. Protect families from eviction: maxmemory-policy
+ * noeviction, or volatile-* if they have no ttl.
+ */
+
+/*
+ * Opens a family by NAME?parameter=value&..., with the parameters, options and errors of
+ * tamis_redis_filter_open (redis NULL: the URI of server and family in one). The caller owns *family until
+ * tamis_redis_family_free. One thread at a time: each thread opens its own.
  */
 TAMIS_API tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *redis,
                                                const char *name, const tamis_redis_filter_options *options,
@@ -50,11 +53,14 @@ TAMIS_API tamis_status tamis_redis_family_open(tamis_redis_family **family, tami
 TAMIS_API void tamis_redis_family_free(tamis_redis_family *family);
 
 /*
- * As tamis_filter_add_many and _contains_many of a filter there, in all they promise: answers, done, what is unknown after
- * a connection was lost. All members of a batch are asked in one round trip, in pieces of at most 65536 pairs, and equal
- * pairs in it behave as if they came one after the other. answers of add and `done` may be NULL. TAMIS_E_INVALID: a name
- * that is empty or too long; the pairs before it are done. TAMIS_E_ABSENT, TAMIS_E_MISMATCH: layout tamis, and the family
- * was dropped or replaced while it was open; of the pieces at hand nothing is answered then.
+ * Add or look up pairs, with all guarantees of tamis_filter_add_many and _contains_many on a server filter:
+ * answers, done, and TAMIS_UNKNOWN after a lost connection. One round trip serves all members of a batch, in
+ * pieces of at most 65536 pairs. Equal pairs are answered as if they came one after the other. `done`, and
+ * the answers of an add, may be NULL.
+ *
+ * - TAMIS_E_INVALID: a name is empty or too long; the pairs before it are done.
+ * - TAMIS_E_ABSENT, TAMIS_E_MISMATCH: layout tamis, and the family was dropped or replaced while it was open.
+ *   No pair of the current piece is answered.
  */
 TAMIS_API tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                                    size_t count, tamis_answer *answers, size_t *done,
@@ -64,17 +70,17 @@ TAMIS_API tamis_status tamis_redis_family_contains_many(tamis_redis_family *fami
                                                         tamis_answer *answers, size_t *done,
                                                         tamis_error *err);
 
-/* Of one member, as tamis_filter_info_get of a filter there, but that it does not say what was added. */
+/* Reports the state of a member, like tamis_filter_info_get of a server filter, but without `added`. */
 TAMIS_API tamis_status tamis_redis_family_info(const tamis_redis_family *family, const void *name,
                                                size_t name_size, tamis_filter_info *info, tamis_error *err);
 
-/* As tamis_redis_filter_trace. */
+/* Like tamis_redis_filter_trace. */
 TAMIS_API void tamis_redis_family_trace(tamis_redis_family *family, tamis_redis_tracer tracer, void *context);
 
-/* That of every member; it lives as long as the family. */
+/* Returns the plan of all members. It is valid as long as the family. */
 TAMIS_API const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family);
 
-/* What the keys of all members are made of, of tamis_key_type (tamis/file.h): see tamis_redis_filter_options. */
+/* Returns the tamis_key_type of all members (tamis/file.h), see tamis_redis_filter_options. */
 TAMIS_API uint32_t tamis_redis_family_key_type(const tamis_redis_family *family);
 
 #ifdef __cplusplus

@@ -2,8 +2,8 @@
 #ifndef TAMIS_STREAM_H
 #define TAMIS_STREAM_H
 
-/* Records in and out: library libtamis-stream. Not part of tamis/tamis.h, so that who embeds a filter
- * inherits nothing else. */
+/* Streams of records, in and out: library libtamis-stream. Not part of tamis/tamis.h, so that a program
+ * that embeds a filter needs no further library. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,55 +24,62 @@ extern "C" {
 #define TAMIS_STREAM_PARTS_MAX   64
 #define TAMIS_MAX_RECORD_DEFAULT ((uint64_t)1 << 30) /* 1 GiB */
 
-/* Where the keys of a batch come from. */
+/* The source of the keys of a batch. */
 typedef struct tamis_stream_origin {
     uint32_t struct_size;
-    const char *input;        /* its name ("standard input" for that) */
-    uint64_t first;           /* number of records[0] in it, from 1 */
-    const tamis_key *records; /* without terminator */
-    const uint32_t *of;       /* key i is of records[of[i]]; NULL: of records[i] */
+    const char *input;        /* name of the input, or "standard input" */
+    uint64_t first;           /* number of records[0] in the input, from 1 */
+    const tamis_key *records; /* records without their terminators */
+    const uint32_t *of;       /* key i belongs to records[of[i]]; NULL: to records[i] */
 } tamis_stream_origin;
 
 /*
- * What a run asks of its records: anything that answers batches of keys. Its functions are called one at a time but for
- * ask_part, each seeing what those before it did; with options.threads of more than one from any of the run's threads,
- * `mark` and what is asked beside it from the caller's alone.
+ * A service answers batches of keys; a run asks it about its records. Its functions are called one at a time,
+ * except ask_part, and each sees the effects of the earlier calls. With several threads (options.threads) any
+ * thread of the run may call them. If there is `mark`, it and the functions called besides it run in the
+ * caller's thread only.
  *
- * Keys, hashes and what an origin points to are the run's, and good until the ask that they are for returns, or settle where
- * it is in parts; where there is `mark`, until the last mark of the batch. The origin itself is good until `place` returns,
- * and its input's name until the run ends.
+ * The run owns keys, hashes and what a source points to. They are valid until the `ask` for which they are
+ * made returns, or until `settle` if the batch is split. With `mark` they are valid until the last mark of
+ * the batch. The source struct itself is valid until `place` returns, and the name of its input until the run
+ * ends.
  */
 typedef struct tamis_stream_service {
     uint32_t struct_size;
-    void *context; /* given to each of these */
-    /* Answers `count` keys, at least one, in order, as tamis_dedup_ask does: on failure the first *done are answered,
-     * and *err says why. It is called again for no key it has answered. An answer that is no tamis_answer ends the run
-     * (TAMIS_E_INVALID) when those before it are told; so does TAMIS_OK with a *done other than `count`. Of more than that
-     * none are told. */
+    void *context; /* first argument of each function */
+    /* Answers `count` keys (at least one) in order, like tamis_dedup_ask. On failure the first *done are
+     * answered and *err gives the reason. No answered key is passed again. The run ends with
+     * TAMIS_E_INVALID at an answer that is no tamis_answer, or at TAMIS_OK with *done other than `count`.
+     * The answers before that are still used; if *done exceeds `count`, none are. */
     tamis_status (*ask)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
-    /* NULL, or: bytes that are written before the record of key `i` of the batch last asked. They are the service's,
-     * until it is called again. Records without key have none. */
+    /* NULL, or returns bytes to write before the record of key `i` of the last batch. The service owns
+     * them until its next call. Records without a key have no such bytes. */
     tamis_key (*mark)(void *context, size_t i);
-    /* NULL, or: whether the run is to end here, and well, though input is left, whatever is wrong with that. Called
-     * after each batch. */
+    /* NULL, or called after each batch: true ends the run successfully, although input is left, whatever
+     * its state */
     bool (*enough)(void *context);
-    /* NULL, or: told before each batch where its keys come from. */
+    /* NULL, or called before each batch with the source of its keys */
     void (*place)(void *context, const tamis_stream_origin *origin);
-    /* NULL, or the run hashes the keys by this, which may be done by several threads at once, and calls ask_hashes instead
-     * of ask: hashes[i] is of keys[i]. Borrowed. Its scheme has a digest (tamis_scheme_digest_bits). */
+    /* NULL, or a hasher, borrowed. The run then hashes keys, in several threads at once, and calls
+     * ask_hashes instead of ask: hashes[i] belongs to keys[i]. The scheme must have a digest
+     * (tamis_scheme_digest_bits). */
     const tamis_hasher *hasher;
     tamis_status (*ask_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                                tamis_answer *answers, size_t *done, tamis_error *err);
-    /* NULL, or: told before each batch about how many records are behind it, where the sizes of all inputs are known and
-     * there is no `mark`. */
+    /* NULL, or called before each batch with an estimate of the records after it. Only if the sizes of all
+     * inputs are known and there is no `mark`. */
     void (*expect)(void *context, uint64_t more);
     /*
-     * All three NULL, or all three and ask_hashes: where there is no `mark` a batch may then be asked in parts, by several
-     * threads at once. parts() says in how many, 1 to `most` (else TAMIS_E_INVALID); of 1 it is asked by ask_hashes. ask_part
-     * answers those keys that are in one, in order, and leaves the other answers alone; on failure *done is the number of the
-     * first key in the part that is not answered, else count. settle is called once when all have returned: the first `done`
-     * answers count, the least of those *done; status and *err are of the part that it is from, and *err may be said better.
+     * Splitting a batch: all three NULL, or all three and ask_hashes set. Without `mark`, several threads may
+     * then answer one batch in parts at once.
+     *
+     * - parts() returns the number of parts, 1 to `most` (else TAMIS_E_INVALID). 1 means that ask_hashes
+     *   answers the batch.
+     * - ask_part() answers the keys of one part in order and leaves the other answers unchanged. On failure
+     *   *done is the index of the first key of the part without an answer, else `count`.
+     * - settle() is called once, after all parts have returned. The first `done` answers count: the smallest
+     *   *done of all parts. `status` and *err are those of that part; settle may improve *err.
      */
     uint32_t (*parts)(void *context, size_t count, uint32_t most);
     tamis_status (*ask_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
@@ -86,29 +93,33 @@ typedef struct tamis_stream_service {
     {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 /* clang-format on */
 
-/* Fills *service, which starts from TAMIS_STREAM_SERVICE_INIT, with what tamis_stream_dedup asks, `session` being its
- * context: for who is to change something of it. */
+/* Fills *service with the functions of tamis_stream_dedup and `session` as its context, so that a caller
+ * can replace some of them. Start *service from TAMIS_STREAM_SERVICE_INIT. */
 TAMIS_API void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *session);
 
-/* How far a run has come, or has got. */
+/* Statistics of a run, during or after it. */
 typedef struct tamis_stream_stats {
     uint32_t struct_size;
-    uint64_t records;     /* answered, or passed by for want of a key: the sum of the next five */
-    uint64_t unique;      /* fresh: written to output, if given */
-    uint64_t duplicates;  /* seen: written to duplicates, if given */
-    uint64_t unknown;     /* passed on unasked because the filter was full: written to output too */
-    uint64_t missing;     /* of the records those that are well, and without key */
-    uint64_t malformed;   /* and those that are not what the extractor takes */
-    uint64_t bytes_in;    /* of the answered records, terminators included */
-    uint64_t bytes_out;   /* written to output and duplicates: taken by the system, as they are packed */
-    uint64_t bytes_read;  /* of the inputs as they are, packed or not: what is not answered yet too */
-    uint64_t bytes_total; /* how many those will be: sizes of all inputs, 0 where one is not a regular file */
-    bool settled;         /* after the run: every answered record is where it belongs, see tamis_stream_run */
-    /* after the run: that were at work, fewer than asked for where there was too little to do, or the system refused one */
+    uint64_t records;    /* answered, or skipped for lack of a key: the sum of the next five */
+    uint64_t unique;     /* absent keys: written to the output, if there is one */
+    uint64_t duplicates; /* present keys: written to the duplicates, if there is such an output */
+    uint64_t unknown;    /* not answered because the filter was full: written to the output */
+    uint64_t missing;    /* valid records without a key */
+    uint64_t malformed;  /* records that are malformed for the extractor */
+    uint64_t bytes_in;   /* bytes of the answered records, terminators included */
+    /* bytes written to output and duplicates: accepted by the system, compressed if they are */
+    uint64_t bytes_out;
+    /* bytes read from the inputs, compressed if they are, including records not answered yet */
+    uint64_t bytes_read;
+    /* expected total of bytes_read: the size of all inputs; 0 if one is not a regular file */
+    uint64_t bytes_total;
+    bool settled; /* after the run: every answered record is where it belongs, see tamis_stream_run */
+    /* Threads used, set when the run ends. Lower than options.threads if there was too little work or the
+     * system refused to start one. */
     uint32_t threads;
-    /* Records answered fresh or unknown that were written to the output completely, set when the run ends. If the output
-     * failed, records in its buffer do not count: the number is exact for an uncompressed output of lines that all have
-     * keys, and else a lower bound. The reader of a pipe may not have read them all. */
+    /* Absent and unknown records that were completely written to the output, set when the run ends. If the
+     * output failed, records in its buffer do not count. The number is exact for an uncompressed output of
+     * lines that all have keys, otherwise a lower bound. The reader of a pipe may not have read them all. */
     uint64_t printed;
 } tamis_stream_stats;
 
@@ -116,90 +127,101 @@ typedef struct tamis_stream_stats {
 #define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0, 0}
 /* clang-format on */
 
-/* Where the time of a run went, in nanoseconds of the monotonic clock: that of its threads added up, those that wait for a
- * processor too. */
+/* Where the time of a run went, in nanoseconds of the monotonic clock, summed over its threads. Waiting
+ * for a processor counts too. */
 typedef struct tamis_stream_profile {
     uint32_t struct_size;
-    uint64_t read;    /* reading inputs and unpacking them */
-    uint64_t split;   /* finding records */
-    uint64_t extract; /* finding keys in them */
-    uint64_t hash;    /* hashing these, where the service takes hashes */
-    uint64_t ask;     /* the service */
-    uint64_t route;   /* counting records and copying them to their outputs */
-    uint64_t write;   /* packing these, writing them, and syncing a durable file */
+    uint64_t read;    /* reading and decompressing inputs */
+    uint64_t split;   /* finding records in them */
+    uint64_t extract; /* finding keys in records */
+    uint64_t hash;    /* hashing keys, if the service takes hashes */
+    uint64_t ask;     /* calls of the service */
+    uint64_t route;   /* counting records and copying them to output buffers */
+    uint64_t write;   /* compressing and writing outputs, and syncing a durable file */
     uint64_t input;   /* waiting for input */
-    uint64_t caller;  /* the caller's thread waiting for the others */
-    uint64_t others;  /* these waiting for something to do */
-    uint64_t wall;    /* all of the run, on the clock */
+    uint64_t caller;  /* waiting of the calling thread for the others */
+    uint64_t others;  /* waiting of the other threads for work */
+    uint64_t wall;    /* wall-clock time of the run */
 } tamis_stream_profile;
 
 /* clang-format off */
 #define TAMIS_STREAM_PROFILE_INIT {sizeof(tamis_stream_profile), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
-/* What becomes of a record that is not asked. */
+/* What happens to a record that is not looked up. */
 typedef enum tamis_stream_policy {
-    TAMIS_STREAM_PASS = 0, /* it goes to output, as one that is not there */
-    TAMIS_STREAM_DROP = 1, /* nowhere */
-    TAMIS_STREAM_FAIL = 2  /* it ends the run when those before it are answered: TAMIS_E_KEYLESS of a
-                               record without key, TAMIS_E_RECORD of a malformed one */
+    TAMIS_STREAM_PASS = 0, /* written to the output, like one with an absent key */
+    TAMIS_STREAM_DROP = 1, /* dropped */
+    /* Ends the run when the records before it are answered: TAMIS_E_KEYLESS for a record without a key,
+     * TAMIS_E_RECORD for a malformed one */
+    TAMIS_STREAM_FAIL = 2
 } tamis_stream_policy;
 
-/* How a record says its answer; then all go to output, in order, those without key too. */
+/* How the output shows answers. With marking, all records go to the output in order, also those without a
+ * key. */
 typedef enum tamis_stream_marking {
     TAMIS_STREAM_UNMARKED = 0,
-    /* before it "1" (fresh), "0" (seen) or "-" (not asked) and a tab; before a header the name */
+    /* before the record: "1" (absent), "0" (present) or "-" (not looked up), and a tab; before a header:
+     * the name */
     TAMIS_STREAM_COLUMN = 1,
-    /* as its last member, "NAME":true, false or null; a record with a key that is no JSON object is malformed then */
+    /* last member of the JSON object: "NAME":true, false or null; a record with a key that is no JSON
+     * object is then malformed */
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 
-/* How a run stands to those before it. */
+/* How a run relates to earlier runs of the same state. */
 typedef enum tamis_stream_begun {
-    TAMIS_STREAM_NEW = 0, /* none of them had these inputs and outputs */
-    TAMIS_STREAM_RESUMED =
-        1, /* it goes on where the last commit of such a one was, as far as inputs and outputs allow */
-    TAMIS_STREAM_GROWN = 2,    /* such a one had ended, and inputs of it have grown since */
-    TAMIS_STREAM_FINISHED = 3, /* such a one had ended, and there is nothing to do */
+    TAMIS_STREAM_NEW = 0, /* no earlier run had these inputs and outputs */
+    /* Continues an unfinished run after its last commit, as far as inputs and outputs allow */
+    TAMIS_STREAM_RESUMED = 1,
+    TAMIS_STREAM_GROWN = 2,    /* continues a finished run whose inputs have grown */
+    TAMIS_STREAM_FINISHED = 3, /* already finished; nothing to do */
 } tamis_stream_begun;
 
-/* For a run that no crash harms: see tamis_stream_run. */
+/* Options and results of a run that survives crashes, see "Resumable runs" below. */
 typedef struct tamis_stream_commits {
     uint32_t struct_size;
-    tamis_dedup *session; /* over a state, which nothing but this run uses meanwhile: what the service asks */
-    uint64_t bytes;       /* of records between two commits; 0: 64 MiB */
-    uint32_t milliseconds; /* between two commits, whichever comes first; 0: 1000 */
-    bool again;            /* inputs that earlier runs have read, in whole or in part, are read anew */
-    bool require_exact;    /* what cannot be cut back, or read again, is refused: TAMIS_E_UNSUPPORTED */
-    /* The last record of a regular file that is not packed is left for a later run where it has no terminator: somebody may be
-     * writing it. */
+    /* dedup session over a state, used by the service; nothing else uses the state meanwhile */
+    tamis_dedup *session;
+    uint64_t bytes; /* bytes of records between two commits; 0: 64 MiB */
+    /* time between two commits, whichever limit comes first; 0: 1000 */
+    uint32_t milliseconds;
+    bool again; /* read inputs again that earlier runs have read, in whole or in part */
+    /* refuse inputs that cannot be read again, and outputs that cannot be cut back: TAMIS_E_UNSUPPORTED */
+    bool require_exact;
+    /* Leave the last record of an uncompressed regular file for a later run if it has no terminator:
+     * another program may be writing it */
     bool leave_partial;
-    /* NULL, or called once it is known how the run begins, before any record is read */
+    /* NULL, or called before any record is read, when it is known how the run begins */
     void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
     void *told_context; /* context of `told` and `remark` */
-    /* ---- filled by the run ---- */
+    /* ---- results ---- */
     tamis_stream_begun begun;
-    /* NULL, or the first input or output for which after a crash a record may come twice: it cannot be read again, or cut
-     * back. The name is the caller's own, or static. */
+    /* NULL, or the first input or output for which a record may come twice after a crash, because it
+     * cannot be read again or cut back. The name belongs to the caller or is static. */
     const char *inexact;
-    bool
-        was_read; /* the run was refused because an input was read before, or has changed since: `again` allows it */
-    /* NULL, or the first output whose file system has no locks: nothing keeps other processes from writing to it too. */
+    /* true if the run was refused because an input was read before, or has changed since; `again` allows
+     * it */
+    bool was_read;
+    /* NULL, or the first output whose file system has no locks: other processes may write to it too */
     const char *unlocked;
-    /* NULL, or the first input whose last record has no terminator and was left, of a run that came to its end, and how many
-     * there are; or the one for which the run was refused, as such a record of it was read, and has got longer since. The name is
-     * the caller's own, or static. */
+    /* If the run finished: NULL, or the first input whose last record had no terminator and was left.
+     * partial_count is the number of such inputs. If the run was refused: the input of which such a record
+     * was read and has become longer since. The name belongs to the caller or is static. */
     const char *partial;
     uint64_t partial_count;
-    /* NULL, or the unfinished run that made this one fail; the caller frees it with tamis_stream_account_free. */
+    /* NULL, or the unfinished run because of which this one failed; free it with tamis_stream_account_free */
     struct tamis_stream_account *unfinished;
-    /* ---- set by the caller, as the fields before `begun` ---- */
-    /* An unfinished run that this one would make impossible to finish is given up, not a reason to refuse this one. */
+    /* ---- further options ---- */
+    /* true: give up an unfinished run that this run would make impossible to finish; false: refuse this
+     * run */
     bool abandon;
-    /* NULL, or a text that is kept with each commit, for a person: how to give this run again. At most 60000 bytes. */
+    /* NULL, or a text for people, stored with each commit: the command that repeats this run. At most
+     * 60000 bytes. */
     const char *command;
-    /* NULL, or called with messages for a person: files that are skipped, what was given up, what was kept. `loss`: the
-     * message names bytes or records that are missing from the outputs without it, so that it must not be hidden. */
+    /* NULL, or called with messages for people: skipped files, what was given up, what was kept. If `loss`
+     * is true, the message names bytes or records that would be missing from the outputs without anyone
+     * noticing: never hide it. */
     void (*remark)(void *context, const char *message, bool loss);
 } tamis_stream_commits;
 
@@ -209,52 +231,60 @@ typedef struct tamis_stream_commits {
      NULL, NULL, 0, NULL, false, NULL, NULL}
 /* clang-format on */
 
-/* The level that xz calls 0. */
+/* The compression level that xz calls 0. */
 enum { TAMIS_PACKING_LEVEL_0 = -1 };
 
 typedef struct tamis_stream_options {
     uint32_t struct_size;
-    uint8_t terminator;        /* ends a record: '\n', or 0 for `-z`; of CSV not its delimiter */
-    const char *const *inputs; /* paths, "-" is standard input */
-    size_t input_count;        /* 0: standard input alone */
-    /* path of the records answered TAMIS_FRESH (or TAMIS_UNKNOWN): of dedup, the first occurrences; "-" standard output;
-     * NULL: nowhere */
+    uint8_t terminator;        /* ends a record: '\n', or 0 for `-z`; for CSV not the delimiter */
+    const char *const *inputs; /* paths; "-" is standard input */
+    size_t input_count;        /* 0: standard input only */
+    /* path for records answered TAMIS_FRESH or TAMIS_UNKNOWN (dedup: the first occurrences); "-": standard
+     * output; NULL: none */
     const char *output;
-    const char *duplicates; /* path of those answered TAMIS_SEEN; "-" standard output; NULL: nowhere */
-    uint64_t max_record;    /* most bytes of a record without terminator; 0: the default */
-    /* becomes readable when the run is to stop early (a pipe that a signal handler writes to); -1: none */
+    /* path for records answered TAMIS_SEEN; "-": standard output; NULL: none */
+    const char *duplicates;
+    uint64_t max_record; /* largest record in bytes, without terminator; 0: the default */
+    /* a file descriptor that becomes readable to stop the run early (a pipe that a signal handler writes
+     * to); -1: none */
     int stop_fd;
-    /* NULL: none; called about every 100 ms from the calling thread, while waiting for input too */
+    /* NULL, or called about every 100 ms in the calling thread, also while it waits for input */
     void (*progress)(void *context, const tamis_stream_stats *now);
     void *progress_context;
-    /* NULL: the default; called by all threads of the run, several at once */
+    /* NULL: the default; all threads of the run call it, several at once */
     const tamis_allocator *allocator;
-    bool follow;                /* the last input has no end: see tamis_stream_run */
-    bool durable;               /* what is written is to outlive a power loss: see there too */
-    tamis_extractor *extractor; /* borrowed, and its allocator too; NULL: the key is the record */
-    bool header; /* the first record of each input is none, as also where the extractor wants that */
-    tamis_stream_policy missing;   /* records without key */
-    tamis_stream_policy malformed; /* and those that are not what the extractor takes */
+    bool follow;  /* the last input has no end, see "Inputs" below */
+    bool durable; /* outputs must survive a power loss, see "Outputs" below */
+    /* finds keys, borrowed like its allocator; NULL: the key is the record */
+    tamis_extractor *extractor;
+    /* the first record of each input is a header; also if the extractor requires it */
+    bool header;
+    tamis_stream_policy missing;   /* for records without a key */
+    tamis_stream_policy malformed; /* for malformed records */
     tamis_stream_marking marking;
-    /* stands before a header where records are marked, by the service too; NULL: "fresh" */
+    /* column name in the header of marked records, also those marked by the service; NULL: "fresh" */
     const char *mark_name;
-    int packing; /* tamis_packing of output and duplicates; -1: what the name of each tells */
-    /* of it: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd), or TAMIS_PACKING_LEVEL_0 (xz); 0: what its own command
-     * takes */
+    /* compression of output and duplicates, a tamis_packing; -1: by the suffix of each name */
+    int packing;
+    /* compression level: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd), or TAMIS_PACKING_LEVEL_0 (xz);
+     * 0: the default of its own command */
     int packing_level;
-    /* NULL: none; called when an input is at its end or the run is, in the order of inputs: of input `index` alone */
+    /* NULL, or called when an input or the run ends, in the order of inputs, with the statistics of input
+     * `index` alone */
     void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
     void *input_end_context;
-    /* NULL, or filled (TAMIS_E_RECORD) when the first malformed record is dropped or passed on, or the first of CSV
-     * with an open quote, to which the rest of its input belongs: where it is, and why. Left alone where there is none. */
+    /* NULL, or an error that receives TAMIS_E_RECORD with position and reason: of the first malformed
+     * record that is dropped or passed on, or of the first CSV record with an open quote, to which the
+     * rest of its input belongs. Unchanged if there is none. */
     tamis_error *first_malformed;
-    /* at work at once, the caller's among them, up to TAMIS_STREAM_THREADS_MAX; 0: as many as there are processors that the
-     * process may use. See tamis_stream_run. */
+    /* threads at once, the calling one included, up to TAMIS_STREAM_THREADS_MAX; 0: the number of
+     * processors that the process may use */
     uint32_t threads;
-    /* NULL, or filled, which takes a few looks at the clock a batch; starts from TAMIS_STREAM_PROFILE_INIT */
+    /* NULL, or receives a profile, at the cost of a few clock reads for each batch; start from
+     * TAMIS_STREAM_PROFILE_INIT */
     tamis_stream_profile *profile;
-    tamis_stream_commits *commits; /* NULL, or the run is made last commit by commit */
-    bool require_keys;             /* a run in which no record has a key fails: see tamis_stream_run */
+    tamis_stream_commits *commits; /* NULL, or makes the run resumable, see "Resumable runs" below */
+    bool require_keys;             /* a run in which no record has a key fails, see "Records" below */
 } tamis_stream_options;
 
 /* clang-format off */
@@ -265,124 +295,166 @@ typedef struct tamis_stream_options {
 /* clang-format on */
 
 /*
- * Reads the inputs in order, asks `service` of each record's key (the record without its terminator, or what the
- * extractor takes from it) and writes each record, terminator included, to where its answer says, in input order.
+ * Inputs of a run.
  *
- * - An input is unpacked where its first bytes are those of a packing, whatever its name. Bytes are counted as they
- *   are unpacked. One that is damaged or cut short ends the run (TAMIS_E_DAMAGED) when the records before that are
- *   answered; the sentence says how many those are. One that takes more memory to unpack than a stranger's file may
- *   (128 MiB of zstd, 1 GiB of xz), or whose packing this library was built without, is TAMIS_E_UNSUPPORTED; so is a
- *   packed one that would be followed.
- * - An output is packed where options.packing or its name say so ("-" and other names tell none), each by itself and with
- *   a checksum; no time and no name is in it. One that is not built (tamis_packing_is_built) is refused before anything
- *   is created (TAMIS_E_UNSUPPORTED), and so is a level that it does not know (TAMIS_E_RANGE). With no record at all it
- *   is an empty packed file. A terminal is refused for one (TAMIS_E_INVALID).
- * - What is packed of an output that is written directly is flushed when input would block, so that its reader can unpack
- *   every record that came; while input does not, once a second, as each flush makes it larger. However the run ends, it
- *   is ended so that what was written is a whole file, as long as it can be written.
- * - A record holds any bytes but its terminator; an empty one is a record; a CR before LF is part of it.
- *   No record spans two inputs: what stands behind the last terminator of one is its last record. Records of CSV
- *   (tamis_extractor_is_csv) hold terminators within quotes.
- * - With a header, the first record of the first input that has one goes to both outputs; those of later inputs must
- *   be the same but for a CR at their ends, and go nowhere. One that is not, or has not the columns that the extractor
- *   asks for, is TAMIS_E_INVALID. It is no record of the service, nor of the counts.
- * - A byte order mark in front of an input is in no record and no header where records are CSV or JSON, or a header is
- *   wanted; else it is like other bytes. That of the first input that has a record or a header goes to each output once,
- *   as its first bytes; those of later inputs go nowhere.
- * - A record of JSON of nothing but blanks is well, and has no key.
- * - With require_keys, a run that met records without a key and none with one fails at its end with TAMIS_E_KEYLESS: the
- *   extractor looks for the wrong thing. Temporary files are removed, as on any failure; bytes written to other outputs
- *   stay there. With commits, nothing is committed before the first record with a key, and output files are cut back to
- *   where the run began. If an input or output is no regular file, everything is kept instead.
- * - A last record without terminator equals the same one with it. It is written as it is, unless another
- *   one follows it in that output: then the terminator is put between.
- * - A batch ends when input would block, so a record leaves as soon as it arrived.
- * - A regular-file output is written beside its final name (".NAME.tamis-PID-RANDOM") and renamed over it
- *   when the run ends well, keeping owner and permissions of the file it replaces as far as the system
- *   allows; of two, both get their names or none. On any failure it is removed and the old file is as it
- *   was. A symbolic link is followed, a hard link is not kept. Other outputs (FIFO, device) are written
- *   directly, and so are names of open descriptors (/dev/stdout, /dev/fd/N).
- * - An output that is also an input or the other output is refused before anything is read
- *   (TAMIS_E_INVALID), so are a directory and an input that cannot be read (TAMIS_E_IO).
- * - Only a FIFO's turn opens it; one without writer or reader is waited for.
- * - stop_fd readable: what was read is finished, with one thread a batch and with several a few, and written to standard
- *   output or a device, then TAMIS_E_INTERRUPTED; aside files are removed as on any failure. A reader of the output that
- *   takes nothing for a second is not waited for.
- * - stats.settled tells who saves what was seen whether that may be saved: true after TAMIS_OK, and after
- *   TAMIS_E_INTERRUPTED where the system has taken every answered record that was to be written, and none went into a
- *   file aside. With durable, further, regular files are synced and the readers of pipes and sockets, which a stop
- *   often ends too, have taken all and are still there; a second is given to them for it. False after all else.
- * - With follow, a regular file that is the last input is read on as it grows, until the run is stopped (stop_fd) or
- *   the service has enough. A file that takes its name (a log that is rotated) is read from its start when something is
- *   in it and the old one is at its end; so is the file itself when it was made shorter. That one needs no header then:
- *   a first record that is not the header is a record. A record that has not got its terminator waits for it, unless
- *   its file ends so. Inputs that are no regular file end as they do without follow.
- * - With durable, outputs that are regular files are on the disk before this returns TAMIS_OK, open descriptors too, and
- *   so is the folder of one that was written aside, which has to be readable for that: whoever then saves that these
- *   records were seen loses none. A file that cannot be synced is TAMIS_E_IO, and of those written aside none gets its
- *   name; where it is the folder that cannot, they have their names and keep them. Pipes, terminals and devices have
- *   nothing to be synced.
- * - With commits, the run may end in any way, SIGKILL and power loss included: called again with the same state, inputs and
- *   outputs it goes on from its last commit, and its outputs are byte for byte those of a run that was not disturbed, whatever
- *   the number of threads of either; packed ones unpack to the same bytes. Outputs that are regular files are written in place
- *   for that, and what stands behind the last commit is cut off at the next start; an output that an earlier run wrote is
- *   appended to. A run that had ended changes nothing of inputs and outputs, unless inputs of it have grown: then it goes on
- *   with those. A run is known by the content of its inputs, their heads and the 4 KiB in front of where it stands, and by the names of its outputs.
- *   TAMIS_E_STALE: an input changed, or was made shorter, where it was read already; an output is not as it was left, or is
- *   there and was never this state's; or either was replaced or changed under the run, whose last commit stands. TAMIS_E_INVALID:
- *   an input was read by another run (see `again`). TAMIS_E_UNSUPPORTED: an open descriptor of a regular file as output, which a shell may have truncated; follow. TAMIS_E_BUSY: another process writes
- *   the output. Of inputs and outputs that are no regular files records may come twice after a crash, and none is lost: commits
- *   wait for the reader of a pipe to have taken what they tell of. A stop (stop_fd) commits first. docs/DURABILITY.md.
- * - The reader of an output has gone: TAMIS_E_PIPE (the process must ignore SIGPIPE).
- * - A record longer than max_record: TAMIS_E_TOO_LONG names input, record and byte.
- * - With threads of more than one, batches are read ahead, and their keys found and hashed, while others are asked and
- *   written; outputs, answers, counts and errors are the same for any number, of regular files bytes_read too. What was
- *   read behind a record that ends the run is not asked, nor written, nor told of; its inputs were opened and read all the
- *   same, and what came of a pipe is gone from it.
- * - Where an output fails, records behind the last one that it took have been asked: those in its buffer, with one thread,
- *   and further batches with several. A service that cannot forget them knows records that are nowhere.
- *   So it is where a batch that is asked in parts fails: other parts may know records of it behind the one that failed.
- *   How far the other output has come by then depends on threads and time: what it has is a beginning of what it would have.
- * - Memory is bounded: a run reads no more than a few batches ahead of what its output takes, for each thread one of up to
- *   8192 records or 512 KiB, and of records that take more, 64 MiB in all. The extractor's allocator, and that of the
- *   options, are called by all threads; progress, input_end, reading and writing are the caller's alone. The threads end
- *   before this returns, and take no signal of others.
- * - Sentences name records and lines by numbers from 1, and bytes by how many stand before them in their input.
+ * - Compression: an input is decompressed if its first bytes are those of a compression format, whatever its
+ *   name. Bytes are counted after decompression. If it is damaged or cut short, the run ends with
+ *   TAMIS_E_DAMAGED when the records before the damage are answered; the message gives their number.
+ *   TAMIS_E_UNSUPPORTED: the format is not built in; the input is compressed and to be followed; or
+ *   decompression needs more memory than is safe with files of strangers (zstd 128 MiB, xz 1 GiB).
+ * - FIFO: it is opened when its turn comes, and the run waits for its writer or reader.
+ * - follow: if the last input is a regular file, the run reads on as it grows, until it is stopped (stop_fd)
+ *   or the service has enough. Another file may take its name (log rotation). That file is read from its
+ *   start as soon as it has data and the old file is at its end. A file that was made shorter is read from
+ *   its start in the same way. Such a file needs no header: a first record that is not the header is a
+ *   record. A record without a terminator waits for it, unless its file ends there. Inputs that are not
+ *   regular files end as usual.
+ * - Waiting: a batch ends when input would block, so a record leaves as soon as it has arrived.
+ */
+
+/*
+ * Records of a run.
  *
- * *stats (may be NULL) is filled on failure too: what was answered until then.
+ * - A record has any bytes but its terminator. An empty record is a record. A CR before LF belongs to the
+ *   record. Records of CSV (tamis_extractor_is_csv) may contain terminators within quotes.
+ * - No record spans two inputs: the bytes after the last terminator of an input are its last record. A last
+ *   record without a terminator equals the same record with one. It is written as it is, unless another
+ *   record follows in that output; then the terminator is added.
+ * - Header: the first record of the first input that has one goes to both outputs. Those of later inputs must
+ *   be equal, except for a CR at the end, and are not written. TAMIS_E_INVALID: a header differs, or lacks a
+ *   column that the extractor needs. Headers are not passed to the service and not counted.
+ * - Byte order mark: if records are CSV or JSON, or have a header, a mark at the start of an input belongs to
+ *   no record. The mark of the first input that has a record or a header goes to each output once, as its
+ *   first bytes. Marks of later inputs are dropped. In other cases it is like other bytes.
+ * - A JSON record of blanks only is valid and has no key.
+ * - require_keys: a run that met records without a key, but none with one, fails at its end with
+ *   TAMIS_E_KEYLESS, because the extractor probably looks for the wrong thing. Temporary files are removed,
+ *   as on any failure. Bytes written to other outputs stay. In a resumable run nothing is committed before
+ *   the first record with a key, and output files are cut back to the start of the run. If an input or output
+ *   is not a regular file, everything is kept instead.
+ */
+
+/*
+ * Outputs of a run.
+ *
+ * - Regular file: it is written to a temporary file (".NAME.tamis-PID-RANDOM") and renamed over the old file
+ *   when the run succeeds. Owner and permissions of the old file are kept as far as the system allows. Of two
+ *   outputs, both get their names or none. On failure the temporary file is removed and the old file is
+ *   unchanged. A symbolic link is followed; a hard link is not kept.
+ * - Other outputs (FIFO, device) are written directly, and so are names of open descriptors (/dev/stdout,
+ *   /dev/fd/N).
+ * - Compression: by options.packing, or by the suffix of the name ("-" and other names have none). Each
+ *   output is compressed by itself, with a checksum and without time or name. Without any record it is an
+ *   empty compressed file. Before anything is created: TAMIS_E_UNSUPPORTED if the format is not built in
+ *   (tamis_packing_is_built), TAMIS_E_RANGE for an unknown level, TAMIS_E_INVALID for a terminal.
+ * - Compressed and written directly: data is flushed when input would block, so that the reader can
+ *   decompress every record so far. While input does not block, it is flushed once a second, since each flush
+ *   adds bytes. However the run ends, the compressed stream is completed, if it can be written.
+ * - durable: regular files are on the disk before the run returns TAMIS_OK, open descriptors too. So is the
+ *   directory of a file that was renamed; it must be readable for that. A caller that then saves the filter
+ *   loses no record. TAMIS_E_IO: a file cannot be synced, and no temporary file gets its name; or a directory
+ *   cannot be synced, and the files keep their new names. Pipes, terminals and devices have nothing to sync.
+ */
+
+/*
+ * Resumable runs (options.commits). The run may end in any way, even by SIGKILL or a power loss. Call it
+ * again with the same state, inputs and outputs: it continues from its last commit. The outputs are byte for
+ * byte those of an undisturbed run, for any number of threads; compressed ones decompress to the same bytes.
+ * docs/DURABILITY.md has the protocol.
+ *
+ * - Regular-file outputs are appended to, without a temporary file. The next start cuts off what lies after
+ *   the last commit. An output of an earlier run is appended to.
+ * - A finished run changes nothing, unless its inputs have grown; then it continues with those.
+ * - A run is recognised by the content of its inputs and the names of its outputs. Of an input, the first
+ *   bytes and the 4 KiB before the run's position count.
+ * - Inputs and outputs that are not regular files: no record is lost, but records may come twice after a
+ *   crash. A commit waits until the reader of a pipe has read what the commit covers.
+ * - A stop (stop_fd) commits first.
+ * - TAMIS_E_STALE: an input has changed or become shorter where it was already read; an output is not as it
+ *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
+ *   during the run. The last commit remains valid.
+ * - TAMIS_E_INVALID: another run has read an input (see `again`).
+ * - TAMIS_E_UNSUPPORTED: follow; or an output is an open descriptor of a regular file, which a shell may have
+ *   truncated.
+ * - TAMIS_E_BUSY: another process writes to the output.
+ */
+
+/*
+ * Threads and memory of a run. With several threads, batches are read ahead, and their keys found and hashed,
+ * while other batches are answered and written. Outputs, answers, counts and errors are the same for any
+ * number of threads; for regular files also bytes_read.
+ *
+ * - Records after the one that ends the run are not passed to the service, written or reported. But their
+ *   inputs were opened and read, and bytes from a pipe are gone from it.
+ * - If an output fails, the service has answered records after the last one that the output accepted: those
+ *   in its buffer, and with several threads further batches. A service that cannot forget them knows records
+ *   that are nowhere. The same happens if a split batch fails: other parts may have answered later records of
+ *   it.
+ * - The content of the other output then depends on threads and timing. It is a prefix of the complete one.
+ * - Memory is bounded. A run reads only a few batches ahead of its output, one for each thread. A batch has
+ *   up to 8192 records or 512 KiB. Batches of larger records have 64 MiB in total.
+ * - All threads call the allocators of the extractor and of the options. Only the calling thread calls
+ *   progress and input_end, reads and writes. The threads end before the run returns. Signals sent to the
+ *   process are never delivered to them.
+ */
+
+/*
+ * Reads the inputs in order and asks `service` about the key of each record: the record without its
+ * terminator, or what the extractor finds in it. Writes each record with its terminator to the output for its
+ * answer, in input order. The comments above describe inputs, records, outputs, resumable runs and threads.
+ *
+ * - Before anything is read: TAMIS_E_INVALID if an output is also an input or the other output; TAMIS_E_IO if
+ *   an input cannot be read, or a name is that of a directory.
+ * - TAMIS_E_PIPE: the reader of an output has gone (the process must ignore SIGPIPE).
+ * - TAMIS_E_TOO_LONG: a record exceeds max_record; the message names input, record and byte.
+ * - TAMIS_E_INTERRUPTED: stop_fd became readable. Everything that was read is finished and written to
+ *   standard output or devices: one batch with one thread, a few with several. Temporary files are removed,
+ *   as on any failure. A reader of the output that accepts nothing for a second is not waited for.
+ *
+ * Messages count records and lines from 1, and bytes of an input from 0.
+ *
+ * stats.settled tells a caller that saves the filter whether it may. It is true after TAMIS_OK. After
+ * TAMIS_E_INTERRUPTED it is true if the system has accepted every answered record that had to be written, and
+ * none went to a temporary file. With durable there are two more conditions: regular files are synced, and
+ * the readers of pipes and sockets, which a stop often ends too, have read everything and still exist; they
+ * get a second for that. It is false in all other cases.
+ *
+ * *stats (may be NULL) is set on failure too, to what was answered until then.
  */
 TAMIS_API tamis_status tamis_stream_run(const tamis_stream_service *service,
                                         const tamis_stream_options *options, tamis_stream_stats *stats,
                                         tamis_error *err);
 
-/* The same, asking a dedup session. */
+/* Like tamis_stream_run, with a dedup session as the service. */
 TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
                                           tamis_stream_stats *stats, tamis_error *err);
 
-/* ---- the runs of a state ---- */
+/* ---- runs of a state ---- */
 
-/* What a run with commits told by its last one: tamis_state_committed has that of the last run, and the notes of the state
- * (tamis_state_note_at) those before. */
+/* The checkpoint of a resumable run. tamis_state_committed returns that of the last run, and the notes of
+ * the state (tamis_state_note_at) those of earlier runs. */
 typedef struct tamis_stream_account tamis_stream_account;
 
-/* *account is the caller's. TAMIS_E_FORMAT where that is no account of this version of the library; TAMIS_E_NOMEM. */
+/* Reads a checkpoint. The caller owns *account until tamis_stream_account_free. TAMIS_E_FORMAT: the bytes
+ * are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_stream_account_open(tamis_stream_account **account, const void *bytes,
                                                  size_t size, tamis_error *err);
-TAMIS_API void tamis_stream_account_free(tamis_stream_account *account); /* NULL is fine */
+TAMIS_API void tamis_stream_account_free(tamis_stream_account *account);
 
-/* Whether all its inputs were at their end; fills *stats, which starts from TAMIS_STREAM_STATS_INIT, with all that was answered
- * by then. */
+/* Stores the statistics of the run in *stats, which starts from TAMIS_STREAM_STATS_INIT. Returns true if
+ * all its inputs were at their end. */
 TAMIS_API bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_stats *stats);
-/* True if the run is unfinished and was not given up, and one of its inputs can be read again and may have unread bytes. */
+/* True if the run is unfinished and was not given up, and at least one of its inputs can be read again and
+ * may have unread bytes. */
 TAMIS_API bool tamis_stream_account_is_open(const tamis_stream_account *account);
-/* The `commits.command` of the run, or NULL. The text belongs to the account. */
+/* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */
 TAMIS_API const char *tamis_stream_account_command(const tamis_stream_account *account);
-/* The name of input `i` from 0 on, as it was given, NULL behind the last; *read, unless NULL, becomes how many bytes of it were
- * read, unpacked. Names are the account's. */
+/* Returns the name of input `i`, from 0, as it was given; NULL after the last one. *read (may be NULL)
+ * receives the number of bytes read, after decompression. The checkpoint owns the name. */
 TAMIS_API const char *tamis_stream_account_input(const tamis_stream_account *account, size_t i,
                                                  uint64_t *read);
-/* The name of `output` (0) or `duplicates` (1), absolute, NULL: it was no regular file; *written becomes how many bytes it
- * had. */
+/* Returns the absolute name of `output` (0) or `duplicates` (1); NULL: it was not a regular file. *written
+ * receives its size in bytes. */
 TAMIS_API const char *tamis_stream_account_output(const tamis_stream_account *account, size_t i,
                                                   uint64_t *written);
 
