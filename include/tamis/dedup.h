@@ -22,16 +22,16 @@ extern "C" {
  * tamis_dedup_ask, _ask_hashes, _count, _expect and _commit of one session at once, with or without a state.
  * All other calls need the session and its state to themselves.
  *
- * - If several threads ask for equal keys at once, exactly one gets TAMIS_FRESH.
+ * - If several threads pass equal keys at once, exactly one gets TAMIS_FRESH.
  * - A commit has every absent key of the calls that returned before it began, and none of the calls that
  *   began after it returned. It may have some of the absent keys of calls that overlap it.
  * - A caller that must not lose a record avoids such overlaps. Each thread holds a shared lock from its
  *   lookup until its answers are written out. The committing thread holds the lock exclusively while it syncs
  *   the output, builds the checkpoint and commits. Without the lock, a key whose record was never written may
  *   be TAMIS_SEEN after a crash.
- * - The log stores absent keys in an order in which one thread could have asked for them. So every start
- *   rebuilds the same filter. If a thread adds an absent key to the state's filter outside the session, that
- *   key is logged too.
+ * - The log stores absent keys in an order in which one thread could have added them. So every start rebuilds
+ *   the same filter. If a thread adds an absent key to the state's filter outside the session, that key is
+ *   logged too.
  */
 typedef struct tamis_dedup tamis_dedup;
 
@@ -74,8 +74,8 @@ TAMIS_API void tamis_dedup_close(tamis_dedup *session);
  * TAMIS_UNKNOWN: see tamis_when_full.
  *
  * On failure the first *done keys are answered and the others unchanged. With a concurrent filter, each of
- * the others is TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many: ask for the unknown ones
- * only.
+ * the others is TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many: repeat the call for the
+ * unknown ones only.
  *
  * With a state, only keys that can be committed are answered. A failed state returns its error. After keys
  * were added to its filter outside the session, calls return TAMIS_E_INVALID until tamis_dedup_abort.
@@ -93,8 +93,8 @@ TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_
  * The next start gets them from tamis_state_committed. Before the call, everything that the caller wrote
  * because of the answers must be on the disk.
  *
- * After a crash at any instant the state has the keys of the last commit and no others. A caller that then
- * cuts its output back to the checkpoint, and asks again from there, produces the output of an undisturbed
+ * After a crash at any instant the state has the keys of the last commit and no others. A caller that cuts
+ * its output back to the checkpoint, and repeats its calls from there, produces the output of an undisturbed
  * run.
  *
  * - Errors of tamis_state_commit; the state accepts nothing after them.
@@ -105,7 +105,7 @@ TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_
 TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size,
                                           tamis_error *err);
 /*
- * Undoes all answers since the last commit, as if they had not been asked for. The counts stay. Takes as long
+ * Undoes all answers since the last commit, as if the calls had not been made. The counts stay. Takes as long
  * as tamis_state_open. A pointer from tamis_dedup_filter becomes invalid. Errors of tamis_state_abort.
  */
 TAMIS_API tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err);

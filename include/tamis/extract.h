@@ -87,8 +87,8 @@ TAMIS_API bool tamis_extractor_joins(const tamis_extractor *extractor);
  * Reads the column names from a header record without its terminator. A byte order mark does not belong to
  * the first name. Does nothing if no part names a column.
  *
- * TAMIS_E_INVALID: the record is not CSV (the message gives the byte, from 0), or it has the name of a part
- * several times or not at all (the message lists the names).
+ * TAMIS_E_INVALID: the record is not CSV; the message gives the byte, from 0. Or it has the name of a part
+ * several times, or not at all; the message then lists its names.
  */
 TAMIS_API tamis_status tamis_extractor_header(tamis_extractor *extractor, tamis_key record, tamis_error *err);
 

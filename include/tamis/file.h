@@ -186,11 +186,11 @@ TAMIS_API void tamis_file_unlock(tamis_lock *lock);
  * - TAMIS_E_STALE: the file has changed since this filter was opened from it; nothing is saved (see below).
  *
  * Lost updates: a filter that was opened from a file, or copied from such a filter, has the contents of that
- * moment. If it is saved under the same name, and the name now refers to another file or the file was written
- * to, those changes would be lost. Hence TAMIS_E_STALE. Programs that all lock the file before they open it
- * do not get this error from each other. A program that ignores the lock may replace the file between the
- * last check and the rename; that change is lost unnoticed. A file that was deleted is created again. After a
- * save the filter counts as opened from the new file. Saves under other names are not checked.
+ * moment. Meanwhile the name may refer to another file, or the file may have been written to. Saving under
+ * the same name would lose those changes. Hence TAMIS_E_STALE. Programs that all lock the file before they
+ * open it do not get this error from each other. A program that ignores the lock may replace the file between
+ * the last check and the rename; that change is lost unnoticed. A file that was deleted is created again.
+ * After a save the filter counts as opened from the new file. Saves under other names are not checked.
  *
  * A process that is killed during a save may leave a file ".NAME.tamis-..." beside the file. The next save
  * removes it.

@@ -97,8 +97,9 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * - A table with a number of keys (info.capacity) grows as a whole. All threads wait until it has doubled,
  *   O(memory). A table without one grows a partition at a time.
  * - On failure, from *done on, keys that are not in the filter are answered TAMIS_UNKNOWN. If the reason was
- *   not capacity, rate or memory limit, later keys may be in the filter, since other threads may have been
- *   told so. Their answers are in answers[i]. Repeat the call for the unknown keys only.
+ *   not capacity, rate or memory limit, later keys may be in the filter, because other threads may already
+ *   have got answers that depend on them. Their answers are in answers[i]. Repeat the call for the unknown
+ *   keys only.
  */
 TAMIS_API tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                              tamis_answer *answers, size_t *done, tamis_error *err);
@@ -146,9 +147,9 @@ TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err
  * Adds all keys of `from` to `into`. Scheme, seed and secret must be equal. For classic and blocked, kind,
  * bits and probes must be equal too.
  *
- * Key types: TAMIS_E_MISMATCH if both filters store how their keys were made (tamis_about.key_type) and these
- * differ, because a lookup by one rule would miss keys made by the other. Bytes and utf8 count as equal. If
- * only one filter has a key type, `into` gets it. Other metadata is not merged.
+ * Key types: TAMIS_E_MISMATCH if both filters store a key type (tamis_about.key_type) and these differ. A
+ * lookup by one rule would miss keys made by the other. Bytes and utf8 count as equal. If only one filter has
+ * a key type, `into` gets it. Other metadata is not merged.
  *
  * Fingerprint and exact may differ in size and rate. If the kinds differ, `into` becomes fingerprint. It
  * grows to the lines and slots that both filters together need. The rate of a union is at least the sum of
@@ -175,8 +176,8 @@ TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter
  * blocked also kind, bits and probes; the key types do not differ; and `one` is not frozen. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
 
-/* True if two filters are compatible, frozen or not, and have the same bits. Both then answer alike for
- * every key. */
+/* True if two filters are compatible, frozen or not, and have the same bits. Both then give the same
+ * answer for every key. */
 TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
 
 /* The result of comparing two filters. */
@@ -185,8 +186,8 @@ typedef struct tamis_difference {
     /* Scheme, seed and secret are equal, so a hash made for one filter can be looked up in the other */
     bool same_hash;
     bool same_shape; /* kind, bits and probes, or slots and lines, are equal */
-    /* Both of the above, and all bytes are equal. The filters then answer alike for every key, taken as
-     * bytes. How keys were made (tamis_about.key_type) is not compared. */
+    /* Both of the above, and all bytes are equal. The filters then give the same answer for every key,
+     * taken as bytes. How keys were made (tamis_about.key_type) is not compared. */
     bool same_body;
     /* Bits set in `one` only. The three counts are for classic and blocked with the same hash and shape,
      * else 0. */

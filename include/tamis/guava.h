@@ -50,8 +50,8 @@ typedef struct tamis_guava_options {
  * create(funnel, expectedInsertions, fpp). m = (long)(-n ln p / (ln 2)^2), truncated, then rounded up to
  * whole 64-bit words. The caller owns *guava until tamis_guava_free.
  *
- * - TAMIS_E_RANGE, where Guava throws IllegalArgumentException: expected_insertions is below 0, fpp is not
- *   between 0 and 1 (both excluded), m is 0 or exceeds 2^31 - 1 words, or there are more than 255 hash
+ * - TAMIS_E_RANGE, where Guava throws IllegalArgumentException: expected_insertions is below 0; fpp is not
+ *   between 0 and 1 (both excluded); m is 0 or exceeds 2^31 - 1 words; there are more than 255 hash
  *   functions.
  * - TAMIS_E_INVALID: another scheme, or no funnel.
  * - TAMIS_E_NOMEM.

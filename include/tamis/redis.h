@@ -47,7 +47,7 @@ extern "C" {
 typedef struct tamis_redis tamis_redis;
 
 /*
- * Parameters of the URI, behind a ? and separated by &. Times are written 500ms, 2s, 10m, 6h or 1d; without a
+ * Parameters of the URI, after a ? and separated by &. Times are written 500ms, 2s, 10m, 6h or 1d; without a
  * unit they are seconds.
  *
  *     timeout=1s         for making a connection, name lookup included
@@ -359,7 +359,7 @@ typedef struct tamis_redis_push_options {
  * loses the lock: its call fails (TAMIS_E_BUSY), and its late commands change nothing.
  *
  * Other layouts are switched by RENAME, which handles cannot notice: a batch in progress may still add to the
- * old filter. Layouts that store no parameters (java, php) may get other ones, once every program is told.
+ * old filter. Layouts that store no parameters (java, php) may get other ones; then give those to every program.
  *
  * - TAMIS_E_REFUSED: the server does not allow RENAME.
  * - TAMIS_E_UNSUPPORTED: kind, scheme or layout; or a Codis, which has no RENAME, for other layouts than
@@ -437,9 +437,9 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err);
 
 /*
- * Lets all Redis keys of a filter expire together in `milliseconds`; 0: never. An alias stands for its
- * target, and a family for its members, found as by tamis_redis_drop. A few round trips, and a command for
- * each Redis key.
+ * Lets all Redis keys of a filter expire together in `milliseconds`; 0: never. For an alias this applies to
+ * its target, and for a family to its members, found as by tamis_redis_drop. A few round trips, and a command
+ * for each Redis key.
  *
  * - TAMIS_E_ABSENT: layout tamis, and there is no filter.
  * - TAMIS_E_REFUSED: also if members cannot be found.

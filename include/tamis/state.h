@@ -35,8 +35,8 @@ extern "C" {
  * The filter depends only on the order of the logged hashes and on the hints from tamis_state_expect between
  * them. So it is the same after any number of starts. docs/DURABILITY.md has the protocol and its proof.
  *
- * Threads: one at a time. If options.filter makes the filter concurrent, many threads may ask and commit
- * through a dedup session, which logs keys in a valid order (tamis/dedup.h). Processes: one at a time may
+ * Threads: one at a time. If options.filter makes the filter concurrent, many threads may use it and commit
+ * through one dedup session, which logs keys in a valid order (tamis/dedup.h). Processes: one at a time may
  * open the state (TAMIS_E_BUSY; the message names the other).
  *
  * Failures: after a failed log or commit (TAMIS_E_IO, TAMIS_E_NOMEM) the state accepts nothing more. Every
@@ -74,7 +74,7 @@ typedef struct tamis_state_options {
 /*
  * Opens the state in a directory, or creates it. The directory is created too if its parent exists.
  * Everything after the last commit is removed. If nothing was ever committed and a plan is given, the state
- * is created anew. The caller closes *state.
+ * is created again. The caller closes *state.
  *
  * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, and
  * the same seed, overfill and frozen as options.filter. Without a plan it is opened as it is.

@@ -34,10 +34,9 @@ typedef struct tamis_stream_origin {
 } tamis_stream_origin;
 
 /*
- * A service answers batches of keys; a run asks it about its records. Its functions are called one at a time,
- * except ask_part, and each sees the effects of the earlier calls. With several threads (options.threads) any
- * thread of the run may call them. If there is `mark`, it and the functions called besides it run in the
- * caller's thread only.
+ * A service answers batches of keys for a run. Its functions are called one at a time, except ask_part, and
+ * each sees the effects of the earlier calls. With several threads (options.threads) any thread of the run
+ * may call them. If there is `mark`, it and the functions called besides it run in the caller's thread only.
  *
  * The run owns keys, hashes and what a source points to. They are valid until the `ask` for which they are
  * made returns, or until `settle` if the batch is split. With `mark` they are valid until the last mark of
@@ -327,11 +326,11 @@ typedef struct tamis_stream_options {
  *   no record. The mark of the first input that has a record or a header goes to each output once, as its
  *   first bytes. Marks of later inputs are dropped. In other cases it is like other bytes.
  * - A JSON record of blanks only is valid and has no key.
- * - require_keys: a run that met records without a key, but none with one, fails at its end with
- *   TAMIS_E_KEYLESS, because the extractor probably looks for the wrong thing. Temporary files are removed,
- *   as on any failure. Bytes written to other outputs stay. In a resumable run nothing is committed before
- *   the first record with a key, and output files are cut back to the start of the run. If an input or output
- *   is not a regular file, everything is kept instead.
+ * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_KEYLESS. The
+ *   extractor probably looks for the wrong thing. Temporary files are removed, as on any failure. Bytes
+ *   written to other outputs stay. A resumable run commits nothing before the first record with a key, and
+ *   cuts output files back to its start. If an input or output is not a regular file, everything is kept
+ *   instead.
  */
 
 /*
@@ -399,7 +398,7 @@ typedef struct tamis_stream_options {
  */
 
 /*
- * Reads the inputs in order and asks `service` about the key of each record: the record without its
+ * Reads the inputs in order and passes the key of each record to `service`: the record without its
  * terminator, or what the extractor finds in it. Writes each record with its terminator to the output for its
  * answer, in input order. The comments above describe inputs, records, outputs, resumable runs and threads.
  *
@@ -444,8 +443,8 @@ TAMIS_API void tamis_stream_account_free(tamis_stream_account *account);
 /* Stores the statistics of the run in *stats, which starts from TAMIS_STREAM_STATS_INIT. Returns true if
  * all its inputs were at their end. */
 TAMIS_API bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_stats *stats);
-/* True if the run is unfinished and was not given up, and at least one of its inputs can be read again and
- * may have unread bytes. */
+/* True if the run is unfinished and was not given up, and an input can be read again and may have unread
+ * bytes. */
 TAMIS_API bool tamis_stream_account_is_open(const tamis_stream_account *account);
 /* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */
 TAMIS_API const char *tamis_stream_account_command(const tamis_stream_account *account);

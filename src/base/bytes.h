@@ -73,8 +73,8 @@ static inline uint64_t tamis__mulhi(uint64_t x, uint64_t n) {
     return (uint64_t)(((tamis__u128)x * n) >> 64);
 }
 
-/* Prefetches a line into the second-level cache. The measured cores keep twice as many lines in flight to
- * that cache as to the first-level cache, and lookups in large filters mostly wait for lines
+/* Prefetches a line into the second-level cache. Lookups in large filters mostly wait for lines. The
+ * measured cores keep twice as many lines in flight to that cache as to the first-level cache
  * (docs/PERFORMANCE.md). */
 static inline void tamis__prefetch(const void *address) {
     __builtin_prefetch(address, 0, 2);

@@ -12,7 +12,7 @@
  *
  * Linux backs memory with a huge page (TAMIS__PAGE bytes) only if the whole page is mapped when it is first
  * written. A partition of a growing table is often smaller than that, so mapping each one alone gives it
- * small pages. Therefore blocks are cut, one behind the other, out of regions that are mapped in advance:
+ * small pages. Therefore blocks are cut, one after the other, out of regions that are mapped in advance:
  *
  *     region  | block 0 | block 1 | block 2 | not cut yet                  |
  *             ^ multiple of TAMIS__PAGE     ^ at                           ^ end

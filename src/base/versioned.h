@@ -23,7 +23,7 @@
 TAMIS_PRIVATE_API tamis_status tamis__check_struct(const void *given, const char *init, tamis_error *err);
 
 /* Copies the caller's struct into *to, which has `size` bytes and is preset with the defaults. Errors:
- * those of tamis__check_struct, and TAMIS_E_INVALID if a field behind `size` is not zero. */
+ * those of tamis__check_struct, and TAMIS_E_INVALID if a field after the first `size` bytes is not zero. */
 TAMIS_PRIVATE_API tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
                                                   tamis_error *err);
 

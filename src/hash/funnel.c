@@ -2,9 +2,9 @@
 /*
  * Sinks: keys made of values.
  *
- * Idea: the bytes of all keys lie one behind the other in one buffer. For each finished key only its size is
+ * Idea: the bytes of all keys lie one after the other in one buffer. For each finished key only its size is
  * stored. The buffer moves when it grows, so pointers into it would become invalid. tamis_sink_keys()
- * computes the pointers when the caller asks for the keys.
+ * computes the pointers when the caller requests the keys.
  *
  *     bytes   | key 0 | key 1 | ... | unfinished key | free        |
  *                                   ^ begun          ^ size        ^ room

@@ -16,8 +16,8 @@
  * The data goes in as packets of 32 bytes, one word per lane:
  *
  * 1. update: each lane adds its word, and multiplies 32-bit halves of v0 and v1 into mul0 and mul1.
- * 2. zip_add: adds bytes of v1 to v0, and of v0 to v1, in an order that spreads the strong middle bytes of
- *    each product over both words of a pair of lanes.
+ * 2. zip_add: adds bytes of v1 to v0, and then of v0 to v1. The order of the bytes spreads the well-mixed
+ *    middle of each product over both lanes of a pair.
  * 3. A rest of 1 to 31 bytes is padded to one packet. Its size goes into v0 and v1.
  * 4. At the end, six updates take v0 itself as the packet, with halves and lanes swapped, and so mix all
  *    lanes.

@@ -17,8 +17,7 @@
  *                  x, x + y, x + 2y, ..., x + (k-1)y      modulo 2^64
  *                  each reduced to 0..m-1                 a multiplication or a remainder
  *
- * For example, x = 7, y = 4, k = 3 and m = 10, without mix, give the positions 7, 1 (11 mod 10) and 5 (15 mod
- * 10).
+ * Example without mix: x = 7, y = 4, k = 3 and m = 10 give the positions 7, 11 mod 10 = 1 and 15 mod 10 = 5.
  *
  * Every scheme keeps a fixed order of positions. Arithmetic is modulo 2^64 unless stated otherwise:
  *
@@ -33,7 +32,7 @@
  * Sources: Guava BloomFilterStrategies.java (MURMUR128_MITZ_64 and _32), RedisBloom deps/bloom/bloom.c, DCSO
  * bloom.go, Redisson RedissonBloomFilter.java.
  *
- * Why our own schemes mix: a bare progression has two weaknesses.
+ * Why our own schemes mix: a progression without mix has two weaknesses.
  *
  * 1. If y is near a multiple of 2^64 / q, the positions repeat after q steps. The key then has only q
  *    positions instead of k.

@@ -29,8 +29,8 @@
  *     1e-9       43.1      80.1       22
  *
  * Numerical rule: never compute 1 - x for x near 1. Terms like (1 - 1/m)^(kn) are computed as exp(kn
- * log1p(-1/m)), which keeps its digits at n = 1e12, where 1 - 1/m differs from 1 by a few units in the last
- * place.
+ * log1p(-1/m)). At n = 1e12, 1 - 1/m differs from 1 by a few units in the last place, and only the second
+ * form keeps its digits.
  *
  * The public functions are total: bad arguments give NaN or 0.
  */

@@ -43,7 +43,7 @@ static tamis_status refuse(const tamis_plan *least, tamis_error *err) {
                        least->capacity == 1 ? "" : ", or expect fewer keys");
 }
 
-/* ---- the least rate ---- */
+/* ---- the lowest rate ---- */
 
 /* For our own schemes: all memory as whole words, and the better of the two k next to m/n ln 2. */
 static void fit_classic(tamis_plan *plan, uint32_t probes, uint64_t bits) {

@@ -10,9 +10,9 @@
  *     fingerprint    64-byte lines in partitions              lines, equal in all partitions
  *     exact          the same with slots of 120 bits          the same
  *
- * Classic under a scheme of another program has exactly the m and k of that program, since a filter can only
- * be shared if they are equal. Its predicted rate may then exceed p. Under our own schemes m is enlarged
- * until the predicted rate keeps p.
+ * Classic under a scheme of another program has exactly the m and k of that program. Otherwise the filter
+ * could not be shared. Its predicted rate may then exceed p. Under our own schemes m is enlarged until the
+ * predicted rate keeps p.
  *
  * Tables choose a shape: how many slots a 64-byte line has and how wide they are. A narrow slot stores few
  * bits of a hash, so more absent keys match it. The shape with the fewest slot bits that keeps p is used. An

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * XXH3 with AVX2: keys are sorted by size class as in the scalar set, then the classes of 4..8 and 9..16
- * bytes are hashed four at a time, one key in each 64-bit lane.
+ * XXH3 with AVX2: keys are sorted by size class as in the scalar set. The classes of 4..8 and 9..16 bytes are
+ * then hashed four at a time, one key in each 64-bit lane.
  *
  *     class 4..8     lane    | b0..b3, last 4 bytes | x 4 keys
  *     class 9..16    first   | b0..b7               | x 4 keys
