@@ -83,8 +83,8 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
  * On failure the first *done keys are added and answered, and the others are unchanged. No key is lost: call
  * again.
  *
- * - TAMIS_E_FULL: key *done is absent, and adding it would exceed the promised rate or plan.memory_limit.
- *   Keys that are already present are still answered.
+ * - TAMIS_E_FULL: key *done is absent and does not fit. The filter is at its capacity, or would exceed the
+ *   promised rate or plan.memory_limit. Keys that are already present are still answered.
  * - TAMIS_E_NOMEM: the filter could not get the memory to grow.
  *
  * Growth: fingerprint and exact grow without their keys, opened files too. A filter planned for a number of

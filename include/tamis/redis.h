@@ -359,7 +359,8 @@ typedef struct tamis_redis_push_options {
  * loses the lock: its call fails (TAMIS_E_BUSY), and its late commands change nothing.
  *
  * Other layouts are switched by RENAME, which handles cannot notice: a batch in progress may still add to the
- * old filter. Layouts that store no parameters (java, php) may get other ones; then give those to every program.
+ * old filter. Layouts that store no parameters (java, php) may get other ones; then configure every program
+ * with them.
  *
  * - TAMIS_E_REFUSED: the server does not allow RENAME.
  * - TAMIS_E_UNSUPPORTED: kind, scheme or layout; or a Codis, which has no RENAME, for other layouts than
