@@ -26,7 +26,7 @@
  *    digest belongs to its filter.
  *
  * Each scheme has a loop of its own over the batch, so that the scheme is not tested for each key. The loops
- * for xxh3 and murmur3 exist for several instruction sets (kernels/). isa.h chooses one of them for the
+ * for xxh3 and murmur3 exist for several instruction sets (kernels/). base/isa.h chooses the set once for the
  * process.
  */
 #include "hash/hasher.h"

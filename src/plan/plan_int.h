@@ -37,8 +37,8 @@ static inline uint64_t tamis__fingerprint_first_lines(uint32_t i) {
  * How a 64-byte line is divided into slots (picture in filter/fingerprint_line.h). Each shape is a compromise
  * between memory and false-positive rate. load, rate and second are measured by ./dev bench growth.
  *
- * An entry that finds no free slot in its home line is stored in a second line: a spilled entry. It knows
- * home_bits fewer bits of its hash.
+ * The hash of an entry selects its home line. If that has no free slot, the entry is stored in a second line.
+ * Such a spilled entry knows home_bits fewer bits of its hash.
  */
 typedef struct tamis__line_shape {
     uint8_t slot_bits; /* bits of a slot, end marker included */

@@ -11,12 +11,13 @@
  *     exact          the same with slots of 120 bits          the same
  *
  * Classic under a scheme of another program has exactly the m and k of that program. Otherwise the filter
- * could not be shared. Its predicted rate may then exceed p. Under our own schemes m is enlarged until the
+ * could not be shared. Its predicted rate may then exceed p. Under all other schemes m is enlarged until the
  * predicted rate keeps p.
  *
  * Tables choose a shape: how many slots a 64-byte line has and how wide they are. A narrow slot stores few
- * bits of a hash, so more absent keys match it. The shape with the fewest slot bits that keeps p is used. An
- * entry whose home line is full is stored in a second line: a spilled entry.
+ * bits of a hash, so more absent keys match it. The shape with the fewest slot bits that keeps p is used. The
+ * hash of an entry selects its home line. If that is full, the entry is stored in a second line: a spilled
+ * entry.
  *
  *     lines of a fixed table = n / (load * slots), and 2 / sqrt(n) more
  *     rate = shape.rate * 2^(1 - slot_bits)

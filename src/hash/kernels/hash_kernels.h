@@ -13,7 +13,7 @@
  *
  *     hash_scalar.c    sorted by size class, one key at a time      always built, the reference
  *     hash_avx2.c      four keys of 4..8 or 9..16 bytes at a time   the rest as scalar
- *     hash_avx512.c    eight keys of 0..16 bytes at a time          longer keys as AVX2
+ *     hash_avx512.c    eight keys of 0..16 bytes at a time          longer keys: by class, or as AVX2
  *
  * Every set must return the results of the scalar set, and that set those of libxxhash and murmur3.c for a
  * single key. tests/kernel asserts both for each set. A kernel also stores `origin` in each hash.
