@@ -97,6 +97,16 @@ TAMIS_API void tamis_state_close(tamis_state *state);
 TAMIS_API tamis_filter *tamis_state_filter(tamis_state *state);
 /* Returns the text that describes the keys, as given at creation. */
 TAMIS_API const char *tamis_state_about(const tamis_state *state);
+/*
+ * Replaces that text, for a state without keys whose first run was described wrongly. Lasts when it returns: after a crash
+ * the state has the old text or the new one. NULL: "".
+ *
+ * - TAMIS_E_INVALID: the state has keys, or something was logged since the last commit.
+ * - TAMIS_E_RANGE: longer than TAMIS_STATE_ABOUT_MAX.
+ * - TAMIS_E_UNSUPPORTED: opened with read_only.
+ * - TAMIS_E_IO, TAMIS_E_NOMEM: the old text stays, unless the state has failed (see above).
+ */
+TAMIS_API tamis_status tamis_state_set_about(tamis_state *state, const char *about, tamis_error *err);
 /* Returns the checkpoint of the last commit; size 0: there was none. Valid until the next commit, abort or
  * close. */
 TAMIS_API void tamis_state_committed(const tamis_state *state, const void **account, size_t *size);

@@ -178,6 +178,9 @@ const char *const dedup_notes[] = {
     "output that exists and that the state does not know. Outputs are known by their paths, by their inodes "
     "if they were "
     "renamed, and by their content if they were copied.",
+    "--state: all runs make their keys with the same options. If the first run had a wrong --key and found "
+    "no "
+    "key, give the right one: the state takes it, and says so.",
     "--state: FILEs may be compressed, but must not grow then. A compressed output has one frame or member a "
     "commit: after a crash it is equal to that of an undisturbed run when it is decompressed. A last record "
     "without "

@@ -52,25 +52,70 @@ static int describe_keys(char *to, size_t room, const cli_value *values, tamis_e
     return fits ? CLI_DONE : cli_fail(err, "--key: too long for a state to keep; give a shorter one");
 }
 
-static int check_keys(const tamis_state *state, const dedup_config *config, const char *keys,
-                      tamis_error *err) {
+static const char *show_keys(const char *options) {
+    return options[0] != '\0' ? options : "no option (whole lines)";
+}
+
+/* Records that the runs of a state have read, with a key or without. UINT64_MAX: another program's runs, of which nothing is
+ * known. */
+static uint64_t count_records(const tamis_state *state) {
+    uint64_t records = 0;
+    const void *bytes;
+    size_t size, i = 0;
+    bool last;
+
+    do {
+        tamis_stream_account *run = NULL;
+        tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+        bytes = tamis_state_note_at(state, i++, &size);
+        last = bytes == NULL;
+        if (last)
+            tamis_state_committed(state, &bytes, &size);
+        if (size > 0 && tamis_stream_account_open(&run, bytes, size, NULL) != TAMIS_OK)
+            return UINT64_MAX;
+        if (size > 0)
+            (void)tamis_stream_account_get(run, &stats);
+        tamis_stream_account_free(run);
+        records += stats.records;
+    } while (!last);
+    return records;
+}
+
+/* A state without keys takes other key options, unless its runs passed records on: these would not be read again. */
+static int correct_keys(tamis_state *state, const dedup_config *config, const char *has, const char *keys,
+                        tamis_error *err) {
+    const uint64_t records = count_records(state);
+    char sentence[600], count[CLI_TEXT_NUMBER];
+
+    if (records > 0)
+        return cli_fail(err,
+                        "%.200s: has no keys yet, but its runs read %s with %.200s, not with %.200s; give "
+                        "those options, or another state and output",
+                        config->state,
+                        records == UINT64_MAX ? "records" : cli_text_records(count, sizeof count, records),
+                        show_keys(has), show_keys(keys));
+    snprintf(sentence, sizeof sentence,
+             "%.200s: has no keys yet; they are made with %.150s now, not with %.150s", config->state,
+             show_keys(keys), show_keys(has));
+    if (tamis_state_set_about(state, keys, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (!config->stream.quiet && !config->stream.json)
+        cli_report(sentence);
+    return CLI_DONE;
+}
+
+static int check_keys(tamis_state *state, const dedup_config *config, const char *keys, tamis_error *err) {
     const char *has = tamis_state_about(state);
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
 
     if (strcmp(has, keys) == 0)
         return CLI_DONE;
-    has = has[0] != '\0' ? has : "no option (whole lines)";
-    keys = keys[0] != '\0' ? keys : "none";
     tamis_state_info_get(state, &info);
     if (info.keys == 0)
-        return cli_fail(
-            err,
-            "%.200s: was made for keys of %.200s, not of %.200s, and has none; give those options, "
-            "or name another folder",
-            config->state, has, keys);
+        return correct_keys(state, config, has, keys, err);
     return cli_fail(
         err, "%.200s: its keys were made with %.200s, not with %.200s; give those options, or another state",
-        config->state, has, keys);
+        config->state, show_keys(has), show_keys(keys));
 }
 
 /* What is written there would be taken for a piece of the state, or be in its way. */

@@ -151,27 +151,28 @@ static bool survives(const char *what, uint64_t n, bool must_succeed) {
     return reached;
 }
 
+static const struct way {
+    fault_call call;
+    int error_number;
+    bool onwards, must_succeed;
+} ways[] = {
+    {FAULT_WRITE, ENOSPC, false, false},     {FAULT_WRITE, EIO, true, false},
+    {FAULT_WRITE, FAULT_SHORT, false, true}, {FAULT_WRITE, EINTR, false, true},
+    {FAULT_SYNC, EIO, false, false},         {FAULT_SYNC, EIO, true, false},
+    {FAULT_SYNC, EINTR, false, true},        {FAULT_OPEN, EMFILE, false, false},
+    {FAULT_OPEN, EACCES, true, false},       {FAULT_OPEN, EINTR, false, true},
+    {FAULT_PREAD, EIO, false, false},        {FAULT_PREAD, FAULT_SHORT, false, true},
+    {FAULT_PREAD, EINTR, false, true},       {FAULT_FSTAT, EIO, false, false},
+    {FAULT_STAT, EIO, false, false},         {FAULT_RENAME, EIO, false, false},
+    {FAULT_UNLINK, EIO, false, false},       {FAULT_UNLINK, EACCES, true, false},
+    {FAULT_LIST, EIO, false, false},         {FAULT_LOCK, ENOLCK, false, false},
+    {FAULT_RANDOM, EIO, false, false},       {FAULT_PWRITE, ENOSPC, true, true},
+    {FAULT_RESERVE, ENOSPC, false, false},   {FAULT_CLOSE, EIO, false, false},
+    {FAULT_MKDIR, EROFS, false, false},
+};
+
 static void every_call_fails_once(void **unused) {
     (void)unused;
-    static const struct way {
-        fault_call call;
-        int error_number;
-        bool onwards, must_succeed;
-    } ways[] = {
-        {FAULT_WRITE, ENOSPC, false, false},     {FAULT_WRITE, EIO, true, false},
-        {FAULT_WRITE, FAULT_SHORT, false, true}, {FAULT_WRITE, EINTR, false, true},
-        {FAULT_SYNC, EIO, false, false},         {FAULT_SYNC, EIO, true, false},
-        {FAULT_SYNC, EINTR, false, true},        {FAULT_OPEN, EMFILE, false, false},
-        {FAULT_OPEN, EACCES, true, false},       {FAULT_OPEN, EINTR, false, true},
-        {FAULT_PREAD, EIO, false, false},        {FAULT_PREAD, FAULT_SHORT, false, true},
-        {FAULT_PREAD, EINTR, false, true},       {FAULT_FSTAT, EIO, false, false},
-        {FAULT_STAT, EIO, false, false},         {FAULT_RENAME, EIO, false, false},
-        {FAULT_UNLINK, EIO, false, false},       {FAULT_UNLINK, EACCES, true, false},
-        {FAULT_LIST, EIO, false, false},         {FAULT_LOCK, ENOLCK, false, false},
-        {FAULT_RANDOM, EIO, false, false},       {FAULT_PWRITE, ENOSPC, true, true},
-        {FAULT_RESERVE, ENOSPC, false, false},   {FAULT_CLOSE, EIO, false, false},
-        {FAULT_MKDIR, EROFS, false, false},
-    };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const struct way *w = &ways[i];
         for (uint64_t n = 1;; n++) {
@@ -193,11 +194,85 @@ static void every_allocation_fails_once(void **unused) {
     }
 }
 
+/* ---- the description ---- */
+
+static const char *const old_text = "numbers", *const new_text = "numbers, as they should have been called";
+
+/* A state without keys, to which something was committed. */
+static void make_empty(void) {
+    tamis_state *state = NULL;
+    assert_int_equal(open_state(&state), TAMIS_OK);
+    assert_int_equal(states_commit(state, "begun"), TAMIS_OK);
+    tamis_state_close(state);
+}
+
+static tamis_status describe(void) {
+    tamis_state *state = NULL;
+    tamis_status status = open_state(&state);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis_state_set_about(state, new_text, &states_err);
+    if (status == TAMIS_OK)
+        assert_string_equal(tamis_state_about(state), new_text);
+    tamis_state_close(state);
+    return status;
+}
+
+static void assert_described(const char *what, uint64_t n, bool surely) {
+    tamis_state *state = NULL;
+    if (open_state(&state) != TAMIS_OK)
+        fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);
+    const char *text = tamis_state_about(state);
+    if (strcmp(text, new_text) != 0 && (surely || strcmp(text, old_text) != 0))
+        fail_msg("%s %" PRIu64 ": described as \"%s\"", what, n, text);
+    assert_true(states_is_at(state, "begun"));
+    tamis_state_close(state);
+}
+
+/* False: what is armed was not reached. */
+static bool describes(const char *what, uint64_t n, bool must_succeed) {
+    const tamis_status status = describe();
+    const bool reached = fault_fired() > 0 || memory.refused > 0;
+    fault_disarm();
+    memory.fail_at = memory.refused = memory.requests = 0;
+    if (status != TAMIS_OK && (!reached || must_succeed))
+        fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);
+    assert_int_equal(fault_open_descriptors(), descriptors);
+    assert_int_equal(memory.live_blocks, 0);
+    assert_described(what, n, status == TAMIS_OK);
+    if (describe() != TAMIS_OK)
+        fail_msg("%s %" PRIu64 ": then %s", what, n, states_err.text);
+    assert_described(what, n, true);
+    scratch_clear();
+    return reached;
+}
+
+static void a_description_is_the_old_or_the_new(void **unused) {
+    (void)unused;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        bool reached = true;
+        for (uint64_t n = 1; reached; n++) {
+            make_empty();
+            fault_arm(ways[i].call, n, ways[i].error_number, ways[i].onwards);
+            reached = describes(fault_call_name(ways[i].call), n, ways[i].must_succeed);
+        }
+    }
+    bool reached = true;
+    for (uint64_t n = 1; reached; n++) {
+        make_empty();
+        memory.requests = memory.refused = 0;
+        memory.fail_at = n;
+        fault_arm(FAULT_UNREAD, 0, 0, false);
+        reached = describes("allocation", n, false);
+    }
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(every_call_fails_once),
         CASE(every_allocation_fails_once),
+        CASE(a_description_is_the_old_or_the_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,6 +190,45 @@ static void every_loss_leaves_a_commit(void **unused) {
     assert_true(states > 500 && f.at > 0 && f.under_way > 0);
 }
 
+/* ---- the description ---- */
+
+static const char *const new_text = "numbers, as they should have been called";
+
+/* At mark 0 it is the old one, at 2 the new one, and between them either. */
+static bool check_description(void *context, int mark) {
+    findings *f = context;
+    tamis_state *state = open_state();
+    const bool is_new = state && strcmp(tamis_state_about(state), new_text) == 0;
+    const bool is_old = state && strcmp(tamis_state_about(state), "numbers") == 0;
+    const bool fine = state && states_is_at(state, account(0)) && (is_new || (is_old && mark < 2)) &&
+                      (mark > 0 || is_old) && tamis_state_set_about(state, new_text, &states_err) == TAMIS_OK;
+    if (fine && mark == 1)
+        f->under_way++;
+    f->wrong += !fine;
+    tamis_state_close(state);
+    return true;
+}
+
+static void a_description_is_the_old_or_the_new(void **unused) {
+    (void)unused;
+    findings f = {0};
+    size_t moments;
+    tamis_state *state = open_state();
+    assert_non_null(state);
+    assert_int_equal(tamis_state_commit(state, NULL, 0, &states_err), TAMIS_OK);
+    tamis_state_close(state);
+    power_begin(scratch(""), POWER_NOTHING);
+    state = open_state();
+    assert_non_null(state);
+    power_mark(1);
+    assert_int_equal(tamis_state_set_about(state, new_text, &states_err), TAMIS_OK);
+    power_mark(2);
+    tamis_state_close(state);
+    power_each(3, check_description, &f, &moments);
+    assert_int_equal(f.wrong, 0);
+    assert_true(f.under_way > 10);
+}
+
 /* The nth sync fails, and with it all else, or alone; then the run is started again and gone on with; and power lost at any
  * time. */
 static bool fail_and_lose(uint64_t n, bool onwards) {
@@ -335,6 +374,7 @@ int main(void) {
         CASE(every_loss_leaves_a_commit),          CASE(a_sync_that_failed_is_not_relied_on),
         CASE(a_loss_after_a_loss_leaves_a_commit), CASE(a_sync_left_out_is_found),
         CASE(a_sync_tried_again_is_found),         CASE(an_old_commit_is_found),
+        CASE(a_description_is_the_old_or_the_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,37 @@ static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     assert_ok(tamis_state_verify(folder(), NULL, &states_err));
 }
 
+/* Changes the text of a state without keys, and nothing of one with keys. */
+static void reg_22_a_description_is_corrected(void **unused) {
+    (void)unused;
+    char *long_text = malloc(TAMIS_STATE_ABOUT_MAX + 2);
+    tamis_state *state = opened(growing);
+    assert_non_null(long_text);
+    assert_ok(tamis_state_set_about(state, "first", &states_err)); /* without a commit */
+    assert_string_equal(tamis_state_about(state), "first");
+    assert_ok(states_commit(state, "begun"));
+    assert_ok(tamis_state_set_about(state, "second, and longer", &states_err));
+    memset(long_text, 'x', TAMIS_STATE_ABOUT_MAX + 1);
+    long_text[TAMIS_STATE_ABOUT_MAX + 1] = '\0';
+    assert_int_equal(tamis_state_set_about(state, long_text, &states_err), TAMIS_E_RANGE);
+    free(long_text);
+    tamis_state_close(state);
+    state = opened(growing);
+    assert_string_equal(tamis_state_about(state), "second, and longer");
+    assert_true(states_is_at(state, "begun"));
+    assert_ok(states_add(state, 0, 10));
+    assert_int_equal(tamis_state_set_about(state, "third", &states_err), TAMIS_E_INVALID);
+    assert_ok(states_commit(state, "keys"));
+    assert_int_equal(tamis_state_set_about(state, "third", &states_err), TAMIS_E_INVALID);
+    assert_says("has keys");
+    tamis_state_close(state);
+    state = opened(growing);
+    assert_string_equal(tamis_state_about(state), "second, and longer");
+    assert_int_equal(states_keys(state), 10);
+    tamis_state_close(state);
+    assert_ok(tamis_state_verify(folder(), NULL, &states_err));
+}
+
 /* What the filter was told to expect is committed by a commit without keys and account too. */
 static void an_empty_commit_binds(void **unused) {
     (void)unused;
@@ -587,6 +618,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(what_is_committed_is_there),
         CASE(what_nothing_was_committed_to_is_made_anew),
+        CASE(reg_22_a_description_is_corrected),
         CASE(an_empty_commit_binds),
         CASE(reg_22_another_plan_is_refused),
         CASE(reg_22_a_frozen_state_stays_frozen),

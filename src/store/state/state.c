@@ -130,6 +130,46 @@ void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
     tamis__give_struct(info, &now, sizeof now);
 }
 
+/* ---- what its keys are made of ---- */
+
+/* A state without keys has nothing that a new description could contradict. */
+static tamis_status check_empty(const tamis_state *state, size_t size, tamis_error *err) {
+    if (state->keys > 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: has keys, so what they are made of cannot be said anew; begin a new state",
+                           tamis__show(state->folder.path).text);
+    if (!tamis__state_is_settled(state))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "state: something was logged since the last commit; commit or abort first");
+    return tamis__state_check_about(size, err);
+}
+
+/* The description is in the manifest, which R replaces as a whole. */
+tamis_status tamis_state_set_about(tamis_state *state, const char *about, tamis_error *err) {
+    TAMIS__NEED(state, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    const char *text = about ? about : "";
+    state_bytes fresh = {NULL, 0, 0};
+    bool fatal;
+    tamis_status status = check(state, err);
+    if (status == TAMIS_OK)
+        status = check_empty(state, strlen(text), err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!tamis__state_bytes_add(&state->memory, &fresh, text, strlen(text) + 1))
+        return tamis__fail_nomem(err, "state", strlen(text) + 1);
+    state_bytes old = state->manifest.about;
+    state->manifest.about = fresh;
+    status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
+    if (status == TAMIS_OK) { /* which has copied the new text, and freed that */
+        tamis__state_bytes_free(&state->memory, &old);
+        return TAMIS_OK;
+    }
+    state->manifest.about = old;
+    tamis__state_bytes_free(&state->memory, &fresh);
+    return tamis__state_tell(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
+}
+
 /* ---- logging ---- */
 
 /* Invariant 1. */

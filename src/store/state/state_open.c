@@ -130,6 +130,13 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
+tamis_status tamis__state_check_about(size_t size, tamis_error *err) {
+    if (size <= TAMIS_STATE_ABOUT_MAX)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_RANGE, 0, "state: about has %zu bytes, and at most %d are kept; say less",
+                       size, TAMIS_STATE_ABOUT_MAX);
+}
+
 /* Fills the manifest of a new state and creates its filter. */
 static tamis_status plan_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     state_manifest *manifest = &state->manifest;
@@ -137,12 +144,10 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
     const char *about = options->about ? options->about : "";
     tamis_status status =
         tamis__take_options(&how, sizeof how, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__state_check_about(strlen(about), err);
     if (status != TAMIS_OK)
         return status;
-    if (strlen(about) > TAMIS_STATE_ABOUT_MAX)
-        return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "state: about has %zu bytes, and at most %d are kept; say less", strlen(about),
-                           TAMIS_STATE_ABOUT_MAX);
     how.allocator = &state->memory;
     if (!how.secret_size && options->secret_size) {
         how.secret = options->secret;
