@@ -446,6 +446,9 @@ TAMIS_API bool tamis_stream_account_get(const tamis_stream_account *account, tam
 /* True if the run is unfinished and was not given up, and an input can be read again and may have unread
  * bytes. */
 TAMIS_API bool tamis_stream_account_is_open(const tamis_stream_account *account);
+/* True if both are of one run, which has the same names of inputs and the same outputs: the later account counts. */
+TAMIS_API bool tamis_stream_account_is_same_run(const tamis_stream_account *one,
+                                                const tamis_stream_account *other);
 /* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */
 TAMIS_API const char *tamis_stream_account_command(const tamis_stream_account *account);
 /* Returns the name of input `i`, from 0, as it was given; NULL after the last one. *read (may be NULL)

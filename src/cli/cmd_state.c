@@ -55,27 +55,6 @@ static void print_command(const tamis_stream_account *run) {
     free(command);
 }
 
-static bool same_text(const char *one, const char *other) {
-    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
-}
-
-static bool same_run(const tamis_stream_account *one, const tamis_stream_account *other) {
-    const char *name;
-    size_t i = 0;
-
-    do {
-        name = tamis_stream_account_input(one, i, NULL);
-        if (!same_text(name, tamis_stream_account_input(other, i, NULL)))
-            return false;
-        i++;
-    } while (name != NULL);
-    for (i = 0; i < 2; i++)
-        if (!same_text(tamis_stream_account_output(one, i, NULL),
-                       tamis_stream_account_output(other, i, NULL)))
-            return false;
-    return true;
-}
-
 /* True if the run was repeated: an account after number `i` has its result. */
 static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_account *run) {
     const void *bytes;
@@ -89,7 +68,7 @@ static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream
         if (last)
             tamis_state_committed(state, &bytes, &size);
         if (size > 0 && tamis_stream_account_open(&later, bytes, size, NULL) == TAMIS_OK)
-            found = same_run(run, later);
+            found = tamis_stream_account_is_same_run(run, later);
         tamis_stream_account_free(later);
     } while (!last && !found);
     return found;

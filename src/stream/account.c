@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/versioned.h"
+#include "hash/fnv.h"
 #include "store/trouble.h"
 
 static const unsigned char MAGIC[8] = {'A', 'C', 'C', 2};
@@ -66,6 +67,19 @@ void tamis__account_release(tamis__account *account) {
     if (account->inputs)
         tamis__free(&account->memory, account->inputs, (count ? count : 1) * sizeof *account->inputs);
     *account = (tamis__account){.inputs = NULL};
+}
+
+uint64_t tamis__account_key(const tamis__account *account) {
+    uint64_t key = TAMIS__FNV_BASIS;
+    for (size_t i = 0; i < account->input_count; i++)
+        key = tamis__fnv1_64_on(key, account->inputs[i].name, 0, strlen(account->inputs[i].name) + 1);
+    for (int i = 0; i < 2; i++) {
+        const char *path = account->outputs[i].path ? account->outputs[i].path : "";
+        const unsigned char form = (unsigned char)account->outputs[i].form;
+        key = tamis__fnv1_64_on(key, &form, 0, 1);
+        key = tamis__fnv1_64_on(key, path, 0, strlen(path) + 1);
+    }
+    return key;
 }
 
 bool tamis__account_is_open(const tamis__account *account) {
@@ -347,6 +361,10 @@ bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_
 
 bool tamis_stream_account_is_open(const tamis_stream_account *account) {
     return tamis__account_is_open(&account->account);
+}
+
+bool tamis_stream_account_is_same_run(const tamis_stream_account *one, const tamis_stream_account *other) {
+    return tamis__account_key(&one->account) == tamis__account_key(&other->account);
 }
 
 const char *tamis_stream_account_command(const tamis_stream_account *account) {

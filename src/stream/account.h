@@ -84,6 +84,8 @@ char *tamis__account_text(const tamis__account *account, const char *text);
 
 /* True if the run is unfinished, and an input that can be read again may have unread bytes. */
 bool tamis__account_is_open(const tamis__account *account);
+/* A hash of the names of inputs and outputs, by which accounts of the same run are known. */
+uint64_t tamis__account_key(const tamis__account *account);
 /* Moves the contents of `from` to *account, which the caller frees. TAMIS_E_NOMEM. */
 tamis_status tamis__account_give(tamis_stream_account **account, tamis__account *from, tamis_error *err);
 

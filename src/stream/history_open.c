@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "hash/fnv.h"
 #include "store/place.h"
 #include "store/trouble.h"
 #include "stream/extract_int.h"
@@ -155,20 +154,6 @@ static void describe_given_up(const tamis__history *h, const tamis__account *acc
 
 /* ---- what becomes of an unfinished run ---- */
 
-/* A hash of the names of inputs and outputs. */
-static uint64_t key_of(const tamis__account *account) {
-    uint64_t key = TAMIS__FNV_BASIS;
-    for (size_t i = 0; i < account->input_count; i++)
-        key = tamis__fnv1_64_on(key, account->inputs[i].name, 0, strlen(account->inputs[i].name) + 1);
-    for (int i = 0; i < 2; i++) {
-        const char *path = account->outputs[i].path ? account->outputs[i].path : "";
-        const unsigned char form = (unsigned char)account->outputs[i].form;
-        key = tamis__fnv1_64_on(key, &form, 0, 1);
-        key = tamis__fnv1_64_on(key, path, 0, strlen(path) + 1);
-    }
-    return key;
-}
-
 /* True if a newer account has that key. Remembers the key for older accounts. */
 static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *is, tamis_error *err) {
     *is = false;
@@ -282,7 +267,7 @@ static void describe_beside(char *to, size_t size, const tamis__account *account
 }
 
 bool tamis__history_is_open(const tamis__history *h, const tamis__account *account) {
-    const uint64_t key = key_of(account);
+    const uint64_t key = tamis__account_key(account);
     for (size_t i = 0; i < h->key_count; i++)
         if (h->keys[i] == key)
             return false;
@@ -291,15 +276,15 @@ bool tamis__history_is_open(const tamis__history *h, const tamis__account *accou
 
 tamis_status tamis__history_look_open(tamis__history *h, tamis__account *account, bool is, bool last,
                                       tamis_error *err) {
-    const uint64_t key = key_of(account);
+    const uint64_t key = tamis__account_key(account);
     char said[500] = "";
     bool superseded, covered;
     tamis_status status = is_superseded(h, key, &superseded, err);
     if (status != TAMIS_OK || superseded || !tamis__account_is_open(account))
         return status;
     if (is) /* if names changed, the old account would stay unfinished */
-        return last || key == key_of(h->run) ? TAMIS_OK : leave_run(h, account, last, "", err);
-    const bool renewed = h->again && key == key_of(h->run);
+        return last || key == tamis__account_key(h->run) ? TAMIS_OK : leave_run(h, account, last, "", err);
+    const bool renewed = h->again && key == tamis__account_key(h->run);
     const bool to_same = tamis__same_outputs(h, account);
     const total_rest all = rest_of_all(account);
     if (renewed || !all.first)

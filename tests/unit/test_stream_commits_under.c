@@ -466,6 +466,41 @@ static void an_account_without_its_input_is_refused(void **state) {
     free(crafted);
 }
 
+/* What is known of the last commit's run, to be freed. */
+static tamis_stream_account *last_account(void) {
+    tamis_state *opened;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_stream_account *account;
+    const void *bytes;
+    size_t size;
+    assert_int_equal(tamis_state_open(&opened, scratch("state"), &options, &run.err), TAMIS_OK);
+    tamis_state_committed(opened, &bytes, &size);
+    assert_int_equal(tamis_stream_account_open(&account, bytes, size, &run.err), TAMIS_OK);
+    tamis_state_close(opened);
+    return account;
+}
+
+/* A run is known by the names of its inputs and outputs, however far it is. */
+static void accounts_of_one_run(void **state) {
+    (void)state;
+    commits_write(in[0], 3000, 1);
+    commits_write(in[1], 100, 2);
+    go(20);
+    tamis_stream_account *one = last_account();
+    go(0);
+    tamis_stream_account *later = last_account();
+    assert_true(tamis_stream_account_is_same_run(one, one));
+    assert_true(tamis_stream_account_is_same_run(one, later));
+    tamis_stream_account_free(later);
+    inputs = 1;
+    commits_write(in[0], 4000, 1);
+    go(0);
+    later = last_account();
+    assert_false(tamis_stream_account_is_same_run(one, later));
+    tamis_stream_account_free(later);
+    tamis_stream_account_free(one);
+}
+
 /* ---- around them ---- */
 
 static int set_up(void **state) {
@@ -505,6 +540,7 @@ int main(void) {
         CASE(signals_end_no_run),
         CASE(reg_22_no_open_waits),
         CASE(an_account_without_its_input_is_refused),
+        CASE(accounts_of_one_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
