@@ -123,6 +123,20 @@ TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *want,
  */
 TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_want *want, tamis_error *err);
 
+/* Makes kind AUTO fingerprint, which grows. False: the kind stays AUTO, because such a table does not fit want->memory. The
+ * kind also stays where probes are given, or where no plan can be made. Cost: a plan. */
+TAMIS_API bool tamis_want_prefer_growth(tamis_want *want);
+
+/*
+ * Keeps a want->expect that is far too large from taking memory. `most` is the highest number of keys that can come: 0, not
+ * known, but the filter may grow as keys come; UINT64_MAX, not known.
+ *
+ * If the filter would take more than 64 MiB, expect is lowered to `most`, and a kind AUTO becomes one that grows, since a number
+ * that was guessed may be too small. Kinds classic and blocked keep expect if they were asked for. Nothing else changes, and
+ * nothing at all where no plan can be made. Cost: two plans.
+ */
+TAMIS_API void tamis_want_limit(tamis_want *want, uint64_t most);
+
 /*
  * The mathematics of a classic Bloom filter with n keys, m bits, k probes and rate p; docs/MATH.md derives
  * it. Bad arguments give NaN or 0. Accurate up to n = 1e12.

@@ -68,8 +68,6 @@ int cli_filter_configure(cli_filter_want *filter, const cli_value *plan, double 
     return check_scheme(filter, plan, err);
 }
 
-enum { LARGE_TABLE = 64 << 20 /* bytes of a table */ };
-
 static bool is_packed(int fd, off_t at) {
     static const char *const magics[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x04\x22\x4d\x18", "\xfd\x37zXZ",
                                          "BZh"};
@@ -117,43 +115,19 @@ static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
 }
 
 bool cli_filter_prefer_growth(cli_filter_want *want) {
-    tamis_want table = want->want;
-    tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_error err = TAMIS_ERROR_INIT;
-
-    table.kind = TAMIS_KIND_FINGERPRINT;
-    if (want->want.kind != TAMIS_KIND_AUTO || want->frozen || want->server != NULL || table.probes > 0)
-        return true;
-    if (tamis_plan_make(&plan, &table, &err) == TAMIS_OK)
-        want->want.kind = TAMIS_KIND_FINGERPRINT;
-    return err.status != TAMIS_E_NO_ROOM;
+    return want->frozen || want->server != NULL || tamis_want_prefer_growth(&want->want);
 }
 
 uint64_t cli_filter_fit_inputs(cli_filter_want *want, const cli_stream *inputs, bool grows) {
     const uint64_t given = want->want.expect;
     const uint64_t few = 1 + 256 + 65536; /* records of less than 3 bytes; all others take 4 with their end */
-    tamis_plan plan = TAMIS_PLAN_INIT;
-    uint64_t bytes;
+    uint64_t bytes, most = grows ? 0 : UINT64_MAX;
 
-    if (given == 0 || want->frozen || want->server != NULL || want->layout.kind != TAMIS_KIND_AUTO ||
-        tamis_plan_make(&plan, &want->want, NULL) != TAMIS_OK || plan.memory <= LARGE_TABLE)
+    if (given == 0 || want->frozen || want->server != NULL || want->layout.kind != TAMIS_KIND_AUTO)
         return given;
-    if (tamis_kind_is_bloom(plan.kind) && want->want.kind != TAMIS_KIND_AUTO)
-        return given;
-    if (size_of_inputs(inputs, &bytes)) {
-        if (bytes / 4 + few < given)
-            want->want.expect = bytes / 4 + few;
-    } else if (grows) {
-        want->want.expect = 0;
-    }
-    if (!tamis_kind_is_bloom(plan.kind)) {
-        want->want.kind = plan.kind;
-    } else if (want->want.expect < given) {
-        /* A number that is only a guess is no reason for a kind that cannot grow past it. */
-        (void)cli_filter_prefer_growth(want);
-        if (want->want.kind == TAMIS_KIND_AUTO)
-            want->want.expect = given;
-    }
+    if (size_of_inputs(inputs, &bytes))
+        most = bytes / 4 + few;
+    tamis_want_limit(&want->want, most);
     return given;
 }
 

@@ -707,6 +707,51 @@ static void fit_chooses_few_lines(void **state) {
     fit_refused(want_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_NO_ROOM, "kind classic needs");
 }
 
+/* ---- numbers that are guesses ---- */
+
+static void growth_is_preferred(void **unused) {
+    (void)unused;
+    tamis_want want = want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
+    assert_true(tamis_want_prefer_growth(&want));
+    assert_int_equal(want.kind, TAMIS_KIND_FINGERPRINT);
+    want = want_of(TAMIS_KIND_BLOCKED, 1000000, 1e-3, 0); /* asked for */
+    assert_true(tamis_want_prefer_growth(&want));
+    assert_int_equal(want.kind, TAMIS_KIND_BLOCKED);
+    want = want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
+    want.probes = 7;
+    assert_true(tamis_want_prefer_growth(&want));
+    assert_int_equal(want.kind, TAMIS_KIND_AUTO);
+    want = want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 2000000); /* room for a Bloom filter alone */
+    assert_false(tamis_want_prefer_growth(&want));
+    assert_int_equal(want.kind, TAMIS_KIND_AUTO);
+    want = want_of(TAMIS_KIND_AUTO, 1000000, 2, 0); /* no plan at all */
+    assert_true(tamis_want_prefer_growth(&want));
+    assert_int_equal(want.kind, TAMIS_KIND_AUTO);
+}
+
+static void assert_limited(tamis_want want, uint64_t most, tamis_kind kind, uint64_t expect) {
+    tamis_want_limit(&want, most);
+    assert_int_equal(want.kind, kind);
+    assert_int_equal(want.expect, expect);
+}
+
+static void a_number_too_large_is_limited(void **unused) {
+    (void)unused;
+    const uint64_t many = 2000000000, few = 1000;
+    /* A filter that is small anyway, and one that is not too large. */
+    assert_limited(want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0), few, TAMIS_KIND_AUTO, 1000000);
+    assert_limited(want_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), UINT64_MAX, TAMIS_KIND_FINGERPRINT, many);
+    /* A table is limited, or grows. A Bloom filter that nobody asked for becomes a table. */
+    assert_limited(want_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), few, TAMIS_KIND_FINGERPRINT, few);
+    assert_limited(want_of(TAMIS_KIND_EXACT, many, 0, 0), 0, TAMIS_KIND_EXACT, 0);
+    assert_limited(want_of(TAMIS_KIND_AUTO, many, 1e-2, 0), few, TAMIS_KIND_FINGERPRINT, few);
+    /* One that was asked for stays. */
+    assert_limited(want_of(TAMIS_KIND_BLOCKED, many, 1e-2, 0), few, TAMIS_KIND_BLOCKED, many);
+    assert_limited(want_of(TAMIS_KIND_CLASSIC, many, 1e-2, 0), 0, TAMIS_KIND_CLASSIC, many);
+    /* Without a number there is nothing to limit. */
+    assert_limited(want_of(TAMIS_KIND_AUTO, 0, 1e-9, 0), few, TAMIS_KIND_AUTO, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_have_names),
@@ -736,6 +781,8 @@ int main(void) {
         cmocka_unit_test(auto_takes_the_fewest_lines_at_the_least_memory),
         cmocka_unit_test(auto_obeys_the_memory),
         cmocka_unit_test(shapes_are_those_of_the_lines),
+        cmocka_unit_test(growth_is_preferred),
+        cmocka_unit_test(a_number_too_large_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
