@@ -44,12 +44,15 @@ static void print_number(const char *name, uint64_t number, const char *more) {
 }
 
 /* Prints the command that finishes an unfinished run. */
-static void print_command(const tamis_stream_account *run) {
-    char *command = malloc(COMMAND_MAX);
+static void print_command(const look *at, const tamis_stream_account *run) {
+    char *command = malloc(COMMAND_MAX), doubt[400];
+    dedup_finish finish;
 
-    if (command != NULL && dedup_command_of(command, COMMAND_MAX, run)) {
+    if (command != NULL && dedup_command_of(command, COMMAND_MAX, run, at->folder, &finish)) {
         printf("%-12s ", "finish it by");
         cli_file_print(stdout, command);
+        dedup_command_doubt(doubt, sizeof doubt, &finish);
+        cli_file_print(stdout, doubt);
         putchar('\n');
     }
     free(command);
@@ -94,7 +97,7 @@ static void print_run(const look *at, const tamis_stream_account *run, size_t nu
         }
     putchar('\n');
     if (tamis_stream_account_is_open(run) && (number == SIZE_MAX || !is_superseded(at->state, number, run)))
-        print_command(run);
+        print_command(at, run);
 }
 
 static void add_run(json_t *runs, const tamis_stream_account *run) {

@@ -15,8 +15,21 @@ enum { DEDUP_COMMAND = 8192 };
 /* Writes the command line to `to`, a buffer of DEDUP_COMMAND bytes. False, and "" in `to`: it is too long. */
 bool dedup_command_keep(char *to, const cli_value *values);
 
-/* Writes the command that finishes the run to `to`, a buffer of `room` bytes. False: it does not fit, or
- * tamis dedup did not begin the run. */
-bool dedup_command_of(char *to, size_t room, const tamis_stream_account *run);
+/* What is to be said with the command that finishes a run. */
+typedef struct dedup_finish {
+    bool unsure;      /* the state was copied or moved, and the names of outputs may be those of before */
+    char absent[300]; /* name of a file that is not there; "": none */
+} dedup_finish;
+
+/*
+ * Writes the command that finishes the run to `to`, a buffer of `room` bytes. `state` is the folder of the state as it is named
+ * now. If that folder was copied or moved, the command has its present name, and those of files beside it that moved with it.
+ * False: the command does not fit, or tamis dedup did not begin the run.
+ */
+bool dedup_command_of(char *to, size_t room, const tamis_stream_account *run, const char *state,
+                      dedup_finish *finish);
+
+/* " (...)": which names of the command are old; "" if none is. */
+void dedup_command_doubt(char *to, size_t room, const dedup_finish *finish);
 
 #endif

@@ -57,6 +57,14 @@ static void free_text(const tamis__account *account, char *text) {
         tamis__free(&account->memory, text, strlen(text) + 1);
 }
 
+void tamis__account_rename(const tamis__account *account, char **text, const char *to) {
+    char *copy = tamis__account_text(account, to);
+    if (!copy)
+        return;
+    free_text(account, *text);
+    *text = copy;
+}
+
 void tamis__account_release(tamis__account *account) {
     const size_t count = account->input_count;
     for (size_t i = 0; account->inputs && i < count; i++)

@@ -82,6 +82,9 @@ void tamis__account_release(tamis__account *account);
 /* A copy of the text, NULL if there is no memory. */
 char *tamis__account_text(const tamis__account *account, const char *text);
 
+/* Replaces a name or path of the account. Without memory for it the old one stays. */
+void tamis__account_rename(const tamis__account *account, char **text, const char *to);
+
 /* True if the run is unfinished, and an input that can be read again may have unread bytes. */
 bool tamis__account_is_open(const tamis__account *account);
 /* A hash of the names of inputs and outputs, by which accounts of the same run are known. */

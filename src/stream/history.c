@@ -227,10 +227,12 @@ static tamis_status take(tamis__history *h, const void *bytes, size_t size, bool
         h->before = account;
         return TAMIS_OK;
     }
-    if (h->keep_reader && account.inputs)
+    if (h->keep_reader && account.inputs) {
+        tamis__looks_rename(h, &account);
         h->reader = account;
-    else
+    } else {
         tamis__account_release(&account);
+    }
     return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, refused.sys_errno, "%s", refused.text);
 }
 

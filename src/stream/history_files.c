@@ -325,3 +325,29 @@ bool tamis__same_outputs(tamis__history *h, const tamis__account *account) {
     }
     return true;
 }
+
+/* Names of inputs are as somebody gave them, maybe in another folder. */
+static void rename_input(const tamis__account *account, tamis__account_input *in, const char *now) {
+    char *real = strcmp(in->name, now) == 0 ? NULL : realpath(now, NULL);
+    if (real)
+        tamis__account_rename(account, &in->name, real);
+    free(real);
+}
+
+void tamis__looks_rename(tamis__history *h, tamis__account *account) {
+    bool by_content;
+    for (size_t i = 0; i < account->input_count; i++) {
+        size_t found, changed;
+        if (tamis__looks_find(h, &account->inputs[i], &found, &changed, NULL) == TAMIS_OK &&
+            found != SIZE_MAX)
+            rename_input(account, &account->inputs[i], h->run->inputs[found].name);
+    }
+    for (int i = 0; i < 2; i++) {
+        const tamis__account_output *mine = &h->run->outputs[i];
+        tamis__account_output *known = &account->outputs[i];
+        if (mine->form == TAMIS__ACCOUNT_FILE && known->form == TAMIS__ACCOUNT_FILE &&
+            strcmp(mine->path, known->path) != 0 &&
+            tamis__is_same_output(h, i, known, account->finished, &by_content))
+            tamis__account_rename(account, &known->path, mine->path);
+    }
+}

@@ -53,6 +53,9 @@ bool tamis__is_same_output(tamis__history *history, int i, const tamis__account_
                            bool *by_content);
 bool tamis__same_outputs(tamis__history *history, const tamis__account *account);
 
+/* Gives the files of the account the names at which the run has them, if it has them under other ones: for messages. */
+void tamis__looks_rename(tamis__history *history, tamis__account *account);
+
 /* Name of the first file that the run wrote, for messages. */
 const char *tamis__output_of(const tamis__account *account);
 

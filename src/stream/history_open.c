@@ -239,6 +239,7 @@ static tamis_status fail_blocked(tamis__history *h, tamis__account *account, con
                                  tamis_error *err) {
     char what[260];
     describe_rest(what, sizeof what, all);
+    tamis__looks_rename(h, account);
     const tamis_status status = tamis__fail(
         err, TAMIS_E_INVALID, 0,
         "%s: its last run did not finish (not read: %s); finish that run first, or allow that it is given up",

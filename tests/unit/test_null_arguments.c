@@ -228,6 +228,7 @@ static void of_state(void **state) {
     (void)state;
     REFUSED(tamis_state_open(NULL, ANY, ANY, &err), "state");
     REFUSED(tamis_state_open(ANY, NULL, ANY, &err), "folder");
+    REFUSED(tamis_state_set_about(NULL, ANY, &err), "state");
     REFUSED(tamis_state_expect(NULL, 0, &err), "state");
     REFUSED(tamis_state_log(NULL, ANY, 1, &err), "state");
     REFUSED(tamis_state_log(ANY, NULL, 1, &err), "hashes");
