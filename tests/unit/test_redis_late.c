@@ -279,6 +279,53 @@ static void reg_22_a_deleted_hash_is_no_new_filter(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
+/* ---- a failover ---- */
+
+/* The lock's token of the writer that released it last. */
+static void read_released_token(char token[100]) {
+    snprintf(token, 100, "%s",
+             redis_server_ask(&server, "EVAL %s 0",
+                              "for _, entry in ipairs(redis.call('SLOWLOG', 'GET', -1)) do "
+                              "local words = entry[4] "
+                              "if words[#words - 1] == 'DEL' and words[#words] == 'tamis:{f}:push' then "
+                              "return words[#words - 3] end end"));
+}
+
+/* The failover loses the last writes of a resize's beginning. Then a command arrives that was sent twice. */
+static void begin_resize_and_fail_over(uint64_t n) {
+    char token[100];
+    redis_server_ask(&server, "FLUSHALL");
+    redis_server_ask(&server, "SLOWLOG RESET");
+    OK(tamis_redis_push(old, redis, "f", NULL, &err));
+    tamis_filter *there = open_filter("f");
+    proxy_disarm(between);
+    tamis_redis *slow = open_slow("read_timeout=80ms&patience=20s");
+    proxy_disarm(between);
+    proxy_arm_command(between, PROXY_DELAY, n);
+    OK(tamis_redis_resize_begin(&resize, own, slow, "f", &err));
+    read_released_token(token);
+    redis_server_ask(&server, "HDEL tamis:{f} next sending");
+    redis_server_ask(&server, "SET tamis:{f}:push %s PX 60000", token);
+    OK(tamis_filter_add_many(there, keys + ADDED, SOME, NULL, NULL, &err));
+    proxy_deliver(between, true);
+    redis_server_ask(&server, "DEL tamis:{f}:push"); /* which would expire */
+    FAILS(tamis_redis_resize_end(resize, own, &err), TAMIS_E_MISMATCH, "resize it again");
+    assert_true(has_all(ADDED));
+    tamis_filter_free(there);
+    tamis_redis_close(slow);
+}
+
+static void reg_22_a_late_next_after_a_failover(void **state) {
+    (void)state;
+    begin();
+    redis_server_ask(&server, "CONFIG SET slowlog-log-slower-than 0");
+    const work beginning = {"begin", false, IS_OLD, resize_in_vain, NULL};
+    const uint64_t commands = count_commands(&beginning);
+    for (uint64_t n = 0; n < commands; n++)
+        begin_resize_and_fail_over(n);
+    redis_server_ask(&server, "CONFIG SET slowlog-log-slower-than -1");
+}
+
 /* ---- groups ---- */
 
 static int set_up(void **state) {
@@ -306,6 +353,7 @@ int main(void) {
         cmocka_unit_test(reg_22_who_was_stopped_changes_nothing),
         cmocka_unit_test(reg_22_a_deleted_hash_is_no_new_filter),
         cmocka_unit_test(reg_22_late_transactions_change_nothing),
+        cmocka_unit_test(reg_22_a_late_next_after_a_failover),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

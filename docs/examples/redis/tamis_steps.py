@@ -91,7 +91,7 @@ def make_locked(server, name, token, plan, keys):
         if not step(server, [lock, config, copy], guards, *writes):
             raise LookupError(f"{name}: held up for longer than its lock lasts; make it again")
 
-    change(held, ("HDEL", config, "next"))  # so the lock was ours when the hash was read
+    change(held, ("HDEL", config, "next", "sending"))  # so the lock was ours when the hash was read
     for key in keys_of(config, words_of(pushing)) if pushing else ():  # a maker was stopped
         server.delete(key)
     for key in keys_of(config, words_of(before)) if before else ():  # a drop was stopped
@@ -111,4 +111,4 @@ def make_locked(server, name, token, plan, keys):
     if any(server.getrange(key, end, end + 63) != footer for key, end, _, footer in parts):
         raise LookupError(f"{name}: a partition was lost; see that the server has the memory, and make it again")
     change([*held, (("HGET", config, "pushing"), plan)], ("HSET", config, "plan", plan), ("SET", copy, plan),
-           ("PERSIST", config), ("HDEL", config, "state", "pushing", "next"))
+           ("PERSIST", config), ("HDEL", config, "state", "pushing", "next", "sending"))

@@ -23,7 +23,7 @@ enum {
     TAMIS__TRUST_MS = 20000
 };
 
-enum { TAMIS__REDIS_STATE = 32 };
+enum { TAMIS__REDIS_STATE = 32, TAMIS__SENDING = 16 };
 
 /* ---- the plan as text ---- */
 
@@ -61,6 +61,7 @@ typedef struct tamis__config {
     char before[TAMIS__REDIS_PLAN];  /* what the last push replaced, */
     char pushing[TAMIS__REDIS_PLAN]; /* and what the one under way makes */
     char next[TAMIS__REDIS_PLAN];    /* what is added goes into this generation too: see redis_push.c */
+    char sending[TAMIS__SENDING];    /* number of the command that set next: see redis_resize.c */
     char target[TAMIS__REDIS_NAME];  /* the name has an alias: this is of the filter that it stands for */
     size_t target_size;
 } tamis__config;

@@ -203,7 +203,8 @@ static tamis_status hide(tamis__redis_filter *at, const tamis__config *config, b
         tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash, tamis__redis_word("before"),
                                               tamis__redis_word(config->plan)));
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("plan"),
-                                          tamis__redis_word("state"), tamis__redis_word("next")));
+                                          tamis__redis_word("state"), tamis__redis_word("next"),
+                                          tamis__redis_word("sending")));
     tamis__step_write(
         &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));

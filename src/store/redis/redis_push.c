@@ -124,7 +124,8 @@ tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tami
     bool is_done;
     tamis__lock_guard(at, &step, lock);
     const tamis_key hash = tamis__plan_guard(at, &step, plan, name);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("next")));
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("next"),
+                                          tamis__redis_word("sending")));
     tamis_status status = tamis__step_run(at, &step, &is_done, err);
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
 }
@@ -243,9 +244,9 @@ static void write_switch(const tamis__push *p, tamis__step *step, char copy[TAMI
         tamis__step_write(
             step, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), tamis__push_hash(p), tamis__redis_word(ttl)));
     }
-    tamis__step_write(step,
-                      TAMIS__WORDS(tamis__redis_word("HDEL"), tamis__push_hash(p), tamis__redis_word("state"),
-                                   tamis__redis_word("pushing"), tamis__redis_word("next")));
+    tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("HDEL"), tamis__push_hash(p),
+                                         tamis__redis_word("state"), tamis__redis_word("pushing"),
+                                         tamis__redis_word("next"), tamis__redis_word("sending")));
 }
 
 tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
@@ -293,13 +294,14 @@ static tamis_status fail_unknown(const tamis_error *why, tamis_error *err) {
         why->text);
 }
 
-/* Removes the announcement in this field if it is still that of p->plan. */
+/* Removes the announcement in this field if it is still that of p->plan; with `next` also the number of its sending. */
 static tamis_status remove_field(const tamis__push *p, const char *field, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("HDEL"), tamis__push_hash(p), tamis__redis_word(field),
+                               tamis__redis_word("sending")};
     tamis__step step = {.key_count = 0};
     tamis__step_key(&step, tamis__push_hash(p));
     tamis__step_expect_field(&step, tamis__push_hash(p), field, p->plan);
-    tamis__step_write(&step,
-                      TAMIS__WORDS(tamis__redis_word("HDEL"), tamis__push_hash(p), tamis__redis_word(field)));
+    tamis__step_write(&step, words, strcmp(field, "next") == 0 ? 4 : 3);
     return tamis__step_run(p->at, &step, &(bool){false}, err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* A resize: the first steps of a push, then a time when adders add to both (mirror in layout_tamis.c), then the last steps. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,18 +23,67 @@ static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
     return tamis__partitions_set_expiry(p->made, NULL, left > 0 ? left + TAMIS__GRACE_MS : 0, err);
 }
 
-static tamis_status set_next(const tamis__push *p, tamis_error *err) {
-    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
+/*
+ * Field next is set by a step that may be sent twice. Field sending then says which of the two set it: each sending has its
+ * own number, and does nothing if there is a next.
+ *
+ * Why a number: a failover may lose next and the release of the lock. Adders then add to the old filter only. If the other
+ * sending arrives after that, next is back, and an end that accepted it would switch to a filter without those adds.
+ */
+typedef struct next_setting {
+    const tamis__push *p;
+    uint32_t sent; /* number of sendings */
+} next_setting;
+
+static uint32_t slot_of_next(void *context, size_t i) {
+    const next_setting *one = context;
+    (void)i;
+    return tamis__config_slot(one->p->at);
+}
+
+static bool put_next(void *context, size_t i, tamis__link *link) {
+    next_setting *one = context;
+    const tamis__push *p = one->p;
+    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], number[TAMIS__SENDING];
     tamis__step step = {.key_count = 0};
-    tamis__config now;
+    (void)i;
+    snprintf(number, sizeof number, "%" PRIu32, ++one->sent);
     tamis__push_step(p, &step, lock, hash);
     tamis__step_expect_field(&step, tamis__push_hash(p), "pushing", p->plan);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), tamis__push_hash(p),
-                                          tamis__redis_word("next"), tamis__redis_word(p->plan)));
-    tamis_status status = tamis__step_run(p->at, &step, &(bool){false}, err);
+    tamis__step_expect_field(&step, tamis__push_hash(p), "next", "");
+    tamis__step_write(&step,
+                      TAMIS__WORDS(tamis__redis_word(tamis__redis_hset(p->at->redis)), tamis__push_hash(p),
+                                   tamis__redis_word("next"), tamis__redis_word(p->plan),
+                                   tamis__redis_word("sending"), tamis__redis_word(number)));
+    tamis__step_put(&step, link);
+    return true;
+}
+
+static tamis_status check_next_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                     tamis_error *err) {
+    const next_setting *one = context;
+    (void)i;
+    (void)resent;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(one->p->at, err);
+}
+
+static tamis_status set_next(tamis__push *p, tamis_error *err) {
+    next_setting one = {.p = p};
+    tamis__config now;
+    const tamis__exchange exchange = {.count = 1,
+                                      .context = &one,
+                                      .ask = put_next,
+                                      .take = check_next_reply,
+                                      .what = p->at->uri->named,
+                                      .slot = slot_of_next,
+                                      .is_steps = true};
+    tamis_status status = tamis__redis_run(p->at->redis, &exchange, NULL, err);
     if (status == TAMIS_OK)
         status = tamis__config_find(p->at, &now, err);
-    return status == TAMIS_OK && strcmp(now.next, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(p->sending, now.sending, sizeof p->sending);
+    return strcmp(now.next, p->plan) == 0 ? TAMIS_OK : tamis__lock_lost(p->at, err);
 }
 
 static tamis_status fail_absent(const tamis__push *p, tamis_error *err) {
@@ -135,8 +185,8 @@ static tamis_status finish_resize(tamis__push *p, const tamis_filter *filter, ta
 
 static tamis_status fail_lost(const tamis__push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: was replaced, dropped or resized by another meanwhile, and stays so; "
-                       "resize it again",
+                       "redis %s: %s: was replaced, dropped or resized by another meanwhile, or a failover "
+                       "ended this resize; the filter stays as it is now; resize it again",
                        p->at->redis->to.shown, p->at->uri->shown);
 }
 
@@ -147,7 +197,8 @@ static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis
     tamis_status status = tamis__lock_take(p->at, err);
     if (status == TAMIS_OK)
         status = tamis__push_look(p, err);
-    if (status == TAMIS_OK && strcmp(p->config.next, p->plan) != 0)
+    if (status == TAMIS_OK &&
+        (strcmp(p->config.next, p->plan) != 0 || strcmp(p->config.sending, p->sending) != 0))
         status = fail_lost(p, err);
     if (status == TAMIS_OK)
         status = finish_resize(p, filter, err);

@@ -80,7 +80,7 @@ typedef struct looking {
     tamis__config *to;
 } looking;
 
-static const char *const fields[] = {"plan", "state", "before", "pushing", "next", "alias"};
+static const char *const fields[] = {"plan", "state", "before", "pushing", "next", "sending", "alias"};
 
 static uint32_t slot_of_look(void *context, size_t i) {
     const looking *look = context;
@@ -103,9 +103,9 @@ static tamis_status take_look(void *context, size_t i, const tamis__reply *reply
                               tamis_error *err) {
     const looking *look = context;
     tamis__config *to = look->to;
-    char *const texts[] = {to->plan, to->state, to->before, to->pushing, to->next, to->target};
-    const size_t rooms[] = {sizeof to->plan,    sizeof to->state, sizeof to->before,
-                            sizeof to->pushing, sizeof to->next,  sizeof to->target + 1};
+    char *const texts[] = {to->plan, to->state, to->before, to->pushing, to->next, to->sending, to->target};
+    const size_t rooms[] = {sizeof to->plan, sizeof to->state,   sizeof to->before,    sizeof to->pushing,
+                            sizeof to->next, sizeof to->sending, sizeof to->target + 1};
     (void)i;
     (void)resent;
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != sizeof fields / sizeof *fields)
