@@ -18,6 +18,7 @@ holds "resize beside build, with an adder" -DA1=$BUILD -DB1=$RESIZE -DADDS=1
 holds "resize beside drop, bad network" -DA1=$RESIZE -DB1=$DROP -DFAULTS=1
 holds "expire beside build, bad network" -DA1=$BUILD -DB1=$EXPIRE -DFAULTS=1
 holds "expire beside build, the filter expires" -DA1=$BUILD -DB1=$EXPIRE -DEXPIRES=1
+holds "expire beside build, bad network, the filter expires" -DA1=$BUILD -DB1=$EXPIRE -DFAULTS=1 -DEXPIRES=1
 holds "expire beside persist, bad network, the filter expires" -DA1=$EXPIRE -DB1=$PERSIST -DTTL=1 -DFAULTS=1 -DEXPIRES=1
 holds "drop, then create, beside persist; the filter expires" -DA1=$DROP -DA2=$CREATE -DB1=$PERSIST -DTTL=1 -DEXPIRES=1
 holds "build, the control slot fails over" -DA1=$BUILD -DADDS=1 -DREADS=1 -DFAILOVER=1

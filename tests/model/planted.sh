@@ -36,6 +36,8 @@ finds I1_acknowledged_key_reads_absent "a creation that does not look at the cop
     -DA1=$BUILD -DB1=$CREATE -DEVICT_HASH=1 -DF_COPY
 finds I3_leak_without_a_record "a drop that does not look at the copy, after the hash vanished" \
     -DA1=$BUILD -DB1=$DROP -DEVICT_HASH=1 -DF_COPY_LEAK
+finds I3_leak_without_a_record "a build that does not release its lock, and leaves what it replaced" \
+    -DA1=$BUILD -DB1=$EXPIRE -DFAULTS=1 -DEXPIRES=1 -DF_UNRELEASED
 finds I3_leak_without_a_record "a resize that deletes before it takes next away" -DA1=$RESIZE -DADDS=1 -DF_ORDER
 finds I1_acknowledged_key_reads_absent "next without the number of its sending, and a failover" \
     -DA1=$RESIZE -DADDS=1 -DFAILOVER=1 -DFAULTS=1 -DF_NEXT

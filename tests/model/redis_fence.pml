@@ -443,7 +443,7 @@ inline leave(c, what, op, is_done) { atomic { ask!END, what, op, c, is_done; rep
 
 proctype command(byte op; byte c; byte after) {
     byte G = c + 2, T, P, N, U, B, C, r, s, sends, result, older, outcome_is, halfway, sent_next;
-    bit doubt, is_gone, left, hash_had_ttl;
+    bit doubt, is_gone, left, hash_had_ttl, is_released;
 
     (after == 4 || outcome[after] != RUNNING);
 
@@ -665,15 +665,14 @@ out:
     fi;
 #endif
     release();
+#ifdef F_UNRELEASED
     if
     :: atomic { result == LOST -> finish(UNKNOWN) }
     :: else
     fi;
+#endif
+    is_released = (result != LOST);
     atomic { s = plan; B = before };
-    if
-    :: s == G -> finish(SUCCESS)
-    :: else
-    fi;
     if /* it is dead, and perhaps nobody else knows of it: the hash may be gone */
     :: s != P && P != 0 ->
         send(RETIRE, 0, 0, P, 0);
@@ -681,6 +680,11 @@ out:
         :: result == LOST -> halfway = P
         :: else
         fi
+    :: else
+    fi;
+    if
+    :: s == G -> finish(SUCCESS)
+    :: s != G && !is_released -> halfway = P; finish(UNKNOWN) /* the message says that P may be left */
     :: else
     fi;
     send(DELETE, 0, 0, G, 0);

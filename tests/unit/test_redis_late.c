@@ -214,15 +214,19 @@ static void *run_stopped(void *context) {
     return NULL;
 }
 
+static void start_stopped(stopped *self, pthread_t *thread, uint64_t n) {
+    proxy_arm_command(between, PROXY_DELAY, n);
+    assert_int_equal(pthread_create(thread, NULL, run_stopped, self), 0);
+    while (proxy_harmed(between) == 0 && !atomic_load(&self->is_over))
+        usleep(500);
+}
+
 static void be_stopped(const work *one, uint64_t n) {
     stopped self = {.one = one, .why = TAMIS_ERROR_INIT};
     pthread_t thread;
     char plan[500];
     self.slow = prepare(one, "read_timeout=60s&patience=60s");
-    proxy_arm_command(between, PROXY_DELAY, n);
-    assert_int_equal(pthread_create(&thread, NULL, run_stopped, &self), 0);
-    while (proxy_harmed(between) == 0 && !atomic_load(&self.is_over))
-        usleep(500);
+    start_stopped(&self, &thread, n);
     redis_server_ask(&server, "DEL tamis:{f}:push");
     build_other(plan);
     proxy_deliver(between, false);
@@ -326,6 +330,91 @@ static void reg_22_a_late_next_after_a_failover(void **state) {
     redis_server_ask(&server, "CONFIG SET slowlog-log-slower-than -1");
 }
 
+/* ---- the record of what was replaced ---- */
+
+/* Builds of the filter are stopped at command n; if it is switched by then, it expires, and with it the record of the
+ * old partitions, and the build cannot release its lock. Returns if it was. */
+static bool expire_while_stopped(const work *one, uint64_t n) {
+    stopped self = {.one = one, .why = TAMIS_ERROR_INIT};
+    pthread_t thread;
+    char replaced[100], now[100];
+    self.slow = prepare(one, "read_timeout=60s&patience=60s");
+    snprintf(replaced, sizeof replaced, "%s", partition_of("f", 0));
+    start_stopped(&self, &thread, n);
+    snprintf(now, sizeof now, "%s", redis_server_ask(&server, "HGET tamis:{f} before"));
+    const bool is_switched = strcmp(now, "(nil)") != 0;
+    if (is_switched) {
+        redis_server_ask(&server, "DEL tamis:{f} tamis:{f}:plan");
+        redis_server_ask(&server, "ACL SETUSER default resetkeys ~tamis:{f} ~tamis:{f}:plan ~tamis:{f:*");
+    }
+    proxy_deliver(between, false);
+    pthread_join(thread, NULL);
+    redis_server_ask(&server, "ACL SETUSER default allkeys");
+    tamis_redis_close(self.slow);
+    if (is_switched && redis_server_number(&server, "PTTL %s", replaced) == -1)
+        fail_msg("%s, command %d: %s is left (%s)", one->what, (int)n, replaced, self.why.text);
+    if (is_switched && self.status != TAMIS_OK)
+        assert_non_null(strstr(self.why.text, "it is unknown whether the filter was replaced by generation"));
+    return is_switched;
+}
+
+static void reg_22_what_was_replaced_goes_without_its_record(void **state) {
+    (void)state;
+    begin();
+    int switched = 0;
+    const uint64_t commands = count_commands(&works[0]);
+    for (uint64_t n = commands - 6; n < commands; n++)
+        switched += expire_while_stopped(&works[0], n);
+    assert_in_range(switched, 2, 6);
+}
+
+/* ---- an alias ---- */
+
+static tamis_status push_to_alias(tamis_redis *slow, tamis_error *why) {
+    return tamis_redis_push(own, slow, "alias", NULL, why);
+}
+
+static tamis_status expire_alias(tamis_redis *slow, tamis_error *why) {
+    return tamis_redis_expire(slow, "alias", 3600000, why);
+}
+
+static void move_alias_while_stopped(const work *one, uint64_t n) {
+    stopped self = {.one = one, .why = TAMIS_ERROR_INIT};
+    pthread_t thread;
+    char there[100], plan[500];
+    snprintf(there, sizeof there, "%s", partition_of("f", 0));
+    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+    OK(tamis_redis_alias(redis, "alias", "f", &err));
+    proxy_disarm(between);
+    self.slow = open_slow("read_timeout=60s&patience=60s");
+    proxy_disarm(between);
+    start_stopped(&self, &thread, n);
+    redis_server_ask(&server, "DEL tamis:{f}:push"); /* which would expire */
+    OK(tamis_redis_alias(redis, "alias", "other", &err));
+    proxy_deliver(between, false);
+    pthread_join(thread, NULL);
+    tamis_redis_close(self.slow);
+    const bool stays = strcmp(redis_server_ask(&server, "HGET tamis:{f} plan"), plan) == 0;
+    const long long left = redis_server_number(&server, "PTTL %s", there);
+    if (stays && left != -1 && left <= 60000)
+        fail_msg("%s, command %d: retired the filter that it left as it is", one->what, (int)n);
+}
+
+/* What an alias stands for by then says nothing of the filter that it stood for. */
+static void reg_22_an_alias_that_moves_retires_nothing(void **state) {
+    const work by_alias[] = {{"push", false, IS_OWN, push_to_alias, NULL},
+                             {"expire", false, IS_OLD, expire_alias, NULL}};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < 2; i++)
+        for (uint64_t n = 2; n < 14; n++) {
+            redis_server_ask(&server, "FLUSHALL");
+            OK(tamis_redis_push(old, redis, "f", NULL, &err));
+            OK(tamis_redis_push(other, redis, "other", NULL, &err));
+            move_alias_while_stopped(&by_alias[i], n);
+        }
+}
+
 /* ---- groups ---- */
 
 static int set_up(void **state) {
@@ -354,6 +443,8 @@ int main(void) {
         cmocka_unit_test(reg_22_a_deleted_hash_is_no_new_filter),
         cmocka_unit_test(reg_22_late_transactions_change_nothing),
         cmocka_unit_test(reg_22_a_late_next_after_a_failover),
+        cmocka_unit_test(reg_22_what_was_replaced_goes_without_its_record),
+        cmocka_unit_test(reg_22_an_alias_that_moves_retires_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -81,6 +81,8 @@ tamis_key tamis__plan_guard(const tamis__redis_filter *at, tamis__step *step, co
 
 /* Reads the hash of at's name; config->target is what it is an alias of. */
 tamis_status tamis__config_own(const tamis__redis_filter *at, tamis__config *config, tamis_error *err);
+/* Reads the hash that at's lock protects, that of at->target or of at's name, whatever the alias stands for by now. */
+tamis_status tamis__config_locked(const tamis__redis_filter *at, tamis__config *config, tamis_error *err);
 /* Reads the hash of at's name or, where that is an alias, of its target. */
 tamis_status tamis__config_find(const tamis__redis_filter *at, tamis__config *config, tamis_error *err);
 /* Its name, of the filter itself: at->target where there is one. */

@@ -379,15 +379,18 @@ static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error
 }
 
 /* If the filter was dropped or replaced meanwhile, retires its partitions: some of them just lost their expiry. */
-static void retire_if_gone(tamis__redis_filter *at, const char *plan) {
+static tamis_status retire_if_gone(tamis__redis_filter *at, const char *plan) {
     tamis__config now;
-    if (tamis__config_find(at, &now, NULL) == TAMIS_OK && strcmp(now.plan, plan) != 0)
-        (void)tamis__told_expire(at, plan, TAMIS__GRACE_MS, NULL);
+    tamis_status status = tamis__config_locked(at, &now, NULL);
+    if (status == TAMIS_OK && strcmp(now.plan, plan) != 0)
+        status = tamis__told_expire(at, plan, TAMIS__GRACE_MS, NULL);
+    return status;
 }
 
 static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config;
+    tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__config_find(at, &config, err);
     if (status == TAMIS_OK && !*config.plan)
         status = absent(at, err);
@@ -398,11 +401,17 @@ static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error 
     status = tamis__lock_take(at, err);
     if (status != TAMIS_OK)
         return status;
-    status = expire_locked(filter, ms, err);
+    status = expire_locked(filter, ms, &why);
     const bool failed = status != TAMIS_OK;
-    status = unlock(at, status, err);
-    if (failed)
-        retire_if_gone(at, config.plan);
+    status = unlock(at, status, &why);
+    if (failed && retire_if_gone(at, config.plan) != TAMIS_OK)
+        return tamis__fail(
+            err, status, why.sys_errno,
+            "%.300s; if the filter is gone, Redis keys of it may remain: remove them with tamis "
+            "redis clean",
+            why.text);
+    if (status != TAMIS_OK && err)
+        *err = why;
     return status;
 }
 

@@ -185,7 +185,7 @@ tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
     if (status == TAMIS_OK)
         status = set_pushing(p, err);
     if (status == TAMIS_OK) /* a step that was sent twice may have met its own first write */
-        status = tamis__config_find(p->at, &now, err);
+        status = tamis__config_locked(p->at, &now, err);
     return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
 }
 
@@ -287,11 +287,12 @@ tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
         why.text);
 }
 
-static tamis_status fail_unknown(const tamis_error *why, tamis_error *err) {
-    return tamis__fail(
-        err, why->status, why->sys_errno,
-        "%.300s; it is unknown whether the filter was replaced: check with tamis info, and push again",
-        why->text);
+static tamis_status fail_unknown(const tamis__push *p, const tamis_error *why, tamis_error *err) {
+    return tamis__fail(err, why->status, why->sys_errno,
+                       "%.300s; it is unknown whether the filter was replaced by generation %016" PRIx64
+                       ": check with tamis info, push again, and remove Redis keys that are left with tamis "
+                       "redis clean",
+                       why->text, p->at->generation);
 }
 
 /* Removes the announcement in this field if it is still that of p->plan; with `next` also the number of its sending. */
@@ -323,7 +324,9 @@ static bool is_same(const char *one, const char *other) {
  * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
  * - Neither: the outcome is unknown.
- * If the hash cannot be read, the partitions stay announced, and the next holder of the lock removes them.
+ * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
+ * hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the next holder of
+ * the lock removes them.
  */
 static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -331,22 +334,22 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     if (err)
         why = *err;
     why.status = status;
-    const bool is_over =
-        tamis__lock_leave(p->at, NULL) == TAMIS_OK && tamis__config_find(p->at, &now, NULL) == TAMIS_OK;
+    const bool is_released = tamis__lock_leave(p->at, NULL) == TAMIS_OK;
+    *p->at->token = '\0'; /* nothing that follows needs the lock, or renews it */
+    const bool is_read = tamis__config_locked(p->at, &now, NULL) == TAMIS_OK;
+    const bool is_over = is_released && is_read;
     const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->at->redis->replicas > 0; /* in a failover */
-    if (is_over && is_same(now.plan, p->plan))
-        return may_be_lost ? fail_unknown(&why, err) : tamis__push_retire(p, err);
-    if (is_over &&
-        !is_same(now.plan, p->config.plan)) /* the old plan never returns, and its record may be gone */
+    if (is_read && is_same(now.plan, p->plan))
+        return may_be_lost ? fail_unknown(p, &why, err) : tamis__push_retire(p, err);
+    if (is_read && !is_same(now.plan, p->config.plan))
         (void)tamis__push_retire(p, NULL);
     if (is_over && p->is_switching && is_same(now.before, p->plan))
         return TAMIS_OK;
-    *p->at->token = '\0'; /* given back, or not: what follows asks for none */
     if (is_over || (p->is_sealed && !p->is_switching))
         (void)tamis__push_remove(p, NULL);
     if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))
         return status;
-    return fail_unknown(&why, err);
+    return fail_unknown(p, &why, err);
 }
 
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {

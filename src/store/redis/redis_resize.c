@@ -79,7 +79,7 @@ static tamis_status set_next(tamis__push *p, tamis_error *err) {
                                       .is_steps = true};
     tamis_status status = tamis__redis_run(p->at->redis, &exchange, NULL, err);
     if (status == TAMIS_OK)
-        status = tamis__config_find(p->at, &now, err);
+        status = tamis__config_locked(p->at, &now, err);
     if (status != TAMIS_OK)
         return status;
     memcpy(p->sending, now.sending, sizeof p->sending);

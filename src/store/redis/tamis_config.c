@@ -149,6 +149,12 @@ tamis_status tamis__config_own(const tamis__redis_filter *at, tamis__config *con
     return read_config(at, at->uri->name, at->uri->name_size, config, err);
 }
 
+tamis_status tamis__config_locked(const tamis__redis_filter *at, tamis__config *config, tamis_error *err) {
+    config->target_size = 0;
+    return at->target_size > 0 ? read_config(at, at->target, at->target_size, config, err)
+                               : tamis__config_own(at, config, err);
+}
+
 tamis_status tamis__config_find(const tamis__redis_filter *at, tamis__config *config, tamis_error *err) {
     char target[TAMIS__REDIS_NAME];
     tamis_status status = tamis__config_own(at, config, err);
