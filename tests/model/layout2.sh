@@ -21,6 +21,8 @@ holds "expire beside build, the filter expires" -DA1=$BUILD -DB1=$EXPIRE -DEXPIR
 holds "expire beside build, bad network, the filter expires" -DA1=$BUILD -DB1=$EXPIRE -DFAULTS=1 -DEXPIRES=1
 holds "expire beside persist, bad network, the filter expires" -DA1=$EXPIRE -DB1=$PERSIST -DTTL=1 -DFAULTS=1 -DEXPIRES=1
 holds "drop, then create, beside persist; the filter expires" -DA1=$DROP -DA2=$CREATE -DB1=$PERSIST -DTTL=1 -DEXPIRES=1
+holds "resize, then persist, with an adder that has a time to live; bad network" \
+    -DA1=$RESIZE -DA2=$PERSIST -DTTL=1 -DADDS=1 -DRENEWS=1 -DFAULTS=1 -DLOCK_ENDS=0
 holds "build, the control slot fails over" -DA1=$BUILD -DADDS=1 -DREADS=1 -DFAILOVER=1
 holds "build, a partition fails over" -DA1=$BUILD -DADDS=1 -DREADS=1 -DFAILOVER=2
 holds "resize, the control slot fails over" -DA1=$RESIZE -DADDS=1 -DFAILOVER=1

@@ -41,6 +41,8 @@ finds I3_leak_without_a_record "a build that does not release its lock, and leav
 finds I3_leak_without_a_record "a resize that deletes before it takes next away" -DA1=$RESIZE -DADDS=1 -DF_ORDER
 finds I1_acknowledged_key_reads_absent "next without the number of its sending, and a failover" \
     -DA1=$RESIZE -DADDS=1 -DFAILOVER=1 -DFAULTS=1 -DF_NEXT
+finds I2_plan_whose_partitions_expire "partitions of next whose expiry is renewed by a plain PEXPIRE" \
+    -DA1=$RESIZE -DA2=$PERSIST -DTTL=1 -DADDS=1 -DRENEWS=1 -DFAULTS=1 -DLOCK_ENDS=0 -DF_RENEW_NEXT
 if [ "${TAMIS_TEST_SCALE-}" = torture ]; then
     finds I3_leak_without_a_record "partitions retired by a plain PEXPIRE" \
         -DA1=$PERSIST -DB1=$BUILD -DB2=$BUILD -DFAULTS=1 -DF_RETIRE_PLAIN

@@ -67,6 +67,9 @@
 #ifndef ADDS
 #define ADDS 0 /* 1: an adder adds one key */
 #endif
+#ifndef RENEWS
+#define RENEWS 0 /* 1: the adder has a time to live, and gives it to the partitions of `next` too */
+#endif
 #ifndef READS
 #define READS 0 /* 1: a reader asks one batch */
 #endif
@@ -174,7 +177,7 @@ bit I4_failed_but_changed, I4_success_but_not_done, I4_expiry_undone, I4_expiry_
 /* ---- messages ---- */
 
 mtype = { LOCK, UNLOCK, RENEW, END_NEXT, DELETE, RETIRE, ANNOUNCE, MAKE, FILL, SEAL, SWITCH, SET_NEXT, KEEP, UNITE,
-          DROP_PLAN, FORGET_BEFORE, FORGET_PUSHING, FORGET_NEXT, EXPIRE_HASH, EXPIRE_BITS, ADD, GRACE_BITS,
+          DROP_PLAN, FORGET_BEFORE, FORGET_PUSHING, FORGET_NEXT, EXPIRE_HASH, EXPIRE_BITS, ADD, GRACE_BITS, RENEW_NEXT,
           SET_PLAN_ONCE, SET_STATE, END };
 
 #define NO 0
@@ -348,6 +351,11 @@ inline carry_out(o, t, p, g, u) {
 #endif
     :: o == ADD -> foot[g] = (foot[g] == MISSING -> BARE : foot[g]); bits[g] = bits[g] | KEY; ok = OK
     :: o == GRACE_BITS && foot[g] != MISSING -> ttl[g] = GRACE; ok = OK
+#ifdef F_RENEW_NEXT
+    :: o == RENEW_NEXT && foot[g] != MISSING -> ttl[g] = USER; ok = OK
+#else
+    :: o == RENEW_NEXT && foot[g] >= FILLING && foot[g] < SEALED -> ttl[g] = USER; ok = OK
+#endif
 #ifdef F_CREATE
     :: o == SET_PLAN_ONCE && plan == 0 -> change_plan(command_of(g), g); copy = g; hash_ttl = 0; copy_ttl = 0; wants_ttl = 0; ok = OK
 #endif
@@ -960,6 +968,13 @@ again:
         :: result == LOST -> goto ended
         :: else
         fi;
+#if RENEWS
+        send(RENEW_NEXT, 0, 0, n, 0);
+        if
+        :: result == LOST -> goto ended
+        :: else
+        fi;
+#endif
         atomic {
             p = plan; last = n; n = next;
             if

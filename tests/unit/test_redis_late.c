@@ -415,6 +415,42 @@ static void reg_22_an_alias_that_moves_retires_nothing(void **state) {
         }
 }
 
+/* ---- adders with a time to live ---- */
+
+/* An adder's command n arrives when the resize has ended and the filter has no expiry any more. */
+static bool renew_late(uint64_t n) {
+    redis_server_ask(&server, "FLUSHALL");
+    OK(tamis_redis_push(old, redis, "f", NULL, &err));
+    proxy_disarm(between);
+    tamis_redis *slow = open_slow("read_timeout=80ms&patience=20s");
+    tamis_filter *there = NULL;
+    OK(tamis_redis_filter_open(&there, slow, "f?ttl=1h", NULL, &err));
+    OK(tamis_redis_resize_begin(&resize, own, redis, "f", &err));
+    proxy_arm_command(between, PROXY_DELAY, n);
+    OK(tamis_filter_add_many(there, keys + ADDED, 10, NULL, NULL, &err));
+    const bool is_late = proxy_harmed(between) > 0;
+    OK(tamis_redis_resize_end(resize, own, &err));
+    OK(tamis_redis_expire(redis, "f", 0, &err));
+    char generation[20];
+    snprintf(generation, sizeof generation, "%.16s",
+             strstr(redis_server_ask(&server, "HGET tamis:{f} plan"), "generation=") + strlen("generation="));
+    proxy_deliver(between, is_late);
+    assert_int_equal(redis_server_number(&server, "PTTL tamis:{f:%s:0}:bits", generation), -1);
+    assert_int_equal(redis_server_number(&server, "PTTL tamis:{f}"), -1);
+    tamis_filter_free(there);
+    tamis_redis_close(slow);
+    return is_late;
+}
+
+static void reg_22_a_late_renewal_of_next_changes_nothing(void **state) {
+    (void)state;
+    begin();
+    uint64_t n = 0;
+    while (renew_late(n))
+        n++;
+    assert_true(n > 5);
+}
+
 /* ---- groups ---- */
 
 static int set_up(void **state) {
@@ -443,6 +479,7 @@ int main(void) {
         cmocka_unit_test(reg_22_a_deleted_hash_is_no_new_filter),
         cmocka_unit_test(reg_22_late_transactions_change_nothing),
         cmocka_unit_test(reg_22_a_late_next_after_a_failover),
+        cmocka_unit_test(reg_22_a_late_renewal_of_next_changes_nothing),
         cmocka_unit_test(reg_22_what_was_replaced_goes_without_its_record),
         cmocka_unit_test(reg_22_an_alias_that_moves_retires_nothing),
     };

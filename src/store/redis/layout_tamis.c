@@ -285,6 +285,7 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *
     copy.plan.bits = told.bits;
     copy.plan.probes = (uint32_t)told.probes;
     at.layout = &layout_next;
+    at.is_next = true;
     at.generation = told.generation;
     at.ttl_ms = at.ttl_ms > 0 && at.renews_on_add ? at.ttl_ms + TAMIS__GRACE_MS : 0;
     at.doubts = (tamis__doubts){0};

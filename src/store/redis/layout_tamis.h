@@ -161,7 +161,8 @@ void tamis__chunks_guard(const tamis_filter *filter, uint32_t key, tamis_key nam
 uint64_t tamis__chunk_bit(const tamis_filter *filter, uint32_t key, uint64_t chunk);
 /* TAMIS_E_IO names a partition that has no footer; while at->fills: no mark. */
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err);
-/* Sends the step by which an adder gives a partition at->ttl_ms, if the partition has its footer. */
+/* Sends the step by which an adder gives a partition at->ttl_ms, if the partition has its footer; with at->is_next, if it
+ * has a mark. */
 void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__link *link);
 /* PEXPIRE, or PERSIST if ms is 0, or UNLINK if it is negative, of the partitions `of` (NULL: all). For generations that no plan
  * names, or will ever name again. */

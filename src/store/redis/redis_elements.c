@@ -170,7 +170,7 @@ static bool put_elements(tamis__batch *all, size_t element, uint32_t number, tam
 }
 
 void tamis__batch_put_expiry(const tamis__batch *all, size_t number, bool sets, tamis__link *link) {
-    if (sets && all->at->layout == &tamis__layout_tamis && !all->at->is_family) {
+    if (sets && (all->at->layout == &tamis__layout_tamis || all->at->is_next) && !all->at->is_family) {
         tamis__partition_put_renewal(all->filter, (uint32_t)number, link);
         return;
     }

@@ -100,6 +100,7 @@ struct tamis__redis_filter {
     char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
     size_t target_size;                /* 0: it is none */
     char token[TAMIS__LOCK_TOKEN];     /* layout tamis: token of the lock held; empty: none */
+    bool is_next;                      /* layout tamis: a resize fills it, and adders add to it too */
     uint32_t
         *fills; /* layout tamis: numbers in the marks of partitions being filled; NULL: not being filled */
     char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */

@@ -185,12 +185,31 @@ tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char
     return status;
 }
 
+/* Guard: the partition has a mark of its generation, whichever number the mark has. Once it is sealed, a late step must not
+ * touch the expiry that its writers have given it since. */
+static tamis_key guard_filling(const tamis_filter *filter, uint32_t key, tamis__step *step,
+                               tamis__partition_room *room) {
+    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const uint64_t end = tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
+    const tamis_key name = {room->name, tamis__partition_name(at, key, room->name)};
+    const int size = snprintf(room->footer, sizeof room->footer,
+                              "tamis-filling 2 %016" PRIx64 " %" PRIu32 " ", at->generation, key);
+    snprintf(room->from, sizeof room->from, "%" PRIu64, end);
+    snprintf(room->to, sizeof room->to, "%" PRIu64, end + (uint64_t)size - 1);
+    tamis__step_key(step, name);
+    tamis__step_expect(step, tamis__word_of(room->footer, (size_t)size),
+                       TAMIS__WORDS(tamis__redis_word("GETRANGE"), name, tamis__redis_word(room->from),
+                                    tamis__redis_word(room->to)));
+    return name;
+}
+
 void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__link *link) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     char digits[24];
     tamis__partition_room room;
     tamis__step step = {.key_count = 0};
-    const tamis_key name = tamis__partition_guard(filter, key, &step, &room);
+    const tamis_key name = at->is_next ? guard_filling(filter, key, &step, &room)
+                                       : tamis__partition_guard(filter, key, &step, &room);
     if (at->redis->forbids_scripts) {
         tamis__link_expire(link, name.data, name.size, at->ttl_ms);
         return;
