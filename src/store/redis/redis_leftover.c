@@ -72,23 +72,6 @@ static bool read_key(const char *key, size_t size, part *to) {
     return true;
 }
 
-static tamis_status reserve(const leftover_search *all, void **block, size_t used, size_t wanted,
-                            size_t *room, size_t size, tamis_error *err) {
-    const tamis_allocator *allocator = &all->at.redis->allocator;
-    if (wanted <= *room)
-        return TAMIS_OK;
-    const size_t more = 2 * wanted + 256;
-    void *made = tamis__alloc(allocator, more * size, _Alignof(max_align_t));
-    if (!made)
-        return tamis__fail_nomem(err, "redis", more * size);
-    if (used > 0)
-        memcpy(made, *block, used * size);
-    tamis__free(allocator, *block, *room * size);
-    *block = made;
-    *room = more;
-    return TAMIS_OK;
-}
-
 /* The server's pattern also finds NAME:MORE for NAME. */
 static bool is_wanted(const leftover_search *all, const char *name, size_t size) {
     char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
@@ -105,10 +88,12 @@ static tamis_status add_partition(void *context, const char *key, size_t size, t
     part one = {.key = all->text_used, .key_size = size};
     if (!read_key(key, size, &one) || !is_wanted(all, key + PREFIX, one.name_size))
         return TAMIS_OK;
-    tamis_status status = reserve(all, &text, all->text_used, all->text_used + size, &all->text_size, 1, err);
+    tamis_status status = tamis__scan_reserve(all->at.redis, &text, all->text_used, all->text_used + size,
+                                              &all->text_size, 1, err);
     all->text = text;
     if (status == TAMIS_OK)
-        status = reserve(all, &parts, all->count, all->count + 1, &all->room, sizeof *all->parts, err);
+        status = tamis__scan_reserve(all->at.redis, &parts, all->count, all->count + 1, &all->room,
+                                     sizeof *all->parts, err);
     all->parts = parts;
     if (status != TAMIS_OK)
         return status;

@@ -39,30 +39,11 @@ typedef struct listing {
     size_t first; /* of those that are asked */
 } listing;
 
-/* ---- memory ---- */
-
-/* Room for one more of `size` bytes. */
-static tamis_status make_room(const listing *list, void **block, size_t used, size_t more, size_t *room,
-                              size_t size, tamis_error *err) {
-    const tamis_allocator *allocator = &list->at.redis->allocator;
-    if (*room - used >= more)
-        return TAMIS_OK;
-    const size_t wanted = 2 * *room + more + 64;
-    void *made = tamis__alloc(allocator, wanted * size, _Alignof(max_align_t));
-    if (!made)
-        return tamis__fail_nomem(err, "redis", wanted * size);
-    if (used > 0)
-        memcpy(made, *block, used * size);
-    tamis__free(allocator, *block, *room * size);
-    *block = made;
-    *room = wanted;
-    return TAMIS_OK;
-}
-
 /* *at is where it stands. */
 static tamis_status keep_text(listing *list, const char *text, size_t size, size_t *at, tamis_error *err) {
     void *block = list->text;
-    tamis_status status = make_room(list, &block, list->text_used, size, &list->text_room, 1, err);
+    tamis_status status = tamis__scan_reserve(list->at.redis, &block, list->text_used, list->text_used + size,
+                                              &list->text_room, 1, err);
     list->text = block;
     if (status != TAMIS_OK)
         return status;
@@ -85,7 +66,8 @@ static tamis_status take_key(void *context, const char *key, size_t size, tamis_
     /* {NAME}:config may be that of the name {NAME} too, which Redisson has no other for. */
     if (list->tagged && (!memchr(name, '{', size) || (*name == '{' && name[size - 1] == '}')))
         return TAMIS_OK;
-    tamis_status status = make_room(list, &block, list->count, 1, &list->room, sizeof *list->all, err);
+    tamis_status status = tamis__scan_reserve(list->at.redis, &block, list->count, list->count + 1,
+                                              &list->room, sizeof *list->all, err);
     list->all = block;
     if (status != TAMIS_OK)
         return status;

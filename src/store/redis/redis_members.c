@@ -23,32 +23,15 @@ typedef struct gathered {
     size_t count, ends_room;
 } gathered;
 
-/* *block has room for so many bytes afterwards. */
-static tamis_status make_room(const gathered *all, void **block, size_t used, size_t wanted, size_t *room,
-                              tamis_error *err) {
-    const tamis_allocator *allocator = &all->at->redis->allocator;
-    if (wanted <= *room)
-        return TAMIS_OK;
-    const size_t size = 2 * wanted + 4096;
-    void *made = tamis__alloc(allocator, size, _Alignof(size_t));
-    if (!made)
-        return tamis__fail_nomem(err, "redis", size);
-    if (used > 0)
-        memcpy(made, *block, used);
-    tamis__free(allocator, *block, *room);
-    *block = made;
-    *room = size;
-    return TAMIS_OK;
-}
-
 static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
     gathered *all = context;
     void *text = all->text, *ends = all->ends;
-    tamis_status status = make_room(all, &text, all->used, all->used + size, &all->room, err);
+    tamis_status status =
+        tamis__scan_reserve(all->at->redis, &text, all->used, all->used + size, &all->room, 1, err);
     all->text = text;
     if (status == TAMIS_OK)
-        status = make_room(all, &ends, all->count * sizeof *all->ends, (all->count + 1) * sizeof *all->ends,
-                           &all->ends_room, err);
+        status = tamis__scan_reserve(all->at->redis, &ends, all->count, all->count + 1, &all->ends_room,
+                                     sizeof *all->ends, err);
     all->ends = ends;
     if (status != TAMIS_OK)
         return status;
@@ -108,6 +91,6 @@ tamis_status tamis__members_expire(const tamis__redis_filter *at, const char *te
     if (status == TAMIS_OK && all.count > 0)
         status = tamis__redis_run(at->redis, &exchange, NULL, err);
     tamis__free(&at->redis->allocator, all.text, all.room);
-    tamis__free(&at->redis->allocator, all.ends, all.ends_room);
+    tamis__free(&at->redis->allocator, all.ends, all.ends_room * sizeof *all.ends);
     return status;
 }

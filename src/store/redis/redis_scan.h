@@ -18,4 +18,8 @@ typedef struct tamis__scan {
  * TAMIS_E_REFUSED: it is not let. */
 tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tamis_error *err);
 
+/* Grows *block, of *room items of which `used` are kept, to hold `wanted` items of `size` bytes each. */
+tamis_status tamis__scan_reserve(const tamis_redis *redis, void **block, size_t used, size_t wanted,
+                                 size_t *room, size_t size, tamis_error *err);
+
 #endif
