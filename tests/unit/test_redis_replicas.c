@@ -11,7 +11,6 @@
 
 #include <tamis/tamis.h>
 
-#include "store/redis/redis_int.h"
 #include "support/proxy.h"
 #include "support/redis_filters.h"
 
@@ -164,30 +163,20 @@ static void reg_22_a_connection_may_end_before_replicas_have_answered(void **sta
     proxy_stop(between);
 }
 
-/* What other files of the library call, after a switch of plans for instance. */
-static void reg_22_a_redis_key_may_be_waited_for(void **state) {
+/* A push reads its plan back, and waits until the replicas have it. */
+static void reg_22_a_push_waits_for_replicas(void **state) {
     char uri[200];
-    tamis_redis *there;
     (void)state;
     begin();
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?replicas=1&patience=60s", server.port);
-    OK(tamis_redis_open(&there, uri, NULL, &err));
-    OK(tamis__redis_wait(there, "any", 3, "it", &err));
-    tamis_redis_close(there);
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?replicas=1&patience=300ms", server.port);
-    OK(tamis_redis_open(&there, uri, NULL, &err));
+    tamis_filter *filter = make_filter(1000, 0, FEW);
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/p?replicas=1&patience=60s", server.port);
+    OK(tamis_redis_push(filter, NULL, uri, NULL, &err));
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/p?replicas=1&patience=2s", server.port);
     lag(true);
-    redis_server_ask(&server, "SET any thing"); /* by anybody */
-    FAILS(tamis__redis_wait(there, "any", 3, "it", &err), TAMIS_E_TIMEOUT, "it: only 0 of 1 replicas");
+    FAILS(tamis_redis_push(filter, NULL, uri, NULL, &err), TAMIS_E_TIMEOUT, "only 0 of 1 replicas");
     lag(false);
-    tamis_redis_close(there);
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d", server.port);
-    OK(tamis_redis_open(&there, uri, NULL, &err));
-    lag(true);
-    redis_server_ask(&server, "SET any thing");
-    OK(tamis__redis_wait(there, "any", 3, "it", &err)); /* nobody asks for replicas */
-    lag(false);
-    tamis_redis_close(there);
+    assert_non_null(strstr(err.text, "it is unknown whether the filter was replaced by generation"));
+    tamis_filter_free(filter);
 }
 
 static void reg_22_replicas_are_checked(void **state) {
@@ -223,7 +212,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reg_22_adds_are_not_answered_before_replicas_have_them),
         cmocka_unit_test(reg_22_a_connection_may_end_before_replicas_have_answered),
-        cmocka_unit_test(reg_22_a_redis_key_may_be_waited_for),
+        cmocka_unit_test(reg_22_a_push_waits_for_replicas),
         cmocka_unit_test(reg_22_replicas_are_checked),
         cmocka_unit_test(reg_22_no_replicas_has_its_own_advice),
         cmocka_unit_test(reg_22_what_was_answered_outlives_the_master), /* and leaves none for others */

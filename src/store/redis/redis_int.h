@@ -244,18 +244,6 @@ typedef struct tamis__command {
 
 tamis_status tamis__redis_do(tamis__command *one, tamis_error *err);
 
-/*
- * With replicas= in the URI: waits until so many replicas have all writes so far, by any client, to the server that has the
- * slot of this Redis key. Otherwise does nothing. Takes one round trip to the server, and one to its replicas.
- *
- * It does not protect a write if its server was replaced before this call by one that lacks the write. For such writes, read
- * back with is_replicated instead, which reads and waits on one connection.
- *
- * TAMIS_E_TIMEOUT: fewer replicas within patience; the message says how many. The writes remain.
- */
-tamis_status tamis__redis_wait(tamis_redis *redis, const void *key, size_t size, const char *what,
-                               tamis_error *err);
-
 /* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
 tamis_status tamis__redis_no_reply(const tamis_redis *redis, const char *what, tamis_error *err);
 

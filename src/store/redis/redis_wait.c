@@ -97,11 +97,3 @@ tamis_status tamis__flight_confirm(tamis__flight *run, tamis_error *err) {
             status = confirm(&all, run->lanes[n], err);
     return status;
 }
-
-tamis_status tamis__redis_wait(tamis_redis *redis, const void *key, size_t size, const char *what,
-                               tamis_error *err) {
-    const tamis_key words[] = {{"EXISTS", 6}, {key, size}};
-    tamis__command one = {.redis = redis, .what = what, .words = words, .count = 2, .is_replicated = true};
-    one.slot = tamis__redis_slot(redis, key, size);
-    return redis->replicas > 0 ? tamis__redis_do(&one, err) : TAMIS_OK;
-}
