@@ -208,3 +208,21 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     exchange.slot = slot_of_mark;
     return status == TAMIS_OK ? tamis__redis_run(at->redis, &exchange, NULL, err) : status;
 }
+
+/* ---- filters whose bits fit ---- */
+
+tamis_status tamis__check_alike(const tamis_filter *there, const tamis_filter *from, const char *verb,
+                                const char *advice, tamis_error *err) {
+    const tamis__redis_filter *at = tamis__redis_of(there);
+    const tamis_plan *one = &there->plan, *other = &from->plan;
+    if (one->kind == other->kind && one->bits == other->bits && one->probes == other->probes &&
+        one->scheme == from->hasher->scheme)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: has kind %s with scheme %s, %" PRIu64 " bits and %" PRIu32
+                       " probes, and the filter to %s %s with %s, %" PRIu64 " and %" PRIu32 "; %s",
+                       at->redis->to.shown, at->uri->named, tamis_kind_name(one->kind),
+                       tamis_scheme_name(one->scheme), one->bits, one->probes, verb,
+                       tamis_kind_name(other->kind), tamis_scheme_name(from->hasher->scheme), other->bits,
+                       other->probes, advice);
+}

@@ -40,4 +40,9 @@ typedef struct tamis__upload {
 /* TAMIS_E_IO: what is there is not what was sent. */
 tamis_status tamis__upload_run(const tamis__upload *upload, tamis_error *err);
 
+/* TAMIS_E_MISMATCH: the bits of `from`, in memory, are not those of `there`, for another kind, size, number of probes or
+ * scheme. `verb` says what is done with `from`, `advice` what to do. */
+tamis_status tamis__check_alike(const tamis_filter *there, const tamis_filter *from, const char *verb,
+                                const char *advice, tamis_error *err);
+
 #endif

@@ -159,6 +159,8 @@ void tamis__chunks_guard(const tamis_filter *filter, uint32_t key, tamis_key nam
                          tamis__chunks_room *room);
 /* Position of the bit that the step of a chunk sets. */
 uint64_t tamis__chunk_bit(const tamis_filter *filter, uint32_t key, uint64_t chunk);
+/* Fails with TAMIS_E_IO: this partition was lost while it was written. */
+tamis_status tamis__partition_lost(const tamis__redis_filter *at, size_t key, tamis_error *err);
 /* TAMIS_E_IO names a partition that has no footer; while at->fills: no mark. */
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err);
 /* Sends the step by which an adder gives a partition at->ttl_ms, if the partition has its footer; with at->is_next, if it

@@ -100,18 +100,8 @@ static tamis_status plan_it(tamis_filter *made, bool plans, tamis_error *err) {
 }
 
 static tamis_status check_alike(const replacement *r, tamis_error *err) {
-    const tamis_plan *there = &r->made->plan, *mine = &r->filter->plan;
-    if (there->kind == mine->kind && there->bits == mine->bits && there->probes == mine->probes &&
-        there->scheme == r->filter->hasher->scheme)
-        return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: has kind %s with scheme %s, %" PRIu64 " bits and %" PRIu32
-                       " probes, and the filter to push %s with %s, %" PRIu64 " and %" PRIu32
-                       "; build it for that URI, or give the parameters that it was made with",
-                       r->at->redis->to.shown, r->at->uri->named, tamis_kind_name(there->kind),
-                       tamis_scheme_name(there->scheme), there->bits, there->probes,
-                       tamis_kind_name(mine->kind), tamis_scheme_name(r->filter->hasher->scheme), mine->bits,
-                       mine->probes);
+    return tamis__check_alike(r->made, r->filter, "push",
+                              "build it for that URI, or give the parameters that it was made with", err);
 }
 
 /* RENAME would not mind what else has the name; STRLEN does. */

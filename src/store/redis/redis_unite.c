@@ -25,7 +25,7 @@ typedef struct uniting {
     const tamis_filter *there;
     tamis__redis_filter *at;
     const tamis__redis_filter *aside;
-    bool is_lost; /* a partition, or a string beside it, was lost */
+    size_t lost; /* 1 + the number of a partition that was lost, or whose string beside it was; 0: none */
 } uniting;
 
 static uint32_t slot_of_partition(void *context, size_t i) {
@@ -62,42 +62,30 @@ static bool put_or(void *context, size_t i, tamis__link *link) {
 static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, bool resent,
                             tamis_error *err) {
     uniting *both = context;
-    (void)i;
     (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(both->at, err);
-    both->is_lost = both->is_lost || reply->integer == 0;
+    if (reply->integer == 0)
+        both->lost = i + 1;
     return TAMIS_OK;
-}
-
-static tamis_status fail_lost(const tamis__redis_filter *at, tamis_error *err) {
-    return tamis__fail(
-        err, TAMIS_E_IO, 0,
-        "redis %s: %s: a partition, or what was sent for it, was lost on the way (evicted, deleted, "
-        "or a failover); see to it that it has the memory, and do it again",
-        at->redis->to.shown, at->uri->named);
 }
 
 static tamis_status check_alike(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {
     const tamis__redis_filter *at = tamis__redis_of(there);
-    const tamis_plan *one = &there->plan, *other = &from->plan;
-    if (one->kind == other->kind && one->bits == other->bits && one->probes == other->probes &&
-        there->hasher->scheme == from->hasher->scheme && at->seed == from->hasher->seed &&
-        there->hasher->secret_print == from->hasher->secret_print)
-        return TAMIS_OK;
+    tamis_status status = tamis__check_alike(there, from, "unite", "build both alike", err);
+    if (status != TAMIS_OK ||
+        (at->seed == from->hasher->seed && there->hasher->secret_print == from->hasher->secret_print))
+        return status;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: %s of %" PRIu64 " bits and %" PRIu32
-                       " probes does not go with %s of %" PRIu64 " and %" PRIu32
-                       ", or scheme, seed or secret differ; build both alike",
-                       at->redis->to.shown, at->uri->named, tamis_kind_name(one->kind), one->bits,
-                       one->probes, tamis_kind_name(other->kind), other->bits, other->probes);
+                       "redis %s: %s: the filter to unite has another seed or secret; build both alike",
+                       at->redis->to.shown, at->uri->named);
 }
 
 /* `aside` is the handle of the strings beside the partitions of `there`. */
 static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tamis_filter *from,
                              tamis_error *err) {
     size_t count;
-    uniting both = {there, tamis__redis_of(there), tamis__redis_of(aside), false};
+    uniting both = {there, tamis__redis_of(there), tamis__redis_of(aside), 0};
     const tamis__upload upload = {.there = aside,
                                   .words = tamis__bloom_words(from, &count),
                                   .key_name = tamis__aside_name,
@@ -115,8 +103,8 @@ static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tam
         status = tamis__upload_run(&upload, err);
     if (status == TAMIS_OK)
         status = tamis__redis_run(both.at->redis, & or, NULL, err);
-    if (status == TAMIS_OK && both.is_lost)
-        status = fail_lost(both.at, err);
+    if (status == TAMIS_OK && both.lost > 0)
+        status = tamis__partition_lost(both.at, both.lost - 1, err);
     const tamis_status removed =
         tamis__partitions_expire(both.aside, NULL, -1, status == TAMIS_OK ? err : NULL);
     return status == TAMIS_OK ? removed : status;

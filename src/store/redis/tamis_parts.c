@@ -103,7 +103,7 @@ typedef struct making {
         is_unsure; /* a partition existed already; its step was sent twice, so it may be the first sending's */
 } making;
 
-static tamis_status fail_lost(const tamis__redis_filter *at, size_t key, tamis_error *err) {
+tamis_status tamis__partition_lost(const tamis__redis_filter *at, size_t key, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
         "redis %s: %s: partition %zu was lost on the way (evicted, deleted, or a failover); see "
@@ -163,7 +163,7 @@ static tamis_status take_partition(void *context, size_t i, const tamis__reply *
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(make->all.at, err);
     if (reply->integer == 0 && !resent)
-        return fail_lost(make->all.at, make->all.first + i, err);
+        return tamis__partition_lost(make->all.at, make->all.first + i, err);
     make->is_unsure = make->is_unsure || reply->integer == 0;
     return TAMIS_OK;
 }
@@ -180,7 +180,7 @@ static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply
     for (at->fills[i] = 1; at->fills[i] <= sent; at->fills[i]++)
         if (tamis__footer_is(at, (uint32_t)i, reply))
             return TAMIS_OK;
-    return fail_lost(at, i, err);
+    return tamis__partition_lost(at, i, err);
 }
 
 tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tamis_error *err) {
@@ -266,7 +266,8 @@ static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply
     const making *make = context;
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_strange(make->all.at, err);
-    return reply->integer == 1 || resent ? TAMIS_OK : fail_lost(make->all.at, make->all.first + i, err);
+    return reply->integer == 1 || resent ? TAMIS_OK
+                                         : tamis__partition_lost(make->all.at, make->all.first + i, err);
 }
 
 tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms,
@@ -292,7 +293,8 @@ static tamis_status take_footer(void *context, size_t i, const tamis__reply *rep
                                 tamis_error *err) {
     const making *make = context;
     (void)resent;
-    return tamis__footer_is(make->all.at, (uint32_t)i, reply) ? TAMIS_OK : fail_lost(make->all.at, i, err);
+    return tamis__footer_is(make->all.at, (uint32_t)i, reply) ? TAMIS_OK
+                                                              : tamis__partition_lost(make->all.at, i, err);
 }
 
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) {
