@@ -35,21 +35,17 @@ static tamis_status pause_for(uint64_t ms, tamis_error *err) {
 
 /* *is_there: another writer has made the filter, or is making it. */
 static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) {
-    tamis_status status = tamis__lock_take(p->at, err);
-    if (status != TAMIS_OK) {
-        *is_there = status == TAMIS_E_BUSY;
+    tamis_status status = tamis__push_enter(p, err);
+    *is_there = status == TAMIS_E_BUSY;
+    if (status != TAMIS_OK)
         return status;
-    }
-    status = tamis__push_look(p, err);
-    if (status == TAMIS_OK && *p->copy) /* this process may have been stopped between the two reads */
+    if (*p->copy) /* this process may have been stopped between the two reads */
         status = tamis__config_find(p->at, &p->config, err);
     *is_there = status == TAMIS_OK && *p->config.plan;
     if (status == TAMIS_OK && !*is_there && *p->copy)
         status = fail_deleted(p, err);
-    if (status != TAMIS_OK || *is_there) {
-        (void)tamis__lock_leave(p->at, NULL);
-        return status;
-    }
+    if (status != TAMIS_OK || *is_there)
+        return tamis__push_withdraw(p, status);
     status = tamis__push_conclude(p, tamis__push_run(p, err), err);
     tamis__push_free(p);
     return status;

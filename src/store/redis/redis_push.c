@@ -168,11 +168,21 @@ static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
     return tamis__step_run(p->at, &step, &(bool){false}, err);
 }
 
-/* Reads what is there, now that the lock is taken. */
-tamis_status tamis__push_look(tamis__push *p, tamis_error *err) {
+tamis_status tamis__push_enter(tamis__push *p, tamis_error *err) {
     *p->copy = '\0';
-    tamis_status status = find_config(p, err);
-    return status == TAMIS_OK && !*p->config.plan ? tamis__copy_read(p->at, p->copy, err) : status;
+    tamis_status status = tamis__lock_take(p->at, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = find_config(p, err);
+    if (status == TAMIS_OK && !*p->config.plan)
+        status = tamis__copy_read(p->at, p->copy, err);
+    return status == TAMIS_OK ? status : tamis__push_withdraw(p, status);
+}
+
+tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status) {
+    (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
+    *p->at->token = '\0';
+    return status;
 }
 
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
@@ -387,16 +397,11 @@ void tamis__push_free(tamis__push *p) {
 
 /* `stands`: NULL, or the plan that has to stand. */
 tamis_status tamis__push_replace(tamis__push *p, const char *stands, tamis_error *err) {
-    tamis_status status = tamis__lock_take(p->at, err);
+    tamis_status status = tamis__push_enter(p, err);
     if (status != TAMIS_OK)
         return status;
-    status = tamis__push_look(p, err);
-    if (status == TAMIS_OK && stands && strcmp(stands, p->config.plan) != 0)
-        status = tamis__lock_busy(p->at, err);
-    if (status != TAMIS_OK) {
-        (void)tamis__lock_leave(p->at, NULL);
-        return status;
-    }
+    if (stands && strcmp(stands, p->config.plan) != 0)
+        return tamis__push_withdraw(p, tamis__lock_busy(p->at, err));
     status = tamis__push_conclude(p, tamis__push_run(p, err), err);
     tamis__push_free(p);
     return status;

@@ -34,8 +34,10 @@ tamis_status tamis__push_name(tamis__push *p, tamis_error *err);
 
 /* ---- with the lock: see the head of redis_push.c ---- */
 
-/* Reads the hash, and ends a resize of another writer. */
-tamis_status tamis__push_look(tamis__push *p, tamis_error *err);
+/* Takes the lock, and reads the hash and, if that has no plan, the copy. After a failure the lock is released. */
+tamis_status tamis__push_enter(tamis__push *p, tamis_error *err);
+/* Releases the lock; nothing that was sent needs it any more. Returns `status`. */
+tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status);
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err);
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err);
 tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err);

@@ -115,18 +115,13 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
         return status;
     p->filter = NULL;
     p->is_resize = true;
-    status = tamis__lock_take(p->at, err);
+    status = tamis__push_enter(p, err);
     if (status != TAMIS_OK)
         return status;
-    status = tamis__push_look(p, err);
-    if (status == TAMIS_OK && !*p->config.plan)
-        status = fail_absent(p, err);
-    if (status == TAMIS_OK && *p->config.next)
-        status = fail_unfinished(p, err);
-    if (status != TAMIS_OK) {
-        (void)tamis__lock_leave(p->at, NULL);
-        return status;
-    }
+    if (!*p->config.plan)
+        return tamis__push_withdraw(p, fail_absent(p, err));
+    if (*p->config.next)
+        return tamis__push_withdraw(p, fail_unfinished(p, err));
     status = tamis__push_announce(p, err);
     if (status == TAMIS_OK)
         status = tamis__push_make(p, err);
@@ -136,9 +131,7 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
         status = set_next(p, err);
     if (status != TAMIS_OK)
         return tamis__push_conclude(p, status, err);
-    (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
-    *p->at->token = '\0';
-    return TAMIS_OK;
+    return tamis__push_withdraw(p, TAMIS_OK);
 }
 
 tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,
@@ -194,9 +187,7 @@ static tamis_status fail_lost(const tamis__push *p, tamis_error *err) {
 static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
     if (!filter)
         return tamis__push_remove(p, err);
-    tamis_status status = tamis__lock_take(p->at, err);
-    if (status == TAMIS_OK)
-        status = tamis__push_look(p, err);
+    tamis_status status = tamis__push_enter(p, err);
     if (status == TAMIS_OK &&
         (strcmp(p->config.next, p->plan) != 0 || strcmp(p->config.sending, p->sending) != 0))
         status = fail_lost(p, err);
