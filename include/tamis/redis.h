@@ -404,6 +404,8 @@ TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter
  *
  * The caller owns *resize until tamis_redis_resize_end, which frees it even if it fails. With filter NULL it
  * cancels the resize, and the old filter stays as it is.
+ * The end waits up to two minutes while another program expires or aliases the filter, or was killed doing
+ * that; TAMIS_E_BUSY after that time.
  */
 typedef struct tamis_redis_resize tamis_redis_resize;
 TAMIS_API tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_filter *like,

@@ -194,6 +194,30 @@ static void another_push_or_drop_ends_it(void **state) {
     tamis_filter_free(larger);
 }
 
+/* Who holds the lock and leaves the resize alone is waited for: what was added to both is not thrown away. */
+static void reg_22_an_end_waits_for_the_lock(void **state) {
+    (void)state;
+    begin();
+    tamis_redis_resize *resize = NULL;
+    tamis_filter *larger = make_filter(50000, 0, 10);
+    push("f", 1000, 10);
+    tamis_filter *there = open_filter("f");
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
+    redis_server_ask(&server, "SET tamis:{f}:push another PX 200");
+    OK(tamis_redis_resize_end(resize, larger, &err));
+    assert_int_equal(count_seen(there, 0, 20), 20);
+    assert_int_equal(tamis_filter_plan(there)->capacity, 50000);
+
+    OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
+    redis_server_ask(&server, "SET tamis:{f}:push another"); /* a build, which ends it */
+    redis_server_ask(&server, "HDEL tamis:{f} next sending");
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    assert_string_equal(redis_server_ask(&server, "GET tamis:{f}:push"), "another");
+    tamis_filter_free(there);
+    tamis_filter_free(larger);
+}
+
 /* A partition of what is made that was lost is not made up for by those who add to it. */
 static void what_is_made_may_be_lost(void **state) {
     (void)state;
@@ -236,9 +260,13 @@ static void what_cannot_be_resized_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_resize_loses_no_add),    cmocka_unit_test(answers_are_of_what_is_there),
-        cmocka_unit_test(a_resize_is_given_up),     cmocka_unit_test(another_push_or_drop_ends_it),
-        cmocka_unit_test(what_is_made_may_be_lost), cmocka_unit_test(what_cannot_be_resized_is_refused),
+        cmocka_unit_test(a_resize_loses_no_add),
+        cmocka_unit_test(answers_are_of_what_is_there),
+        cmocka_unit_test(a_resize_is_given_up),
+        cmocka_unit_test(another_push_or_drop_ends_it),
+        cmocka_unit_test(reg_22_an_end_waits_for_the_lock),
+        cmocka_unit_test(what_is_made_may_be_lost),
+        cmocka_unit_test(what_cannot_be_resized_is_refused),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);
 }

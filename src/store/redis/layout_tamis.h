@@ -198,7 +198,12 @@ tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks
 tamis_status tamis__room_check(tamis__redis_filter *at, uint64_t bytes, tamis_error *err);
 /* ---- the lock of writers: see redis_lock.c ---- */
 
-enum { TAMIS__LOCK_MS = 60000 };
+enum {
+    TAMIS__LOCK_MS = 60000,
+    TAMIS__LOCK_POLL_MS = 50,
+    TAMIS__LOCK_POLLS =
+        2 * TAMIS__LOCK_MS / TAMIS__LOCK_POLL_MS /* until a lock that nobody renews is gone for long */
+};
 
 size_t tamis__lock_name(const tamis__redis_filter *at, char *to);
 /* Takes the lock for TAMIS__LOCK_MS; at->token is its token. TAMIS_E_BUSY: another holds it. */
@@ -215,6 +220,8 @@ void tamis__lock_guard(const tamis__redis_filter *at, tamis__step *step, char na
 /* Releases it. TAMIS_OK: no step guarded by at->token, however late, does anything from now on. */
 tamis_status tamis__lock_leave(tamis__redis_filter *at, tamis_error *err);
 tamis_status tamis__lock_busy(const tamis__redis_filter *at, tamis_error *err);
+/* Waits TAMIS__LOCK_POLL_MS, before the lock of another is looked at again. */
+tamis_status tamis__lock_pause(tamis_error *err);
 /* Fails with TAMIS_E_BUSY: a step found another holder of the lock, or another plan than expected. */
 tamis_status tamis__lock_lost(const tamis__redis_filter *at, tamis_error *err);
 

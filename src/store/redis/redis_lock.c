@@ -113,6 +113,11 @@ tamis_status tamis__lock_take(tamis__redis_filter *at, tamis_error *err) {
     return status;
 }
 
+tamis_status tamis__lock_pause(tamis_error *err) {
+    int ready;
+    return tamis__link_wait(NULL, 0, tamis__now_ns() + (uint64_t)TAMIS__LOCK_POLL_MS * 1000000, &ready, err);
+}
+
 /* ---- renew, release ---- */
 
 void tamis__lock_guard(const tamis__redis_filter *at, tamis__step *step, char name[TAMIS__REDIS_KEY]) {

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Makes empty filters of layout tamis: a new one, or one that replaces a filter (clear). */
-#include "base/system.h"
 #include "store/redis/redis_push.h"
-
-enum {
-    POLL_MS = 50, /* between two checks whether another writer has made the filter */
-    POLLS = 2 * TAMIS__LOCK_MS / POLL_MS
-};
 
 /* The new filter expires when the old one would have. */
 tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
@@ -26,11 +20,6 @@ static tamis_status fail_deleted(const tamis__push *p, tamis_error *err) {
                        "redis %s: %s: its hash, which describes its partitions, was deleted or evicted; "
                        "nothing was made; drop the filter, then add all keys again",
                        p->at->redis->to.shown, p->at->uri->named);
-}
-
-static tamis_status pause_for(uint64_t ms, tamis_error *err) {
-    int ready;
-    return tamis__link_wait(NULL, 0, tamis__now_ns() + ms * 1000000, &ready, err);
 }
 
 /* *is_there: another writer has made the filter, or is making it. */
@@ -57,11 +46,11 @@ tamis_status tamis__push_new(tamis_filter *made, tamis_error *err) {
     tamis__push p = {.made = made, .at = at, .options = &options};
     bool is_there = true;
     tamis_status status = tamis__push_name(&p, err);
-    for (int i = 0; i < POLLS && status == TAMIS_OK; i++) {
+    for (int i = 0; i < TAMIS__LOCK_POLLS && status == TAMIS_OK; i++) {
         status = make_once(&p, &is_there, err);
         if (status != TAMIS_E_BUSY || !is_there)
             return status;
-        status = pause_for(POLL_MS, err);
+        status = tamis__lock_pause(err);
         if (status == TAMIS_OK)
             status = tamis__config_find(at, &p.config, err);
         if (status == TAMIS_OK && *p.config.plan)

@@ -183,14 +183,31 @@ static tamis_status fail_lost(const tamis__push *p, tamis_error *err) {
                        p->at->redis->to.shown, p->at->uri->shown);
 }
 
+static bool is_announced(const tamis__push *p, const tamis__config *now) {
+    return strcmp(now->next, p->plan) == 0 && strcmp(now->sending, p->sending) == 0;
+}
+
+/* Takes the lock and reads the hash. Waits while another holds the lock and leaves the resize as it is, as an expire does
+ * or a writer that was killed: to give up would throw away what adders have added to both. */
+static tamis_status enter_end(tamis__push *p, tamis_error *err) {
+    tamis_status status = tamis__push_enter(p, err);
+    for (int i = 0; i < TAMIS__LOCK_POLLS && status == TAMIS_E_BUSY; i++) {
+        status = tamis__lock_pause(err);
+        if (status == TAMIS_OK)
+            status = tamis__config_locked(p->at, &p->config, err);
+        if (status == TAMIS_OK && !is_announced(p, &p->config))
+            return fail_lost(p, err);
+        if (status == TAMIS_OK)
+            status = tamis__push_enter(p, err);
+    }
+    return status == TAMIS_OK && !is_announced(p, &p->config) ? fail_lost(p, err) : status;
+}
+
 /* The end of a resize that was given up or failed: removes what p->plan announced, whoever holds the lock. */
 static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
     if (!filter)
         return tamis__push_remove(p, err);
-    tamis_status status = tamis__push_enter(p, err);
-    if (status == TAMIS_OK &&
-        (strcmp(p->config.next, p->plan) != 0 || strcmp(p->config.sending, p->sending) != 0))
-        status = fail_lost(p, err);
+    tamis_status status = enter_end(p, err);
     if (status == TAMIS_OK)
         status = finish_resize(p, filter, err);
     return tamis__push_conclude(p, status, err);
