@@ -240,6 +240,33 @@ static void a_server_that_is_full_can_be_emptied(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
+/* Without scripts it refuses every step: a transaction queues no command there. The bits go first. */
+static void reg_22_a_full_server_without_scripts_can_be_emptied(void **state) {
+    (void)state;
+    begin();
+    redis_server_ask(&server, "ACL SETUSER default -eval");
+    push("f?partition=65536", 3000000, 0, 1000);
+    char used[200];
+    snprintf(used, sizeof used, "%s", strstr(redis_server_ask(&server, "INFO memory"), "used_memory:"));
+    const long long memory = strtoll(used + strlen("used_memory:"), NULL, 10);
+    redis_server_ask(&server, "CONFIG SET maxmemory %lld", memory - 1000000);
+    assert_non_null(strstr(redis_server_ask(&server, "SET a b"), "OOM"));
+    const tamis_status status = tamis_redis_drop(redis, "f", &err);
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    OK(status);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+
+    /* Nothing else is dropped if that frees too little. */
+    push("f?partition=4096", 30000, 0, 1000);
+    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_REFUSED,
+          "partitions of the filter that was there were removed");
+    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    OK(tamis_redis_drop(redis, "f", &err));
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
+    redis_server_ask(&server, "ACL SETUSER default +eval");
+}
+
 /* The URI that a filter was made by is for all that is done with it. */
 static void drop_and_expire_take_the_parameters(void **state) {
     (void)state;
@@ -444,6 +471,7 @@ int main(void) {
         cmocka_unit_test(drop_leaves_nothing),
         cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
         cmocka_unit_test(a_server_that_is_full_can_be_emptied),
+        cmocka_unit_test(reg_22_a_full_server_without_scripts_can_be_emptied),
         cmocka_unit_test(drop_and_expire_take_the_parameters),
         cmocka_unit_test(drop_waits_for_a_push),
         cmocka_unit_test(drop_and_expire_know_layout_java),

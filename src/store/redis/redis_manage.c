@@ -6,8 +6,9 @@
  * A drop first moves the plan to `before`: clients no longer find the filter, and if the drop is killed, the next drop or
  * push finds its partitions. After reading that back, the drop removes the partitions, then the fields. The hash vanishes
  * with its last field. A server without free memory accepts neither lock nor `before`. The drop then goes on without
- * them, and its steps require instead that nobody holds the lock. Members of a family are found by SCAN, when no client
- * can make new ones.
+ * them, and its steps require instead that nobody holds the lock. Without scripts it has no steps either, as it refuses
+ * every command of a transaction: the drop then removes the partitions first, which frees memory. Members of a family are
+ * found by SCAN, when no client can make new ones.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -278,8 +279,9 @@ static bool is_left(const tamis__config *config) {
     return *config->plan || *config->before || *config->pushing;
 }
 
-/* No push makes or switches meanwhile: what is there when the lock was taken is all there is. */
-static tamis_status drop_locked(tamis__redis_filter *at, tamis_error *err) {
+/* No push makes or switches meanwhile: what is there when the lock was taken is all there is. `stands`: NULL, or the plan
+ * that the hash must have. */
+static tamis_status drop_locked(tamis__redis_filter *at, const char *stands, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
     tamis_status status = lock_or_full(at, err);
@@ -288,17 +290,42 @@ static tamis_status drop_locked(tamis__redis_filter *at, tamis_error *err) {
     status = tamis__config_own(at, &config, err);
     if (status == TAMIS_OK)
         status = tamis__copy_read(at, copy, err);
+    if (status == TAMIS_OK && stands && strcmp(config.plan, stands) != 0)
+        status = tamis__lock_busy(at, err);
     if (status == TAMIS_OK)
         status = is_left(&config) || *copy ? remove_tamis(at, &config, copy, err) : absent(at, err);
     return unlock(at, status, err);
 }
 
+/* The server is full and runs no scripts. Removing the partitions of the plan takes no step: they belong to the filter that
+ * is to go, or to nobody. Until the plan is gone too, clients find the filter damaged. */
+static tamis_status drop_partitions_first(tamis__redis_filter *at, const char *plan, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__told_expire(at, plan, -1, &why);
+    if (status == TAMIS_OK)
+        status = drop_locked(at, plan, &why);
+    if (status == TAMIS_OK)
+        return status;
+    return tamis__fail(err, status, why.sys_errno,
+                       "%.300s; to free memory, partitions of the filter that was there were removed: look "
+                       "at it with tamis info, and drop it again",
+                       why.text);
+}
+
 static tamis_status drop_tamis(tamis__redis_filter *at, tamis_error *err) {
     tamis__config config;
+    tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__config_own(at, &config, err);
     if (status != TAMIS_OK)
         return status;
-    return config.target_size > 0 ? set_alias(at, NULL, err) : drop_locked(at, err);
+    if (config.target_size > 0)
+        return set_alias(at, NULL, err);
+    status = drop_locked(at, NULL, &why);
+    if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM && at->redis->forbids_scripts && *config.plan)
+        return drop_partitions_first(at, config.plan, err);
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
 }
 
 tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err) {
