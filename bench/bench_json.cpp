@@ -3,7 +3,7 @@
 /*
  * bench_json FILE [RUNS]: JSON lines in memory, of each of which "event_id" is taken by a reader that checks the whole
  * record: that of tamis beside simdjson's DOM, yajl and jansson. Best of RUNS (default 5) by processor time, MB/s and ns a
- * record. All have to find as many bytes of keys. What the others do not promise: docs/KEYS.md.
+ * record. All have to find as many bytes of keys. What the others do not promise: docs/PERFORMANCE.md.
  */
 #include <algorithm>
 #include <cstdio>

@@ -23,7 +23,7 @@
  * that the record is valid and finds the values, or gives up. Then this scanner parses the record again. Only
  * the scanner knows errors and their position.
  *
- * docs/KEYS.md explains why this is not a library, and compares the costs.
+ * docs/PERFORMANCE.md explains why this is not a library, and compares the costs.
  */
 #include <string.h>
 

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""examples.py DOCUMENT TAMIS: runs the fenced examples of a document, as a reader would who copies one after the other.
+
+All blocks of a document run in order, in one directory that is empty at first, with the program TAMIS first in PATH.
+The language of a fence says what is done with its block:
+
+sh            bash runs it; every command must succeed. What it prints is not compared.
+console       bash runs the lines after "$ " (and "> ", which continue a command). The lines between are what the command
+              prints, standard output and error together; "..." stands for any text, also of no or several lines.
+java, php,    run with the client of docs/examples/redis loaded. What stands behind the last "// " or "# " of a line
+python        is what this line prints.
+c, cpp        must be a part of a program of docs/examples, which the test checks/install builds and runs.
+text          is not run: pictures, formats, URIs of servers that are not there.
+
+Where a document says localhost and port 6379, a private redis-server is asked, which is started at its first use.
+Exit status: 0; 1 with a message if an example fails; 77 if a program that an example needs is missing and the others
+hold; 2 if the test itself cannot run.
+"""
+import glob
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAMS = os.path.join(SOURCE, "docs", "examples")
+CLIENTS = os.path.join(PROGRAMS, "redis")
+GUAVA = os.environ.get("TAMIS_GUAVA_JAR", "/usr/share/java/guava.jar")
+TIMEOUT = 120  # seconds for a block
+
+
+class Failure(Exception):
+    pass
+
+
+class Missing(Exception):
+    """A program of the machine that an example needs."""
+
+
+def blocks_of(text):
+    """(line number of the fence, language, lines) of each fenced block."""
+    language, first, lines = None, 0, []
+    for number, line in enumerate(text.split("\n"), 1):
+        if language is None and line.startswith("```"):
+            language, first, lines = line[3:].strip(), number, []
+        elif language is not None and line.rstrip() == "```":
+            yield first, language, lines
+            language = None
+        elif language is not None:
+            lines.append(line)
+    if language is not None:
+        raise Failure(f"line {first}: the block has no end")
+
+
+def like(pattern, text):
+    """Whether text is pattern, in which ... stands for anything; on a line of its own also for no line."""
+    pattern = re.sub(r"^\.\.\.\n", "...", pattern, flags=re.M)
+    parts = [re.escape(part) for part in pattern.split("...")]
+    return re.fullmatch(".*".join(parts), text, re.S) is not None
+
+
+def commands_of(lines):
+    """[command, expected output] of each command of a console block."""
+    found = []
+    for line in lines:
+        if line.startswith("$ "):
+            found.append([line[2:] + "\n", ""])
+        elif not found:
+            raise Failure(f"a console block begins with a command, not with: {line}")
+        elif line.startswith("> ") and not found[-1][1]:
+            found[-1][0] += line[2:] + "\n"
+        else:
+            found[-1][1] += line + "\n"
+    return found
+
+
+class Server:
+    """A redis-server on a free port of this machine."""
+
+    def __init__(self):
+        if not shutil.which("redis-server"):
+            raise Missing("redis-server")
+        self.directory = tempfile.mkdtemp(prefix="tamis-redis-")
+        for _ in range(10):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                self.port = probe.getsockname()[1]
+            path = os.path.join(self.directory, "socket")
+            self.process = subprocess.Popen(
+                ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", path, "--save", "",
+                 "--dir", self.directory], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while self.process.poll() is None:
+                with socket.socket(socket.AF_UNIX) as client:
+                    try:
+                        client.connect(path)
+                        client.sendall(b"PING\r\n")
+                        if client.recv(16).startswith(b"+PONG"):
+                            return
+                    except OSError:
+                        pass
+                time.sleep(0.02)
+        self.stop()
+        raise Failure("redis-server does not start")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Reader:
+    """Somebody who tries all examples of a document."""
+
+    def __init__(self, tamis, directory):
+        self.directory = directory
+        self.server = None
+        self.environment = {name: value for name, value in os.environ.items()
+                            if name not in ("NO_COLOR", "TAMIS_KERNEL", "COLUMNS")}
+        self.environment.update(PATH=os.path.dirname(tamis) + ":" + os.environ["PATH"], LC_ALL="C.UTF-8")
+
+    def run(self, command, text=None):
+        try:
+            done = subprocess.run(command, cwd=self.directory, env=self.environment, input=text, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=TIMEOUT, check=False)
+        except subprocess.TimeoutExpired as late:
+            raise Failure(f"not done after {TIMEOUT} seconds") from late
+        return done.returncode, done.stdout.decode(errors="replace")
+
+    def local(self, text):
+        """The text, with our server in place of the one that it names."""
+        if "localhost" in text and self.server is None:
+            self.server = Server()
+        if self.server is None:
+            return text
+        port = str(self.server.port)
+        return text.replace("localhost/", "localhost:6379/").replace("6379", port).replace("localhost", "127.0.0.1")
+
+    def sh(self, text):
+        if re.search(r"^bloom ", text, re.M) and not shutil.which("bloom"):
+            raise Missing("DCSO's bloom")
+        status, printed = self.run(["bash", "-euo", "pipefail", "-c", text])
+        if status != 0:
+            raise Failure(f"status {status}; printed:\n{printed}")
+
+    def console(self, text):
+        if re.search(r"^\$ (.*\| *)?bloom ", text, re.M) and not shutil.which("bloom"):
+            raise Missing("DCSO's bloom")
+        commands = commands_of(text.rstrip("\n").split("\n"))
+        mark = "@@ end of a command @@"
+        script = "".join(f"{command}printf '%s\\n' '{mark}'\n" for command, _ in commands)
+        printed = self.run(["bash", "-c", script])[1].split(mark + "\n")
+        if len(printed) != len(commands) + 1:
+            raise Failure("the block ends the shell early; printed:\n" + "\n".join(printed))
+        for (command, expected), got in zip(commands, printed):
+            if not like(expected, got):
+                raise Failure(f"$ {command}prints:\n{got}\ninstead of:\n{expected}")
+
+    @staticmethod
+    def promised(text, mark):
+        return [line.rsplit(mark, 1)[1].strip() for line in text.split("\n") if mark in line]
+
+    def language(self, commands, expected):
+        for command in commands:
+            status, printed = self.run(command)
+            if status != 0:
+                raise Failure(f"{command[0]}: status {status}; printed:\n{printed}")
+        if printed.rstrip("\n").split("\n") != expected:
+            raise Failure(f"prints:\n{printed}\ninstead of:\n" + "\n".join(expected))
+
+    def write(self, name, text):
+        path = os.path.join(self.directory, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def java(self, text):
+        if not (shutil.which("java") and shutil.which("javac") and os.path.exists(GUAVA)):
+            raise Missing("a JDK and Guava")
+        imports = "import com.google.common.hash.*; import java.io.*; import java.util.*;\n" \
+            "import static java.nio.charset.StandardCharsets.*;\n"
+        main = self.write("Main.java", imports + "public class Main { public static void main(String[] args) "
+                          "throws Exception {\n" + text + "} }\n")
+        self.language([["javac", "-d", "java", "-cp", GUAVA, main, os.path.join(CLIENTS, "TamisRedis.java")],
+                       ["java", "-XX:TieredStopAtLevel=1", "-cp", GUAVA + ":java", "Main"]], self.promised(text, "// "))
+
+    def php(self, text):
+        if not shutil.which("php") or self.run(["php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"])[0] != 0:
+            raise Missing("PHP with its extension redis")
+        main = self.write("main.php", f"<?php set_include_path('{CLIENTS}');\n{text}")
+        self.language([["php", main]], self.promised(text, "// "))
+
+    def python(self, text):
+        for program in ("python3", "/usr/bin/python3"):
+            if shutil.which(program) and self.run([program, "-c", "import redis, xxhash"])[0] == 0:
+                main = self.write("main.py", f"import sys\nsys.path.insert(0, {CLIENTS!r})\n{text}")
+                return self.language([[program, "-B", main]], self.promised(text, "# "))
+        raise Missing("Python's redis and xxhash")
+
+    @staticmethod
+    def c(text):
+        for path in sorted(glob.glob(os.path.join(PROGRAMS, "*.c*"))):
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().split("\n")
+            count = text.count("\n")
+            for first in range(len(lines) - count + 1):
+                if textwrap.dedent("\n".join(lines[first:first + count]) + "\n") == text:
+                    return
+        raise Failure("no program of docs/examples has these lines")
+
+    cpp = c
+
+    @staticmethod
+    def text(text):
+        pass
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    document, tamis = sys.argv[1], os.path.abspath(sys.argv[2])
+    name = os.path.relpath(document, SOURCE)
+    status = 0
+    directory = tempfile.mkdtemp(prefix="tamis-docs-")
+    reader = Reader(tamis, directory)
+    try:
+        with open(document, encoding="utf-8") as file:
+            text = file.read()
+        for line, language, lines in blocks_of(text):
+            run = getattr(reader, language, None) if language in ("sh", "console", "java", "php", "python", "c", "cpp",
+                                                                  "text") else None
+            if run is None:
+                raise Failure(f"line {line}: the block's language is '{language}'; see tests/docs/examples.py")
+            block = "\n".join(lines) + "\n"
+            try:
+                run(block if language in ("c", "cpp", "text") else reader.local(block))
+            except Missing as missing:
+                print(f"{name}:{line}: not run: {missing} is missing")
+                status = status or 77
+            except Failure as failure:
+                print(f"{name}:{line}: {failure}")
+                status = 1
+                break  # those that follow may need what it makes
+    except Failure as failure:
+        print(f"{name}: {failure}")
+        status = 1
+    finally:
+        if reader.server is not None:
+            reader.server.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
