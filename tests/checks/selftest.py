@@ -17,6 +17,8 @@ CLEAN = {
     "src/service/guard/guard.h": SPDX,
     "src/cli/cli.h": SPDX,
     "src/cli/main.c": SPDX + '#include <tamis/thing.h>\n#include "cli/cli.h"\n',
+    "README.md": "# Tamis: the sieve\n[a](docs/guide/a.md#two-words) [b](https://example.org/x.md) [c](#tamis-the-sieve)\n",
+    "docs/guide/a.md": "# A\n## `Two` words\n[up](../../README.md)\n",
 }
 VIOLATIONS = [
     ("layers", "src/base/up.c", '#include "filter/filter_int.h"\n'),
@@ -39,6 +41,24 @@ VIOLATIONS = [
     ("names", "src/plan/bytes.h", ""),
     ("spdx", "tests/unit/test_x.c", None),
     ("spdx", "dev", None),
+    ("links", "docs/file.md", "[a](guide/b.md)\n"),
+    ("links", "docs/anchor.md", "[a](guide/a.md#three-words)\n"),
+    ("links", "src/base/named.c", "/* docs/GONE.md */\n"),
+    ("links", "README.md", "line\n" * 130),
+]
+# Documents whose examples do not hold, and one whose do.
+DOCUMENTS = [
+    (True, "```sh\ntrue\n```\n```console\n$ echo a b; echo c >&2\na ...\nc\n$ printf '%s\\n' \\\n> d\nd\n...\n```\n"
+     "```text\nnothing\n```\n```c\noptions.writable = true;\n```\n"),
+    (False, "```sh\nfalse\ntrue\n```\n"),
+    (False, "```sh\nfalse | true\n```\n"),
+    (False, "```console\n$ echo a\nb\n```\n"),
+    (False, "```console\n$ echo a\n```\n"),
+    (False, "```console\n$ exit 0\n```\n"),
+    (False, "```console\na\n```\n"),
+    (False, "```c\noptions.written = true;\n```\n"),
+    (False, "```\nno language\n```\n"),
+    (False, "```sh\nno end\n"),
 ]
 HEADERS = [
     "uint64_t tamis_alone(void);\n",  # misses <stdint.h>
@@ -104,7 +124,7 @@ def main(cc, cxx):
     sources = os.path.join(HERE, "sources.py")
     with tempfile.TemporaryDirectory() as root:
         write(root, CLEAN)
-        for check in ("layers", "names", "spdx"):
+        for check in ("layers", "names", "spdx", "links"):
             expect(f"{check} of a clean tree", True, run(sys.executable, sources, check, root))
     for check, path, text in VIOLATIONS:
         with tempfile.TemporaryDirectory() as root:
@@ -120,6 +140,11 @@ def main(cc, cxx):
             write(root, {"tamis/x.h": guarded if text is None else text})
             expect(f"headers with {text}", text is None,
                    run("bash", os.path.join(HERE, "headers.sh"), root, cc, cxx))
+    for passes, text in DOCUMENTS:
+        with tempfile.TemporaryDirectory() as root:
+            write(root, {"document.md": text})
+            expect(f"examples of {text}", passes, run(sys.executable, os.path.join(HERE, "../docs/examples.py"),
+                                                      os.path.join(root, "document.md"), sys.executable))
     for what, passes, result in binary_checks(cc):
         expect(what, passes, result)
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rules that the sources of tamis keep: sources.py layers|names|spdx ROOT
+"""Rules that the sources of tamis keep: sources.py layers|names|spdx|links ROOT
 
 layers  who may include whom, and what a layer may not call
 names   no two files under src/ share a name
 spdx    each source file begins with its licence line
+links   what documents link to, and documents that sources name, are there; README fits on some screens
 Prints one line a violation; exit status 1 if there is one.
 """
 import os
@@ -164,8 +165,42 @@ def check_spdx(root):
                 yield f"{path}:1: does not begin with SPDX-License-Identifier: BSD-2-Clause"
 
 
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+NAMED_DOCUMENT = re.compile(r"\bdocs/[\w/-]+\.md\b")
+README_LINES = 130
+
+
+def anchors_of(text):
+    """The anchors of a document's headings, as GitHub makes them."""
+    for heading in re.findall(r"^#+ +(.*)$", text, re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def check_links(root):
+    for path in walk(root):
+        if not (path.endswith(".md") or is_source(path)):
+            continue
+        text = read(root, path)
+        for match in NAMED_DOCUMENT.finditer(text):
+            if not os.path.exists(os.path.join(root, match.group())) and not path.startswith("tests/checks/"):
+                yield f"{path}:{line_of(text, match.start())}: names {match.group()}, which is not there"
+        if not path.endswith(".md"):
+            continue
+        if path == "README.md" and text.count("\n") > README_LINES:
+            yield f"{path}:{README_LINES + 1}: has more than {README_LINES} lines; move what is not for everybody to docs/guide"
+        for match in LINK.finditer(text):
+            target, _, anchor = match.group(1).partition("#")
+            there = os.path.normpath(os.path.join(root, os.path.dirname(path), target)) if target else os.path.join(root, path)
+            if ":" in target:
+                continue
+            if not os.path.exists(there):
+                yield f"{path}:{line_of(text, match.start())}: links to {target}, which is not there"
+            elif anchor and anchor not in anchors_of(read("", there)):
+                yield f"{path}:{line_of(text, match.start())}: links to {match.group(1)}, which has no such heading"
+
+
 def main():
-    checks = {"layers": check_layers, "names": check_names, "spdx": check_spdx}
+    checks = {"layers": check_layers, "names": check_names, "spdx": check_spdx, "links": check_links}
     if len(sys.argv) != 3 or sys.argv[1] not in checks:
         sys.exit(__doc__)
     findings = list(checks[sys.argv[1]](sys.argv[2]))
