@@ -22,7 +22,7 @@
  * file rejects them.
  *
  * Keys are made byte for byte like those of Guava's PrimitiveSink and Funnels, so that Java and C share a
- * filter. docs/GUAVA.md describes that.
+ * filter. docs/guide/other-systems.md describes that.
  */
 #include <tamis/funnel.h>
 
