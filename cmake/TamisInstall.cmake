@@ -47,12 +47,36 @@ foreach(name tamis tamis-stream tamis-redis)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()
 
+# Manual pages of the headers. In a directory of their own: that of the command's pages is emptied when those are written.
+find_program(TAMIS_AWK NAMES awk)
+mark_as_advanced(TAMIS_AWK)
+if(TAMIS_AWK)
+  file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/tamis/*.h")
+  set(man3_dir "${PROJECT_BINARY_DIR}/man3")
+  set(man3_script "${PROJECT_SOURCE_DIR}/cmake/man3.awk")
+  add_custom_command(OUTPUT "${man3_dir}.stamp"
+    COMMAND ${CMAKE_COMMAND} -E rm -rf "${man3_dir}" # a page of a function that went must not be installed
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${man3_dir}"
+    COMMAND "${TAMIS_AWK}" -v "dir=${man3_dir}" -v "version=${PROJECT_VERSION}" -f "${man3_script}" ${public_headers}
+    COMMAND ${CMAKE_COMMAND} -E touch "${man3_dir}.stamp"
+    DEPENDS ${public_headers} "${man3_script}"
+    COMMENT "Writing manual pages of the headers"
+    VERBATIM)
+  add_custom_target(tamis_man3 ALL DEPENDS "${man3_dir}.stamp")
+  install(DIRECTORY "${man3_dir}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man3")
+else()
+  message(STATUS "No awk: no manual pages of the headers")
+endif()
+
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # All that `cmake --install` copies, without the tests.
 add_custom_target(tamis_installable)
 add_dependencies(tamis_installable tamis_shared tamis_static tamis_stream_shared tamis_stream_static
   tamis_redis_shared tamis_redis_static)
+if(TARGET tamis_man3)
+  add_dependencies(tamis_installable tamis_man3)
+endif()
 if(TARGET tamis_command)
   add_dependencies(tamis_installable tamis_command tamis_documents)
   install(TARGETS tamis_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

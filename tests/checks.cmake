@@ -37,6 +37,9 @@ tamis_check(needed-libtamis-stream ${binaries_py} needed "$<TARGET_FILE:tamis_st
 tamis_check(needed-libtamis-redis ${binaries_py} needed "$<TARGET_FILE:tamis_redis_shared>" libm libtamis libhiredis libz libssl libcrypto
   libzookeeper_mt libjansson)
 
+if(TARGET tamis_man3)
+  tamis_check(man3 bash "${checks_dir}/man3.sh" "${PROJECT_BINARY_DIR}/man3")
+endif()
 if(TARGET tamis_command AND TAMIS_INSTALL)
   tamis_check(install bash "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer.sh"
     "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}" "${CMAKE_COMMAND}" "${PROJECT_VERSION}")

@@ -152,7 +152,7 @@ def check_names(root):
 
 def is_source(path):
     name = os.path.basename(path)
-    return (name.endswith((".c", ".h", ".cpp", ".cmake", ".cmake.in", ".pc.in", ".map", ".py", ".sh", ".bash", ".zsh"))
+    return (name.endswith((".c", ".h", ".cpp", ".cmake", ".cmake.in", ".pc.in", ".map", ".awk", ".py", ".sh", ".bash", ".zsh"))
             or name == "CMakeLists.txt" or path in ("dev", ".ci/run", "bench/run"))
 
 

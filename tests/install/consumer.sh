@@ -171,6 +171,8 @@ pages=("$prefix"/share/man/man1/*.1)
 [ -e "$prefix/share/man/man1/tamis.1" ] || fail "no tamis.1"
 [ -e "$prefix/share/man/man1/tamis-dedup.1" ] || fail "no tamis-dedup.1"
 mandoc -Tlint -W warning "${pages[@]}" || fail "mandoc finds fault with the manual pages"
+[ "$(<"$prefix/share/man/man3/tamis_filter_open.3")" = ".so man3/tamis_file.3" ] || fail "no tamis_filter_open.3"
+[ -e "$prefix/share/man/man3/tamis_file.3" ] || fail "no tamis_file.3"
 for completion in bash-completion/completions/tamis fish/vendor_completions.d/tamis.fish zsh/site-functions/_tamis; do
     [ -s "$prefix/share/$completion" ] || fail "no $completion"
 done
