@@ -92,8 +92,9 @@ class Server:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
             path = os.path.join(self.directory, "socket")
+            die = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []  # also where we are killed
             self.process = subprocess.Popen(
-                ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", path, "--save", "",
+                [*die, "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", path, "--save", "",
                  "--dir", self.directory], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while self.process.poll() is None:
                 with socket.socket(socket.AF_UNIX) as client:
