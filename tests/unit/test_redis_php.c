@@ -390,12 +390,12 @@ static void answers_survive_their_connections(void **state) {
     redisContext *own = redisConnectUnix(server.socket);
     cutting = true;
     assert_int_equal(pthread_create(&thread, NULL, cut_connections, own), 0);
-    check_batches(filter, &random, true);
+    for (check_batches(filter, &random, true); cuts == 0; check_batches(filter, &random, true))
+        assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK); /* too fast for the first cut */
     cutting = false;
     pthread_join(thread, NULL);
     redisFree(own);
     check_bits(filter);
-    assert_true(cuts > 0);
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
     tamis_filter_free(filter);
 }
