@@ -3,7 +3,7 @@
 # Layout redisson beside the real Redisson in a JVM, which `./dev peers` fetches.
 # ctest: peers
 set -u
-jar=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}/redisson.jar
+jar=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}/redisson-all.jar
 [ -e "$jar" ] || { echo "skipped: no $jar"; exit 77; }
 command -v java >/dev/null && command -v javac >/dev/null || { echo "skipped: no JDK"; exit 77; }
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What ./dev peers fetches is what was pinned, or nothing; curl is played by a script here.
-mkdir -p bin build mirror
+# What ./dev peers fetches is what was pinned, or nothing; a script plays Maven here.
+mkdir -p bin build mirror tests/peers
 cp "$TAMIS_SOURCE_DIR/dev" .
 sed -n 's/^packages_peers="\(.*\)"$/\1/p' dev > build/.setup-peers # nothing is installed
-cat > bin/curl <<'END'
+cat > bin/mvn <<'END'
 #!/bin/bash
-url=${!#}
-while [ "$1" != --output ]; do shift; done
-cp "mirror/${url##*/}" "$2" 2> /dev/null
+for option in "$@"; do
+    case $option in -DoutputDirectory=*) cp -r mirror "${option#*=}" 2> /dev/null ;; esac
+done
+ls mirror/*.jar > /dev/null 2>&1 || { echo 'no such host'; exit 1; }
 END
-chmod +x bin/curl
-export PATH=$PWD/bin:$PATH TAMIS_MAVEN_URL=https://mirror.example
+chmod +x bin/mvn
+export PATH=$PWD/bin:$PATH
 try() {
     ./dev "$@"
     echo "$*: $?"
 }
+echo 'the peer' > pinned
+sha256sum < pinned | sed 's/-$/a.jar/' > tests/peers/checksums
 try peers
-echo 'something else' > mirror/guava-33.5.0-jre.jar
+echo 'something else' > mirror/a.jar
 try peers
 ls build/peers
 try test --peers
+cp pinned mirror/a.jar
+try peers
+ls build/peers
+# There already: Maven is not asked.
+rm bin/mvn mirror/a.jar
+try peers
