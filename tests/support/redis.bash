@@ -42,7 +42,7 @@ redis_start() {
     local try waited die=()
     # Also where the script is killed outright.
     ! command -v setpriv > /dev/null || die=(setpriv --pdeathsig KILL)
-    redis_dir=$(mktemp -d /tmp/tamis-redis-XXXXXX) || exit 2
+    redis_dir=$(mktemp -d "${TMPDIR:-/tmp}/tamis-redis-XXXXXX") || exit 2
     redis_dirs+=("$redis_dir")
     redis_socket=$redis_dir/socket
     for try in 1 2 3 4 5 6 7 8 9 10; do

@@ -158,9 +158,9 @@ static void name_it(redis_server *server) {
 }
 
 void redis_server_start(redis_server *server, const char *const *options) {
-    *server = (redis_server){.folder = "/tmp/tamis-redis-XXXXXX", .options = options};
-    if (!mkdtemp(server->folder))
-        give_up(server, "mkdtemp", strerror(errno));
+    *server = (redis_server){.options = options};
+    if (!temporary_folder(server->folder, sizeof server->folder, "tamis-redis"))
+        give_up(server, "a folder in TMPDIR", strerror(errno));
     name_it(server);
     remember(server);
     /* Below the ports that systems give to clients. */

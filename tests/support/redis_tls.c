@@ -33,8 +33,7 @@ const char *redis_tls_file(const char *name) {
 bool redis_tls_begin(void) {
     static const char *const names[] = {"server.pem", "server.key", "ca.pem"};
     char script[2000];
-    strcpy(folder, "/tmp/tamis-tls-XXXXXX");
-    if (!mkdtemp(folder))
+    if (!temporary_folder(folder, sizeof folder, "tamis-tls"))
         return false;
     for (int i = 0; i < 3; i++)
         strcpy(paths[i], redis_tls_file(names[i]));

@@ -87,12 +87,23 @@ bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want
     return false;
 }
 
+bool temporary_folder(char *path, size_t size, const char *name) {
+    const char *parent = getenv("TMPDIR");
+    if (!parent || !*parent)
+        parent = "/tmp";
+    int length = snprintf(path, size, "%s/%s-XXXXXX", parent, name);
+    if (length < 0 || (size_t)length >= size) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return mkdtemp(path) != NULL;
+}
+
 static char folder[64];
 
 void scratch_make(void) {
-    snprintf(folder, sizeof folder, "/tmp/tamis-test-XXXXXX");
-    if (!mkdtemp(folder))
-        give_up("mkdtemp");
+    if (!temporary_folder(folder, sizeof folder, "tamis-test"))
+        give_up("a folder in TMPDIR");
 }
 
 void scratch_make_in_memory(void) {

@@ -37,6 +37,12 @@ bool bytes_equal(const test_bytes *one, const test_bytes *other);
 /* Says on stderr where they differ. */
 bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want);
 
+/* ---- temporary folders ---- */
+
+/* Makes a folder in TMPDIR, or in /tmp, whose name begins with `name`, and stores its path in `path`.
+ * Returns false, with errno set, if it cannot be made or its path does not fit. */
+bool temporary_folder(char *path, size_t size, const char *name);
+
 /* ---- a folder of the test's own, emptied and removed by scratch_remove ---- */
 
 void scratch_make(void);

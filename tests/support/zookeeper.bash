@@ -15,7 +15,7 @@ command -v java > /dev/null && [ -r $zookeeper_jar ] || {
 zookeeper_start() {
     local try waited reply dir die=()
     ! command -v setpriv > /dev/null || die=(setpriv --pdeathsig KILL)
-    dir=$(mktemp -d /tmp/tamis-zookeeper-XXXXXX) || exit 2
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/tamis-zookeeper-XXXXXX") || exit 2
     redis_dirs+=("$dir")
     for try in 1 2 3 4 5 6 7 8 9 10; do
         zookeeper_port=$((10000 + (RANDOM * 32768 + RANDOM) % 22000))

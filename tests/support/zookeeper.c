@@ -113,8 +113,8 @@ void zookeeper_start(zookeeper *self) {
     static bool registered;
     uint64_t random = (uint64_t)getpid() * 1000003 + (uint64_t)time(NULL);
     char path[100], config[400];
-    *self = (zookeeper){.folder = "/tmp/tamis-zookeeper-XXXXXX"};
-    if (running || !mkdtemp(self->folder))
+    *self = (zookeeper){0};
+    if (running || !temporary_folder(self->folder, sizeof self->folder, "tamis-zookeeper"))
         give_up("start", running ? "one at a time" : strerror(errno));
     if (!registered && atexit(stop_running) == 0)
         registered = true;

@@ -131,8 +131,12 @@ static void hammer(void *(*const *work)(void *), size_t count) {
     replace(0);
     assert_int_equal(tamis_filter_open(&filter, path, NULL, NULL), TAMIS_OK);
     atomic_store(&over, false);
+    atomic_store(&batches, 0);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work[i], NULL), 0);
+    /* Where files are in memory, all replacements may take less time than a thread takes to start. */
+    for (int waits = 0; waits < 20000 && atomic_load(&batches) == 0; waits++)
+        pause_ms(1);
     int wrong = 0;
     for (uint64_t round = 1; round <= rounds; round++) {
         replace((int)(round & 1));
