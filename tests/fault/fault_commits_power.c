@@ -98,7 +98,7 @@ static void every_loss(void **state) {
     findings f = {0};
     record_run(OUTAGE_NOTHING, NULL);
     const size_t changes = outage_changes();
-    uint64_t states = outage_each(0, step_of(1, 13, 23), 3, check, &f);
+    uint64_t states = outage_each(0, step_of(1, 37, 37), 3, check, &f);
     states += outage_each(changes, 1, 3, check, &f);
     printf("%s: %zu changes, %" PRIu64 " states: %" PRIu64 " gone on with, %" PRIu64 " at the end\n",
            pair_current->name, changes, states, f.resumed, f.finished);
@@ -139,7 +139,7 @@ static void every_loss_behind_a_failed_sync(void **state) {
     static const char *const outputs[] = {"output", "duplicates"};
     uint64_t states = 0, failures = 0;
     for (int i = 0; i < 2; i++)
-        for (uint64_t n = 1;; n += step_of(5, 17, 23)) {
+        for (uint64_t n = 1;; n += step_of(5, 37, 37)) {
             findings f = {0};
             commits_run run;
             outage_begin(scratch(""), OUTAGE_NOTHING, NULL);

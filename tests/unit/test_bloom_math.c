@@ -238,7 +238,7 @@ static void blocked_fpr_is_what_a_simulation_gives(void **state) {
         uint32_t k;
     } rows[] = {{100, 3}, {70, 5},  {53, 6},  {40, 8},  {30, 11},
                 {20, 14}, {12, 16}, {200, 2}, {512, 1}, {1, 4}};
-    uint64_t random = test_seed(14), blocks = test_scale(20000, 3000, 20000);
+    uint64_t random = test_seed(14), blocks = test_scale(20000, 3000, 3000);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t n = (uint64_t)(rows[i].load * (double)blocks);
         double sum = 0, squares = 0;

@@ -16,6 +16,7 @@
 
 /* The structure of a table is nobody else's business, so it is seen from inside. */
 #include "filter/fingerprint_put.h"
+#include "support/scratch.h"
 
 enum { LINES = 64, STEP = 16 };
 
@@ -117,7 +118,7 @@ static const uint8_t growing_bits[] = {32, 38, 48, 64, 120};
 static void full_tables_keep_their_invariants(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof fixed_bits; i++)
-        for (uint64_t seed = 1; seed <= 3; seed++) {
+        for (uint64_t seed = 1; seed <= test_scale(3, 1, 1); seed++) {
             tamis_filter *filter = make(fixed_bits[i], false, 1u << (seed - 1), seed);
             fill(filter, 0, 10);
             tamis_filter_free(filter);
@@ -128,7 +129,7 @@ static void full_tables_keep_their_invariants(void **state) {
 static void crowded_tables_keep_their_invariants(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof fixed_bits; i++)
-        for (uint32_t narrow = 1; narrow <= 8; narrow += 2) {
+        for (uint32_t narrow = 1; narrow <= 8; narrow += (uint32_t)test_scale(2, 4, 4)) {
             tamis_filter *filter = make(fixed_bits[i], false, 1 + narrow % 4, narrow);
             fill(filter, narrow, 5);
             tamis_filter_free(filter);
@@ -139,7 +140,7 @@ static void crowded_tables_keep_their_invariants(void **state) {
 static void growing_tables_keep_their_invariants(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof growing_bits; i++)
-        for (uint32_t narrow = 8; narrow <= 10; narrow++) {
+        for (uint32_t narrow = 8; narrow <= 10; narrow += (uint32_t)test_scale(1, 2, 2)) {
             tamis_filter *filter = make(growing_bits[i], true, 1, narrow);
             const table *t = filter->body;
             enum { KEYS = 6000 };

@@ -107,7 +107,7 @@ static void stopped_anywhere(const commits_make *make, uint64_t step) {
             break;
         assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
         stops++;
-        while (go(make, 3) == TAMIS_E_INTERRUPTED)
+        while (go(make, test_scale(3, 9, 9)) == TAMIS_E_INTERRUPTED)
             assert_int_equal(run.commits.begun, TAMIS_STREAM_RESUMED);
         assert_true(commits_came_to(&run, TAMIS_OK, ""));
         assert_wanted();
@@ -138,7 +138,7 @@ static void append(const char *path, const char *text) {
 static void every_kind_goes_on(void **state) {
     (void)state;
     for (int i = 0; i < COMMITS_MAKES; i++)
-        stopped_anywhere(&commits_makes[i], test_scale(2, 7, 5));
+        stopped_anywhere(&commits_makes[i], test_scale(2, 7, 11));
 }
 
 static void shape_typed(void) {
@@ -148,7 +148,7 @@ static void shape_typed(void) {
 static void a_service_of_keys_goes_on(void **state) {
     (void)state;
     shape = shape_typed;
-    stopped_anywhere(&commits_makes[COMMITS_GROWING], 3);
+    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(3, 5, 5));
 }
 
 static void shape_marked(void) {
@@ -160,7 +160,7 @@ static void marks_go_on(void **state) {
     (void)state;
     to_duplicates = false;
     shape = shape_marked;
-    stopped_anywhere(&commits_makes[COMMITS_GROWING], 3);
+    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(3, 5, 5));
 }
 
 static tamis_packing packing;
@@ -177,7 +177,7 @@ static void packed_outputs_go_on(void **state) {
     for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
         packing = packings[i];
         if (tamis_packing_is_built(packing))
-            stopped_anywhere(&commits_makes[COMMITS_GROWING], 11);
+            stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(11, 23, 23));
     }
 }
 
@@ -232,7 +232,7 @@ static void a_header_comes_once(void **state) {
         make_csv(0, front, way < 2 ? 400 : 0);
         make_csv(1, front, 400);
         make_csv(2, front, way < 2 ? 0 : 300);
-        stopped_anywhere(&commits_makes[COMMITS_GROWING], 3);
+        stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(3, 5, 5));
         assert_int_equal(count_of(output, "number,id"), 1);
         assert_int_equal(count_of(duplicates, "number,id"), 1);
         assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_FINISHED);
@@ -246,7 +246,7 @@ static void an_input_of_a_mark_alone_goes_on(void **state) {
     write_text(in[0], "\xEF\xBB\xBF");
     make_csv(1, "number,id\n", 900);
     write_text(in[2], "\xEF\xBB\xBF");
-    stopped_anywhere(&commits_makes[COMMITS_GROWING], 3);
+    stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(3, 5, 5));
     assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_FINISHED);
 }
 
@@ -295,7 +295,7 @@ static void records_without_key_go_on(void **state) {
     shape = shape_policies;
     take_extractor("json:/id");
     for (policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++)
-        stopped_anywhere(&commits_makes[COMMITS_GROWING], 5);
+        stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(5, 7, 7));
 }
 
 static void shape_required(void) {

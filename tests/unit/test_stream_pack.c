@@ -129,7 +129,7 @@ static void outputs_unpack_to_the_records(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         stream_oracle oracle;
         test_bytes input = {0};
-        make_records(&input, 1, counts[i]);
+        make_records(&input, 1, test_threads > 1 ? test_scale(counts[i], 100, 100) : counts[i]);
         file_write(in, input.data, input.size);
         oracle_make(&oracle, &input, 1, '\n');
         tuning.write_size = sizes[i];
@@ -178,7 +178,7 @@ static void the_same_records_give_the_same_bytes(void **state) {
     static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0,
                                          0,    0,    0, 0, 255}; /* of gzip: no time, no name */
     test_bytes input = {0};
-    make_records(&input, 3, 2000);
+    make_records(&input, 3, test_scale(2000, 700, 700));
     file_write(in, input.data, input.size);
     FOR_EACH(packing) {
         test_bytes one = {0}, other = {0};
@@ -216,7 +216,7 @@ static void levels(void **state) {
     static const int most[TAMIS_PACKINGS] = {0, 9, 22, 12, 9, 9};
     test_bytes input = {0};
     stream_oracle oracle;
-    make_records(&input, 4, 2000);
+    make_records(&input, 4, test_scale(2000, 700, 700));
     file_write(in, input.data, input.size);
     oracle_make(&oracle, &input, 1, '\n');
     FOR_EACH(packing) {
@@ -544,7 +544,7 @@ static void work_is_not_flushed_all_the_time(void **state) {
     if (!tamis_packing_is_built(TAMIS_PACKING_BZIP2)) /* where flushes can be counted */
         skip();
     test_bytes input = {0}, got = {0};
-    for (uint64_t i = 0; i < test_scale(4000000, 4000000, 1000000); i++)
+    for (uint64_t i = 0; i < test_scale(4000000, 400000, 200000); i++)
         bytes_add(&input, "a\n", 2);
     file_write(in, input.data, input.size);
     bytes_clear(&input);

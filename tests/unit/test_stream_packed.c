@@ -347,7 +347,8 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         tamis_allocator allocator = fault_memory_allocator(&memory);
         tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
         options.threads = test_threads;
-        snprintf(command, sizeof command, "(head -c 64M /dev/zero | %s)", packers[i].command);
+        snprintf(command, sizeof command, "(head -c %dM /dev/zero | %s)", (int)test_scale(64, 20, 20),
+                 packers[i].command);
         pack(&(packer){packers[i].packing, command, true}, "", 0, &packed);
         const char *path = put("in", &packed);
         options.inputs = &path;
