@@ -15,6 +15,8 @@ option(TAMIS_FUZZ "Build the fuzzers with libFuzzer (clang)" OFF)
 set(TAMIS_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize takes them")
 set(TAMIS_TEST_SCALE "" CACHE STRING
   "What tests are told through the environment: sanitizer, quick; empty: the caller's environment, or full")
+set(TAMIS_TEST_LABELS "" CACHE STRING "Build and run only the tests with one of these labels; empty: all")
+option(TAMIS_TEST_SERVERS "Build and run the tests that start servers" ON)
 
 # What needs the other libraries, and an installation that lacks them.
 if(TAMIS_CORE_ONLY)

@@ -22,6 +22,7 @@ foreach(rule layers names spdx links)
   tamis_check(${rule} ${sources_py} ${rule} "${PROJECT_SOURCE_DIR}")
 endforeach()
 tamis_check(selftest Python3::Interpreter "${checks_dir}/selftest.py" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
+set_tests_properties(checks/selftest PROPERTIES LABELS "checks;long")
 tamis_check(headers bash "${checks_dir}/headers.sh"
   "${PROJECT_SOURCE_DIR}/include" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
 
@@ -43,4 +44,5 @@ endif()
 if(TARGET tamis_command AND TAMIS_INSTALL)
   tamis_check(install bash "${CMAKE_CURRENT_SOURCE_DIR}/install/consumer.sh"
     "${PROJECT_BINARY_DIR}" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}" "${CMAKE_COMMAND}" "${PROJECT_VERSION}")
+  set_tests_properties(checks/install PROPERTIES LABELS "checks;long")
 endif()

@@ -23,7 +23,8 @@ build_cross() {
     local log=$TAMIS_BUILD_DIR/arm64.log
     [ -e "$cross/build.ninja" ] ||
         cmake -S "$TAMIS_SOURCE_DIR" -B "$cross" -G Ninja --toolchain "$here/toolchain.cmake" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-            -DTAMIS_CORE_ONLY=ON -DTAMIS_BUILD_TESTS=ON -DTAMIS_WERROR=ON >"$log" 2>&1 &&
+            -DTAMIS_CORE_ONLY=ON -DTAMIS_BUILD_TESTS=ON -DTAMIS_WERROR=ON \
+            "-DTAMIS_TEST_LABELS=unit;kernel;format;arm64" "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2" >"$log" 2>&1 &&
         ninja -C "$cross" >"$log" 2>&1 || {
         tail -n 40 "$log"
         exit 1

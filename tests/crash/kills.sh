@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: timeout=900
+# ctest: disk
 # dedup --state is killed by SIGKILL at random instants and given again until it ends: its outputs are those of a run that was
 # not disturbed, whatever kind, key, threads and compression. 20 kills, 500 by ./dev torture; two files of a million records,
 # one of them compressed.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 /* What a filter that grows makes of a word about the keys to come: fewer steps, of the same sizes, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /*
  * Making room in tables that are as good as full: the invariants of filter/fingerprint_table.h are checked on every line

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* The .tamis format: every kind and scheme there and back, and every byte of small files changed or cut off. */
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* A Redis Cluster of six nodes: slots, redirections, slots that move and masters that go while keys are added.
+ * ctest: long
  * ctest: timeout=240
  * ctest: serial: nodes that are late for a second are taken for dead */
 #include <pthread.h>

@@ -3,6 +3,7 @@
 /*
  * Proxies of a Codis, found in a real ZooKeeper. The proxies are the tests' own, before one redis-server that has no
  * command that a Codis refuses, nor UNLINK, which the servers behind a Codis do not know.
+ * ctest: long
  * ctest: timeout=120
  */
 #include <pthread.h>

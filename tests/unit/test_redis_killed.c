@@ -8,6 +8,7 @@
  *     client 0 adds keys  0 .. answered[0] .. n-1       and when it has all, asks them until it may end
  *     client 1            n .. n + answered[1] .. 2n-1
  *
+ * ctest: long
  * ctest: timeout=900
  */
 #include <inttypes.h>

@@ -11,6 +11,7 @@
  * The filter has to be the other program's, with all its keys; or, if the stopped one began after all and says that it
  * succeeded, what it says. Nothing is left that has neither an expiry nor a record.
  *
+ * ctest: long
  * ctest: timeout=600
  */
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* A master that a sentinel names, and its replica, which takes its place.
+ * ctest: long
  * ctest: timeout=480
  * ctest: serial: a sentinel whose own clock stands still for two seconds decides nothing for thirty */
 #include <pthread.h>

@@ -5,6 +5,7 @@
  * that was answered may be missing afterwards, and no key is FRESH twice, whoever asked; one that nobody got UNKNOWN for
  * is FRESH once, but for false positives.
  *
+ * ctest: long
  * ctest: timeout=900
  */
 #include <inttypes.h>

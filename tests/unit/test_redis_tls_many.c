@@ -2,6 +2,7 @@
 
 /* TLS where there are several servers: shards, a cluster, and the master that a sentinel names. All of them have a port
  * without TLS as well, which nobody comes to.
+ * ctest: long
  * ctest: timeout=120 */
 #include <setjmp.h>
 #include <stdarg.h>

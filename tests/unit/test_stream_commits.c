@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 /* ctest: timeout=900 (it waits for the disk) */
 
 /* Runs over a state, stopped and started again: what comes out is what an undisturbed run writes. */

@@ -5,6 +5,7 @@
  * timer's period at either; one that goes on collecting while records keep coming is seen at the fast one.
  *
  * ctest: serial
+ * ctest: long
  */
 #include <poll.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 /* Outputs that are packed: whole files for the packings' own commands, however the run went, and records that can be
  * unpacked while it goes on. */
 #include <errno.h>

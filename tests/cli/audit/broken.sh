@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # A promise that is not kept is told, by word and by status: a union with too many keys, and a poor hash.
 for i in 1 2; do
     tamis gen words 1000 --seed $i > keys$i

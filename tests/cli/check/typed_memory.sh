@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # A record that there is no memory to make a key of is an error; as it is it can be asked.
 # ctest: not-sanitized
 printf '%s\n' a b > in

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # No memory under ulimit -v: an error, no file.
 # ctest: not-sanitized
 ulimit -v 80000

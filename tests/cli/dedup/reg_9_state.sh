@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What once lost a record, had one twice, or took somebody's file.
+# ctest: disk (file systems in memory do not use the number of a removed file again)
 refused() { "$@" > stdout; echo "exit $?"; }
 # A folder that is somebody's is left as it is.
 mkdir proj && echo 'my only copy' > proj/lock && touch proj/a.txt && seq 3 > in

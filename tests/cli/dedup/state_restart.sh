@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # Killed, and given again, the output is that of an undisturbed run.
 tamis gen clicks 1000000 --duplicates 20% --seed 7 > clicks.log
 tamis dedup clicks.log > undisturbed.log

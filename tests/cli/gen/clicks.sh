@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # JSON of about 200 bytes; event_id repeats as asked, a line never.
 tamis gen clicks 50000 --seed 3 --duplicates 20% > in
 uuid='[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'

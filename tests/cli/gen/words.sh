@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # Lengths 4 to 12; 10 million words hold 9,253,200 distinct ones on average, give or take 930.
 # ctest: timeout=900
 tamis gen words 900000 --seed 7 > in

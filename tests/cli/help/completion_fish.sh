@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # Verbs, options, enumerated values and files with what they are, as fish itself offers them.
 . "$TAMIS_SOURCE_DIR/tests/cli/help.bash"
 needs fish

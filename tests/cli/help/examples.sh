@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # Every example of every command runs, as typed, and makes something; and every command has one.
 . "$TAMIS_SOURCE_DIR/tests/cli/help.bash"
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # The planned filter, measured: the same keys and so the same figures in every run.
 tamis plan --measure --expect 20000 --fpr 1% --kind blocked
 echo "status $?"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # Every subset of the five numbers: what it decides, or why it does not.
 number=(--expect=1M --fpr=0.1% --memory=4MiB --bits-per-key=20 --probes=8)
 for subset in {0..31}; do
