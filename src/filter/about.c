@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a filter says of itself: labels, version, time, in one block of memory that is replaced as a whole. */
+/*
+ * The metadata of a filter: labels, version, creation time, format, key type and user data.
+ *
+ * Labels, their strings and the user data are in one block of memory. A change builds a new block and then
+ * replaces the old one, so a failure leaves the metadata unchanged:
+ *
+ *     block   | label 0 | label 1 | ... | name 0, value 0, name 1, value 1, ... | user data |
+ *               `- pointers ------------^                                         ^
+ *               about.told.labels                                    about.told.data
+ *
+ * Invariants:
+ * 1. Labels are sorted by name, and no name occurs twice. Saved files are therefore the same for any order of
+ *    labels.
+ * 2. Names have 1 to 255 bytes and values at most 65535: UTF-8 without control characters, as docs/FORMAT.md
+ *    requires.
+ * 3. All pointers in about.told are NULL or point into the block.
+ */
 #include "filter/about.h"
 
 #include <stdio.h>
@@ -12,7 +28,7 @@
 enum { NAME_MAX_BYTES = 255, SHOWN = 60 };
 #define VALUE_MAX_BYTES 65535u
 
-/* Bytes of UTF-8 without control characters; SIZE_MAX where it is none. */
+/* Size of a text in bytes. SIZE_MAX if it is not UTF-8 or has a control character. */
 static size_t text_size(const char *text) {
     const uint8_t *at = (const uint8_t *)text;
     while (*at) {
@@ -35,7 +51,8 @@ static size_t text_size(const char *text) {
     return (size_t)(at - (const uint8_t *)text);
 }
 
-/* A name that is none may hold anything: its begin is shown in ASCII, that of an empty one is its number. */
+/* Makes the message for an invalid name. Shows the beginning of the name in ASCII, or the number of the
+ * label if the name is empty. */
 static tamis_status refuse_name(const char *name, size_t i, tamis_error *err) {
     char shown[SHOWN + 3] = "'";
     size_t size = 1;
@@ -77,7 +94,7 @@ static char *put(char **at, const char *text) {
     return copy;
 }
 
-/* Copies strings and data behind the labels. */
+/* Copies the strings and the data to the block, after the labels. */
 static void fill(tamis__about *made, const tamis_about *from) {
     tamis_label *labels = made->block;
     char *at = (char *)(labels + from->label_count);
@@ -174,7 +191,9 @@ void tamis__about_clear(tamis_filter *filter) {
     replace(filter, &(tamis__about){TAMIS_ABOUT_INIT, NULL, 0});
 }
 
-/* Who tells nothing contradicts nobody. Text that is UTF-8 is its bytes, so of both they are bytes. */
+/* A filter without a stored type is compatible with any type. UTF-8 text is its bytes, so UTF-8 and bytes
+ * are compatible, and the common type is bytes. Types whose keys were normalized in different ways (case,
+ * blanks) are not compatible. */
 bool tamis__key_types_join(uint32_t one, uint32_t other, uint32_t *both) {
     static const uint32_t made = TAMIS_KEYS_MADE;
     const bool untold = (one & ~made) == TAMIS_KEYS_UNTOLD || (other & ~made) == TAMIS_KEYS_UNTOLD;

@@ -1,12 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Kinds classic and blocked: m bits, k probes a key, in 64-bit words, bit i being bit i & 63 of word i >> 6
- * (as Guava keeps them). They differ only in where the k positions are:
+ * Kinds classic and blocked: Bloom filters of m bits with k probes a key.
  *
- *   classic: anywhere in the m bits, as the key's scheme says (hash/positions.h); bloom_classic.c.
- *   blocked: in one block of 512, a cache line (kernels/filter_blocked.h). Blocks get unequal numbers of
- *            keys, Poisson distributed, which costs bits: the plan accounts for it (docs/MATH.md).
+ * A Bloom filter is a bit array. Adding a key sets the bits at k positions that the key's hash selects. A key
+ * is present if all of its k bits are set. A false positive is an absent key whose bits were all set by other
+ * keys. A false negative cannot happen: bits are never cleared.
+ *
+ * The two kinds have the same array and differ only in the choice of positions:
+ *
+ *     classic   | . x . . . . . x . . . . . . . . . x . . . . . x . . |  anywhere in the m bits
+ *     blocked   | . . . . . . | . x . x . x x | . . . . . | . . . . . |  in one block of 512 bits
+ *
+ * - classic: the key's scheme selects positions in the whole array (hash/positions.h, bloom_classic.c). With
+ *   the schemes of other programs, such as Guava, the array is theirs bit for bit. A lookup reads up to k
+ *   cache lines.
+ * - blocked: one hash word selects a block of 512 bits, which is a cache line; the other selects k positions
+ *   in it (kernels/filter_blocked.h). A lookup reads one cache line. Blocks get unequal numbers of keys
+ *   (Poisson distribution), so a blocked filter needs more bits for the same rate. The plan accounts for
+ *   that.
+ *
+ * Bits a key (docs/MATH.md, "Blocked Bloom filter"):
+ *
+ *     rate    classic   blocked
+ *     1e-2    9.6       9.9
+ *     1e-4    19.2      22.0
+ *     1e-6    28.8      38.8
+ *     1e-9    43.1      80.1
+ *
+ * Layout: 64-bit words; bit i is bit i & 63 of word i >> 6, as in Guava. On disk the words are little-endian
+ * (docs/FORMAT.md).
+ *
+ * Invariants:
+ * 1. Bits past m in the last word are zero. Counts of set bits and comparisons of filters rely on it.
+ * 2. Bits are only set, except by clear(). So a union is a bitwise or, and a copy taken in pieces has every
+ *    key that was added before the copy.
+ * 3. filter->added counts the keys answered absent. A key that a false positive answered present is not
+ *    counted.
+ *
+ * Capacity. A filter refuses new keys beyond most_fresh (TAMIS_E_FULL), unless it allows more than its
+ * capacity (`overfill`). Keys that are present are still answered when it is full.
+ *
+ * Parts (filter/parts.h): a blocked filter is divided into ranges of blocks, which share no cache line. A
+ * classic filter cannot be divided; concurrent threads set its bits with atomic operations instead
+ * (bloom_classic.c).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +54,7 @@
 #include "hash/positions.h"
 #include "plan/plan_int.h"
 
-/* Some plans are made by hand, to match another program's filter. */
+/* Checks the sizes. Plans may be made by hand, to match another program's filter. */
 static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
     bool blocked = plan->kind == TAMIS_KIND_BLOCKED;
     if (plan->bits < 1 || plan->bits > TAMIS_BITS_MAX || plan->probes < 1 ||
@@ -29,7 +66,7 @@ static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* All but the words. */
+/* Makes the body without its words. */
 static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     tamis_status status = check_plan(plan, err);
@@ -79,7 +116,7 @@ static void clear(tamis_filter *filter) {
 }
 
 static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
-    (void)err; /* all its memory was taken when it was created */
+    (void)err; /* create() has allocated all memory */
     bloom *mine = to->body;
     const bloom *other = from->body;
     memcpy(mine->words, other->words, mine->bytes);
@@ -88,7 +125,8 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     return TAMIS_OK;
 }
 
-/* Bits are only set, never cleared, so pieces copied at different times all have the keys from before the copy. */
+/* Ends a copy made in pieces. Bits are never cleared, so all pieces have the keys added before the copy,
+ * though they were copied at different times. */
 static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     bloom *mine = to->body;
     const bloom *other = from->body;
@@ -96,7 +134,8 @@ static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     mine->united_false = other->united_false;
 }
 
-/* Copies a piece of the words `first` to `end`. Reads each word atomically: adds to other parts of classic may change it. */
+/* Copies the next piece of the words `first` to `end` - 1. Reads each word atomically: in a classic filter
+ * other threads may change it. */
 static void copy_words(tamis_filter *to, const tamis_filter *from, uint64_t first, uint64_t end,
                        uint64_t *at) {
     uint64_t *mine = ((bloom *)to->body)->words;
@@ -137,7 +176,7 @@ static bool part(const tamis_filter *filter, size_t i, tamis__part *out) {
     return true;
 }
 
-/* The body of an image is the words, and zeros to a whole line. */
+/* Restores from an image. Its body is the words, then zeros to the end of a 64-byte line. */
 static tamis_status restore(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
     bloom *b = NULL;
     tamis_status status = create_empty(filter, &b, err);
@@ -150,12 +189,14 @@ static tamis_status restore(tamis_filter *filter, const tamis__image *image, tam
                            " bits take; restore the file from a copy, or build it anew",
                            image->name, image->body_size, needed, b->bits);
     b->borrowed = true;
-    b->words = (uint64_t *)(uintptr_t)image->body; /* written only where tamis__filter_own was called */
+    b->words = (uint64_t *)(uintptr_t)image->body; /* written to only after tamis__filter_own */
     b->united_added = image->united_added;
     b->united_false = image->united_false;
     return TAMIS_OK;
 }
 
+/* The bits past m, and the zeros after the last word, must be zero. Only the last block of a file has
+ * them. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size) {
     const bloom *b = context;
     const uint8_t *end = (const uint8_t *)b->words + b->bytes;
@@ -225,7 +266,7 @@ static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *
     return status;
 }
 
-/* ---- parts of blocked: stretches of blocks ---- */
+/* ---- parts of a blocked filter: ranges of blocks ---- */
 
 static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
     const tamis__blocks blocks = blocks_of(filter->body);
@@ -238,7 +279,9 @@ static bool parts_fit(const tamis_filter *filter, size_t count) {
     return tamis__bloom_room(filter) >= count;
 }
 
-/* The least word[1] of block b is 2^64 b / blocks, rounded up: of the first block that is not left of the share. */
+/* The first block of a part. A key's block is floor(word[1] * blocks / 2^64), so the least word[1] of
+ * block b is 2^64 * b / blocks, rounded up. A block on the border of two equal shares belongs to the part
+ * on its left. */
 static uint64_t first_block(const tamis_filter *filter, uint32_t part, uint32_t parts) {
     return (uint64_t)(((tamis__u128)part * blocks_of(filter->body).blocks + parts - 1) / parts);
 }

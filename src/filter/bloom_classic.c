@@ -1,45 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Kind classic: adding and asking. A key's probes are lines anywhere in memory, so it all is to have as many of them on
- * their way as the machine takes, at any time.
+ * Kind classic: adding and looking up keys, and concurrent use.
  *
- * Adding: keys stand in a row, and while one is added the lines of the AHEAD behind it come in. With all lines of a batch
- * fetched before its first key is added it takes a third longer.
+ * The cost is cache misses: the k probes of a key are k random cache lines. So the code keeps as many memory
+ * reads in progress as the CPU allows, at any time. Adding and looking up do this in different ways.
  *
- * Asking: of a full filter half of the bits are set, so that the first two probes settle three in four of the absent
- * keys, and the next four nearly all: most of their lines are never fetched. A batch is sieved, by two probes, by four,
- * by the rest; of keys that are left the positions are made again. A row as above, each key as many stages behind,
- * does as well for keys that are in, and takes half as long again for those that are not, each of which is a branch.
+ * Adding is a pipeline. While key i is added, the lines of the next AHEAD keys are being fetched:
  *
- * Of a concurrent filter words change while others read them, so reading one is atomic everywhere, which costs nothing, and
- * setting bits in one is where it has to be. A key that has not all its bits set was never added; and since its part is held
- * nobody else adds it at the same time, so that it is fresh for one alone.
+ *     key         i-1    i      i+1    ...    i+AHEAD
+ *     state       done   added  <-- lines are being fetched -->
+ *
+ * Fetching the lines of a whole batch before the first key is added takes a third longer.
+ *
+ * Looking up is a sieve. At most half of the bits of a planned filter are set. So two probes rule out three
+ * of four absent keys, and four more probes nearly all of the rest. Most lines of absent keys are therefore
+ * never fetched. A batch goes through up to three stages:
+ *
+ *     all keys --(2 probes)--> candidates --(6, or all of k <= 8)--> candidates --(all k)--> present
+ *         |                        |                                   |
+ *         `--> absent, if a probed bit is not set, in any stage <------'
+ *
+ * The positions of remaining candidates are computed again in each stage. A pipeline with a branch for each
+ * stage is as fast for present keys, but takes half as long again for absent keys, because of mispredicted
+ * branches.
+ *
+ * Concurrent filters (filter/concurrent.h). Any key may change any word, so not the words but the keys are
+ * divided into parts, by hash. The lock of a key's part is held while the key is added. Words are read with
+ * atomic loads everywhere, which costs nothing. Bits are set with atomic operations if several threads may
+ * add.
+ *
+ * Invariants:
+ * 1. A key is answered absent if one of its bits was not set, so it was not added before.
+ * 2. Equal keys are in one part. So of two threads that add the same key, at most one gets the answer absent.
+ * 3. A lookup that starts after an add has returned finds the key: the bits are never cleared.
  */
 #include "filter/bloom_int.h"
 #include "filter/concurrent.h"
 #include "filter/guard.h"
 
 enum {
-    AHEAD = 8,       /* keys; 4 cost a tenth more, 16 and 24 do as well */
-    BATCH = 128,     /* keys that are sieved together; 32 cost a fifth more, 256 do as well */
-    POSITIONS = 2048 /* 16 KiB of stack, which are fewer keys than that where they have many probes */
+    AHEAD = 8,       /* keys whose lines are fetched ahead; 4 take a tenth longer, 16 and 24 are equal */
+    BATCH = 128,     /* keys in one sieve; 32 take a fifth longer, 256 are equal */
+    POSITIONS = 2048 /* positions on the stack (16 KiB): fewer keys at once if k is large */
 };
 _Static_assert(POSITIONS / TAMIS_PROBES_MAX > 1, "two keys at the least stand in a row");
 
-/* Keys as they are asked: hashed, or, where the scheme has no digest, themselves. */
+/* The keys of a batch: hashes, or the keys themselves if the scheme has no digest. */
 typedef struct asked {
-    const tamis_hash *hashes; /* NULL: keys */
+    const tamis_hash *hashes; /* NULL: use keys */
     const tamis_key *keys;
 } asked;
 
-/* How many keys of `most` have room for their positions. */
+/* Number of keys, at most `most`, whose positions fit in the buffer. */
 static size_t keys_at_once(const bloom *b, size_t most) {
     size_t room = POSITIONS / b->probes;
     return room < most ? room : most;
 }
 
-/* The first `until` positions of key i; the lines of those from number `seen` on are fetched. */
+/* Computes the first `until` positions of key i. Fetches the lines of those from number `seen` on. */
 static void locate(const tamis_filter *filter, asked what, size_t i, uint32_t seen, uint32_t until,
                    uint64_t *positions) {
     const bloom *b = filter->body;
@@ -51,7 +70,8 @@ static void locate(const tamis_filter *filter, asked what, size_t i, uint32_t se
         tamis__prefetch(&b->words[positions[k] >> 6]);
 }
 
-/* Whether those bits are all set; without a branch for each, which would be guessed wrongly as often as not. */
+/* True if all bits at these positions are set. No branch for each bit: half of such branches would be
+ * mispredicted. */
 static bool are_set(const uint64_t *words, const uint64_t *positions, uint32_t count) {
     uint64_t all = 1;
     for (uint32_t k = 0; k < count; k++)
@@ -59,7 +79,7 @@ static bool are_set(const uint64_t *words, const uint64_t *positions, uint32_t c
     return all & 1;
 }
 
-/* The same, and sets them. */
+/* Sets the bits. True if all were set before. */
 static bool set_all(uint64_t *words, const uint64_t *positions, uint32_t count) {
     uint64_t all = 1;
     for (uint32_t k = 0; k < count; k++) {
@@ -70,7 +90,8 @@ static bool set_all(uint64_t *words, const uint64_t *positions, uint32_t count) 
     return all & 1;
 }
 
-/* The same where other threads add other keys. A key that is there changes nothing, and its lines stay shared. */
+/* As set_all, while other threads add other keys. A key that is present writes nothing, so its lines stay
+ * in the caches of all CPUs. */
 static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t count) {
     bool seen = are_set(words, positions, count);
     for (uint32_t k = 0; k < count && !seen; k++)
@@ -80,7 +101,8 @@ static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t 
 
 /* ---- adding ---- */
 
-/* Stops before a fresh key when *room is 0, and lowers it by one for each. Returns how many keys it answered. */
+/* Adds keys in order and decrements *room for each new key. Stops before a new key if *room is 0. Returns
+ * the number of keys answered. */
 static inline size_t add_each(tamis_filter *filter, asked what, size_t count, bool shared,
                               tamis_answer *answers, uint64_t *room) {
     const bloom *b = filter->body;
@@ -90,7 +112,7 @@ static inline size_t add_each(tamis_filter *filter, asked what, size_t count, bo
     for (size_t j = 0; j < ahead && j < count; j++)
         locate(filter, what, j, 0, b->probes, positions + j * b->probes);
     for (; i < count; i++, row = row < ahead ? row + 1 : 0) {
-        if (i + ahead < count) /* its row is the one before */
+        if (i + ahead < count) /* its positions replace those of the key just added */
             locate(filter, what, i + ahead, 0, b->probes, positions + (row ? row - 1 : ahead) * b->probes);
         const uint64_t *mine = positions + row * b->probes;
         if (*room == 0 && !are_set(b->words, mine, b->probes))
@@ -120,10 +142,11 @@ tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys
     return add_asked(filter, (asked){NULL, keys}, count, answers, done, err);
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 
-/* Keys of `left` whose positions from number `seen` on, up to `until`, are all set: they are moved to its front and
- * counted. The others are answered. */
+/* One stage of the sieve: tests positions `seen` to `until` - 1 of the candidates `left`. Moves the
+ * candidates that remain to the front of `left` and returns their number. Answers for the others are
+ * final. */
 static size_t sieve(const tamis_filter *filter, asked what, size_t *left, size_t count, uint32_t seen,
                     uint32_t until, tamis_answer *answers) {
     const bloom *b = filter->body;
@@ -168,7 +191,7 @@ void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *k
 
 /* ---- from many threads ---- */
 
-/* Any key may change any word: what is cut are the keys. */
+/* Any key may change any word, so keys are divided by hash; see above. */
 static uint32_t parts(const tamis_filter *filter) {
     (void)filter;
     return TAMIS__PARTS_MOST;
@@ -177,7 +200,7 @@ static uint32_t parts(const tamis_filter *filter) {
 static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *part) {
     (void)filter;
     _Static_assert(TAMIS__PARTS_MOST == 1 << 6, "the first 6 bits");
-    for (size_t i = 0; i < count; i++) /* some digests are of one word, or of few bits of it */
+    for (size_t i = 0; i < count; i++) /* mixes both words: some digests have only one, or few bits in one */
         part[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> (64 - 6));
 }
 

@@ -1,16 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Kinds classic and blocked: how many keys there are and how often they are mistaken, by what is counted and by what is set
- * (docs/MATH.md). */
+/*
+ * Kinds classic and blocked: estimates of the number of keys and of the rate (docs/MATH.md).
+ *
+ * There are two sources, and they answer different questions:
+ *
+ *     source                   gives                                            cost
+ *     -----------------------  -----------------------------------------------  -------------------------
+ *     the count of keys added  expected number of new keys answered present     O(1)
+ *     the bits that are set    rate of a lookup now, number of different keys   reads the whole array
+ *
+ * By the count. A filter answers a new key present by mistake with the probability f(n), the rate at n keys.
+ * Over n keys this happens as often as the area under f from 0 to n. The filter counts only the keys that it
+ * answered absent. So the number of keys offered, n, is found by repetition: n = added + area(n).
+ *
+ * By the bits. With a share of ones s of m bits, the rate is s^k, and n = -m/k ln(1 - s). A blocked filter is
+ * many small Bloom filters: its rate is the mean of their rates, and its number of keys the sum. So it
+ * suffices to count how many blocks have how many ones (line_count.h).
+ *
+ * Unions. After a union the count is unknown: keys in both filters were counted twice. It is estimated from
+ * the bits, and the expected errors until then are stored (united_added, united_false) as a start for the
+ * count.
+ *
+ * Invariants:
+ * 1. A union marks a filter saturated only if the estimate exceeds the capacity by five standard deviations.
+ * 2. After a union `added` is at least the larger of both counts, and at most their sum.
+ */
 #include <math.h>
 
 #include "filter/bloom_int.h"
 #include "filter/line_count.h"
 #include "plan/plan_int.h"
 
-/* ---- by the keys that were added ---- */
+/* ---- by the number of keys added ---- */
 
-/* The sum of the rates at 0, 1, ... keys offered, which is the area under the rate's curve (Simpson's rule). */
+/* The sum of the rates at 0, 1, ... keys offered: the area under the rate's curve, by Simpson's rule. */
 static double rate_area(const bloom *b, double offered) {
     enum { STEPS = 32 };
     double sum = 0;
@@ -21,9 +45,10 @@ static double rate_area(const bloom *b, double offered) {
     return sum * offered / (3 * STEPS);
 }
 
-/* Adds of a filter never united that were answered "seen" though fresh, when so many were answered "fresh". Their
- * bits are set too, so the rate follows the number of keys offered, which is that of the added and these: found by
- * repetition, each step of which is off by less than the rate times the one before. */
+/* Expected number of new keys answered present, in a filter without a union, when `added` keys were
+ * answered absent. The bits of these keys are set too, so the rate follows the number of keys offered:
+ * added + this result. Found by repetition: the error of each step is smaller than that of the step before
+ * by the factor of the rate. */
 static double false_fresh_at(const bloom *b, uint64_t added) {
     double mistaken = 0, before = -1;
     for (int step = 0; step < 20 && mistaken - before > 1e-3; step++) {
@@ -54,8 +79,8 @@ static void classic_estimate(const tamis_filter *filter, tamis_filter_info *info
     info->cardinality = tamis_bloom_cardinality(ones, m, k);
 }
 
-/* A block is a Bloom filter of its own, so its rate and keys are, and the filter's are their mean and sum.
- * A block whose bits are all set tells no number; it counts as one with one bit left. */
+/* Sums the estimates of the blocks, each a Bloom filter of its own. A block with all bits set gives no
+ * number and counts as one with one bit left. */
 static void blocked_estimate(const tamis_filter *filter, const tamis__line_counts *counts,
                              tamis_filter_info *info) {
     const bloom *b = filter->body;
@@ -86,10 +111,10 @@ void tamis__bloom_estimate(const tamis_filter *filter, tamis_filter_info *info) 
     estimate_counted(filter, &counts, info);
 }
 
-/* ---- what was added, of bits from elsewhere ---- */
+/* ---- counts for bits from elsewhere ---- */
 
-/* Keys that were answered fresh, by what is set: those offered but for the ones taken for seen. All bits set tell no
- * number; that counts as one bit left. */
+/* Estimates from the bits how many keys were answered absent: the keys offered, less those answered
+ * present by mistake. If all bits are set, counts as if one were left. */
 static uint64_t fresh_by_bits(const tamis_filter *filter) {
     const bloom *b = filter->body;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
@@ -100,9 +125,13 @@ static uint64_t fresh_by_bits(const tamis_filter *filter) {
 }
 
 /*
- * Standard deviation of the number of keys that the bits tell of n. With load x = n k / m it is sqrt(m (e^x - 1 - x)) / k for
- * classic: that of the bits left unset, by their derivative. Blocks of S bits, of which there are B, get L = n / B keys on
- * the mean; a key leaves one bit of its block unset with chance 1 - u, two of them with 1 - v, and so of all bits unset, Z,
+ * Standard deviation of the estimated number of keys, for n keys in the filter.
+ *
+ * Classic, with load x = n k / m: sqrt(m (e^x - 1 - x)) / k. This is the deviation of the number of zero
+ * bits, divided by the derivative of its mean.
+ *
+ * Blocked, with B blocks of S bits: a block gets L = n / B keys on average. A key leaves one given bit of its
+ * block unset with probability 1 - u, and two given bits with 1 - v. For the number Z of zero bits,
  *
  *     Var Z = B S (e^(-L u) + (S - 1) e^(-L v) - S e^(-2 L u) (1 + L u^2)),   dZ/dn = -S u e^(-L u)
  */
@@ -121,7 +150,7 @@ void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
     filter->saturated = filter->added > b->most_fresh;
 }
 
-/* Whether bits that tell of so many keys leave no doubt that the capacity is passed. */
+/* True if the estimate exceeds the capacity beyond doubt: by five standard deviations. */
 static bool is_past_doubt(const tamis_filter *filter) {
     const bloom *b = filter->body;
     const double off = estimate_deviation(filter, (double)filter->plan.capacity);
@@ -142,14 +171,17 @@ tamis_status tamis__bloom_unite(tamis_filter *into, const tamis_filter *from, ta
     into->kernels->unite(to->words, other->words, to->bytes / 8, &counts);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     estimate_counted(into, &counts, &info);
-    /* Keys in both are counted once: the bits say how many were offered, at most all; less those of them that one
-     * filter would have taken for seen, and at least what either held. */
+    /* A key in both filters counts once. The bits say how many keys were offered, at most the sum.
+     * Subtract the keys that one filter would have answered present by mistake. The result is at least the
+     * larger of both counts. */
     uint64_t most = into->added > from->added ? into->added : from->added;
     double sum = (double)into->added + (double)from->added;
     double offered = fmin(info.cardinality, sum + mistaken);
     into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)most), sum);
     into->saturated = into->saturated || from->saturated || is_past_doubt(into);
-    if (!into->saturated && into->added > to->most_fresh) /* by the error of the estimate: it is full */
+    if (!into->saturated &&
+        into->added >
+            to->most_fresh) /* above the limit only by the error of the estimate: full, not saturated */
         into->added = to->most_fresh;
     to->united_added = into->added;
     to->united_false = mistaken;

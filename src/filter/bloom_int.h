@@ -2,7 +2,7 @@
 #ifndef TAMIS_FILTER_BLOOM_INT_H
 #define TAMIS_FILTER_BLOOM_INT_H
 
-/* What bloom.c, bloom_classic.c and bloom_estimate.c share: the body of a classic or blocked filter. */
+/* The body of a classic or blocked filter: shared by bloom.c, bloom_classic.c and bloom_estimate.c. */
 #include "filter/filter_int.h"
 #include "hash/positions.h"
 
@@ -10,27 +10,28 @@ enum { BLOCK_WORDS = 8 };
 
 typedef struct bloom {
     uint64_t *words;
-    size_t bytes;  /* whole words */
-    uint64_t bits; /* m: any number for classic, in the last word the bits past it stay zero */
+    size_t bytes;  /* size of `words` */
+    uint64_t bits; /* m; any number in a classic filter. Bits of the last word past m stay zero */
     uint32_t probes;
-    tamis__span span;      /* of m */
-    bool borrowed;         /* the words are those of an image */
-    uint64_t most_fresh;   /* "fresh" answers after which it is full */
-    uint64_t united_added; /* filter->added after the last union, */
-    double united_false;   /* and the false "seen" of both until then */
+    tamis__span span;      /* reduction of hashes to positions below m */
+    bool borrowed;         /* the words belong to a file image */
+    uint64_t most_fresh;   /* number of keys answered absent at which the filter is full */
+    uint64_t united_added; /* filter->added after the last union */
+    double united_false;   /* expected number of new keys answered present until then, in both filters */
     double (*rate)(double n, double m, double k);
 } bloom;
 
-/* "Fresh" answers to expect of as many different keys as the filter was made for: some of them are taken for seen.
- * Five standard deviations more, so that those keys themselves are not refused. */
+/* The expected number of `absent` answers when `capacity` different keys are added: some are answered
+ * present by mistake. Plus five standard deviations, so that these keys are never refused. At most
+ * `capacity`. */
 uint64_t tamis__bloom_most_fresh(const bloom *b, uint64_t capacity);
 
-/* "Fresh" answers that may still be given. */
+/* Number of new keys that may still be added. UINT64_MAX if the filter allows more than its capacity. */
 uint64_t tamis__bloom_room(const tamis_filter *filter);
-/* Takes note of `fresh` answers more. */
+/* Adds `fresh` new keys to the filter's counts. */
 void tamis__bloom_count_fresh(tamis_filter *filter, uint64_t fresh);
 
-/* Operations of classic. */
+/* Operations of kind classic. */
 extern const struct tamis__concurrent_ops tamis__classic_concurrent;
 tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err);

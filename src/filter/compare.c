@@ -1,7 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Two filters. How they differ: first what they are, then, where that is the same, what is in them. And whether one can
- * be united with the other, and is. */
+/*
+ * Operations on two filters: comparing them, testing if they can be merged, and merging them (union).
+ *
+ * Comparison goes from the outside to the inside, and stops at the first level that differs:
+ *
+ *     1. hash     scheme, seed and secret are equal: both map a key to the same hash
+ *     2. shape    kind and sizes are equal: both map a hash to the same position
+ *     3. body     the bits are equal; for Bloom filters, how many bits only one or both have set
+ *
+ * Union has two conditions: a key must mean the same in both filters (equal hashes, compatible key types),
+ * and the kind must be able to combine the bodies. Bloom filters need equal m and k: the union is the bitwise
+ * or of their words. Fingerprint tables of any sizes can be merged, since each entry is a range of hashes
+ * (fingerprint_convert.c).
+ *
+ * Locking. Both filters are held while they are compared. Two threads that compare the same two filters must
+ * lock them in the same order, or they could wait for each other for ever. So the filter with the lower
+ * address is locked first.
+ *
+ * Invariants:
+ * 1. A comparison or union of files verifies them first: damage is an error, never a difference.
+ * 2. A union that fails a check changes nothing.
+ * 3. The union has every key of both (no false negatives). Its key type is the common one, see
+ *    tamis__key_types_join.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +31,7 @@
 #include "filter/about.h"
 #include "filter/filter_int.h"
 
-/* Concurrent filters are each held alone: whoever wants two takes the lower first, and once where both are one. */
+/* Locks both filters, the one with the lower address first; once if both are the same. */
 static void keep_both(const tamis_filter *one, const tamis_filter *other) {
     bool in_order = (uintptr_t)one < (uintptr_t)other;
     tamis__filter_keep(in_order ? one : other);
@@ -27,7 +49,8 @@ static bool same_hash(const tamis_hasher *one, const tamis_hasher *other) {
     return one->scheme == other->scheme && one->seed == other->seed && one->origin == other->origin;
 }
 
-/* A table that grows has the lines that it needs now; they are no property of its plan. */
+/* True if both plans have the same sizes. The lines of a growing table are not compared: they follow from
+ * its keys. */
 static bool same_shape(const tamis_plan *one, const tamis_plan *other) {
     bool grows = one->capacity == 0;
     return one->kind == other->kind && one->bits == other->bits && one->probes == other->probes &&
@@ -81,7 +104,8 @@ tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *o
     if (status == TAMIS_OK)
         status = tamis__filter_check_local(other, "compare", err);
     if (status == TAMIS_OK)
-        status = tamis_filter_verify(one, err); /* `kept` may be shared twice */
+        status =
+            tamis_filter_verify(one, err); /* verify shares the lock `kept` once more, which is allowed */
     if (status == TAMIS_OK)
         status = tamis_filter_verify(other, err);
     if (status == TAMIS_OK)
@@ -100,7 +124,8 @@ static tamis_status mismatch(tamis_error *err, const char *what, uint64_t into, 
                        into, from);
 }
 
-/* By the rule of one of them, keys of the other would be absent that are there. `keys` is the rule of both. */
+/* Checks that both filters encode keys in the same way: otherwise keys of one would be absent in the
+ * union. *keys is the common key type. */
 static tamis_status check_keys(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
                                tamis_error *err) {
     uint32_t ours = into->about.told.key_type, theirs = from->about.told.key_type;
@@ -112,7 +137,8 @@ static tamis_status check_keys(const tamis_filter *into, const tamis_filter *fro
                        ours, theirs);
 }
 
-/* Whether both are of the same kind of hashes and bits, so that a key means the same to both. */
+/* Checks that both filters have the same hashes and compatible sizes, so that a key means the same to
+ * both. */
 static tamis_status check_alike(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
                                 tamis_error *err) {
     tamis_status status = tamis__filter_check_local(into, "union", err);
@@ -148,7 +174,7 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
     return check_alike(into, from, keys, err);
 }
 
-/* Nothing is claimed on failure. */
+/* Claims both filters, see tamis__filter_claim. On failure neither is claimed. */
 static tamis_status claim_both(const tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     tamis_status status = tamis__filter_claim(into, true, err);
     if (status != TAMIS_OK || into == from)
@@ -172,7 +198,7 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
     tamis_status status = claim_both(into, from, err);
     if (status != TAMIS_OK)
         return status;
-    if (into->concurrent) /* a copy under way has what `from` has, or nothing of it */
+    if (into->concurrent) /* a copy in progress has all keys of `from`, or none */
         tamis__concurrent_hold(into);
     keep_both(into, from);
     status = check_union(into, from, &keys, err);

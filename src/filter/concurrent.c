@@ -1,4 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Concurrent filters: adds and lookups from many threads at once.
+ *
+ * Idea. Keys are divided into up to 64 parts by hash, and each part has a lock. Equal keys are in one part,
+ * so of two threads that add the same key exactly one is told that it was absent. Threads that work on
+ * different parts do not wait for each other. Where the kind can divide its body (parts.h: tables, blocked
+ * filters), a part is a piece of the body. Otherwise (classic) the kind divides the keys and sets bits
+ * atomically.
+ *
+ *     thread 1:  batch -> sorted by part -> | part 0 | part 1 | ... | part 63 | -> answers in batch order
+ *     thread 2:  batch -> sorted by part ->     lock     lock           lock
+ *
+ * A thread takes the parts of its batch in turn. It skips a part that another thread holds and returns to it
+ * later. It waits only if all of its remaining parts are held, and it then holds no lock itself.
+ *
+ * Three variables are shared by all parts:
+ * - turn: a read-write lock. Batches share it. An operation on the whole filter (statistics, clear, union,
+ *   growth as a whole, the beginning and end of a copy) holds it exclusively. It sees no batch half done.
+ * - room: reserved capacity. The number of new keys that certainly pass no limit of the whole filter:
+ *   capacity, rate, memory. A batch reserves as many as it has keys, and returns what it did not need.
+ * - added: new keys counted by batches. They are moved to the filter's own counts when the turn is held
+ *   exclusively.
+ *
+ * Near a limit. A batch that cannot reserve enough holds the turn exclusively and adds as to an ordinary
+ * filter. Keys that find no slot in their part are added again in that way (add_left). So the answers of a
+ * full filter are exact: which key was the last, and why the next was refused.
+ *
+ * Invariants:
+ * 1. Of all threads that add a key, at most one gets the answer absent (exactly one, false positives aside).
+ * 2. While a batch shares the turn, the limits of the whole filter cannot be exceeded: the batch has reserved
+ *    its keys.
+ * 3. A thread that waits for a part's lock holds no other part's lock. So threads cannot wait for each other
+ *    in a circle.
+ * 4. A thread that holds the turn exclusively sees complete counts: settle() has run.
+ *
+ * Why sort: a part's lock is taken once for a batch and not once for a key. Why several parts at once
+ * (go_on): a kernel begins by waiting for its first cache lines, so it should get at least VISITED keys.
+ *
+ * Copies (tamis_filter_copy, saving) lock one part at a time and copy about 1 MiB, so that other threads wait
+ * only briefly. The pieces are from different moments, but every key added before the copy is in it
+ * (tamis__piece_ops).
+ */
 #include "filter/concurrent.h"
 
 #include <stdatomic.h>
@@ -6,8 +48,9 @@
 
 #include "base/thread.h"
 
-/* Keys that are sorted together, 27 KiB of stack with their hashes; keys that a kind is given at the least where their parts
- * are free, since it waits for the lines of the first ones; and parts that one thread holds at the most, for there are others. */
+/* AT_ONCE: keys sorted together (27 KiB of stack with their hashes). VISITED: if free parts suffice, a
+ * kernel gets at least so many keys, since it waits for the first lines. HELD: max. parts that one thread
+ * locks together. */
 enum { AT_ONCE = 512, VISITED = 64, HELD = 16, PARTS = TAMIS__PARTS_MOST };
 _Static_assert(PARTS <= 64, "a bit each in a word");
 
@@ -17,23 +60,24 @@ typedef struct part_lock {
 
 struct tamis__concurrent {
     pthread_rwlock_t turn;
-    pthread_mutex_t whole; /* tamis__concurrent_hold */
+    pthread_mutex_t whole; /* held during copies, see tamis__concurrent_hold */
     const struct tamis__concurrent_ops *ops;
-    uint32_t count;                             /* of parts */
-    uint64_t from[PARTS];                       /* by_parts: the least word[1] of each */
-    _Alignas(TAMIS__LINE) _Atomic int64_t room; /* below 0 for moments */
-    _Atomic uint64_t added;                     /* since the turn was last held alone */
-    tamis__listener listener; /* changed while the turn is held alone; added is NULL: none */
+    uint32_t count;                             /* number of parts */
+    uint64_t from[PARTS];                       /* by_parts: the least word[1] of each part */
+    _Alignas(TAMIS__LINE) _Atomic int64_t room; /* may be below 0 for a moment */
+    _Atomic uint64_t added;                     /* new keys since the turn was last held exclusively */
+    tamis__listener listener; /* changed only while the turn is held exclusively; `added` is NULL: none */
     part_lock parts[PARTS];
 };
 
-/* ---- the parts of parts.h ---- */
+/* ---- kinds with parts of their own (parts.h) ---- */
 
 static uint32_t count_parts(const tamis_filter *filter) {
     return filter->ops->parts->most(filter, PARTS);
 }
 
-/* Parts are about equal: the one that a hash would be in if they were, or a neighbour. */
+/* Parts have about equal shares of the hashes. So compute the part as if they were equal, then correct it
+ * by a neighbour. */
 static void part_of_by_parts(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              uint8_t *parts) {
     const struct tamis__concurrent *c = filter->concurrent;
@@ -48,7 +92,7 @@ static void part_of_by_parts(const tamis_filter *filter, const tamis_hash *hashe
     }
 }
 
-/* The most of the powers of two that fit. */
+/* The largest power of two of keys that fit. */
 static uint64_t room_by_parts(const tamis_filter *filter) {
     uint64_t keys = UINT64_C(1) << 48;
     while (keys && !filter->ops->parts->fit(filter, keys))
@@ -81,7 +125,7 @@ static const struct tamis__concurrent_ops by_parts = {
 
 static void measure_room(const tamis_filter *filter) {
     uint64_t room = filter->concurrent->ops->room(filter);
-    int64_t most = INT64_MAX / 2; /* no number of threads takes or gives back so many at once */
+    int64_t most = INT64_MAX / 2; /* so large that reservations of any number of threads cannot overflow */
     atomic_store_explicit(&filter->concurrent->room, room < (uint64_t)most ? (int64_t)room : most,
                           memory_order_relaxed);
 }
@@ -89,7 +133,7 @@ static void measure_room(const tamis_filter *filter) {
 void tamis__concurrent_stop(const tamis_filter *filter) {
     struct tamis__concurrent *c = filter->concurrent;
     tamis_filter *own =
-        (tamis_filter *)(uintptr_t)filter; /* its figures change, and what they say does not */
+        (tamis_filter *)(uintptr_t)filter; /* only the place where counts are kept changes, not their sum */
     pthread_rwlock_wrlock(&c->turn);
     c->ops->settle(own, c->added);
     c->added = 0;
@@ -112,12 +156,14 @@ static void tell_listener(const struct tamis__concurrent *c, const tamis_hash *h
         c->listener.added(c->listener.context, hashes, answers, count);
 }
 
-/* True if batches need the whole filter: keys that share words are added in no order, and the listener needs one. */
+/* True if each batch needs the whole filter. A listener needs an order of the keys, and keys of a classic
+ * filter share words, so they have none. */
 static bool needs_order(const struct tamis__concurrent *c) {
     return c->listener.added && c->ops != &by_parts;
 }
 
-/* Shares the turn, with room for so many keys, or holds it alone: false. */
+/* Begins a batch. True: the turn is shared, and capacity for `count` keys is reserved. False: the turn is
+ * held exclusively. */
 static bool enter(const tamis_filter *filter, size_t count) {
     struct tamis__concurrent *c = filter->concurrent;
     int64_t keys = (int64_t)count;
@@ -182,16 +228,16 @@ void tamis__concurrent_free(tamis_filter *filter) {
 
 /* ---- parts ---- */
 
-/* The keys of a batch by their parts; those of a part in the order of the batch. */
+/* The keys of a batch, sorted by part. Keys of one part keep their order. */
 typedef struct sorted {
     tamis_hash hashes[AT_ONCE];
     tamis_answer answers[AT_ONCE];
-    uint16_t at[AT_ONCE];      /* where each is in the batch */
-    uint16_t first[PARTS + 1]; /* of the keys of each part */
-    uint64_t parts;            /* those with keys, a bit each */
+    uint16_t at[AT_ONCE];      /* index of each key in the batch */
+    uint16_t first[PARTS + 1]; /* index of the first key of each part */
+    uint64_t parts;            /* a bit for each part that has keys */
 } sorted;
 
-/* What a batch of one need not be searched for. */
+/* Sorts a batch of one key. */
 static void sort_one(const tamis_hash *hash, uint32_t part, sorted *s) {
     s->hashes[0] = *hash;
     s->at[0] = 0;
@@ -224,13 +270,13 @@ static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t co
     }
 }
 
-/* Gives the batch its answers. */
+/* Copies the answers to the batch, in its order. */
 static void give_back(const sorted *s, size_t count, tamis_answer *answers) {
     for (size_t i = 0; i < count; i++)
         answers[s->at[i]] = s->answers[i];
 }
 
-/* Parts that are held together: `count` from `first` on. */
+/* Parts that this thread has locked: `count` parts from `first` on. */
 typedef struct held {
     uint32_t first, count;
 } held;
@@ -240,7 +286,7 @@ static void let_go(struct tamis__concurrent *c, const held *which) {
         pthread_mutex_unlock(&c->parts[which->first + n].mutex);
 }
 
-/* One more behind those that are held; false where there is none, or another thread has it. */
+/* Locks the next part after those held. False if there is none or another thread holds it. */
 static bool try_next(struct tamis__concurrent *c, held *which) {
     const uint32_t next = which->first + which->count;
     if (which->count == HELD || next == c->count || pthread_mutex_trylock(&c->parts[next].mutex) != 0)
@@ -249,7 +295,7 @@ static bool try_next(struct tamis__concurrent *c, held *which) {
     return true;
 }
 
-/* What is done with keys whose parts are held. */
+/* What to do with the keys of locked parts: add them, or look them up. */
 typedef struct visit {
     tamis_filter *filter;
     bool adds;
@@ -267,8 +313,8 @@ static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_a
     return true;
 }
 
-/* Goes on from a part that is held to those behind it that are free, but for parts with keys that are not `left`. Returns
- * the one that it came to. */
+/* Locks more parts after a held one, while they are free and until VISITED keys are reached. Stops at a
+ * part whose keys were visited already. Returns the last part held. */
 static uint32_t go_on(struct tamis__concurrent *c, held *which, const sorted *s, uint32_t part,
                       uint64_t left) {
     const uint32_t first = part;
@@ -279,8 +325,8 @@ static uint32_t go_on(struct tamis__concurrent *c, held *which, const sorted *s,
     return part;
 }
 
-/* Visits the parts that have keys. Those that another thread holds come later; waits where that is all there is. Whether
- * all visits were well. */
+/* Visits all parts that have keys. Parts held by other threads come later; waits only if all remaining
+ * parts are held. True if all visits succeeded. */
 static bool each_part(visit *v, sorted *s) {
     struct tamis__concurrent *c = v->filter->concurrent;
     bool well = true, wait = false;
@@ -290,7 +336,7 @@ static bool each_part(visit *v, sorted *s) {
             uint32_t part = (uint32_t)__builtin_ctzll(rest), last = part;
             held which = {part, wait};
             if (wait)
-                pthread_mutex_lock(&c->parts[part].mutex); /* holding no other */
+                pthread_mutex_lock(&c->parts[part].mutex); /* this thread holds no other part */
             if (wait || try_next(c, &which)) {
                 last = go_on(c, &which, s, part, left);
                 size_t from = s->first[part], count = s->first[last + 1] - from;
@@ -332,8 +378,8 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint3
     return status;
 }
 
-/* Copies a piece of each part in turn, so that a thread waiting for a part gets it before the next piece of that part. Stops
- * early if the body of `from` is replaced meanwhile: the caller then starts again. */
+/* Copies a piece of each part in turn, so that a thread waiting for a part gets it before the next piece
+ * of that part. Stops early if the body of `from` is replaced meanwhile; the caller then starts again. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     const uint32_t count = from->concurrent->count;
     uint64_t at[PARTS] = {0};
@@ -349,7 +395,8 @@ tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *f
 
 /* ---- adding ---- */
 
-/* The keys of a batch that found no place in their part, in order: what becomes of them is for the whole filter to say. */
+/* Adds the keys of a batch that found no slot in their part, in order, with the turn held exclusively. The
+ * whole filter decides what becomes of them: growth, or an error. */
 static tamis_status add_left(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -367,7 +414,7 @@ static tamis_status add_left(tamis_filter *filter, const tamis_hash *hashes, siz
     return status;
 }
 
-/* At most AT_ONCE, whose answers are TAMIS_UNKNOWN. */
+/* Adds at most AT_ONCE keys, whose answers are TAMIS_UNKNOWN before. */
 static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                               tamis_answer *answers, size_t *done, tamis_error *err) {
     visit v = {.filter = filter, .adds = true};
@@ -409,9 +456,9 @@ tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *ask
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 
-/* At most AT_ONCE. */
+/* Looks up at most AT_ONCE keys. */
 static void ask_batch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                       tamis_answer *answers) {
     pthread_rwlock_t *turn = &filter->concurrent->turn;
@@ -419,7 +466,7 @@ static void ask_batch(const tamis_filter *filter, const tamis_hash *hashes, size
     if (filter->concurrent->ops->asks_freely) {
         filter->ops->contains(filter, hashes, count, answers);
     } else {
-        visit v = {.filter = (tamis_filter *)(uintptr_t)filter}; /* not changed */
+        visit v = {.filter = (tamis_filter *)(uintptr_t)filter}; /* not changed by lookups */
         sorted s;
         sort(filter, hashes, count, &s);
         each_part(&v, &s);

@@ -2,62 +2,51 @@
 #ifndef TAMIS_FILTER_CONCURRENT_H
 #define TAMIS_FILTER_CONCURRENT_H
 
-/*
- * Filters that many threads add to and ask at once (tamis_filter_options.concurrent).
- *
- * The hashes are cut into parts, each with a lock: those of parts.h where the kind has such, its own else. Equal keys are in
- * one part, so that one of them alone is fresh. A batch is sorted by parts and takes them in turn, several at once where
- * they are free and those that another thread has later. All parts share
- *
- *   turn   held together by batches of keys, and alone by whoever looks at the filter as a whole or changes it so: he
- *          sees no key half added.
- *   room   fresh keys that may come before a limit of the whole filter (capacity, rate, memory) could be reached. A batch
- *          takes as many as it has keys, and gives back those that were seen. One that finds too few left is added as to
- *          any other filter, the turn held alone; and so are keys that find no place in their part. What a filter that is
- *          full answers, and which key was the last, is therefore exact.
- *   added  fresh keys that batches have counted. The filter's own figures take them in when the turn is held alone, and
- *          stand still otherwise.
- */
+/* Filters that many threads use at once, for adds and lookups (tamis_filter_options.concurrent). The essay
+ * is in concurrent.c. */
 #include "filter/filter_int.h"
 #include "filter/parts.h"
 
-/* What a kind does for it. The parts stay what they are from the first call of parts to the end of the filter. */
+/* What a kind supplies for concurrent use. The division into parts must not change from the first call of
+ * parts() until the filter is freed. */
 struct tamis__concurrent_ops {
-    uint32_t (*parts)(const tamis_filter *filter); /* at most TAMIS__PARTS_MOST */
+    uint32_t (*parts)(const tamis_filter *filter); /* number of parts, at most TAMIS__PARTS_MOST */
     void (*part_of)(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts);
-    /* Fresh keys, no matter which, that pass no limit of the filter as a whole; UINT64_MAX where it has none. */
+    /* Number of new keys, whichever they are, that pass no limit of the whole filter. UINT64_MAX: no
+     * limit. */
     uint64_t (*room)(const tamis_filter *filter);
-    /* Adds keys of parts that are held, for which there is room; answers those that found a place, and leaves the answers of
-     * others alone. Whether all did. *added goes up by those that were fresh. */
+    /* Adds keys of locked parts, within the reserved capacity. Answers the keys that found a slot and
+     * leaves the answers of the others unchanged. True if all found one. Adds the number of new keys to
+     * *added. */
     bool (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                 uint64_t *added);
-    /* Takes keys that were added into the filter's figures. */
+    /* Adds `added` new keys to the filter's own counts. */
     void (*settle)(tamis_filter *filter, uint64_t added);
-    bool asks_freely; /* contains() may run while others add, and needs no part held */
+    bool asks_freely; /* true if contains() may run while other threads add, without a lock on the part */
 };
 
-/*
- * Gets every fresh key, in an order in which one thread could have added them all: keys of a part in the order in which they
- * were added. The lock of the part, or of the whole filter, is held meanwhile. Keys of a classic filter have no parts of their
- * own, so each batch locks the whole filter.
- */
+/* A callback that gets every new key, in an order in which one thread could have added them all: keys of a
+ * part come in the order in which they were added. The lock of the part, or of the whole filter, is held
+ * during the call. Keys of a classic filter have no parts of their own memory, so each batch locks the
+ * whole filter. */
 typedef struct tamis__listener {
     void (*added)(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count);
     void *context;
 } tamis__listener;
 
-/* Sets the listener, which is copied; NULL: none. It must not use the filter. */
+/* Sets the listener, which is copied. NULL removes it. The listener must not use the filter. */
 TAMIS_PRIVATE_API void tamis__concurrent_listen(tamis_filter *filter, const tamis__listener *listener);
 
-/* Makes an empty filter, or one that nobody else has yet, concurrent. TAMIS_E_UNSUPPORTED of a scheme without digest. */
+/* Makes a filter concurrent. No other thread may use it yet. TAMIS_E_UNSUPPORTED: the scheme has no
+ * digest. TAMIS_E_NOMEM, TAMIS_E_SYSTEM. */
 tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err);
-/* NULL is fine. */
+/* Frees the locks. Does nothing if the filter is not concurrent. */
 void tamis__concurrent_free(tamis_filter *filter);
 
-/* Copies the body by tamis__piece_ops, while others add. */
+/* Copies the body by tamis__piece_ops, while other threads add. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err);
 
-/* As tamis_filter_add_many and tamis_filter_contains_many. */
+/* tamis_filter_add_many and tamis_filter_contains_many of a concurrent filter. */
 tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
                                    size_t *done, tamis_error *err);
 tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__asked *asked,

@@ -1,6 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The handle over the operations of the kinds, from its making to its end, and the counts that every kind has. */
+/*
+ * The handle of a filter: creation, copies, replacement, release, and the statistics that every kind has.
+ *
+ * A handle passes each operation to its kind through a table of functions (filter_int.h). What this file does
+ * itself is the same for all kinds: it checks options, makes the hasher, counts memory, and makes the
+ * messages of a full filter.
+ *
+ *     tamis_filter_create        plan --> empty filter in memory
+ *     tamis__filter_restore      image of a file --> read-only filter, with a block verifier
+ *     tamis__filter_own          the same image becomes memory that the filter may change
+ *     tamis__filter_create_remote                --> filter whose bits are on a server
+ *     tamis_filter_copy          any local filter --> filter in memory
+ *
+ * Copies of a concurrent filter are made while other threads add. The steps, with the lock that each holds:
+ *
+ *     whole filter   copy the handle (plan, hasher, metadata)
+ *     none           allocate the body
+ *     whole filter   begin_copy
+ *     part by part   copy the body in pieces (concurrent.c)
+ *     whole filter   end_copy: counts
+ *
+ * If the body is replaced meanwhile (`remade` changes, because the table grew as a whole), the copy starts
+ * again. Growth at least doubles a table, so there are few repetitions.
+ *
+ * Invariants:
+ * 1. On failure *filter is untouched and everything is freed; the hasher given to tamis__filter_restore too.
+ * 2. tally.memory is all memory that the filter holds, and memory_peak the largest value it had.
+ * 3. The count of keys of a copy may be too high, but never too low: it is read after the last piece was
+ *    copied.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -265,7 +294,8 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     tamis_filter *made = NULL;
     tamis_status status = tamis__filter_check_local(filter, "copy", err);
     if (status == TAMIS_OK)
-        status = tamis_filter_verify(filter, err); /* `kept` may be shared twice */
+        status =
+            tamis_filter_verify(filter, err); /* verify shares the lock `kept` once more, which is allowed */
     if (status == TAMIS_OK)
         status = copy_handle(&made, filter, err);
     if (status == TAMIS_OK)
@@ -279,7 +309,8 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     return status;
 }
 
-/* False if the body of `from` was replaced since the handle was copied: there is nothing to copy into `to` then. */
+/* Begins a copy in pieces. False if the body of `from` was replaced since the handle was copied: `to` then
+ * has other sizes. */
 static bool begin_copy(tamis_filter *to, const tamis_filter *from) {
     tamis__concurrent_stop(from);
     const bool same = to->remade == from->remade;
@@ -289,8 +320,8 @@ static bool begin_copy(tamis_filter *to, const tamis_filter *from) {
     return same;
 }
 
-/* Sets the copy's key count. It may be too high, never too low: keys added behind the copied position are counted too. Returns
- * false if the body of `from` was replaced since begin_copy. */
+/* Ends a copy in pieces: sets the count of keys. It may be too high, never too low: keys added after their
+ * piece was copied are counted too. Returns false if the body of `from` was replaced since begin_copy. */
 static bool end_copy(tamis_filter *to, const tamis_filter *from) {
     tamis__concurrent_stop(from);
     const bool same = to->remade == from->remade;
@@ -303,14 +334,14 @@ static bool end_copy(tamis_filter *to, const tamis_filter *from) {
     return same;
 }
 
-/* Copies the filter once. *copied stays NULL, with TAMIS_OK, if the body was replaced meanwhile. */
+/* Makes one attempt at a copy. *copied stays NULL, with TAMIS_OK, if the body was replaced meanwhile. */
 static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = NULL;
     bool same = false;
     tamis__concurrent_stop(filter);
     tamis_status status = copy_handle(&made, filter, err);
     tamis__concurrent_go_on(filter);
-    if (status == TAMIS_OK) /* slow if the allocator clears memory */
+    if (status == TAMIS_OK) /* without a lock: slow if the allocator clears memory */
         status = made->ops->create(made, err);
     if (status == TAMIS_OK && made->ops->pieces->populate)
         made->ops->pieces->populate(made);
@@ -325,7 +356,7 @@ static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *fi
     return status;
 }
 
-/* Tries again each time the whole table has grown. Growth at least doubles the table, so there are few tries. */
+/* Repeats the attempt each time the whole table has grown. */
 tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = NULL;
     tamis_status status = TAMIS_OK;
@@ -437,7 +468,7 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_claim(filter, true, err);
     if (status != TAMIS_OK)
         return status;
-    if (filter->concurrent) /* a copy under way must have all keys, or none */
+    if (filter->concurrent) /* a copy in progress must have all keys, or none */
         tamis__concurrent_hold(filter);
     tamis__filter_keep(filter);
     status = clear(filter, err);

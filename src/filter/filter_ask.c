@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Adding and asking: checks arguments, hashes keys, and sees to it that of a file that is mapped only what is verified,
- * and still there, becomes an answer. A kind sees hashes of its own scheme only. */
+/*
+ * Adding and looking up keys: the path from the caller's batch to the kind.
+ *
+ *     caller's batch --> pieces --> hashes --> verified blocks --> kind's kernel --> answers
+ *                        |          |          only if the filter is in a file
+ *                        |          only if the scheme has a digest
+ *                        256 keys to add, 1024 to look up: they fit on the stack
+ *
+ * A remote or concurrent filter gets the batch as a whole and divides it itself.
+ *
+ * A kind gets hashes of its own scheme only, and reads verified memory only. This file checks both:
+ * - A hash says which scheme, seed and secret made it (tamis_hash.origin). tamis__hasher_check refuses a hash
+ *   of others.
+ * - A filter in a file: all blocks that a piece will read are verified first (guard.h). After the lookup the
+ *   file is checked: somebody may have written to it in place. Only then do answers reach the caller.
+ *
+ * Invariants:
+ * 1. On an error the first *done keys are added and answered. A filter that is not concurrent has none of the
+ *    keys after them.
+ * 2. A lookup in a damaged or changed file gives an error, never an answer.
+ * 3. Two equal keys in one batch behave as if added one after the other.
+ */
 #include <string.h>
 
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
 #include "filter/guard.h"
 
-/* Keys that are added together: 6 KiB of stack. */
+/* Keys added together: 6 KiB of stack. */
 enum { ADDED_AT_ONCE = 256 };
 
-/* Keys that are asked together: 25 KiB of stack. Each time begins with lines that are waited for, and ends, where the filter
- * stands in a file, with a look at that file, which costs as much as a dozen questions. */
+/* Keys looked up together: 25 KiB of stack. Each piece begins by waiting for its first cache lines. If the
+ * filter is in a file, it ends with a check of that file, which costs as much as a dozen lookups. */
 enum { ASKED_AT_ONCE = 1024 };
 
 /* ---- filters in an image ---- */
@@ -29,7 +49,8 @@ static bool must_touch(const tamis_filter *filter) {
     return filter->guard && !tamis__guard_done(filter->guard);
 }
 
-/* A block is verified once: what is written into its file later must not become an answer. */
+/* Fails if the file was written to after it was mapped. Blocks are verified only once, so such bytes could
+ * become answers. */
 static tamis_status check_same(const tamis_filter *filter, tamis_error *err) {
     if (!filter->backing.release || filter->backing.is_same(&filter->backing))
         return TAMIS_OK;
@@ -47,7 +68,8 @@ static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
 tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
     TAMIS__NEED(filter, err);
     tamis_status status = tamis__filter_check_local(filter, "verify", err);
-    if (status != TAMIS_OK || filter->concurrent) /* which is in memory, and may be kept already */
+    if (status != TAMIS_OK ||
+        filter->concurrent) /* a concurrent filter is in memory, and this thread may hold its lock */
         return status;
     tamis__filter_keep(filter);
     status = verify(filter, err);
@@ -58,7 +80,8 @@ tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
 /* ---- checked builds: one thread at a time ---- */
 
 #ifndef NDEBUG
-#define ALONE (UINT32_C(1) << 31) /* in tamis_filter.inside, beside the number of threads that share it */
+#define ALONE                                                                                                \
+    (UINT32_C(1) << 31) /* flag in tamis_filter.inside, beside the number of threads that share the filter */
 
 static bool is_checked(const tamis_filter *filter) {
     return !filter->remote && !filter->concurrent;
@@ -92,7 +115,7 @@ static bool has_digest(const tamis_filter *filter) {
     return tamis_scheme_digest_bits(filter->hasher->scheme) != 0;
 }
 
-/* Hashes all of this filter's; answers may be NULL. */
+/* Adds hashes of this filter's hasher. answers may be NULL. */
 static tamis_status add_hashed(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_answer unwanted[ADDED_AT_ONCE];
@@ -110,7 +133,7 @@ static tamis_status add_hashed(tamis_filter *filter, const tamis_hash *hashes, s
     return TAMIS_OK;
 }
 
-/* At most ADDED_AT_ONCE. */
+/* Adds at most ADDED_AT_ONCE keys. */
 static tamis_status add_some(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
                              size_t *done, tamis_error *err) {
     tamis_hash hashes[ADDED_AT_ONCE];
@@ -123,7 +146,7 @@ static tamis_status add_some(tamis_filter *filter, const tamis_key *keys, size_t
     return status;
 }
 
-/* ---- filters that take a batch whole: elsewhere, or concurrent ---- */
+/* ---- remote and concurrent filters: the whole batch at once ---- */
 
 static bool takes_whole(const tamis_filter *filter) {
     return filter->remote || filter->concurrent;
@@ -183,16 +206,16 @@ tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, 
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- looking up ---- */
 
-/* What a call asks: hashes, or NULL and the keys. */
+/* The batch of a lookup. If `hashes` is NULL, the keys are used. */
 typedef struct asked {
     const tamis_hash *hashes;
     const tamis_key *keys;
     size_t count;
 } asked;
 
-/* Keys of a scheme that has a digest become hashes, in `made`. */
+/* Hashes the keys into `made`, if the scheme has a digest. */
 static tamis_status hash_asked(const tamis_filter *filter, asked *what, tamis_hash *made, tamis_error *err) {
     if (what->hashes || !has_digest(filter))
         return TAMIS_OK;
@@ -207,11 +230,11 @@ static tamis_status touch_asked(const tamis_filter *filter, const asked *what, t
                         : filter->ops->touch_keys(filter, what->keys, what->count, err);
 }
 
-/* At most ASKED_AT_ONCE, all of them or none. */
+/* Looks up at most ASKED_AT_ONCE keys: all of them, or none on an error. */
 static tamis_status contains_some(const tamis_filter *filter, asked what, tamis_answer *answers,
                                   tamis_error *err) {
     tamis_hash made[ASKED_AT_ONCE];
-    tamis_answer held[ASKED_AT_ONCE]; /* until the file is known not to have changed under them */
+    tamis_answer held[ASKED_AT_ONCE]; /* kept back until the file is known to be unchanged */
     tamis_answer *to = filter->guard ? held : answers;
     tamis_status status = hash_asked(filter, &what, made, err);
     if (status == TAMIS_OK)
@@ -230,8 +253,8 @@ static tamis_status contains_some(const tamis_filter *filter, asked what, tamis_
     return status;
 }
 
-/* *done is 0. What fails is asked again key by key, so that all before the first that cannot be answered are, wherever the
- * call began. */
+/* Looks up a batch in pieces. *done must be 0. If a piece fails, its keys are looked up one by one. So all
+ * keys before the first one in a damaged block are answered, wherever the batch began. */
 static tamis_status contains_asked(const tamis_filter *filter, asked what, tamis_answer *answers,
                                    size_t *done, tamis_error *err) {
     size_t most = ASKED_AT_ONCE;

@@ -2,6 +2,28 @@
 #ifndef TAMIS_FILTER_FILTER_INT_H
 #define TAMIS_FILTER_FILTER_INT_H
 
+/*
+ * Inside a filter. The handle tamis_filter has what all kinds share: plan, hasher, counts, metadata. The kind
+ * has the rest, as filter->body behind a table of operations (tamis__filter_ops).
+ *
+ *     tamis_filter --> ops      --> create, add, contains, estimate, ...  (one table for each kind)
+ *                      kernels  --> inner loops for the CPU's instruction set
+ *                      body     --> the kind's own structure and its bits
+ *                      hasher, plan, counts, metadata
+ *
+ * A filter's bits are in one of three places:
+ * - In memory of its own: it can be changed.
+ * - In a file image (`guard` is set): read-only, and each block is verified when it is first used.
+ * - On a server (`remote` is set): ops is NULL, and whole batches are sent.
+ *
+ * Threads. A plain filter is for one thread at a time. A concurrent filter (`concurrent`) has locks of its
+ * own. A filter that follows its file (`opened`) may be swapped for a newer one between batches.
+ *
+ * Invariants:
+ * 1. Exactly one of ops and remote is set.
+ * 2. Hashes passed to ops come from this filter's hasher; filter_ask.c checks that.
+ * 3. Nothing is added to a filter in an image.
+ */
 #include <pthread.h>
 #include <sys/types.h>
 #include <time.h>
@@ -13,111 +35,118 @@
 #include "filter/kernels/filter_kernels.h"
 #include "hash/hasher.h"
 
-/* What the layers of a kind count for it, so that every kind tells the same figures. */
+/* Memory statistics, counted alike for every kind. */
 typedef struct tamis__tally {
-    uint64_t memory;      /* bytes held now */
-    uint64_t memory_peak; /* the most held at any moment */
+    uint64_t memory;      /* bytes in use now */
+    uint64_t memory_peak; /* largest value of `memory` so far */
 } tamis__tally;
 
-/* A stretch of a filter's body, in order: all of the bits of classic and blocked, a partition of a table. */
+/* A contiguous piece of a filter's body. Classic and blocked filters have one piece; a table has one for
+ * each partition. */
 typedef struct tamis__part {
     const uint8_t *bytes;
     uint64_t size;
-    uint64_t entries; /* tables alone, as the next */
+    uint64_t entries; /* entries in the partition; tables only */
     double covered;
-    bool split; /* one of the next sixteen, that one partition was split in */
+    bool split; /* one of 16 partitions that replaced one */
 } tamis__part;
 
-/* A filter as its file has it. The body stays where it is and is only read. */
+/* A filter in the form of its file. The body stays where it is and is only read. */
 typedef struct tamis__image {
-    const char *name; /* for sentences */
+    const char *name; /* file name, for messages */
     tamis_plan plan;
     const uint8_t *body;
     uint64_t body_size;
-    bool mapped;         /* see guard.h, as the sums */
-    const uint8_t *sums; /* of its blocks */
-    uint64_t body_at;    /* where the body is in its file */
-    uint64_t zeros_at;   /* offset of the zeros before the body; they are in memory in front of `body` */
+    bool mapped;         /* see tamis__guarded */
+    const uint8_t *sums; /* checksums of the body's blocks */
+    uint64_t body_at;    /* offset of the body in the file */
+    uint64_t zeros_at;   /* file offset of the zeros that precede the body in memory */
     uint64_t added;
     double false_fresh;
     double covered; /* tables: share of all hashes that entries cover */
     uint64_t united_added;
     double united_false;
     bool saturated, overfill, frozen;
-    const tamis__part *parts; /* tables: `bytes` is not used */
+    const tamis__part *parts; /* tables: the partitions, without `bytes` */
     size_t part_count;
 } tamis__image;
 
-/* The bytes that a filter's image stands in, where they are to go with the filter. */
+/* The mapped file of a filter in an image, if the filter owns the mapping. */
 typedef struct tamis__backing {
-    void (*release)(
-        const struct tamis__backing *backing); /* after ops->destroy; NULL: they are not the filter's */
-    /* Whether they are what they were: a file may be written in place under its mapping. Where release is set. */
+    /* Called after ops->destroy. NULL: the filter does not own the bytes. */
+    void (*release)(const struct tamis__backing *backing);
+    /* False if the file changed since it was mapped: somebody wrote to it in place. Set if release is. */
     bool (*is_same)(const struct tamis__backing *backing);
     void *bytes;
     size_t size;
-    int fd;                   /* of the file mapped, */
-    struct timespec modified; /* and when it was written */
+    int fd;                   /* descriptor of the mapped file */
+    struct timespec modified; /* modification time when it was mapped */
 } tamis__backing;
 
 /*
- * What a filter that may be taken anew from its file has beside. It stays when all the rest is swapped, for which both
- * locks are held alone, `kept` first. A batch of questions shares `turn`, so that one file answers it; a swap that waits
- * for the turn comes before questions that do, or it might wait for ever. What takes long (verify, copy, encode) shares
- * `kept` instead, so that questions never wait for it; there readers come first, and may share it twice.
- * Filters in memory have none of it and pay nothing.
+ * Locks of a filter that can be replaced by a newer version of its file (tamis__filter_swap). This structure
+ * stays when everything else is swapped. A swap takes both locks exclusively, `kept` first.
+ *
+ * - turn: shared by each batch of lookups, so that one version answers the whole batch. Writers have
+ *   priority, or a swap could wait for ever.
+ * - kept: shared by slow operations (verify, copy, encode), so that lookups never wait for them. Readers have
+ *   priority, and a thread may share it twice.
+ *
+ * Filters in memory have none of this and pay nothing.
  */
 typedef struct tamis__opened {
     pthread_rwlock_t turn;
     pthread_rwlock_t kept;
-    void (*release)(struct tamis__opened *opened); /* by tamis_filter_free, last */
+    void (*release)(struct tamis__opened *opened); /* called by tamis_filter_free, last */
 } tamis__opened;
 
-/* The file that a filter was read from, as it was then (store/origin.h). One block, of the filter's allocator. */
+/* The source file of a filter and its state when it was read (store/origin.h). One block of the filter's
+ * allocator. */
 typedef struct tamis__origin {
     dev_t device;
     ino_t inode;
     off_t size;
     struct timespec modified;
     size_t block_size;
-    char path[]; /* that it was opened by */
+    char path[]; /* path that the caller opened */
 } tamis__origin;
 
-/* What a filter says of itself, beside the plan and its counts (tamis_about). */
+/* The metadata of a filter (tamis_about): labels, version, time. */
 typedef struct tamis__about {
-    tamis_about told; /* pointers into the block, or NULL */
-    void *block;      /* labels, strings and data in one */
+    tamis_about told; /* the metadata; its pointers are NULL or point into the block */
+    void *block;      /* one block for labels, strings and data */
     size_t block_size;
 } tamis__about;
 
-/* Of a kind that can be added to in parts: filter/parts.h. A part's hashes are those whose word[1] is not below its `from`,
- * and below that of the next part. */
+/* Operations of a kind whose body can be divided into parts, each for one thread (filter/parts.h). A part
+ * has the hashes with word[1] from its `from` up to, but not including, that of the next part. */
 typedef struct tamis__parts_ops {
-    /* How many there may be, a power of two up to `most`, which is one. */
+    /* Number of parts to use: a power of two, at most `most`, which is a power of two itself. */
     uint32_t (*most)(const tamis_filter *filter, uint32_t most);
-    /* Whether any `count` keys find room, as far as what all parts have in common can tell. */
+    /* True if any `count` keys stay within the limits that all parts share. */
     bool (*fit)(const tamis_filter *filter, size_t count);
     uint64_t (*from)(const tamis_filter *filter, uint32_t part, uint32_t parts);
-    /* As add() of the filter, of hashes of one part that fit(); filter->added is left alone. */
+    /* Adds hashes of one part, for which fit() was true. As add() of the filter, but leaves filter->added
+     * alone. */
     tamis_status (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
-    /* When all parts have returned: takes note of the keys that were fresh. */
+    /* Adds `fresh` new keys to the filter's counts. Called when all parts have returned. */
     void (*added)(tamis_filter *filter, uint64_t fresh);
 } tamis__parts_ops;
 
-/*
- * Copies the body of a concurrent filter to one just created from its plan, while other threads add. The copy has each key
- * whose add returned before, and may have any of the keys added meanwhile.
- */
+/* Copies the body of a concurrent filter to one just created from its plan, while other threads add. The
+ * copy has every key whose add had returned before the copy began. It may have any of the keys added
+ * meanwhile. */
 typedef struct tamis__piece_ops {
     /* Gets the memory of the new body from the system. Nothing is locked: later, the first write to a page of 2 MiB would make
      * threads that add wait for 4 ms. NULL: no preparation needed. */
     void (*populate)(tamis_filter *to);
-    /* The whole filter is locked during both. `end` is called after a failure too, but not if the filter's body was replaced
-     * (remade) after `begin`. NULL: no preparation needed. */
+    /* Called with the whole filter locked. NULL: no preparation needed. `end` is called after a failure
+     * too, but not if the filter's body was replaced (`remade` changed) after `begin`. */
     void (*begin)(tamis_filter *to, const tamis_filter *from);
     void (*end)(tamis_filter *to, const tamis_filter *from);
-    /* Copies about TAMIS__PIECE bytes of a locked part, from *at on. *at starts at 0 and is TAMIS__COPIED at the end. */
+    /* Copies about TAMIS__PIECE bytes of a locked part, from *at on. *at begins at 0 and is TAMIS__COPIED
+     * at the end. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
                          uint64_t *at, tamis_error *err);
 } tamis__piece_ops;
@@ -125,124 +154,128 @@ typedef struct tamis__piece_ops {
 #define TAMIS__PIECE  (UINT64_C(1) << 17)
 #define TAMIS__COPIED UINT64_MAX
 
-/* The operations of a kind. `hashes` are of this filter's hasher: filter_ask.c has checked. */
+/* The operations of a kind. `hashes` were made by this filter's hasher; filter_ask.c has checked that. */
 struct tamis__filter_ops {
-    /* Makes filter->body from filter->plan; nothing is left behind on failure. */
+    /* Makes filter->body from filter->plan. After a failure destroy() releases what exists of the body.
+     * Fingerprint tables leave nothing. */
     tamis_status (*create)(tamis_filter *filter, tamis_error *err);
-    /* Gives back what create took; also after a create that failed or never ran. */
+    /* Releases filter->body. Also called after a create() that failed or never ran. */
     void (*destroy)(tamis_filter *filter);
-    /* answers is never NULL. On failure *done keys are in. */
+    /* Adds in order. answers is never NULL. On failure the first *done keys are added and answered. */
     tamis_status (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
     void (*contains)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                      tamis_answer *answers);
-    /* Adding and asking from the keys themselves, for schemes without a digest; NULL where the kind needs one. */
+    /* As add() and contains(), from the keys themselves, for schemes without a digest. NULL: the kind
+     * needs a digest. */
     tamis_status (*add_keys)(tamis_filter *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
                              size_t *done, tamis_error *err);
     void (*contains_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                           tamis_answer *answers);
-    /* Fills cardinality, fpr_live, false_fresh and ones; filter.c fills the rest. */
+    /* Sets cardinality, fpr_live, false_fresh and ones. filter.c sets the rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
-    /* Into one just created from the same plan: it is destroyed on failure. */
+    /* Copies the body to a filter just created from the same plan. The caller destroys it on failure. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, tamis_error *err);
-    /* The i-th stretch of the body; false past the last. */
+    /* The i-th piece of the body; false if there are fewer. */
     bool (*part)(const tamis_filter *filter, size_t i, tamis__part *part);
-    /* Makes filter->body from an image whose plan filter->plan is, checking what the kind's parameters have to do with
-     * each other and with body_size: TAMIS_E_DAMAGED. destroy() is called on failure too. */
+    /* Makes filter->body from an image, whose plan is filter->plan. Checks the kind's parameters against
+     * each other and against body_size: TAMIS_E_DAMAGED. The caller calls destroy() on failure. */
     tamis_status (*restore)(tamis_filter *filter, const tamis__image *image, tamis_error *err);
-    /* Verifies the blocks that asking these hashes reads. */
+    /* Verifies the blocks that lookups of these hashes read. */
     tamis_status (*touch)(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                           tamis_error *err);
     tamis_status (*touch_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                tamis_error *err);
-    /* compare.c has checked that both are of one hasher; classic and blocked: and of one plan, and never fail. */
+    /* Merges `from` into `into`. compare.c has checked that the hashers are equal and, for classic and
+     * blocked, the plans. Classic and blocked never fail. */
     tamis_status (*unite)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
-    const tamis__parts_ops *parts;  /* NULL: one part */
-    const tamis__piece_ops *pieces; /* for concurrent filters */
-    const struct tamis__concurrent_ops
-        *concurrent; /* NULL: from many threads by parts, filter/concurrent.h */
+    const tamis__parts_ops *parts;  /* NULL: the body cannot be divided */
+    const tamis__piece_ops *pieces; /* copies of concurrent filters */
+    /* How many threads use the filter at once (filter/concurrent.h). NULL: by the parts above. */
+    const struct tamis__concurrent_ops *concurrent;
 };
 
-/* A batch, of keys or of hashes of this filter's hasher: one of the two. */
+/* A batch of keys, or of hashes made by this filter's hasher. The other pointer is NULL. */
 typedef struct tamis__asked {
     const tamis_key *keys;
     const tamis_hash *hashes;
     size_t count;
 } tamis__asked;
 
-/* A filter whose bits are elsewhere: it is asked a whole batch at a time, and any question may fail. What is not here it
- * cannot do. */
+/* Operations of a filter whose bits are on a server. Each call sends a whole batch and may fail. Such a
+ * filter can do nothing else. */
 typedef struct tamis__remote {
-    /* On failure *done keys, the first, are in and answered; answers may be NULL. */
+    /* On failure the first *done keys are added and answered. answers may be NULL. */
     tamis_status (*add)(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers, size_t *done,
                         tamis_error *err);
     tamis_status (*contains)(const tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
                              size_t *done, tamis_error *err);
-    /* Fills cardinality, fpr_live, ones and memory. */
+    /* Sets cardinality, fpr_live, ones and memory. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
-    /* Gives back filter->body, if it was set. */
+    /* Releases filter->body, if it is set. */
     void (*destroy)(tamis_filter *filter);
 } tamis__remote;
 
 struct tamis_filter {
-    const struct tamis__filter_ops *ops; /* NULL for a remote one */
-    const tamis__remote *remote;         /* NULL: its bits are in memory */
+    const struct tamis__filter_ops *ops; /* NULL if remote is set */
+    const tamis__remote *remote;         /* NULL if ops is set */
     const struct tamis__filter_kernels *kernels;
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
-    uint64_t remade;         /* number of times that the body was replaced, with another plan */
-    uint64_t added;          /* keys answered fresh */
-    uint64_t fresh_in_parts; /* more of them, of a batch that is being added in parts */
-    uint64_t foreseen;       /* that there will be; 0: nobody said */
-    bool taken_before;       /* the keys that are added now: no limit of memory refuses them */
+    uint64_t remade;         /* number of times that the body was replaced by one of another plan */
+    uint64_t added;          /* keys answered absent when they were added */
+    uint64_t fresh_in_parts; /* such keys of a batch in parts that is not finished */
+    uint64_t foreseen;       /* size hint: expected total of keys; 0: none */
+    bool taken_before; /* keys added now were accepted before (replay): the memory limit does not apply */
     bool saturated;
-    tamis_full full;    /* why the last fresh key was refused */
-    bool overfill;      /* as in tamis_filter_options: its file says so too, */
-    bool overfill_here; /* and as in tamis_open_options: of this handle and its copies */
-    bool frozen;        /* as in tamis_filter_options; kept in the file */
+    tamis_full full;    /* why the last new key was refused */
+    bool overfill;      /* allow over capacity, from tamis_filter_options; kept in the file */
+    bool overfill_here; /* the same from tamis_open_options, for this handle and its copies */
+    bool frozen;        /* from tamis_filter_options; kept in the file */
     tamis__tally tally;
-    struct tamis__guard
-        *guard; /* NULL: its memory is its own; else it stands in an image, and is only read */
+    struct tamis__guard *guard; /* block verifier of a filter in an image; NULL: the filter's own memory */
     tamis__about about;
-    void *body;  /* the kind's own */
-    void *block; /* the image that it stands in, where that is the filter's and may be changed, */
+    void *body;  /* the kind's structure */
+    void *block; /* image that the filter owns and may change; see tamis__filter_own */
     size_t block_size;
     tamis__backing backing;
-    tamis__origin *origin;                /* NULL: was not read from a file */
-    struct tamis__concurrent *concurrent; /* NULL: one thread at a time adds */
-    tamis__opened *opened;                /* NULL: never taken anew. What stands before it is swapped */
-    uint32_t inside;                      /* checked builds: threads in it, see tamis__filter_claim */
+    tamis__origin *origin;                /* source file; NULL: not read from a file */
+    struct tamis__concurrent *concurrent; /* NULL: not concurrent */
+    tamis__opened *opened;                /* locks for swapping all members above; NULL: never swapped */
+    uint32_t inside; /* checked builds: threads using the filter, see tamis__filter_claim */
 };
 
-/* A filter that stands in an image, which has to outlive it. The hasher becomes the filter's, also on failure.
- * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED, TAMIS_E_NOMEM. */
+/* Makes a filter over an image, which must outlive the filter. The hasher becomes the filter's, also on
+ * failure. TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED, TAMIS_E_NOMEM. */
 tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *image, tamis_hasher *hasher,
                                    const tamis_allocator *allocator, tamis_error *err);
 
-/* Verifies all of an image and makes it the filter's own, to be changed where it stands: it lies in `block`, of the
- * filter's allocator, which goes with the filter. classic and blocked; nothing has changed on failure. */
+/* Verifies the whole image and makes it the filter's own memory, so that the filter can be changed there.
+ * The image is in `block`, allocated by the filter's allocator and freed with the filter. Classic and
+ * blocked only. On failure nothing has changed. */
 tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, tamis_error *err);
 
-/* A remote filter without body, plan and hasher, which the caller sets: tamis_filter_free gives back what is set. */
+/* Makes a remote filter without body, plan and hasher. The caller sets these; tamis_filter_free releases
+ * those that are set. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,
                                                            const tamis_allocator *allocator,
                                                            tamis_error *err);
 
-/* TAMIS_E_UNSUPPORTED for what a filter that is elsewhere cannot do. */
+/* TAMIS_E_UNSUPPORTED if the filter's bits are on a server. `what` names the operation in the message. */
 TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what,
                                                          tamis_error *err);
 
-/* TAMIS_E_UNSUPPORTED where the filter stands in an image and is only read; `what` is asked of it. */
+/* TAMIS_E_UNSUPPORTED if the filter is in an image and read-only. `what` names the operation in the
+ * message. */
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
 
-/*
- * Claims the filter during calls that add, change or read, in builds with assertions. `alone`: the call needs the filter to
- * itself. TAMIS_E_INVALID: another thread uses the filter; then do not release it. Other builds do not check: two threads may
- * then lose keys. Claims do not nest.
- */
+/* Claims the filter for the duration of a call, in builds with assertions, to detect misuse by threads.
+ * `alone`: the call needs the filter exclusively. TAMIS_E_INVALID: another thread uses the filter; do not
+ * unclaim it then. Claims do not nest. Builds without assertions do not check, and two threads may then
+ * lose keys. */
 #ifdef NDEBUG
 static inline tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_error *err) {
     (void)filter;
@@ -260,7 +293,8 @@ tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_e
 void tamis__filter_unclaim(const tamis_filter *filter, bool alone);
 #endif
 
-/* Around a batch. Not to be nested, and keep is taken before it. */
+/* Begins and ends a batch of lookups. They do not nest. If both locks are needed, call tamis__filter_keep
+ * first. */
 static inline void tamis__filter_enter(const tamis_filter *filter) {
     if (filter->opened)
         pthread_rwlock_rdlock(&filter->opened->turn);
@@ -271,19 +305,20 @@ static inline void tamis__filter_leave(const tamis_filter *filter) {
         pthread_rwlock_unlock(&filter->opened->turn);
 }
 
-/* Makes an ordinary copy of a concurrent filter; other threads wait about a millisecond at a time. Call it between
- * tamis__concurrent_hold and _release. */
+/* Makes an ordinary copy of a concurrent filter. Other threads wait about a millisecond at a time. Call it
+ * between tamis__concurrent_hold and tamis__concurrent_release. */
 tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err);
 
-/* Keeps other threads from copying or clearing a concurrent filter. Batches of keys go on. */
+/* Prevents other threads from copying, clearing or merging into a concurrent filter. Batches of keys
+ * continue. */
 void tamis__concurrent_hold(const tamis_filter *filter);
 void tamis__concurrent_release(const tamis_filter *filter);
 
-/* Of a concurrent filter: waits for the batches under way, and keeps those that come waiting. Not to be nested. */
+/* Waits until no batch uses a concurrent filter, and keeps new batches waiting. They do not nest. */
 TAMIS_PRIVATE_API void tamis__concurrent_stop(const tamis_filter *filter);
 TAMIS_PRIVATE_API void tamis__concurrent_go_on(const tamis_filter *filter);
 
-/* Around all else that looks at what is swapped, or, of a concurrent filter, at what batches change. */
+/* Begins and ends any other use of what is swapped, or of what batches change in a concurrent filter. */
 static inline void tamis__filter_keep(const tamis_filter *filter) {
     if (filter->opened)
         pthread_rwlock_rdlock(&filter->opened->kept);
@@ -298,53 +333,59 @@ static inline void tamis__filter_let_go(const tamis_filter *filter) {
         pthread_rwlock_unlock(&filter->opened->kept);
 }
 
-/* Swaps all but `opened`, while nobody asks `filter`. */
+/* Swaps all members before `opened`, while no other thread uses `filter`. */
 void tamis__filter_swap(tamis_filter *filter, tamis_filter *with);
 
 extern const struct tamis__filter_ops tamis__classic_ops;
 extern const struct tamis__filter_ops tamis__blocked_ops;
 extern const struct tamis__filter_ops tamis__fingerprint_ops; /* exact too */
 
-/* The bits of a classic or blocked filter, bit i being bit i & 63 of word i >> 6. */
+/* The bits of a classic or blocked filter: bit i is bit i & 63 of word i >> 6. */
 TAMIS_PRIVATE_API const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count);
-/* The same of a filter just made, for who has its bits from elsewhere; bits past the last stay zero. Then call
- * tamis__bloom_filled with the keys that were answered fresh, or TAMIS__ADDED_BY_BITS to have them estimated. */
+/* The same words, writable, of a filter just made: for callers that have its bits from elsewhere. Bits
+ * past the last stay zero. Then call tamis__bloom_filled with the number of keys answered absent.
+ * TAMIS__ADDED_BY_BITS estimates that number from the bits. */
 TAMIS_PRIVATE_API uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count);
 #define TAMIS__ADDED_BY_BITS UINT64_MAX
 TAMIS_PRIVATE_API void tamis__bloom_filled(tamis_filter *filter, uint64_t added);
-/* The same of one that was made for just so many keys: it is saturated where the bits leave no doubt. */
+/* As tamis__bloom_filled, with an estimate from the bits. The filter is saturated only if the bits leave
+ * no doubt. */
 TAMIS_PRIVATE_API void tamis__bloom_filled_about(tamis_filter *filter);
 
 /*
- * Sums of many small numbers, which depend on the order of their addition: a file has what they come to, and a filter that is
- * to go on just as if it had never been in a file gets them as well. Returns how many there are, and puts them to `sums`
- * where that is not NULL; set: false, and nothing is changed, where the filter has not so many or one is no sum.
+ * Floating-point sums of a table, which depend on the order of addition. A file has their total only. To
+ * continue exactly as if the filter had never been saved, copy the sums too.
+ *
+ * tamis__filter_sums returns their number, and stores them if `sums` is not NULL. tamis__filter_sums_set
+ * returns false, and changes nothing, if the number differs or a value is negative or NaN.
  */
 size_t tamis__filter_sums(const tamis_filter *filter, double *sums);
 bool tamis__filter_sums_set(tamis_filter *filter, const double *sums, size_t count);
 
-/* Whether the lines of a block make sense to the table `context`: see tamis__guarded. */
+/* True if the lines of a block are consistent with the table `context`: see tamis__guarded. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
-/* The same of classic and blocked: past m there are zeros. */
+/* The same for classic and blocked filters: bits past m are zero. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
 
-/* Of classic or blocked: adds to expect that were answered "seen" though fresh. O(1), where an estimate reads every bit. */
+/* Expected number of new keys that a classic or blocked filter answered present. O(1): no bits are read. */
 double tamis__bloom_false_fresh(const tamis_filter *filter);
 
-/* Of classic or blocked: filter->added after the last union, and the false "seen" of both until then. */
+/* Of a classic or blocked filter: filter->added after the last union. Returns the value of
+ * tamis__bloom_false_fresh then. */
 double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
 
-/* Memory of the filter's allocator for what the plan counts, which is all but handles of at most 2 KiB; lines are
- * aligned to 64 bytes. NULL when there is none. From any part. */
+/* Allocates zeroed memory that counts as the filter's, aligned to 64 bytes. The plan counts all such
+ * memory: everything but handles of at most 2 KiB. NULL: out of memory. Callable from any part. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
-/* Counts memory that was got, or given back, in another way. From any part. */
+/* Count memory that was allocated or released in another way. Callable from any part. */
 void tamis__filter_took(tamis_filter *filter, size_t size);
 void tamis__filter_gave(tamis_filter *filter, size_t size);
 
-/* Marks the filter saturated and full, and says what to do. From any part. */
+/* Marks the filter saturated and full. Returns TAMIS_E_FULL with a message that says what to do. Callable
+ * from any part. */
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err);
-/* Says it again, of the keys that there are now. */
+/* Makes the same message again, for the present number of keys. */
 tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *err);
 
 #endif

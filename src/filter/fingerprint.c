@@ -1,32 +1,79 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Kinds fingerprint and exact: a table of hash prefixes that keeps its order, so that it can grow
- * without its keys.
+ * Kinds fingerprint and exact: the operations of a fingerprint table.
  *
- * Where an entry lies, and what holds of every table: fingerprint_table.h. How it grows: fingerprint_grow.c.
+ * A fingerprint table is a sorted set of hash prefixes. It grows without its keys, since every stored prefix
+ * says where it belongs in a larger table. The other files:
+ * - fingerprint_line.h: one 64-byte line; fingerprint_table.h: how a hash selects a partition, a line and a
+ *   slot.
+ * - fingerprint_grow.c: how a slot is freed, and how one partition grows.
+ * - fingerprint_convert.c: how a table made for a known number of keys grows as a whole; unions.
+ * - fingerprint_image.c: reading and writing the table's part of a file.
+ * - kernels/fingerprint_loops.h: the loops over a batch of keys, for each instruction set.
  *
- * Measured by ./dev bench growth: bits a key and rate; by ./dev bench memory: ns a key.
+ * Adding a batch. The kernel (filter->kernels->tables->add) adds keys until one of these happens, and add()
+ * then decides:
+ *
+ *     kernel stops at key i           because                            what add() does
+ *     -----------------------------   --------------------------------   -----------------------------------
+ *     the counter `left` is 0         a limit of the plan may be near    compute the limit; grow or fail
+ *     the partition has no free slot  it is at its load, or no short     grow the partition (or fail, if the
+ *                                     chain of moves frees a slot        table does not grow by partitions)
+ *
+ * The rate budget. A lookup of an absent key errs with the probability that an entry covers its hash. Each
+ * partition keeps that share exactly (`covered`), so the rate is a sum and not an estimate. A table accepts
+ * keys while its rate stays within the plan. To compute that for each key would be slow. So
+ * keys_within_rate() computes a number of keys that is safe in any case, and the kernel counts it down.
+ *
+ * Invariants:
+ * 1. A key is answered absent only once its entry is stored, so the next lookup finds it (no false
+ *    negatives).
+ * 2. filter->added is the number of keys answered absent. In a table with a capacity it never exceeds the
+ *    capacity.
+ * 3. On failure *done keys are stored and answered; the keys after them are neither.
+ *
+ * Parts. Several threads may add to disjoint ranges of partitions (filter/parts.h). An entry never leaves its
+ * partition, so the threads share no line. Shared counters are atomic, or they are updated when all parts
+ * have returned.
+ *
+ * Copies of a concurrent table (piece_ops) are made piece by piece while other threads add. A growing table
+ * copies one partition at a time. A table with a capacity copies lines, and lines changed by moves are copied
+ * again (tamis__fingerprint_moved).
+ *
+ * False-positive rates of growing tables (docs/MATH.md, "Growing"; ./dev bench growth). *: computed, not
+ * measured.
+ *
+ *     slot bits   at 2^20 keys   more a doubling   at 2^40 keys
+ *     32          3.0e-9         2.4e-9            5.4e-8
+ *     38          8.0e-11        3.9e-11           9.5e-10 *
+ *     48          5.4e-14        2.7e-14           6.4e-13 *
+ *
+ * ./dev bench memory measures the time a key.
  */
 #include "base/system.h"
 #include "filter/fingerprint_convert.h"
 #include "filter/fingerprint_put.h"
 
-/* Partitions that it begins with. */
+/* Number of partitions of a new table. */
 static uint32_t first_count(const table *t) {
     return 1u << t->partition_bits;
 }
 
-/* The rate of a lookup, the share of all hashes that entries cover. */
+/* The false-positive rate of a lookup: the share of all hashes that entries cover. */
 static double rate_of(const table *t) {
     return covered_by(t) + t->covered;
 }
 
 /*
- * Keys for which the rate of a table will do. An entry covers at most what it covers now or, if that is more, what
- * a guest put now would: wherever it is moved and however the table grows, it never knows less than such a guest. So as many
- * do as would keep the rate if they and all entries were guests. Beyond that a key adds no more than such a guest for itself
- * and for each entry that it moves. At last keys go one by one: a growing table made by a plan is not there before 2^38 keys.
+ * Number of keys that can certainly be added before the rate exceeds `most`.
+ *
+ * An entry covers at most the larger of two shares: what it covers now, and what a new spilled entry covers.
+ * This holds wherever the entry is moved and however the table grows. The first bound assumes that all
+ * entries, old and new, are as wide as spilled ones. The second bound takes over when little of the rate is
+ * left: a new key raises the rate by at most one spilled entry for itself and one for each entry that it
+ * moves. At the end keys are allowed one by one. A planned growing table reaches that point only beyond 2^38
+ * keys.
  */
 static uint64_t keys_within_rate(const table *t, double most) {
     const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
@@ -40,10 +87,12 @@ static uint64_t keys_within_rate(const table *t, double most) {
     if (keys >= 1)
         return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
     return t->grows &&
-           rate <= most; /* others take wider slots while there is some of the rate left for them */
+           rate <=
+               most; /* a table with a capacity instead grows to wider slots while some of the rate is left */
 }
 
-/* Fresh keys that no limit of the plan refuses, as far as is known: `sure` holds as long as filter->added counts all. */
+/* Number of new keys that certainly pass no limit of the plan. Cheap, but may be too low: `sure` is an
+ * older result. */
 static uint64_t room_of(const table *t, const tamis_filter *filter) {
     uint64_t most = t->grows || t->watched ? t->sure : filter->plan.capacity;
     if (t->watched && most > filter->plan.capacity)
@@ -51,7 +100,7 @@ static uint64_t room_of(const table *t, const tamis_filter *filter) {
     return filter->added < most ? most - filter->added : 0;
 }
 
-/* The same, for certain. */
+/* As room_of, but computes the limit of the rate again. */
 static uint64_t room_anew(table *t, const tamis_filter *filter) {
     if (t->grows || t->watched)
         t->sure =
@@ -59,14 +108,15 @@ static uint64_t room_anew(table *t, const tamis_filter *filter) {
     return room_of(t, filter);
 }
 
-/* Called when the table is full. A table made for a number of keys grows as a whole; a growing table has passed its rate. */
+/* Called when the table is full. A table made for a known number of keys grows as a whole. A growing table
+ * has reached its rate and fails. */
 static tamis_status make_room(tamis_filter *filter, tamis_error *err) {
     const table *t = filter->body;
     return t->grows ? tamis__filter_full(filter, TAMIS_FULL_RATE, err)
                     : tamis__fingerprint_regrow(filter, err);
 }
 
-/* Adds a key that is not there and finds no place in its partition as it is. */
+/* Adds a new key that the kernel found no slot for: frees a slot or grows the partition. */
 static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
     place at = place_of(t, hash);
     double rate = at.in->covered;
@@ -106,7 +156,7 @@ static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t c
     }
 }
 
-/* ---- parts: rows of partitions ---- */
+/* ---- parts: ranges of partitions ---- */
 
 static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
     const table *t = filter->body;
@@ -114,14 +164,20 @@ static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
     return most < count ? most : count;
 }
 
-/* Memory: a partition grows as long as half of its load is in use, and then to four times its lines at most, so that it ends
- * with at most eight times the lines that its entries need; while it grows there are the old lines as well. */
+/*
+ * True if the memory limit certainly suffices for `count` more keys, whatever partitions grow.
+ *
+ * A partition grows only if at least half of its load is in use, and to at most four times its lines. So it
+ * ends with at most eight times the lines that its entries need. While it grows the old lines are in memory
+ * too: ten times in all.
+ */
 static bool growth_fits(const table *t, const tamis_filter *filter, size_t count) {
     const double limit = (double)filter->plan.memory_limit, line = LINE_BYTES / (t->load * t->geometry.slots);
     const double held = (double)filter->tally.memory + (double)t->lines_due;
     return limit <= 0 || 10 * (held + line * (double)count) <= limit;
 }
 
+/* True if `count` new keys fit, in whichever parts they are. */
 static bool parts_fit(const tamis_filter *filter, size_t count) {
     table *t = filter->body;
     if (t->grows && !growth_fits(t, filter, count))
@@ -160,6 +216,7 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
     filter->kernels->tables->contains(filter->body, hashes, count, answers);
 }
 
+/* Statistics: the exact rate, and the expected number of new keys that were answered present. */
 static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const table *t = filter->body;
     info->fpr_live = rate_of(t);
@@ -169,7 +226,8 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     info->cardinality = (double)filter->added + info->false_fresh;
 }
 
-/* The lines of a table made for its keys are one block: an array of which each partition has its share. */
+/* All lines of a table with a capacity as one partition. They are one block of memory, divided equally
+ * among the partitions. */
 static partition whole_of(const table *t) {
     partition whole = t->partitions[0];
     whole.count *= first_count(t);
@@ -192,13 +250,12 @@ static void release_partitions(tamis_filter *filter, table *t) {
     tamis__filter_release(filter, t->partitions, first_count(t) * sizeof(partition));
 }
 
-/* Partitions allocate their lines with their first key: in a small filter most lines would never get one. */
+/* The lines of all partitions that have no key yet. In a small filter most partitions never get one, so
+ * they allocate lines only with their first key. */
 _Alignas(LINE_BYTES) const uint8_t tamis__empty_lines[TAMIS__FINGERPRINT_FIRST_MOST * LINE_BYTES] = {0};
 
-/* Fill the empty row of partitions with their first lines. */
-
 static void growing_partitions(table *t) {
-    uint8_t *empty = (uint8_t *)(uintptr_t)tamis__empty_lines; /* only read, see has_own_lines */
+    uint8_t *empty = (uint8_t *)(uintptr_t)tamis__empty_lines; /* never written to, see has_own_lines */
     t->unit = 1;
     t->lines_due = 0;
     for (uint32_t i = 0; i < first_count(t); i++) {
@@ -240,7 +297,7 @@ static void destroy(tamis_filter *filter) {
     filter->body = NULL;
 }
 
-/* 0 where a plan says none: it is one. */
+/* A plan with 0 partitions means one partition. */
 static uint32_t log2_of(uint32_t partitions) {
     return 31 - (uint32_t)__builtin_clz(partitions | 1);
 }
@@ -259,8 +316,9 @@ static tamis_status take_rows(tamis_filter *filter, table *t, tamis_error *err) 
     return TAMIS_OK;
 }
 
-/* A table that was made for its keys is allowed what was computed for it when full, which chance may put a little above the
- * rate asked for. Growth and union write another number. */
+/* True if the plan is that of a new table. Such a table may reach the rate that was computed for it when
+ * full, which chance may put slightly above the rate asked for. After growth or union fpr_predicted is
+ * another number. */
 static bool is_as_planned(const tamis_plan *plan) {
     const tamis__line_shape *shape = tamis__line_shape_of(plan->slot_bits, false);
     const double rate = tamis__line_shape_rate(shape, (double)plan->capacity);
@@ -296,7 +354,7 @@ tamis_status tamis__fingerprint_split(tamis_filter *filter, stretch *s, tamis_er
     return TAMIS_OK;
 }
 
-/* The caller's allocator gives no part of a block back. */
+/* Sets up the large pages that partitions share. Only the default allocator can release part of a block. */
 static tamis_status share_pages(tamis_filter *filter, table *t, tamis_error *err) {
     if (!t->grows || !tamis__allocator_is_default(&filter->allocator))
         return TAMIS_OK;
@@ -336,7 +394,7 @@ static void clear(tamis_filter *filter) {
     t->false_fresh = 0;
 }
 
-/* Gives an empty stretch as many partitions as the other has. */
+/* Gives an empty span as many partitions as another span has. */
 static tamis_status split_as(tamis_filter *to, stretch *mine, const stretch *theirs, tamis_error *err) {
     if (mine->bits == theirs->bits)
         return TAMIS_OK;
@@ -346,7 +404,7 @@ static tamis_status split_as(tamis_filter *to, stretch *mine, const stretch *the
 
 static tamis_status copy_partition(tamis_filter *to, partition *in, const partition *from, tamis_error *err) {
     const table *t = to->body;
-    if (!has_own_lines(from)) { /* and so is *in */
+    if (!has_own_lines(from)) { /* *in has no lines of its own either */
         *in = *from;
         return TAMIS_OK;
     }
@@ -385,7 +443,8 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
 
 /* ---- copying while other threads add ---- */
 
-/* Counts the lines anew that partitions have yet to take: partitions of the other table took theirs meanwhile. */
+/* Recounts `lines_due` of a copy: partitions of the source may have got their first lines while it was
+ * copied. */
 static void count_lines_due(table *t) {
     t->lines_due = 0;
     for (partition_walk w = {.t = t}; next_partition(&w);)
@@ -405,6 +464,7 @@ static void begin_pieces(tamis_filter *to, const tamis_filter *from) {
     other->copy_to = mine->grows ? NULL : mine;
 }
 
+/* Copies what belongs to the whole table, at the end of a copy. */
 static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     table *mine = to->body, *other = from->body;
     other->copy_to = NULL;
@@ -421,7 +481,8 @@ static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     mine->false_fresh = other->false_fresh;
 }
 
-/* Copies a part of a table made for a number of keys: some partitions, with the same lines each. *at counts copied lines. */
+/* Copies a piece of a table with a capacity. A part is a range of partitions with equal numbers of lines.
+ * *at counts the lines of the part that are copied. */
 static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t parts, uint64_t *at) {
     const uint32_t partitions = first_count(other) / parts;
     const uint64_t lines = other->partitions->count, line = *at % lines;
@@ -436,9 +497,12 @@ static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t 
 }
 
 /*
- * Copies a part of a growing table: some stretches of SPLIT partition numbers each. A partition is copied at once, since it may
- * have other lines the next time. *at is the number of the partition. An unsplit stretch is one partition with the first of its
- * numbers. A stretch is split before its first piece is copied, or not at all.
+ * Copies the next partition of a growing table. It copies whole partitions, since a partition may have other
+ * lines the next time.
+ *
+ * A part is a range of spans, and each span has SPLIT partition numbers. *at is the next number in the part.
+ * A span that is not split uses only the first of its numbers. A span may be split before its first partition
+ * is copied; after the copy of an unsplit span, *at is beyond all of its numbers.
  */
 static tamis_status copy_next(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
                               uint64_t *at, tamis_error *err) {

@@ -1,47 +1,58 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Tables from the entries of other tables, without the keys: growth of a table that was made for a known number of keys,
- * and union.
+ * Kinds fingerprint and exact: making a table from the entries of other tables, without the keys. Two
+ * operations need this: growth of a table that was made for a known number of keys, and union.
  *
- * Hashes are numbers Y of 128 bits. An entry stands for all hashes that begin as its key's hash did, that is for a range of
- * numbers. Which range depends on the table: with N lines in all partitions together,
+ * Idea. A hash is a number Y of 128 bits. An entry is a prefix of its key's hash, so it stands for a range of
+ * numbers. With N lines in all partitions together,
  *
- *     Y * N = G * 2^128 + R          G: the home line, counted through the whole table; R: the rest
+ *     Y * N = G * 2^128 + R          G: home line, counted through the whole table; R: remainder
  *
- * and an entry that knows k bits of R stands for the cell of size 2^(128-k) that begins there. In a growing table the
- * cells are those of Y itself, as if N were 1.
+ * An entry that knows k bits of R stands for a cell: a range of 2^(128-k) numbers in this scale. In a growing
+ * table cells are ranges of Y itself, as if N were 1. To convert an entry, compute its range of Y, then cover
+ * that range with cells of the other table, and store each cell as an entry:
  *
- *     this table, N lines          |    cell     |             |
- *     the other one, 2N            |  G'  | same |      |      |   one bit of R has become a bit of G': exact
- *     the other one, 1.3 N         |  .  |  x  |  x  |     |   .   the range lies across two cells: both are entries
+ *     this table, N lines           |    cell     |             |
+ *     other table, 2N lines         |  G'  | same |      |      |   exact: a bit of R is now a bit of G'
+ *     other table, 1.3 N lines      |  .  |  x  |  x  |     |   .   range across a border: two cells x
  *
  * Invariants:
- *  1. No false negatives: the cells that are put in cover the whole range.
- *  2. If one number of lines is the other times a power of two, the range is one cell, and the entry covers no more than
- *     before.
- *  3. Otherwise an entry becomes one or two, which cover twice as much on average and 4 times as much at most
- *     (docs/MATH.md, "Unions of tables"). Their share is counted in partition.covered, so fpr_live is the true rate.
- *  4. A key of both tables takes one slot: if one entry covers another, only the wider one stays.
+ * 1. The stored cells cover the whole range, so no key is lost (no false negatives).
+ * 2. If one number of lines is the other times a power of two, the range is one cell. The entry covers no
+ *    more than before.
+ * 3. Otherwise an entry becomes one or two. They cover twice as much on average and 4 times as much at most
+ *    (docs/MATH.md, "Unions of tables"). partition.covered counts their true share, so fpr_live is the true
+ *    rate.
+ * 4. A key in both tables takes one slot: if one entry covers another, only the wider one is kept.
+ * 5. Growth, and a union that needs a new table, change the filter only when the new table is complete. A
+ *    union of equal shapes is made in place: if it fails, some keys have been added, and are counted.
  *
- * A table for a known number of keys doubles its lines when it is full. Entries keep their known bits, so the rate of the
- * old entries stays, and new entries add to it. Slots become wider when narrow ones would pass the rate asked for.
+ * Growth. A full table with a capacity gets twice its lines. Entries keep their known bits, so the rate c of
+ * the old entries stays, and new entries add the rate q of the new line shape. The next size has the
+ * narrowest slots with c + q <= p, so the rate p holds after any number of doublings.
+ *
+ * Why all at once and not one partition at a time: such a table is one block of memory that was sized for its
+ * keys, so growth is the exception. Why ranges and not keys: the keys are gone, and a range loses nothing.
+ *
+ * Format source: docs/FORMAT.md, "Growth and union". Formulas: docs/MATH.md, "Growth as a whole".
  */
 #include "filter/fingerprint_convert.h"
 
 #include "filter/fingerprint_put.h"
 
 enum {
-    MAX_CELLS = 64, /* of one entry; only a small table with a large rate, put into a huge one, needs more */
+    MAX_CELLS = 64, /* max. cells that one entry becomes; only a small table with a large rate needs more */
     MIN_GROWN_SLOT_BITS = 20, /* min. bits of a slot after growth, see plan_next */
     TRIES = 4,                /* sizes tried, each twice the last, if there are more entries than keys */
     MAX_DOUBLINGS = 40        /* 2^40 lines exceed any memory */
 };
 
-/* A union whose rate exceeds this share of the promised rate promises more. The rest is for keys added later. */
+/* If a union uses more than this share of the promised rate, it promises a larger rate. The rest is for
+ * keys added later. */
 #define RATE_USED (63.0 / 64)
 
-/* A position in a table: line and rest, as one number of 192 bits. */
+/* A position in a table: line and remainder, as one number of 192 bits. */
 typedef struct position {
     uint64_t line;
     tamis__u128 rest;
@@ -51,7 +62,7 @@ typedef struct hash_range {
     tamis__u128 first, last; /* both included */
 } hash_range;
 
-/* Entries of `from` on their way into the table of `filter`. */
+/* A conversion of the entries of `from` into the table of `filter`. */
 typedef struct conversion {
     tamis_filter *filter;
     const table *from;
@@ -61,13 +72,13 @@ typedef struct conversion {
     uint64_t fresh;                /* entries of `from` that were new to the table */
 } conversion;
 
-/* ---- from an entry to its hashes ---- */
+/* ---- from an entry to its range of hashes ---- */
 
 static uint64_t lines_of(const table *t) {
     return t->grows ? 0 : t->partitions->count << t->partition_bits;
 }
 
-/* floor(p / lines), p being below lines * 2^128. */
+/* floor(p / lines), for p below lines * 2^128. */
 static tamis__u128 divide_position(position p, uint64_t lines) {
     tamis__u128 high = (tamis__u128)p.line << 64 | (uint64_t)(p.rest >> 64);
     tamis__u128 low = (high % lines) << 64 | (uint64_t)p.rest;
@@ -87,12 +98,13 @@ static hash_range range_of_fixed(uint64_t lines, position at, uint32_t known) {
     return range;
 }
 
-/* `prefix`: the first hash_bits bits of the hashes of the partition. */
+/* The range of an entry of a growing table. `prefix` is the partition's number: the first hash_bits bits
+ * of its hashes. */
 static hash_range range_of_growing(const partition *in, uint64_t prefix, uint64_t line, entry e) {
     const uint32_t distance_bits = in->position_bits - in->log2, bits = in->hash_bits + in->position_bits;
     const uint64_t last = (UINT64_C(1) << in->position_bits) - 1;
     uint64_t x = least_of(in, width_of(in), line) + (uint64_t)(e.rest >> (128 - distance_bits));
-    x = x < last ? x : last; /* larger only in a forged file, with too few known bits */
+    x = x < last ? x : last; /* only in a forged file is x larger, where an entry has too few known bits */
     uint32_t known = bits + (e.known > distance_bits ? e.known - distance_bits : 0);
     tamis__u128 first = (tamis__u128)prefix << (128 - in->hash_bits) | (tamis__u128)x << (128 - bits) |
                         e.rest << distance_bits >> bits;
@@ -101,7 +113,7 @@ static hash_range range_of_growing(const partition *in, uint64_t prefix, uint64_
     return (hash_range){first, first | low_mask(HASH_BITS - known)};
 }
 
-/* ---- from hashes to entries ---- */
+/* ---- from a range of hashes to cells ---- */
 
 static position position_of(uint64_t lines, tamis__u128 hash) {
     tamis__u128 low = (tamis__u128)(uint64_t)hash * lines;
@@ -114,13 +126,14 @@ static uint32_t bit_length(tamis__u128 value) {
     return high ? 128 - (uint32_t)__builtin_clzll(high) : low ? 64 - (uint32_t)__builtin_clzll(low) : 0;
 }
 
-/* The position without its lowest `shift` bits, modulo 2^128, which is enough for small differences. */
+/* The position without its lowest `shift` bits, modulo 2^128. This is enough for small differences. */
 static tamis__u128 shifted(position p, uint32_t shift) {
     return shift == 0 ? p.rest : p.rest >> shift | (tamis__u128)p.line << (128 - shift);
 }
 
-/* The size, as 2^shift, of the cells that cover `first` to `last`: one cell, or two that are smaller together. At least the
- * cell of a new entry, since a slot holds no more bits. */
+/* Returns the shift for cells of size 2^shift that cover `first` to `last`: one cell, or two if these are
+ * smaller together. The result is not below `least`, the size of a new entry's cell, since a slot holds no
+ * more bits. */
 static uint32_t cell_shift(position first, position last, uint32_t least, uint32_t most) {
     const uint32_t width = bit_length(last.rest - first.rest);
     uint32_t two = width;
@@ -141,10 +154,12 @@ static bool covers(entry there, entry e) {
     return there.known > 0 && there.known <= e.known && (there.rest ^ e.rest) >> (128 - there.known) == 0;
 }
 
-/* Whether one of the two possible lines has an entry that covers the new one, or is covered by it: probably the same key. */
+/* Tells if one of an entry's two lines has an entry that covers it, or that it covers. That is probably
+ * the same key. */
 typedef enum meeting { MEETS_NONE, MEETS_WIDER, MEETS_NARROWER } meeting;
 
-/* With `takes`, a narrower entry is removed. The entry that is put next takes its slot, so a full line stays full. */
+/* Searches one bucket. With `takes`, a narrower entry is removed. The caller's next entry takes its slot,
+ * so a full line stays full. */
 static meeting meet_in(const table *t, partition *in, uint8_t *line, slot_range range, uint32_t bucket,
                        entry e, bool takes) {
     const line_geometry *g = &t->geometry;
@@ -175,7 +190,7 @@ static meeting meet(const table *t, partition *in, uint64_t line, entry e, bool 
     return meet_in(t, in, bytes, ends_guests(g, line_ends(g, bytes)), g->guest_bucket, e, takes);
 }
 
-/* The entry for a cell, with its partition and line in the table being filled. */
+/* The entry for a cell, with its partition and home line in the table being filled. */
 static entry cell_entry(const conversion *c, position at, uint32_t known, partition **in, uint64_t *line) {
     const table *t = c->filter->body;
     if (c->to_lines) {
@@ -191,8 +206,8 @@ static entry cell_entry(const conversion *c, position at, uint32_t known, partit
     return (entry){found.rest, known - found.in->hash_bits - found.in->log2};
 }
 
-/* Puts one cell into the table. *met: the table had an entry of that key. TAMIS_E_FULL with *err untouched: no free slot in a
- * table that does not grow by itself. */
+/* Stores one cell in the table. Sets *met if the table had an entry of that key. TAMIS_E_FULL with *err
+ * untouched: there is no free slot in a table that does not grow by partitions. */
 static tamis_status put_cell(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
     table *t = c->filter->body;
     for (;;) {
@@ -228,7 +243,8 @@ static position next_cell(position at, uint32_t shift) {
     return at;
 }
 
-/* Looks for entries of the key before it puts any cell: the first cell may become a guest that covers the others. */
+/* Stores `count` cells. First searches for entries of the key: the first cell may be spilled and then
+ * cover the others. */
 static tamis_status put_cells(conversion *c, position first, uint32_t shift, uint64_t count, bool *met,
                               tamis_error *err) {
     const uint32_t known = HASH_BITS - shift;
@@ -251,6 +267,8 @@ static tamis_status fail_too_broad(tamis_error *err) {
                        "that; build both with one rate, or one filter of all keys");
 }
 
+/* Covers a range of hashes with cells and stores them. The smallest cell is limited by the slot width; the
+ * largest must still know its bucket and spill line, or its first position bits in a growing table. */
 static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_error *err) {
     const table *t = c->filter->body;
     const bool grows = c->to_lines == 0;
@@ -265,7 +283,7 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
     if (range.first > range.last) /* only in a forged file */
         return TAMIS_OK;
     if (lines > 1 || (lines == 1 && last.rest >= first.rest))
-        return fail_too_broad(err); /* 2^128 and more */
+        return fail_too_broad(err); /* the range spans 2^128 or more */
     const uint32_t shift = cell_shift(first, last, finest, HASH_BITS - least);
     const tamis__u128 count = shifted(last, shift) - shifted(first, shift) + 1;
     if (count > MAX_CELLS)
@@ -274,7 +292,8 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
                      err);
 }
 
-/* The lines have doubled c->doublings times: that many bits of the rest become bits of the line. */
+/* Stores an entry after the lines doubled c->doublings times: so many bits of the remainder become bits of
+ * the line. */
 static tamis_status put_doubled(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
     const uint32_t bits = (uint32_t)c->doublings;
     const line_geometry *g = &((const table *)c->filter->body)->geometry;
@@ -285,7 +304,7 @@ static tamis_status put_doubled(conversion *c, position at, uint32_t known, bool
     return put_cell(c, at, known - bits, met, err);
 }
 
-/* Puts an entry of partition number `index` of its table. */
+/* Stores an entry of partition number `index` of its table. */
 static tamis_status put_one(conversion *c, const partition *in, uint64_t index, uint64_t line, entry e,
                             tamis_error *err) {
     bool met = false;
@@ -319,6 +338,7 @@ static tamis_status put_partition(conversion *c, const partition *in, uint64_t i
     return status;
 }
 
+/* The power of two between two numbers of lines; -1 if there is none. */
 static int doublings_of(uint64_t from, uint64_t to) {
     int doublings = 0;
     for (; from && from < to; from *= 2)
@@ -326,8 +346,8 @@ static int doublings_of(uint64_t from, uint64_t to) {
     return from && from == to ? doublings : -1;
 }
 
-/* Puts all entries of `from` into the filter's table. TAMIS_E_FULL with *err untouched: too few slots in a table for a known
- * number of keys. Other errors as tamis__fingerprint_grow. */
+/* Stores all entries of `from` in the filter's table. TAMIS_E_FULL with *err untouched: too few slots in a
+ * table with a capacity. Other errors are those of tamis__fingerprint_grow. */
 static tamis_status put_all(tamis_filter *filter, const table *from, uint64_t room, uint64_t *fresh,
                             tamis_error *err) {
     conversion c = {filter, from, lines_of(from), lines_of(filter->body), -1, room, 0};
@@ -344,7 +364,7 @@ static tamis_status put_all(tamis_filter *filter, const table *from, uint64_t ro
 
 /* ---- replacing a table ---- */
 
-/* The old table of a filter while a new one is made. */
+/* The old table and plan of a filter, until the new table is complete. */
 typedef struct old_table {
     tamis_plan plan;
     void *body;
@@ -357,7 +377,7 @@ static void destroy_body(tamis_filter *filter, void *body) {
     filter->body = mine;
 }
 
-/* Gives the filter a new table of `plan`, with the counts of the old one. */
+/* Gives the filter an empty table of `plan`. On failure it keeps its table and its plan. */
 static tamis_status replace_begin(tamis_filter *filter, const tamis_plan *plan, old_table *old,
                                   tamis_error *err) {
     const uint64_t limit = plan->memory_limit;
@@ -387,7 +407,7 @@ static void replace_end(tamis_filter *filter, const old_table *old) {
     for (partition_walk w = {.t = before}; next_partition(&w);)
         t->false_fresh += w.in->false_fresh;
     t->growths = before->growths + 1;
-    filter->remade++; /* a copy of the old table under way starts again */
+    filter->remade++; /* a copy of the old table in progress starts again */
     destroy_body(filter, old->body);
 }
 
@@ -409,10 +429,12 @@ static bool double_lines(tamis_plan *plan, const tamis__line_shape *shape, uint6
 }
 
 /*
- * Plans the next size: twice the lines or more, and the narrowest slots that keep the rate until the table is full again.
- * False: no shape keeps the rate. A cell knows at least home_bits + GUEST_BITS bits. So in a much larger table, old entries
- * that cover a share c of all hashes take c * 2^14 slots of each line. Tables therefore never grow with slots of 16 bits,
- * where c = 1e-4 for each table: such entries would fill the lines.
+ * Plans the next size: at least twice the lines, and the narrowest slots that keep the rate until the table
+ * is full again. False: no line shape keeps the rate.
+ *
+ * Slots have at least 20 bits. A cell knows at least home_bits + GUEST_BITS bits. So in a much larger table,
+ * old entries that cover a share c of all hashes take c * 2^14 slots of each line. With slots of 16 bits each
+ * table has c = 1e-4, and such entries would fill the lines.
  */
 static bool plan_next(const tamis_filter *filter, double rate, uint64_t keys, tamis_plan *next) {
     const tamis_plan *now = &filter->plan;
@@ -433,17 +455,17 @@ static bool plan_next(const tamis_filter *filter, double rate, uint64_t keys, ta
     return false;
 }
 
-/* Sets the capacity: a key may have several entries, so the slots of the extra entries do not count. */
+/* Lowers the capacity by the slots of extra entries: after a union a key may have several. */
 static void update_capacity(tamis_filter *filter) {
     uint64_t used = 0, *capacity = &filter->plan.capacity;
     for (partition_walk w = {.t = filter->body}; next_partition(&w);)
         used += w.in->used;
     const uint64_t more = used > filter->added ? used - filter->added : 0;
     *capacity = *capacity > filter->added + more ? *capacity - more : filter->added;
-    *capacity += *capacity == 0; /* 0 means a table without a capacity */
+    *capacity += *capacity == 0; /* 0 would mean a table without a capacity */
 }
 
-/* Makes the table anew by `plan`. If the entries do not fit, *fits is false and nothing has changed. */
+/* Replaces the table by one of `plan`. If the entries do not fit, *fits is false and nothing has changed. */
 static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool *fits, tamis_error *err) {
     old_table old;
     uint64_t fresh;
@@ -488,8 +510,9 @@ static bool is_same_shape(const tamis_filter *into, const tamis_filter *from) {
            lines_of(mine) == lines_of(other);
 }
 
-/* The lines of the union are this number times a power of two, so that most entries stay exact: the lines of the larger table,
- * or of the table with more keys. Entries of growing tables stay exact if the lines are a power of two. */
+/* A number of lines for the union, to be multiplied by a power of two. It is that of one of the tables, so
+ * that most entries stay exact: the larger table if the ratio is a power of two, else the table with more
+ * keys. Entries of growing tables stay exact if the lines are a power of two. */
 static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
     const uint64_t mine = lines_of(into->body), other = lines_of(from->body);
     const uint64_t least = TAMIS__EXACT_LEAST_LINES;
@@ -501,7 +524,8 @@ static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
     return (more ? mine : other) ? (more ? mine : other) : least;
 }
 
-/* Raises the promised rate of `into` if the union exceeds it, at most to the sum of both promises. */
+/* Raises the promised rate of `into` if the union exceeds it: first to the sum of both promises, and
+ * beyond it if need be. */
 static void update_rate(tamis_filter *into, const tamis_plan *mine, const tamis_plan *other) {
     tamis_plan *plan = &into->plan;
     const double rate = rate_of(into);
@@ -526,7 +550,8 @@ static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t fr
     into->added += fresh;
 }
 
-/* Makes a table of `plan` with the entries of both. If it needs more lines, *fits is false and nothing has changed. */
+/* Replaces the table by one of `plan` with the entries of both. If it needs more lines, *fits is false and
+ * nothing has changed. */
 static tamis_status unite_as(tamis_filter *into, const tamis_filter *from, const tamis_plan *plan, bool *fits,
                              tamis_error *err) {
     old_table old;
@@ -550,12 +575,13 @@ static tamis_status unite_as(tamis_filter *into, const tamis_filter *from, const
     return TAMIS_OK;
 }
 
-/* True if the parts of a concurrent filter can stay: a part is a range of partitions, and may get more of them. */
+/* True if the parts of a concurrent filter stay valid. A part is a range of partitions, and may get more
+ * of them. */
 static bool keeps_parts(const tamis_plan *now, const tamis_plan *next) {
     return now->capacity > 0 && next->partitions >= now->partitions;
 }
 
-/* Makes the union as a new table, which is larger than both. */
+/* Makes the union in a new table, larger than both. */
 static tamis_status unite_anew(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     const tamis_plan *one = &into->plan, *other = &from->plan;
     const bool exact = one->kind == TAMIS_KIND_EXACT && other->kind == TAMIS_KIND_EXACT;
@@ -600,7 +626,7 @@ tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *fr
     into->added += fresh;
     if (status == TAMIS_E_FULL && mine.capacity)
         status = unite_anew(into, from, err);
-    if (status != TAMIS_OK) { /* some keys were added, and raise the rate */
+    if (status != TAMIS_OK) { /* some keys were added and raise the rate */
         ((table *)into->body)->sure = 0;
         update_rate(into, &mine, &from->plan);
     }

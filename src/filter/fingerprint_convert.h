@@ -5,15 +5,15 @@
 #include "filter/filter_int.h"
 
 /*
- * Grows a table that was made for a known number of keys: at least twice the lines, and wider slots if its rate needs them.
- * No other thread may use the table. Meanwhile both tables are in memory.
+ * Grows a table with a capacity: to at least twice the lines, and to wider slots if its rate needs them. Both
+ * tables are in memory meanwhile. No other thread may use the table.
  *
- * TAMIS_E_FULL: the filter is frozen, growth would pass the memory limit, or no slots keep the rate; TAMIS_E_NOMEM. The
- * filter is then unchanged.
+ * TAMIS_E_FULL: the filter is frozen, growth would exceed the memory limit, or no slots keep the rate.
+ * TAMIS_E_NOMEM. On failure the table is unchanged.
  */
 tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err);
 
-/* tamis_filter_union of two tables, whose hashers are equal. */
+/* tamis_filter_union of two tables with equal hashers. */
 tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
 #endif

@@ -1,41 +1,73 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Kinds fingerprint and exact: room for one more entry, in lines that are full or in a partition that is.
+ * Kinds fingerprint and exact: making space for one more entry. First in full lines, by moving entries to
+ * their other line; then in a full partition, by rewriting it with more lines.
  *
- * Growth. A partition that is full to its limit is rewritten into one a quarter larger, or more where keys are foreseen; the
- * others stay, and their first sizes are spread over a quarter so that they take turns. One that would pass SPLIT_LINES lines
- * is rewritten into SPLIT of them, each of the hashes with some more first bits: no insertion pauses for longer than it
- * takes to rewrite so many lines. A line number is computed from the first position_bits bits X of y alone,
- * line = floor(X * lines / 2^position_bits), and rest is the distance of X from the least X of that line,
- * then the bits after X. Both can be turned back: line and rest give X, hence the new line and rest, for
- * any number of lines. An entry keeps what it knew, and each doubling turns one bit of rest into position.
- * A sixteenth of a partition, of lines that sixteen divides, is a partition of the hashes with four more first bits as it
- * stands: X without those bits has the same distance from the least of the line. But for guests, which are behind their home
- * lines around the end of the whole.
+ * Freeing a slot. Every entry has two possible lines, home and spill. If both lines of a new key are full,
+ * one of their entries is moved to its own other line, as in a cuckoo filter. If that line is full too, one
+ * of its entries is moved first. The search is iterative deepening: it finds a shortest chain of moves, or
+ * gives up after about ROOM_SEARCH entries.
  *
- * The rate of a lookup is the share of all y that some entry covers, and is kept exactly (`covered`):
- * an entry that knows b bits of y covers 2^-b. An entry goes on covering what it covered; those that a doubling
- * adds are twice as many as the doubling before added, and each covers half as much, so every doubling adds the
- * same to the rate. The plan leaves the bits for that, and a table that would pass its rate says it is full.
+ *     new key -> line A (full): entry e -> line B (full): entry f -> line C (has a free slot)
+ *     The moves are done from the end: f goes to C, then e to B, then the new key to A.
  *
- * Partitions are smaller than large pages for long, and a tenth of an add and a quarter of a question was waiting for
- * where their pages are: where keys are foreseen they share large ones (pages.h), in which they come and go in turn. Where
- * nothing is foreseen what is held beside them would be too much a key (48 bits, prop_rate.c) for what it gains.
+ * Growth. A partition at its load limit is rewritten with a quarter more lines, or more if a size hint says
+ * that many keys will come. The other partitions stay. The first sizes are spread over a quarter, so the
+ * partitions take turns. A partition that would exceed SPLIT_LINES lines is rewritten into SPLIT partitions,
+ * each for four more first bits of the hash. So no insertion waits longer than for one rewrite of so many
+ * lines.
+ *
+ * How a line is computed in a growing partition. X is the first position_bits bits of y:
+ *
+ *     line = floor(X * lines / 2^position_bits)
+ *     remainder = (X - least X of that line), then the bits after X
+ *
+ *     X   0              least(i)     X     least(i+1)           2^position_bits
+ *         |---- line 0 ----| ... |----|----------| ... |---------|
+ *                                `--' distance
+ *
+ * Both can be inverted: line and remainder give X, and X gives the line and remainder for any other number of
+ * lines. An entry keeps the bits that it knew, and each doubling turns one bit of the remainder into a bit of
+ * the position.
+ *
+ * Splitting needs no arithmetic for home entries. If SPLIT divides the lines, a sixteenth of the lines is
+ * already a partition of the hashes with four more first bits: X without those bits has the same distance
+ * from the least X of its line. Spilled entries are the exception, since their spill lines wrap around the
+ * end of the whole partition.
+ *
+ * Rate. The rate of a lookup is the share of all y that some entry covers: an entry that knows b bits of y
+ * covers 2^-b. Growth does not change what an entry covers. The entries added after a doubling are twice as
+ * many as those added before it, and each covers half as much. So every doubling adds the same amount to the
+ * rate. The plan reserves slot bits for that, and a table that would exceed its rate reports that it is full.
+ *
+ * Memory. Partitions are smaller than a large page for a long time. Address translation then takes a tenth of
+ * the time of an add and a quarter of that of a lookup. With a size hint, partitions are therefore cut out of
+ * shared large pages (pages.h). Without a size hint the partly used page would cost too much memory a key
+ * (the bound is 48 bits, prop_rate.c).
+ *
+ * Invariants:
+ * 1. A failed growth changes nothing.
+ * 2. On a chain of moves every line but the first is full again afterwards (invariant 2 of
+ *    fingerprint_table.h).
+ * 3. Memory in use and all first lines still due together stay within plan.memory_limit.
+ *
+ * Growing by a quarter rewrites each key four times on average, and 0.25 to 0.4 times with a size hint
+ * (docs/MATH.md).
  */
 #include "base/system.h"
 #include "filter/fingerprint_put.h"
 
 enum {
-    SMALL_LINES = 160, /* partitions below double: memory is no matter yet, and rewriting is */
-    TIMES_MOST = 4,    /* lines of a partition at once, of those it has, however many keys are foreseen, */
-    FEW_MIB = 64       /* unless all partitions take no more than that: then all that are */
+    SMALL_LINES = 160, /* partitions with fewer lines double: rewriting costs more than memory */
+    TIMES_MOST = 4,    /* max. factor by which a size hint lets a partition grow at once */
+    FEW_MIB = 64       /* MiB of all partitions up to which a size hint may exceed that factor */
 };
 
-/* ---- making room ---- */
+/* ---- freeing a slot ---- */
 
-/* The entries of full lines that move one after the other, the last one first, each to its other line, so that
- * the first line has a free slot in the end. */
+/* A chain of moves. Each step names an entry that moves to its other line, and that line is the line of
+ * the next step. The moves are done from the last step to the first, which frees a slot in the first line. */
 typedef struct path {
     uint32_t length;
     struct path_step {
@@ -51,8 +83,9 @@ static bool comes_to(const path *p, uint64_t line) {
     return false;
 }
 
-/* Looks for a path of `more` + 1 moves from a full line on, and changes nothing. One that came back to a line of its own would
- * have been found without what lies between; and where keys crowd, all of them lead from a line to another and back. */
+/* Searches for a chain of exactly `more` + 1 moves that starts at a full line. Changes nothing. Chains
+ * that return to one of their own lines are skipped: a shorter chain does the same, and colliding keys
+ * would lead back and forth without end. */
 static bool path_find(const table *t, const partition *in, path *p, uint64_t line, uint32_t more) {
     const line_geometry *g = &t->geometry;
     const uint8_t *bytes = line_at(in, line);
@@ -85,8 +118,9 @@ static void path_walk(const table *t, partition *in, const path *p) {
     }
 }
 
-/* A path of the fewest moves comes to no line twice, for what lies between could be left out; so no move changes a line that
- * another was planned in, and every line on the path but the first is full again after the walk: invariant 2. */
+/* Tries chains of 1, 2, ... moves. A shortest chain visits no line twice, so no move changes a line in
+ * which another move was planned. Every line of the chain but the first is full again afterwards, which
+ * keeps invariant 2 of fingerprint_table.h. */
 bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, uint64_t guest) {
     for (uint32_t more = 0; more <= t->room_depth; more++) {
         path p = {.length = 0};
@@ -115,14 +149,16 @@ bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry 
 
 /* ---- partitions ---- */
 
-/* Memory in use, plus the first lines that partitions without a key may still take. The memory limit covers both. */
+/* Memory in use, plus the first lines that partitions without a key may still get. The memory limit covers
+ * both. */
 static uint64_t memory_with_due(const tamis_filter *filter) {
     const table *t = filter->body;
     return __atomic_load_n(&filter->tally.memory, __ATOMIC_RELAXED) +
            __atomic_load_n(&t->lines_due, __ATOMIC_RELAXED);
 }
 
-/* Whether so many bytes more are within the limit. Near it nothing may be held beside the partitions. */
+/* True if `size` more bytes are within the memory limit. Near the limit the unused rest of a shared large
+ * page is released. */
 static bool is_allowed(tamis_filter *filter, uint64_t size) {
     const uint64_t limit = filter->plan.memory_limit;
     const table *t = filter->body;
@@ -131,7 +167,7 @@ static bool is_allowed(tamis_filter *filter, uint64_t size) {
     return !limit || filter->taken_before || memory_with_due(filter) + size <= limit;
 }
 
-/* Whether a block is cut out of shared pages, or as well as if it were. */
+/* True if blocks of this size come from shared pages, or are released as if they did. */
 static bool shares_pages(const tamis_filter *filter, size_t size) {
     const table *t = filter->body;
     return t->pages && size >= TAMIS__PAGES_LEAST;
@@ -172,32 +208,34 @@ void tamis__fingerprint_release(tamis_filter *filter, partition *in) {
     *in = (partition){0};
 }
 
-/* Chance does not leave a key without room among `count` lines that are not half full: keys that crowd were chosen
- * to, or are hashed badly, and lines without end would not part them. */
+/* True if a key finds no slot though its partition is less than half full. This does not happen by chance:
+ * the keys were chosen to collide, or the hash is bad. More lines would not separate them. */
 static bool is_crowded(const table *t, const partition *in, uint64_t count) {
     return (double)in->used < t->load / 2 * (double)(count * t->geometry.slots);
 }
 
-/* What may be split before long is a multiple of SPLIT. */
+/* The next number of lines in the growth sequence. Partitions that may soon be split have a multiple of
+ * SPLIT. */
 static uint64_t next_count(uint64_t count) {
     const uint64_t next = count + (count < SMALL_LINES ? count : count / 4);
     return next < SPLIT_LINES / (2 * TIMES_MOST) ? next : next / SPLIT * SPLIT;
 }
 
-/* Whether lines for each partition named by so many bits are enough for the keys that are foreseen. */
+/* True if `count` lines in every partition suffice for the keys of the size hint. */
 static bool holds_foreseen(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
     return ldexp((double)count * t->load * t->geometry.slots, (int)hash_bits) >= (double)filter->foreseen;
 }
 
-/* Lines to which partitions may be taken at once under a memory limit: four fifths of what all of them can have. They reach
- * the limit together then, by quarters, and not some of them while others are small. */
+/* Max. lines that the size hint may give a partition at once under a memory limit: four fifths of its
+ * share of the memory. So all partitions approach the limit together, by quarters; otherwise some would
+ * use it up while others are small. */
 static uint64_t limit_count(const table *t, const tamis_filter *filter, uint32_t hash_bits) {
     const uint64_t limit = filter->plan.memory_limit;
     return limit ? (limit / LINE_BYTES >> hash_bits) * 4 / 5 : line_limit_of(t, hash_bits);
 }
 
-/* The lines that one of `count` is given. Sizes that foresight leaves out are those that it would have had on the way, so
- * that partitions go on taking turns. */
+/* The number of lines to grow to. The size hint skips sizes of the normal growth sequence only. So
+ * partitions still grow at different times. */
 static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
     uint64_t next = next_count(count), most = limit_count(t, filter, hash_bits);
     uint64_t line_limit = line_limit_of(t, hash_bits);
@@ -210,8 +248,8 @@ static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_
     return next;
 }
 
-/* Rewrites a partition into `parts` of `count` lines each. TAMIS_E_NOMEM, and TAMIS_OK with *done false where an entry finds
- * no room: nothing has changed. */
+/* Rewrites a partition into `parts` new ones of `count` lines each. On TAMIS_E_NOMEM, and on TAMIS_OK with
+ * *done false (an entry found no slot), nothing has changed. */
 static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, partition *to, uint32_t parts,
                                  uint64_t count, bool *done, tamis_error *err) {
     const uint32_t hash_bits = in->hash_bits + (parts > 1 ? TAMIS__FINGERPRINT_SPLIT_BITS : 0u);
@@ -228,11 +266,13 @@ static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, 
     return made == parts ? TAMIS_OK : tamis__fail_nomem(err, "filter", count * LINE_BYTES);
 }
 
-/* All that is kept of false answers is of the whole: the first part has it. */
+/* Releases the old partition. Its `false_fresh` sum cannot be divided among the new partitions, so the
+ * first one gets all of it. */
 static void replace(table *t, tamis_filter *filter, partition *in, partition *to) {
     to->false_fresh = in->false_fresh;
     tamis__fingerprint_release(filter, in);
-    __atomic_fetch_add(&t->growths, 1, __ATOMIC_RELAXED); /* of another part too */
+    __atomic_fetch_add(&t->growths, 1,
+                       __ATOMIC_RELAXED); /* other threads may grow partitions of other parts */
 }
 
 static bool is_to_be_split(const partition *in, uint64_t count) {
@@ -240,7 +280,7 @@ static bool is_to_be_split(const partition *in, uint64_t count) {
            in->count % SPLIT == 0;
 }
 
-/* Rewrites it into SPLIT of them, `count` lines in all. */
+/* Splits a partition into SPLIT new ones with `count` lines in all. */
 static tamis_status split(table *t, tamis_filter *filter, partition *in, uint64_t count, bool *done,
                           tamis_error *err) {
     stretch parts;
@@ -269,13 +309,14 @@ static tamis_status enlarge(table *t, tamis_filter *filter, partition *in, uint6
     return status;
 }
 
-/* Gives a partition its own lines with its first key, as many as `lines` says. The memory limit already includes them. */
+/* Allocates the first lines of a partition, for its first key. The memory limit already includes them. */
 static tamis_status take_first_lines(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     const uint64_t size = in->count * LINE_BYTES;
     partition made;
     if (!tamis__fingerprint_make(t, filter, in->hash_bits, &made, in->count))
         return tamis__fail_nomem(err, "filter", size);
-    __atomic_fetch_sub(&t->lines_due, size, __ATOMIC_RELAXED); /* of another part too */
+    __atomic_fetch_sub(&t->lines_due, size,
+                       __ATOMIC_RELAXED); /* other threads may grow partitions of other parts */
     made.false_fresh = in->false_fresh;
     *in = made;
     return TAMIS_OK;
@@ -286,7 +327,8 @@ tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *
         return take_first_lines(t, filter, in, err);
     uint64_t count = in->count;
     for (bool done = false; !done;) {
-        if (is_crowded(t, in, count)) /* the lines there are, or those tried last, and found wanting */
+        /* `count` is the present number of lines, or the number that was tried last. */
+        if (is_crowded(t, in, count))
             return tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         count = larger_count(t, filter, in->hash_bits, count);
         if (count > line_limit_of(t, in->hash_bits))

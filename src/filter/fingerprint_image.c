@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Fingerprint tables to and from bytes: the body of an image is the lines of all partitions, one partition after the
- * other, as they are in memory. What a table keeps beside its lines is in the parts: those of a partition that was split
- * say so.
+ * Fingerprint tables in file images (docs/FORMAT.md, "Fingerprint and exact").
+ *
+ * The body of an image is the lines of all partitions, one partition after the other, byte for byte as in
+ * memory:
+ *
+ *     body   | partition 0 | partition 1 | partition 2.0 | ... | partition 2.15 | partition 3 | ...
+ *                                         `--- partition 2 was split into 16 --'
+ *
+ *     section "partitions"    for each of these: lines, entries, coverage
+ *     section "split"         one bit for each of the first partitions: it was split
+ *
+ * A reader needs no decoding: a restored table points into the image (`borrowed`) and is only read. So a
+ * mapped file answers lookups without being read as a whole. To add keys, the caller copies the filter.
+ *
+ * Invariants:
+ * 1. tamis__fingerprint_restore accepts only parameters with which no lookup leaves the body: the line shape
+ *    is one of the plan's, every partition lies within the body, and together they fill it.
+ * 2. tamis__fingerprint_valid accepts only lines in which no slot range leaves the line. The block verifier
+ *    calls it for each block before the first lookup in that block (guard.h).
+ * 3. tamis__fingerprint_touch verifies both lines that a lookup of a hash may read.
+ *
+ * The header has the rate of the whole table, `covered`. Its difference to the sum over the partitions is
+ * kept in table.covered, so that a restored table has the rate that was written.
  */
 #include <inttypes.h>
 
@@ -25,7 +45,8 @@ bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *
     return false;
 }
 
-/* ends: a one for each bucket; and each entry has its end mark. Then no bit of a line leads out of it. */
+/* Checks lines: `ends` has a one for each bucket, and each entry has its end mark. Then no lookup leaves
+ * the line. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size) {
     const table *t = context;
     const line_geometry *g = &t->geometry;
@@ -48,6 +69,7 @@ static tamis_status fail_part(const tamis__image *image, const char *what, uint6
                        image->name, what, value, least, most);
 }
 
+/* Number of rows that belong to split partitions: 16 for each. */
 static uint64_t split_parts(const tamis__image *image) {
     uint64_t count = 0;
     for (size_t i = 0; i < image->part_count; i++)
@@ -80,7 +102,7 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Of `lines` from `least` to `most`, from where the last one ended in the body. */
+/* Checks the row of one partition, which begins at offset `at` of the body. */
 static tamis_status check_part(const table *t, const tamis__image *image, const tamis__part *part,
                                uint64_t least, uint64_t most, uint64_t at, tamis_error *err) {
     const uint64_t lines = part->size / LINE_BYTES;
@@ -99,13 +121,14 @@ static tamis_status check_part(const table *t, const tamis__image *image, const 
     return TAMIS_OK;
 }
 
-/* The lines of a stretch: of partition i as part *next tells, at *at of the body. */
+/* Restores the partitions of a span. Their rows begin at part *next, their lines at offset *at of the
+ * body; both advance. */
 static tamis_status restore_stretch(table *t, const stretch *s, const tamis__image *image, size_t *next,
                                     uint64_t *at, tamis_error *err) {
     const uint32_t hash_bits = (t->grows ? t->partition_bits : 0) + s->bits;
     for (uint32_t n = 0; n < partition_count(s); n++) {
         const tamis__part *part = &image->parts[(*next)++];
-        /* Where they do not grow all have as many as the first. */
+        /* In a table with a capacity all partitions have as many lines as the first. */
         const uint64_t least = n > 0 && !t->grows ? s->first->count : TAMIS__FINGERPRINT_LEAST_LINES;
         const uint64_t most = t->grows ? line_limit_of(t, hash_bits)
                               : n > 0  ? least
@@ -114,7 +137,7 @@ static tamis_status restore_stretch(table *t, const stretch *s, const tamis__ima
         if (status != TAMIS_OK)
             return status;
         partition *in = &s->first[n];
-        /* Only read: filters that stand in an image are never added to. */
+        /* Filters in an image are only read, so the cast is safe. */
         *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *at), part->size / LINE_BYTES);
         in->used = part->entries;
         in->covered = part->covered;
@@ -171,6 +194,7 @@ tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_ha
     return status;
 }
 
+/* The sums of a table: first the sum from before, then one for each partition. */
 size_t tamis__filter_sums(const tamis_filter *filter, double *sums) {
     if (filter->ops != &tamis__fingerprint_ops)
         return 0;

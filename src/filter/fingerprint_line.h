@@ -3,35 +3,51 @@
 #define TAMIS_FILTER_FINGERPRINT_LINE_H
 
 /*
- * One 64-byte line of a fingerprint table: up to `slots` entries of `slot_bits` each, kept in order of
- * their bucket, and within one of their value: 2^home_bits buckets for keys at home here, then one for
- * guests (keys whose home line is full).
+ * One line of a fingerprint table: 64 bytes, which is one CPU cache line.
+ *
+ * A line has `slots` slots of `slot_bits` bits each. A slot holds one entry, which is a prefix of a key's
+ * hash. The line that a hash selects is the home line of its key. Inside a line, entries are grouped in
+ * buckets:
+ * - 2^home_bits buckets hold the entries whose home line this is. A few bits of the hash select the bucket.
+ * - One more bucket, the last, holds spilled entries: entries whose home line was full (`guest` in names).
+ *
+ * Entries are sorted by bucket, and by value within a bucket.
  *
  *      0                                                                          64
  *     +----------------------------------+-------------------------+-------------+
- *     | heads: 32 (or 16) bits a slot    | tails: the bits left    | ends        |
+ *     | heads: 32 (or 16) bits a slot    | tails: the other bits   | ends        |
  *     +----------------------------------+-------------------------+-------------+
  *
- * An entry is a prefix of a hash, of any length up to slot_bits - 1, left-aligned, then a one bit that
- * marks its end, then zeros:
+ * The bits of a slot lie in two arrays. The head array has the high 32 bits of each slot (the high 16 if
+ * slots are narrower than 32 bits). It begins at the start of the line, so vector code compares all heads
+ * with one or two loads. The tail array has the remaining low bits.
  *
- *     slot   h h h h h h h h 1 0 0         8 hash bits in 11
+ * An entry is left-aligned in its slot: its hash bits, then a one that marks the end, then zeros. Entries
+ * thus differ in length, up to slot_bits - 1 hash bits. A comparison stops at the end mark.
+ *
+ *     slot   h h h h h h h h 1 0 0         8 hash bits in a slot of 11
  *            `---- head ----'`tail'
  *
- * An entry made when its partition was smaller is shorter: each doubling of the lines turns one of its bits
- * into position, and none comes after them; entries made later use the full width. Comparing ends at the end mark.
+ * Why lengths differ: when a table doubles its lines, one hash bit of each entry becomes part of the line
+ * number. No new bit replaces it, since the key is gone. Entries added later have the full length.
  *
- * `ends` is a bit string: a zero for each entry, a one for the end of each bucket.
+ * The bit string `ends` says which slots belong to which bucket. Lowest bit first, it has a zero for each
+ * entry and a one after the last entry of each bucket:
  *
- *     bucket      0   1     2  ...                 the entries of bucket j are the slots from
- *     ends        0 1 1 0 0 1  ...                 one(j-1) - (j-1) to one(j) - j, where one(j) is
- *     slot        0     1 2                        the position of the jth one from the right
+ *     bucket      0   1     2  ...                 Bucket j has the slots from one(j-1) - (j-1) up to, but
+ *     ends        0 1 1 0 0 1  ...                 not including, one(j) - j. Here one(j) is the position
+ *     slot        0     1 2                        of the one number j, counted from 0 at the lowest bit.
  *
- * It stands in memory xored with its value for an empty line (a one for each bucket), so that zeroed
- * memory is a table of empty lines and a new table need not be touched.
+ * Invariants:
+ * 1. `ends` has exactly 2^home_bits + 1 ones.
+ * 2. Every slot in use has its end mark, so no slot in use is 0.
+ * 3. Slots are in use from 0 on, without gaps. The contents of unused slots have no meaning.
+ * 4. In memory `ends` is xored with its value for an empty line (a one for each bucket). Zeroed memory is
+ *    therefore a table of empty lines, and a new table need not be written to.
  *
- * 2^home_bits buckets cost about two bits of memory a slot and save home_bits bits of every entry that is
- * at home; see docs/MATH.md for what that does to the rate.
+ * Why buckets: they cost about two bits of memory a slot, and each entry in its home line spares home_bits
+ * bits, because its bucket already says them. docs/MATH.md ("Fingerprint table") shows the effect on the
+ * rate.
  */
 
 #include <stdbool.h>
@@ -43,33 +59,33 @@
 
 enum {
     LINE_BYTES = TAMIS__LINE,
-    NARROW_MAX =
-        60 /* slot_bits up to which the upper word of what a hash leaves is all that a slot can hold */
+    NARROW_MAX = 60 /* max. slot_bits at which one 64-bit word of the remainder fills a slot */
 };
 
-/* How the lines of a table are divided; made by line_geometry_of. */
+/* The layout of a table's lines. line_geometry_of computes it. */
 typedef struct line_geometry {
     uint8_t slot_bits;
     uint8_t home_bits;
-    uint8_t guest_bucket; /* 2^home_bits: the buckets below are of keys at home */
+    uint8_t guest_bucket; /* number of the bucket of spilled entries: 2^home_bits */
     uint8_t slots;
     uint8_t head_bytes;  /* 2 or 4 */
     uint8_t tail_bits;   /* slot_bits - 8 * head_bytes */
     uint8_t tails_at;    /* byte where the tails begin */
-    uint8_t tails_low;   /* bit where they begin, counted from byte tails_from */
-    uint8_t tails_from;  /* from where 16 bytes end in the line and hold them all, if not whole bytes */
-    uint8_t ends_shift;  /* `ends` is the last 8 bytes of the line shifted right by this */
+    uint8_t tails_low;   /* bit where the tails begin, counted from byte tails_from */
+    uint8_t tails_from;  /* first of the 16 bytes that hold all packed tails */
+    uint8_t ends_shift;  /* right shift that moves `ends` to the low bits of the last 8 bytes */
     uint32_t ends_empty; /* `ends` of an empty line */
 } line_geometry;
 
-/* For what has to be inlined below WITH_GEOMETRY to profit from it. */
+/* Marks functions that must be inlined below WITH_GEOMETRY, where the layout is a constant. */
 #define INLINED inline __attribute__((always_inline))
 
 static INLINED bool is_narrow(const line_geometry *g) {
     return g->slot_bits <= NARROW_MAX;
 }
 
-/* slot_bits and home_bits from the rows of plan's table, for which all of this fits (tested). */
+/* Computes the layout. slot_bits and home_bits come from a row of the plan's table of line shapes; a test
+ * checks that every row fits in a line. */
 static inline line_geometry line_geometry_of(uint32_t slot_bits, uint32_t home_bits) {
     line_geometry g;
     uint32_t buckets = (1u << home_bits) + 1;
@@ -96,7 +112,7 @@ static inline void line_set_ends(const line_geometry *g, uint8_t *line, uint64_t
     tamis__store64le(line + 56, keep | (ends ^ g->ends_empty) << g->ends_shift);
 }
 
-/* The last one stands right above as many zeros as there are entries. */
+/* Number of entries in a line. The highest one of `ends` has one zero for each entry below it. */
 static inline uint32_t ends_count(const line_geometry *g, uint64_t ends) {
     return 63u - (uint32_t)__builtin_clzll(ends) - g->guest_bucket;
 }
@@ -105,12 +121,12 @@ static inline bool ends_full(const line_geometry *g, uint64_t ends) {
     return ends >> (g->slots + g->guest_bucket) & 1;
 }
 
-/* Slots first..last-1 hold the entries of a bucket. */
+/* The slots of a bucket: first to last - 1. */
 typedef struct slot_range {
     uint32_t first, last;
 } slot_range;
 
-/* The last bucket: its end and the one before it are the two last ones. */
+/* The slots of the spilled entries. Their bucket lies between the two highest ones of `ends`. */
 static INLINED slot_range ends_guests(const line_geometry *g, uint64_t ends) {
     uint32_t last = 63u - (uint32_t)__builtin_clzll(ends);
     uint32_t before = 63u - (uint32_t)__builtin_clzll(ends ^ UINT64_C(1) << last);
@@ -136,7 +152,7 @@ static inline uint32_t line_head(const line_geometry *g, const uint8_t *line, ui
     return tamis__load16le(line + 2 * slot);
 }
 
-/* Tails that are not whole bytes: all of them fit in the 16 bytes from tails_from, from bit tails_low. */
+/* True if tails are not whole bytes. They are then packed as bits in the 16 bytes from tails_from on. */
 static inline bool tails_packed(const line_geometry *g) {
     return g->tail_bits % 8 != 0;
 }
@@ -152,14 +168,15 @@ static inline void line_store_tails(const line_geometry *g, uint8_t *line, tamis
     tamis__store64le(at + 8, (uint64_t)(bits >> 64));
 }
 
-/* Writes the last 16 bytes of a line: what stands there of heads becomes zeros. */
+/* Writes the last 16 bytes of a line, which hold the packed tails and `ends`. Heads in these bytes become
+ * zeros: the caller writes them afterwards. */
 static INLINED void line_store_last(const line_geometry *g, uint8_t *line, tamis__u128 tails, uint64_t ends) {
     tamis__u128 all = tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift) << 64;
     tamis__store64le(line + LINE_BYTES - 16, (uint64_t)all);
     tamis__store64le(line + LINE_BYTES - 8, (uint64_t)(all >> 64));
 }
 
-/* `count` ones from bit `from` on; from + count is below 128. */
+/* A mask of `count` ones from bit `from` on. from + count must be below 128. */
 static inline tamis__u128 bit_mask(uint32_t from, uint32_t count) {
     return (((tamis__u128)1 << count) - 1) << from;
 }
@@ -169,7 +186,7 @@ static inline tamis__u128 line_tail(const line_geometry *g, const uint8_t *line,
         return (line_load_tails(g, line) >> (g->tails_low + slot * g->tail_bits)) & bit_mask(0, g->tail_bits);
     uint32_t bytes = g->tail_bits / 8u;
     const uint8_t *at = line + g->tails_at + slot * bytes;
-    if (bytes > 8) /* two loads that overlap, of which the second drops what the first has */
+    if (bytes > 8) /* two overlapping loads: the shift drops the bytes that both have */
         return (tamis__u128)(tamis__load64le(at + bytes - 8) >> (8 * (16 - bytes))) << 64 |
                tamis__load64le(at);
     tamis__u128 tail = 0;
@@ -184,7 +201,7 @@ static inline tamis__u128 line_slot(const line_geometry *g, const uint8_t *line,
     return (tamis__u128)line_head(g, line, slot) << g->tail_bits | line_tail(g, line, slot);
 }
 
-/* Does the entry say that a key with this slot value was added? Compares up to the entry's end mark. */
+/* True if the entry matches a wanted slot value. Only bits above the entry's end mark are compared. */
 static INLINED bool line_slot_matches(const line_geometry *g, const uint8_t *line, uint32_t slot,
                                       tamis__u128 wanted) {
     if (is_narrow(g)) {
@@ -198,7 +215,8 @@ static INLINED bool line_slot_matches(const line_geometry *g, const uint8_t *lin
 static INLINED bool line_find(const line_geometry *g, const uint8_t *line, slot_range range,
                               tamis__u128 wanted) {
     for (uint32_t slot = range.first; slot < range.last; slot++) {
-        /* The head alone first: where the mark is in the tail its lowest bits are compared later. */
+        /* Compare the head first. If the end mark is in the tail, the head has no mark and its lowest one
+         * is skipped here; line_slot_matches then compares it. */
         uint32_t head = line_head(g, line, slot), differ = head ^ (uint32_t)(wanted >> g->tail_bits);
         if (!(differ & ~(head ^ (head - 1))) && line_slot_matches(g, line, slot, wanted))
             return true;
@@ -206,7 +224,7 @@ static INLINED bool line_find(const line_geometry *g, const uint8_t *line, slot_
     return false;
 }
 
-/* Makes room for a packed tail, moving those of slots `slot` and above up by one, and puts it there. */
+/* Inserts a packed tail at `slot`: moves the tails of this slot and the slots above up by one. */
 static INLINED void line_insert_packed(const line_geometry *g, uint8_t *line, uint32_t slot,
                                        tamis__u128 tail) {
     uint32_t at = g->tails_low + slot * g->tail_bits;
@@ -216,7 +234,7 @@ static INLINED void line_insert_packed(const line_geometry *g, uint8_t *line, ui
     line_store_tails(g, line, (all & (~mine | below)) | moved | tail << at);
 }
 
-/* Moves the packed tails of the slots above `slot` down by one. */
+/* Removes a packed tail: moves the tails of the slots above `slot` down by one. */
 static inline void line_remove_packed(const line_geometry *g, uint8_t *line, uint32_t slot) {
     tamis__u128 all = line_load_tails(g, line), below = bit_mask(0, g->tails_low + slot * g->tail_bits);
     tamis__u128 mine = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
@@ -233,7 +251,7 @@ static INLINED void line_put_head(const line_geometry *g, uint8_t *line, uint32_
     }
 }
 
-/* Writes the slot's bits, whatever was there; `ends` is left alone. */
+/* Overwrites the bits of a slot. Does not change `ends`. */
 static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_t slot, tamis__u128 value) {
     line_put_head(g, line, slot, (uint32_t)(value >> g->tail_bits));
     if (tails_packed(g)) {
@@ -244,7 +262,7 @@ static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_
     }
     uint32_t bytes = g->tail_bits / 8u; /* at most 12 */
     uint8_t *at = line + g->tails_at + slot * bytes;
-    if (bytes > 8) { /* two stores that overlap */
+    if (bytes > 8) { /* two overlapping stores */
         tamis__store64le(at, (uint64_t)value);
         tamis__store32le(at + bytes - 4, (uint32_t)(value >> (8 * (bytes - 4))));
         return;
@@ -253,13 +271,13 @@ static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_
         at[i] = (uint8_t)value;
 }
 
-/* `ends` with one more entry in a bucket, whose last slot so far is the one before `last`. */
+/* Returns `ends` with one more entry at the end of a bucket. `last` is the bucket's slot_range.last. */
 static INLINED uint64_t ends_with(uint64_t ends, uint32_t bucket, uint32_t last) {
     uint32_t one = last + bucket;
     return (ends & ((UINT64_C(1) << one) - 1)) | (ends >> one) << (one + 1);
 }
 
-/* Where a value belongs in its bucket: behind those that are not larger. */
+/* The slot at which a value is inserted in its bucket: after all values that are not larger. */
 static INLINED uint32_t line_slot_for(const line_geometry *g, const uint8_t *line, slot_range range,
                                       tamis__u128 value) {
     uint32_t slot = range.last;
@@ -268,7 +286,8 @@ static INLINED uint32_t line_slot_for(const line_geometry *g, const uint8_t *lin
     return slot;
 }
 
-/* Adds an entry to a bucket, whose slots are `range`, in the order of values. The line is not full. */
+/* Inserts an entry into a bucket, in order of values. `range` has the bucket's slots. The line must not be
+ * full. */
 static INLINED void line_insert_in(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                    slot_range range, tamis__u128 value) {
     uint32_t slot = line_slot_for(g, line, range, value);
@@ -292,13 +311,13 @@ static inline void line_insert(const line_geometry *g, uint8_t *line, uint32_t b
     line_insert_in(g, line, ends, bucket, ends_bucket(ends, bucket), value);
 }
 
-/* `ends` with one entry less. */
+/* Returns `ends` without the entry of a slot. */
 static INLINED uint64_t ends_without(uint64_t ends, uint32_t bucket, uint32_t slot) {
     uint32_t zero = slot + bucket;
     return (ends & ((UINT64_C(1) << zero) - 1)) | (ends >> (zero + 1)) << zero;
 }
 
-/* Takes the entry of a slot out. What stays behind above the last entry means nothing. */
+/* Removes the entry of a slot. The slot after the last entry keeps old bits, which have no meaning. */
 static INLINED void line_remove_in(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                    uint32_t slot) {
     uint32_t after = ends_count(g, ends) - 1 - slot;

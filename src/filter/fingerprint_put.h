@@ -2,13 +2,13 @@
 #ifndef TAMIS_FILTER_FINGERPRINT_PUT_H
 #define TAMIS_FILTER_FINGERPRINT_PUT_H
 
-/* Entries into lines: what adding keys and rewriting partitions have in common, inlined into the loops of the kernels. */
+/* Inserting entries into lines. Adding a key and rewriting a partition share this code; the kernels inline
+ * it. */
 #include "filter/fingerprint_table.h"
 
-/*
- * Runs `call` with g pointing at the table's geometry: one that the compiler knows for the shapes that dedup and build
- * use by default, so that their shifts and field places become constants in code inlined below it.
- */
+/* Runs `call` with `g` set to the table's line layout. For the default layouts of dedup and build, and for
+ * `exact`, the layout is a compile-time constant: shifts and offsets in code inlined below become
+ * constants too. */
 #define WITH_GEOMETRY(t, call)                                                                               \
     do {                                                                                                     \
         const line_geometry fixed = line_geometry_of(32, 4), growing = line_geometry_of(38, 2);              \
@@ -31,7 +31,7 @@
         }                                                                                                    \
     } while (0)
 
-/* Share of the partition's y that an entry covers that knows so many bits of rest. */
+/* Share of the partition's y that an entry with `known` remainder bits covers. */
 static INLINED double share(const table *t, const partition *in, uint32_t known) {
     return t->unit * t->weight[in->line_bits + (known < in->known_most ? known : in->known_most)];
 }
@@ -51,21 +51,22 @@ static inline bool is_full(const line_geometry *g, const partition *in, uint64_t
 }
 
 enum {
-    ROOM_SEARCH = 32768, /* about how many entries may be looked at to make room for one */
-    PATH_MOST = 8        /* entries that may move: 4^8 is past ROOM_SEARCH, and no line has fewer slots */
+    ROOM_SEARCH = 32768, /* about how many entries one search for a free slot may look at */
+    PATH_MOST = 8        /* max. entries moved: 4^8 exceeds ROOM_SEARCH, and no line has fewer than 4 slots */
 };
 
-/* Frees a slot in one of two full lines, by the fewest moves; the caller fills it. */
+/* Frees a slot in one of the two full lines, by moving as few entries as possible. The caller then fills
+ * the slot. False, and nothing has changed, if no short chain of moves exists. */
 bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, uint64_t guest);
 
-/* Puts an entry that is not there yet. False, and nothing changed, if there is no room. */
+/* Inserts an entry that the table does not have yet. Moves other entries if both of its lines are full.
+ * False, and nothing has changed, if no slot can be freed. */
 bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e);
 
-/*
- * Called when a move has changed a line of a partition that is being copied, and the line is valid again. A line that was
- * copied already is copied again. So an entry that moved there is not missed, and one that moved away is not duplicated. Until
- * the copy ends, `used` of the copy's partition is the number of lines copied.
- */
+/* Call this after an entry was moved to or from a line of a partition that is being copied, when the line
+ * is valid again. If the line was copied already, it is copied again: the copy then neither misses a moved
+ * entry nor has it twice. Until the copy ends, `used` of the copy's partition is the number of lines
+ * copied. */
 static inline void tamis__fingerprint_moved(const table *t, const partition *in, uint64_t line) {
     if (!t->copy_to)
         return;
@@ -76,12 +77,13 @@ static inline void tamis__fingerprint_moved(const table *t, const partition *in,
 
 /* ---- partitions ---- */
 
-/* Of `count` empty lines. False: out of memory. */
+/* Makes a partition of `count` empty lines. False: out of memory. */
 bool tamis__fingerprint_make(const table *t, tamis_filter *filter, uint32_t hash_bits, partition *out,
                              uint64_t count);
 void tamis__fingerprint_release(tamis_filter *filter, partition *in);
-/* Rewrites it into one with more lines, or into SPLIT of them: `in` is gone then. One without lines of its own gets its
- * first. TAMIS_E_FULL, TAMIS_E_NOMEM: it is what it was. */
+/* Replaces a partition by one with more lines, or by SPLIT partitions; `in` must then be looked up again.
+ * A partition without lines of its own gets its first lines. On TAMIS_E_FULL and TAMIS_E_NOMEM nothing has
+ * changed. */
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err);
 
 #endif

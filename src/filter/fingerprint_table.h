@@ -3,31 +3,58 @@
 #define TAMIS_FILTER_FINGERPRINT_TABLE_H
 
 /*
- * Where the entries of a fingerprint table lie.
+ * A fingerprint table: how a hash selects the positions of its entry.
  *
- * The table is cut into partitions by the first bits of the hash (1 to 64 of one size where the number of keys is
- * given, in one block; 256 where it is not, of which each is split in 16 when it is large), each an array of lines
- * (fingerprint_line.h). What is left of the hash, read as a fraction y in [0, 1), names the place: the home line is
- * floor(y * lines), and the `rest` of y, the bits below, is the entry: home_bits of it name the bucket in the line, the next
- * slot_bits - 1 are kept. Lines, buckets and thus the whole table stay in the order of y.
+ * A fingerprint table is a set of hash prefixes, as in a quotient filter. The high bits of the hash select a
+ * position and are not stored. The following bits, the remainder, are stored as far as a slot has bits for
+ * them.
  *
- *     y * lines = 0000110.0111 010110111001011 ...
- *                 `line-' `--' `- the slot --'
- *                        bucket (of 4 bits here)
+ * The first bits of the hash select a partition, which is an array of 64-byte lines (fingerprint_line.h):
+ * - A table made for a known number of keys has 1 to 64 partitions of equal size, in one block of memory.
+ * - A growing table starts with 256 partitions, which grow one by one. A large partition is split into 16.
+ *   The partitions that share their first 8 hash bits form a span (`stretch`): one partition, or 16 after the
+ *   split.
  *
- * A partition that grows takes only the first position_bits bits of y times lines (fingerprint_grow.c, "Growth").
+ * The hash bits after the partition bits, read as a binary fraction, are y in [0, 1). With n lines in the
+ * partition, the home line is floor(y * n). The fraction of y * n is the remainder (`rest`). Its first
+ * home_bits bits select the bucket, and the next slot_bits - 1 bits go into the slot.
+ *
+ *     y * n =  0000110 . 0111 010110111001011 ...
+ *              `-----'   `--' `-------------'
+ *             home line bucket      slot             the remainder is all that follows the point
+ *
+ * Lines, buckets and slots are ordered by y, so the whole table is sorted by hash. This order lets a
+ * partition be rewritten with another number of lines in one sequential pass, without the keys.
+ *
+ * In a growing partition only the first position_bits bits of y are multiplied by n (fingerprint_grow.c,
+ * "Growth").
+ *
+ * If the home line is full, the entry is spilled (`guest`) to its spill line. That is one of the next 1023
+ * lines, or fewer in a smaller partition. The 10 remainder bits after the bucket select it, as in a cuckoo
+ * filter with partial keys:
+ *
+ *     line         i (home, full)        ...        i + distance (spill line)
+ *                +-----------------------+         +---------------------+-----------+
+ *                | home entries, spilled |  - - -> | home entries        | spilled   |
+ *                +-----------------------+         +---------------------+-----------+
+ *
+ * From a spilled entry and its line the home line can be computed, and from a home entry its spill line.
+ * Entries can thus be moved to their other line, to free a slot, without their keys.
  *
  * Invariants:
- *  1. An entry is in its home line, or, as a guest, in the guest line: one of the 1023 lines after home
- *     (fewer in a smaller partition), named by the 10 bits of rest after the bucket.
- *  2. If a guest's home is line i, line i is full, and stays so. A key whose home line is not full is
- *     thus looked up in one line, any other in two.
- *  3. A guest is known to slot_bits - 1 bits of its rest, bucket included: home_bits fewer than at home.
- *  4. Growing tables: every entry knows at least the first position_bits bits of y.
+ * 1. An entry is in its home line or, spilled, in its spill line.
+ * 2. While a spilled entry exists, its home line is full. So a lookup reads one line if the home line is not
+ *    full, else two.
+ * 3. A spilled entry stores slot_bits - 1 bits of the remainder, bucket included: home_bits fewer than a home
+ *    entry.
+ * 4. In a growing table every entry knows at least the first position_bits bits of y.
  *
- * A partition of a new growing table has no memory of its own before its first key: its `lines` point to
- * tamis__empty_lines, which all of them share and nobody writes to, and its `most` is 0. Lookups need no extra test, and the
- * first key takes the path of a key that finds its partition full (tamis__fingerprint_grow).
+ * Why this layout: it takes fewer bits a key than a Bloom filter at small rates, touches one or two lines,
+ * and grows without the keys (docs/MATH.md, "Fingerprint table").
+ *
+ * A partition of a new growing table has no memory of its own. Its `lines` point to tamis__empty_lines, which
+ * all such partitions share and nobody writes to, and its `most` is 0. Lookups need no extra test. The first
+ * key finds its partition full, and tamis__fingerprint_grow then allocates the lines.
  */
 #include <math.h>
 
@@ -37,37 +64,38 @@
 #include "plan/plan_int.h"
 
 enum {
-    GUEST_BITS = 10,    /* bits of an entry that name its guest line */
-    GUEST_REACH = 1023, /* among at most so many */
+    GUEST_BITS = 10,    /* remainder bits that select the spill line */
+    GUEST_REACH = 1023, /* max. distance from home line to spill line */
     HASH_BITS = 128,
-    LINES_LOG2_MAX = 32, /* of a growing partition */
-    POSITION_MAX = 56,   /* so that a product with a number of lines fits 128 bits with room to spare */
-    SPLIT = 1 << TAMIS__FINGERPRINT_SPLIT_BITS, /* partitions that one is split in */
-    SPLIT_LINES = 1 << 14 /* which it is rather than have more lines: so that none takes long to grow */
+    LINES_LOG2_MAX = 32, /* max. log2(lines) of a growing partition */
+    POSITION_MAX = 56,   /* max. position_bits: keeps products with a number of lines below 2^128 */
+    SPLIT = 1 << TAMIS__FINGERPRINT_SPLIT_BITS, /* partitions that replace a split one */
+    SPLIT_LINES = 1 << 14                       /* lines above which a partition is split */
 };
 
 typedef struct partition {
     _Alignas(LINE_BYTES) uint8_t *lines;
-    uint64_t count;     /* lines */
-    uint64_t inverse;   /* floor((2^64 - 1) / count), to divide by count */
-    uint64_t used;      /* entries */
-    uint64_t most;      /* entries at which it grows */
-    double covered;     /* share of this partition's y that entries cover: the rate of a lookup in it */
-    double false_fresh; /* the sum of these rates, over the keys that were fresh */
-    uint16_t reach;     /* farthest guest line: the lesser of GUEST_REACH and count - 1 */
-    uint8_t log2;       /* floor(log2(count)) */
-    uint8_t line_bits;  /* bits of y that a line takes: log2 of a table that grows, else 0 */
-    uint8_t known_most; /* bits of rest that are bits of the hash: what an entry knows past them is padding */
-    uint8_t hash_bits;  /* that name the partition */
-    uint8_t position_bits; /* of y that a line is computed from, of a table that grows */
+    uint64_t count;        /* number of lines */
+    uint64_t inverse;      /* floor((2^64 - 1) / count), to divide by count */
+    uint64_t used;         /* entries, home and spilled */
+    uint64_t most;         /* number of entries at which the partition grows */
+    double covered;        /* share of y that the entries cover: the false-positive rate of a lookup here */
+    double false_fresh;    /* expected number of new keys that were answered present */
+    uint16_t reach;        /* max. distance to a spill line: the lesser of GUEST_REACH and count - 1 */
+    uint8_t log2;          /* floor(log2(count)) */
+    uint8_t line_bits;     /* bits of y that a line number replaces: log2 in a growing table, else 0 */
+    uint8_t known_most;    /* max. remainder bits that come from the hash; known bits beyond are padding */
+    uint8_t hash_bits;     /* hash bits that select the partition */
+    uint8_t position_bits; /* bits of y that determine the line, in a growing table */
 } partition;
 
 _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
 
-/* Partitions named by the next bits of a hash. Of a table that grows there are 256, each of one partition or SPLIT; else one. */
+/* The partitions of one span: those that share the first 8 hash bits in a growing table, else all
+ * partitions. */
 typedef struct stretch {
     partition *first;
-    uint32_t bits; /* so many */
+    uint32_t bits; /* hash bits that select one of them: 0 or 4 in a growing table */
 } stretch;
 
 _Static_assert(sizeof(stretch) == TAMIS__FINGERPRINT_STRETCH, "and these");
@@ -75,33 +103,33 @@ _Static_assert(sizeof(stretch) == TAMIS__FINGERPRINT_STRETCH, "and these");
 typedef struct table {
     line_geometry geometry;
     bool grows;
-    bool borrowed;           /* lines are those of an image, and only read */
-    uint32_t partition_bits; /* of a hash that name one of the partitions that it began with */
-    uint64_t growths;        /* partitions rewritten so far, for tests to count */
-    double load;             /* share of its slots at which a partition grows */
-    uint32_t room_depth;     /* moves that may follow the first to make room; below PATH_MOST */
-    bool watched;            /* made for its keys, and has grown or was united: its rate is no longer as planned */
-    uint64_t sure;           /* while filter->added is below this, the rate is known to do for one more */
-    double covered;          /* of the file it was read from: what is beyond that of the partitions, */
-    double false_fresh;      /* and what comes before their sum */
-    double unit;             /* what a line takes where line_bits does not say: 1 / lines, else 1 */
-    double weight[129];      /* 2^-b */
-    struct table *copy_to;   /* copy of a table made for a number of keys, see tamis__fingerprint_moved; NULL: none */
-    tamis__pages *pages;     /* that partitions share; NULL: none */
-    uint64_t lines_due;      /* bytes of first lines that partitions without a key have yet to take */
-    stretch *stretches;      /* &only, of a table that does not grow */
+    bool borrowed;           /* lines belong to a file image and are read-only */
+    uint32_t partition_bits; /* hash bits that select one of the first partitions */
+    uint64_t growths;        /* partitions rewritten so far, for tests */
+    double load;             /* share of used slots at which a partition grows */
+    uint32_t room_depth;     /* max. extra moves to free a slot; below PATH_MOST */
+    bool watched;            /* a table with a capacity that has grown or was merged: check its true rate */
+    uint64_t sure;           /* value of filter->added up to which the rate certainly allows one more key */
+    double covered;          /* coverage in the file beyond the sum of the partitions' coverage */
+    double false_fresh; /* expected number of new keys answered present before the partitions' sums began */
+    double unit;        /* share of y of one line: 1 / lines; 1 in a growing table, where line_bits says it */
+    double weight[129]; /* 2^-b */
+    struct table *copy_to; /* copy in progress, see tamis__fingerprint_moved; NULL: none */
+    tamis__pages *pages;   /* large pages shared by partitions; NULL: none */
+    uint64_t lines_due;    /* bytes of lines not yet allocated to partitions without a key */
+    stretch *stretches;    /* the spans; &only if the table does not grow */
     stretch only;
-    partition *partitions; /* those that it began with */
+    partition *partitions; /* the first partitions */
 } table;
 
-/* Where a hash belongs. */
+/* The position of a hash: partition, home line and remainder. */
 typedef struct place {
     partition *in;
     uint64_t line;
     tamis__u128 rest; /* left-aligned */
 } place;
 
-/* An entry read back, or about to be put: rest is known to `known` bits. */
+/* An entry outside the table. The first `known` bits of the remainder are meaningful. */
 typedef struct entry {
     tamis__u128 rest;
     uint32_t known;
@@ -111,10 +139,10 @@ static inline uint8_t *line_at(const partition *in, uint64_t line) {
     return in->lines + line * LINE_BYTES;
 }
 
-/* Empty lines (zeros), as many as a new partition has at most. */
+/* Shared empty lines (zeros): as many as the largest new partition has. */
 extern const uint8_t tamis__empty_lines[];
 
-/* False if the partition has had no key since the table was made. */
+/* False if the partition still shares the empty lines: no key was added since the table was made. */
 static inline bool has_own_lines(const partition *in) {
     return in->lines != tamis__empty_lines;
 }
@@ -127,12 +155,14 @@ static inline uint32_t partition_count(const stretch *s) {
     return 1u << s->bits;
 }
 
-/* Walks the partitions of a table, in the order of hashes:
- *     for (partition_walk w = {.t = t}; next_partition(&w);) ... w.in ... */
+/*
+ * Iterates over the partitions of a table, in hash order:
+ *     for (partition_walk w = {.t = t}; next_partition(&w);) ... w.in ...
+ */
 typedef struct partition_walk {
     const table *t;
     partition *in;
-    uint32_t stretch, next; /* partition of it */
+    uint32_t stretch, next; /* the span, and the next partition in it */
 } partition_walk;
 
 static inline bool next_partition(partition_walk *w) {
@@ -147,7 +177,7 @@ static inline bool next_partition(partition_walk *w) {
     return true;
 }
 
-/* The share of all hashes that the entries of its partitions cover. */
+/* The share of all hashes that the entries of all partitions cover. */
 static inline double covered_by(const table *t) {
     double sum = 0;
     for (partition_walk w = {.t = t}; next_partition(&w);)
@@ -155,15 +185,17 @@ static inline double covered_by(const table *t) {
     return sum;
 }
 
-/* Bits of y that a line of a growing table's partition is computed from, the first `hash_bits` of a hash naming it. Invariant
- * 4: a guest in the smallest first partition knows log2(lines) + slot_bits - 1 bits. */
+/* The position_bits of a growing partition that hash_bits select. They must not exceed the bits that every
+ * entry knows (invariant 4). The entry with the fewest bits is one that was spilled in the smallest first
+ * partition: it knows log2(lines) + slot_bits - 1 bits. */
 static inline uint32_t position_bits_of(const table *t, uint32_t hash_bits) {
     const uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + t->geometry.slot_bits - 1u;
     return (least < POSITION_MAX ? least : POSITION_MAX) - (hash_bits - TAMIS__FINGERPRINT_PARTITION_BITS);
 }
 
-/* Most lines of such a partition. Those bits reach past the line number to what names bucket and guest line, so that every
- * entry can be found; and lines of so many first bits are of one size, to 2^-12 at the worst. */
+/* Max. lines of such a partition. The position bits beyond the line number must still cover the bucket and
+ * the spill distance, so that every entry can be found. They also keep the widths of lines equal to within
+ * a factor of 2^-12. */
 static inline uint64_t line_limit_of(const table *t, uint32_t hash_bits) {
     const uint32_t log2 = position_bits_of(t, hash_bits) - t->geometry.home_bits - GUEST_BITS;
     return UINT64_C(1) << (log2 < LINES_LOG2_MAX ? log2 : LINES_LOG2_MAX);
@@ -173,7 +205,7 @@ static inline double unit_of(const table *t, uint64_t lines) {
     return t->grows ? 1 : 1.0 / (double)lines;
 }
 
-/* An empty partition of these lines, of the hashes with some first bits. */
+/* An empty partition over `count` lines, for the hashes that `hash_bits` first bits select. */
 static inline partition partition_of(const table *t, uint32_t hash_bits, uint8_t *lines, uint64_t count) {
     uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
     partition in = {.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = (uint8_t)log2};
@@ -186,9 +218,9 @@ static inline partition partition_of(const table *t, uint32_t hash_bits, uint8_t
     return in;
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
-/* y * lines, with y of 128 bits: whole part and fraction. */
+/* Computes y * lines for a y of 128 bits: the whole part is the line, the fraction the remainder. */
 static inline void place_fixed(const partition *in, tamis__u128 y, place *at) {
     tamis__u128 low = (tamis__u128)(uint64_t)y * in->count;
     tamis__u128 high = (y >> 64) * in->count + (low >> 64);
@@ -196,7 +228,8 @@ static inline void place_fixed(const partition *in, tamis__u128 y, place *at) {
     at->rest = high << 64 | (uint64_t)low;
 }
 
-/* floor(f / count): the product with the inverse is at most 2 too small, since f < 2^64. */
+/* floor(f / count), by multiplication with the inverse. Its quotient is at most 2 too small, since f <
+ * 2^64. */
 static inline uint64_t divide(const partition *in, uint64_t f) {
     uint64_t quotient = tamis__mulhi(f, in->inverse);
     while ((quotient + 1) * in->count <= f)
@@ -204,8 +237,13 @@ static inline uint64_t divide(const partition *in, uint64_t f) {
     return quotient;
 }
 
-/* X * count = line * 2^position_bits + f; the least X' of the line has f' < count, and f is f' plus a
- * multiple of count, so X - X' = floor(f / count). It is below 2^(position_bits - log2). */
+/*
+ * Computes the line of X, the first position_bits bits of y, and the distance of X from the least X of that
+ * line.
+ *
+ * With X * count = line * 2^position_bits + f, the least X' of the line has f' < count, and f - f' is a
+ * multiple of count. So X - X' = floor(f / count), which is below 2^(position_bits - log2).
+ */
 static INLINED void place_first_bits(const partition *in, uint64_t x, uint64_t *line, uint64_t *distance) {
     const uint32_t bits = in->position_bits;
     tamis__u128 product = (tamis__u128)x * in->count;
@@ -214,7 +252,7 @@ static INLINED void place_first_bits(const partition *in, uint64_t x, uint64_t *
     *distance = divide(in, low & ((UINT64_C(1) << bits) - 1));
 }
 
-/* Word by word, since no shift is of 0 bits or of 64. */
+/* The line and remainder of y in a growing partition. Works on 64-bit words: no shift is by 0 or 64 bits. */
 static INLINED void place_growing(const partition *in, tamis__u128 y, place *at) {
     uint32_t bits = in->position_bits, distance_bits = bits - in->log2;
     uint64_t distance, high = (uint64_t)(y >> 64), low = (uint64_t)y;
@@ -240,7 +278,7 @@ static INLINED place place_of(const table *t, const tamis_hash *hash) {
             y <<= more;
         }
         place_growing(at.in, y, &at);
-    } else { /* perhaps 0 bits; word by word, for which there are instructions */
+    } else { /* `bits` may be 0; by 64-bit words, for which there are shift instructions */
         const uint32_t bits = s->bits;
         at.in = &s->first[high >> 1 >> (63 - bits)];
         place_fixed(at.in, (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits, &at);
@@ -252,7 +290,7 @@ static inline uint32_t home_bucket(const line_geometry *g, tamis__u128 rest) {
     return (uint32_t)(rest >> (128 - g->home_bits));
 }
 
-/* 1 to reach, from the 10 bits after the bucket. */
+/* The distance from home line to spill line, 1 to reach, from the 10 remainder bits after the bucket. */
 static inline uint32_t guest_distance(const line_geometry *g, const partition *in, tamis__u128 rest) {
     uint32_t bits = (uint32_t)((uint64_t)(rest >> 64) << g->home_bits >> (64 - GUEST_BITS));
     return 1 + (bits * in->reach >> GUEST_BITS);
@@ -266,8 +304,8 @@ static inline uint64_t guest_line(const line_geometry *g, const partition *in, u
 
 /* ---- slot values ---- */
 
-/* The slot of an entry at home (skip home_bits) or as guest (skip 0): what is known after the skipped
- * bits, as far as it fits, and the end mark. */
+/* The slot value of an entry: the known bits after the first `skip` bits, as many as fit, and the end
+ * mark. `skip` is home_bits for a home entry and 0 for a spilled one. */
 static INLINED tamis__u128 slot_value(const line_geometry *g, entry e, uint32_t skip) {
     uint32_t width = g->slot_bits;
     uint32_t length = e.known - skip < width - 1 ? e.known - skip : width - 1;
@@ -300,13 +338,13 @@ static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uin
     return e;
 }
 
-/* Bits of rest an entry knows once it stands at home or as a guest. */
+/* Remainder bits that an entry knows after it is stored. `skip` as in slot_value. */
 static inline uint32_t known_after(const line_geometry *g, uint32_t known, uint32_t skip) {
     uint32_t most = g->slot_bits - 1u + skip;
     return known < most ? known : most;
 }
 
-/* The bucket of a slot: so many ones come before its zero. */
+/* The bucket of a slot: the number of ones of `ends` below the slot's zero. */
 static INLINED uint32_t bucket_of(uint64_t ends, uint32_t slot) {
     uint64_t zeros = ~ends;
     for (uint32_t i = 0; i < slot; i++)
@@ -314,7 +352,7 @@ static INLINED uint32_t bucket_of(uint64_t ends, uint32_t slot) {
     return (uint32_t)__builtin_ctzll(zeros) - slot;
 }
 
-/* Walks the entries of a line: the zeros of ends, a one being the next bucket. */
+/* Iterates over the entries of a line. In `ends` a zero is an entry, and a one begins the next bucket. */
 typedef struct line_walk {
     uint64_t ends;
     uint32_t slot, bucket, left;
@@ -336,7 +374,8 @@ static INLINED bool walk_next(line_walk *w) {
     return true;
 }
 
-/* The other line of an entry, by its head: the guest line of one at home, the home line of a guest. */
+/* The other line of an entry: the spill line of a home entry, the home line of a spilled one. The head has
+ * enough bits. */
 static INLINED uint64_t other_line(const line_geometry *g, const partition *in, uint64_t line, uint32_t head,
                                    bool is_guest) {
     uint32_t left_aligned = head << (32 - 8 * g->head_bytes);
@@ -346,7 +385,7 @@ static INLINED uint64_t other_line(const line_geometry *g, const partition *in, 
     return other < in->count ? other : other - in->count;
 }
 
-/* 2^position_bits / count, the width of a line: floor, and what is left over. */
+/* The width of a line in units of X: quotient and remainder of 2^position_bits / count. */
 typedef struct line_width {
     uint64_t floor, over;
 } line_width;
@@ -356,19 +395,19 @@ static inline line_width width_of(const partition *in) {
     return (line_width){whole / in->count, whole % in->count};
 }
 
-/* The least X of a line: ceil(line * 2^position_bits / count), in two parts that stay within 64 bits
- * (line < count <= 2^LINES_LOG2_MAX). */
+/* The least X of a line: ceil(line * 2^position_bits / count). Computed in two parts that stay within 64
+ * bits, since line < count <= 2^LINES_LOG2_MAX. */
 static INLINED uint64_t least_of(const partition *in, line_width width, uint64_t line) {
     return line * width.floor + divide(in, line * width.over + in->count - 1);
 }
 
-/* Makes filter->body with an empty row of partitions, whose lines are to come. *made is it. */
+/* Allocates filter->body and its array of partitions, which have no lines yet. *made is the new body. */
 tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **made, tamis_error *err);
 
-/* Fills *s with SPLIT partitions without lines. */
+/* Allocates SPLIT partitions without lines for a span. */
 tamis_status tamis__fingerprint_split(tamis_filter *filter, stretch *s, tamis_error *err);
 
-/* fingerprint_image.c: to and from bytes. */
+/* fingerprint_image.c: reading and writing file images. */
 tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
 bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part);
 tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,

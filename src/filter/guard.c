@@ -16,10 +16,10 @@ enum { NAME_SHOWN = 200 };
 struct tamis__guard {
     tamis__guarded what;
     tamis_allocator allocator;
-    size_t size; /* of this block of memory */
+    size_t size; /* size of this allocation */
     char name[NAME_SHOWN];
-    _Atomic uint64_t left;      /* blocks not verified */
-    _Atomic uint8_t verified[]; /* a bit a block */
+    _Atomic uint64_t left;      /* number of blocks not verified yet */
+    _Atomic uint8_t verified[]; /* one bit for each block */
 };
 
 tamis__guard *tamis__guard_create(const tamis__guarded *what, const tamis_allocator *allocator) {
@@ -60,7 +60,7 @@ static uint64_t block_size(const tamis__guard *guard, uint64_t block) {
     return rest < TAMIS__BLOCK ? rest : TAMIS__BLOCK;
 }
 
-/* A hint, for what is mapped: what it answers is of no matter. */
+/* Gives the system a hint about a mapped body. Errors do not matter. */
 static void advise(const tamis__guard *guard, uint64_t from, uint64_t size, int advice) {
     const tamis__guarded *what = &guard->what;
     if (what->mapped)
@@ -96,17 +96,17 @@ tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_
     uint64_t block = (uint64_t)((const uint8_t *)address - guard->what.body) / TAMIS__BLOCK;
     if (is_verified(guard, block))
         return TAMIS_OK;
-    /* A cold block would come in page by page. */
+    /* Read a cold block as a whole, not page by page. */
     advise(guard, block * TAMIS__BLOCK, block_size(guard, block), MADV_WILLNEED);
     if (verify(guard, block))
         return TAMIS_OK;
     return fail_block(guard, block, 1, err);
 }
 
-/* Lookups never read these zeros, but a changed bit in them is damage too. */
+/* Checks the zeros before the body. Lookups never read them, but a changed bit there is damage too. */
 static tamis_status check_zeros(const tamis__guard *guard, tamis_error *err) {
     const tamis__guarded *what = &guard->what;
-    const uint8_t *bytes = what->body - what->at; /* the file */
+    const uint8_t *bytes = what->body - what->at; /* start of the file */
     for (uint64_t at = what->zeros_at; at < what->at; at++)
         if (bytes[at])
             return tamis__fail(
@@ -123,7 +123,7 @@ tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err) {
     uint64_t blocks = tamis__block_count(what->size), bad = 0, first = 0;
     if (what->mapped)
         tamis__advise_large((void *)(uintptr_t)what->body, (size_t)what->size);
-    advise(guard, 0, what->size, MADV_NORMAL); /* the system reads ahead */
+    advise(guard, 0, what->size, MADV_NORMAL); /* sequential access: the system reads ahead */
     for (uint64_t block = 0; block < blocks; block++) {
         if (is_verified(guard, block) || verify(guard, block))
             continue;

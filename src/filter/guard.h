@@ -9,23 +9,39 @@
 #include <tamis/status.h>
 
 /*
- * The blocks of a mapped body and which of them are verified. A file of many GiB is opened without being read; each
- * block is hashed when it is first used, so that damage is an error and never an answer. Any number of threads at once:
- * two that verify the same block do it twice, to the same end.
+ * The block verifier: lazy checksums of a filter that is used in place, in its file.
+ *
+ * A file of many GiB opens without being read. Its body is divided into blocks of 64 KiB, each with a
+ * checksum in the file. A block is verified when a lookup first needs it. So damage is an error and never an
+ * answer, and a lookup in a cold file reads only its own blocks.
+ *
+ *     file    | header | zeros | block 0 | block 1 | block 2 | ...         | checksums |
+ *     state                        1         0         1        verified: one bit a block
+ *
+ * Invariants:
+ * 1. A lookup reads only verified blocks. The caller verifies all blocks of a batch before it reads any
+ *    (filter_ask.c).
+ * 2. A block is verified once. Whoever maps a file must detect later changes (tamis__backing.is_same).
+ * 3. A block counts as verified only if its bytes also make sense to the kind (`valid`): a forged file with
+ *    right checksums must not lead a lookup out of the body.
+ *
+ * Threads: any number at once. Two threads that verify one block at the same time do the work twice, with the
+ * same result. The bits are atomic, and relaxed order suffices, since the file's bytes do not change.
  */
 typedef struct tamis__guard tamis__guard;
 
-#define TAMIS__BLOCK 65536u /* bytes of a block; the last of a body may be shorter */
+#define TAMIS__BLOCK 65536u /* bytes of a block; the last block of a body may be shorter */
 
 typedef struct tamis__guarded {
     const uint8_t *body;
     uint64_t size;
-    const uint8_t *sums; /* XXH3-64 of each block, little-endian, one after the other */
-    uint64_t at;         /* of the body in its file, for sentences */
-    uint64_t zeros_at;   /* where the zeros begin that are in front of the body, up to `at` */
-    const char *name;    /* of the file; copied */
-    bool mapped;         /* from that file, for random access */
-    /* Whether bytes that are what was written also make sense; NULL: any do. Given the size of a block at most. */
+    const uint8_t *sums; /* checksums: XXH3-64 of each block, little-endian */
+    uint64_t at;         /* offset of the body in the file, for messages */
+    uint64_t zeros_at;   /* file offset of the zeros that precede the body */
+    const char *name;    /* name of the file, for messages; copied */
+    bool mapped;         /* the body is mapped from the file */
+    /* True if bytes with the right checksum also make sense to the kind. NULL: any do. Called with at most
+     * one block. */
     bool (*valid)(const void *context, const uint8_t *bytes, uint64_t size);
     const void *context;
 } tamis__guarded;
@@ -34,20 +50,22 @@ static inline uint64_t tamis__block_count(uint64_t size) {
     return size / TAMIS__BLOCK + (size % TAMIS__BLOCK != 0);
 }
 
-/* What `what` points to outlives the guard. NULL: out of memory. */
+/* Makes a verifier. Everything that `what` points to, but for the name, must outlive it. NULL: out of
+ * memory. */
 tamis__guard *tamis__guard_create(const tamis__guarded *what, const tamis_allocator *allocator);
 void tamis__guard_free(tamis__guard *guard);
 
-/* Of the file, for sentences. */
+/* The name of the file, for messages. */
 const char *tamis__guard_name(const tamis__guard *guard);
 
 /* True if every block is verified: lookups need no more checks. */
 bool tamis__guard_done(const tamis__guard *guard);
 
-/* Verifies the block of that address unless it is. TAMIS_E_DAMAGED names it. */
+/* Verifies the block that contains an address, unless it is verified already. TAMIS_E_DAMAGED names the
+ * block. */
 tamis_status tamis__guard_touch(tamis__guard *guard, const void *address, tamis_error *err);
-/* Verifies all blocks, and that the bytes before the body are zeros. TAMIS_E_DAMAGED names the first bad block and the number
- * of bad blocks, or the first byte that is not zero. */
+/* Verifies all blocks, and that the bytes before the body are zeros. TAMIS_E_DAMAGED names the first
+ * damaged block and the number of damaged blocks, or the first byte that is not zero. */
 tamis_status tamis__guard_touch_all(tamis__guard *guard, tamis_error *err);
 
 #endif

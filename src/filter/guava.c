@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * com.google.common.hash.BloomFilter over a filter of kind classic, which keeps the same bits (bloom.c): this file is
- * what Guava has besides them: its sizes, its refusals, its estimates.
+ * com.google.common.hash.BloomFilter of Guava, on a filter of kind classic (docs/GUAVA.md has the table of
+ * methods).
  *
- * Numbers are computed in Guava's order of operations and with Java's conversions, since m is truncated and one unit
- * in the last place may be a bit more or less: (long) saturates, Math.round takes halves up. The two logarithms may
- * differ from Java's in that last place; m then differs only where it lies within 1e-15 of its size to a whole number
- * that is a multiple of 64 (none met in tests/interop).
+ * Idea. A classic filter with scheme guava64 or guava32 already has Guava's bits: the same m, k, positions
+ * and words (bloom.c). This file adds what Guava has besides the bits: its rules for sizes, its refusals, its
+ * estimates, and funnels.
+ *
+ *     object --funnel--> bytes in a sink --> key --> hash --> k positions --> bits of the tamis filter
+ *                (caller's function)       (scheme guava64: Murmur3, 128 bits)
+ *
+ * Sizes (docs/GUAVA.md, "Two rules for k"), for n expected insertions at rate p:
+ *
+ *     m = (long) (-n ln p / (ln 2)^2), truncated, then up to a multiple of 64
+ *     k = max(1, round(m/n ln 2))      TAMIS_GUAVA_RULE_SIZE: Guava up to 33.3
+ *     k = max(1, round(-ln p / ln 2))  TAMIS_GUAVA_RULE_FPP: Guava from 33.4
+ *
+ * Invariants:
+ * 1. For equal arguments and objects, both sides have the same bits and give the same answers. tests/interop
+ *    runs the real class in a JVM beside this one.
+ * 2. Numbers are computed in Guava's order of operations with Java's conversions: (long) saturates, and
+ *    Math.round rounds halves up. One unit in the last place could otherwise change m by a bit.
+ * 3. As in Guava, put never refuses a key: the filter allows more than its capacity.
+ *
+ * What may differ: the logarithms of Java and of the C library may differ in the last place. Then m differs
+ * only if it lies within 1e-15 of its size of a multiple of 64. tests/interop has met no such case.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -17,14 +35,14 @@
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 
-#define MOST_WORDS  ((uint64_t)INT32_MAX) /* of a Java array */
-#define MOST_PROBES 255                   /* writeTo has a byte for them */
+#define MOST_WORDS  ((uint64_t)INT32_MAX) /* max. length of a Java array */
+#define MOST_PROBES 255                   /* writeTo stores k in one byte */
 
 struct tamis_guava {
     tamis_allocator allocator;
     tamis_funnel funnel;
     void *funnel_context;
-    tamis_sink *sink; /* for one key at a time */
+    tamis_sink *sink; /* buffer for the bytes of one key */
     tamis_filter *filter;
 };
 
@@ -52,7 +70,7 @@ static tamis_status check_options(const tamis_guava_options *options, tamis_erro
     return TAMIS_OK;
 }
 
-/* Sizes of options that were checked: kind classic, planned by Guava's rules instead of ours. */
+/* Makes the plan of checked options: kind classic, sized by Guava's rules. */
 static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *options, tamis_error *err) {
     int64_t keys = options->expected_insertions ? options->expected_insertions : 1;
     double n = (double)keys, m = floor(tamis_bloom_bits(n, options->fpp));
@@ -85,7 +103,7 @@ static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *optio
     return TAMIS_OK;
 }
 
-/* All but the filter, which is made or copied. */
+/* Makes the handle without its filter. */
 static tamis_status create_empty(tamis_guava **guava, const tamis_allocator *allocator, tamis_funnel funnel,
                                  void *funnel_context, tamis_error *err) {
     tamis_guava *made = tamis__alloc(allocator, sizeof *made, _Alignof(tamis_guava));
@@ -164,7 +182,7 @@ tamis_filter *tamis_guava_filter(tamis_guava *guava) {
 
 /* ---- one object ---- */
 
-/* Gives *key, the sink's, which is good until the sink is used again. */
+/* Runs the funnel on an object. *key belongs to the sink and is valid until the sink is used again. */
 static tamis_status key_of(tamis_guava *guava, const void *object, const tamis_key **key, tamis_error *err) {
     size_t count;
     tamis_sink_clear(guava->sink);
@@ -243,7 +261,7 @@ bool tamis_guava_equals(const tamis_guava *guava, const tamis_guava *other) {
            (same_funnel(guava, other) && tamis_filter_is_equal(guava->filter, other->filter));
 }
 
-/* Java's int arithmetic wraps, as unsigned does here. */
+/* One step of Java's hashCode. Java's int arithmetic wraps, as unsigned does here. */
 static uint32_t polynomial(uint32_t hash, uint32_t element) {
     return 31 * hash + element;
 }
@@ -260,7 +278,7 @@ int32_t tamis_guava_hash_code(const tamis_guava *guava, int32_t funnel_hash, int
     return (int32_t)polynomial(hash, bits);
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
 uint64_t tamis_guava_bit_size(const tamis_guava *guava) {
     return tamis_filter_plan(guava->filter)->bits;
@@ -295,7 +313,7 @@ tamis_status tamis_guava_approximate_element_count(const tamis_guava *guava, int
                            "insertions",
                            size);
     double estimate = -log1p(-(ones / size)) * size / tamis_guava_hash_functions(guava);
-    double whole = floor(estimate); /* estimate + 0.5 could round up what lies below a half */
+    double whole = floor(estimate); /* floor(estimate + 0.5) could round up a number just below a half */
     *count = (int64_t)whole + (estimate - whole >= 0.5);
     return TAMIS_OK;
 }

@@ -5,13 +5,15 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Lines of 8 words by how many of their bits are set. */
+/* A histogram of 64-byte lines: lines[i] is the number of lines with i bits set. A blocked Bloom filter
+ * estimates its rate from it. */
 typedef struct tamis__line_counts {
     uint64_t lines[512 + 1];
 } tamis__line_counts;
 
-/* Bits set, counted within each byte, and then in pairs of bytes, as their sum may pass 255. Compilers make vectors of
- * this on every machine; the builtin is a call where the machine's own instruction may not be there. */
+/* Number of bits set in a line. Bits are counted within bytes first, then within pairs of bytes, since the
+ * sum may exceed 255. Compilers vectorize this on every machine; __builtin_popcount is a library call on a
+ * machine without the instruction. */
 static inline uint64_t tamis__line_ones(const uint64_t line[8]) {
     const uint64_t by_2 = UINT64_MAX / 3, by_4 = UINT64_MAX / 5, by_8 = UINT64_MAX / 17;
     const uint64_t by_16 = UINT64_MAX / 257, ones = UINT64_MAX / 65535;
@@ -25,7 +27,7 @@ static inline uint64_t tamis__line_ones(const uint64_t line[8]) {
     return ((sum & by_16) + (sum >> 8 & by_16)) * ones >> 48;
 }
 
-/* Adds `count` words, the last line of which may be short. */
+/* Counts `count` words; the last line may be shorter than 8 words. */
 static inline void tamis__count_lines(const uint64_t *words, uint64_t count, tamis__line_counts *counts) {
     for (; count >= 8; count -= 8, words += 8)
         counts->lines[tamis__line_ones(words)]++;

@@ -3,12 +3,13 @@
 #define TAMIS_FILTER_PARTS_H
 
 /*
- * Adding to one filter from several threads at once.
+ * Adding one batch to a filter from several threads at once.
  *
- * The body of some kinds can be cut into parts, disjoint stretches of it, so that each hash belongs to one: a table with
- * partitions into rows of them, a blocked filter into stretches of its blocks. Keys of different parts have no line in
- * common, and neither has any that they move. Lines, answers and figures of a batch added by parts are those of the batch
- * added in order, however the parts took turns; but for memory_peak, since partitions may grow at once.
+ * The body of some kinds can be divided into parts, so that each hash belongs to exactly one: a table into
+ * ranges of partitions, a blocked filter into ranges of blocks. Keys of different parts share no cache line,
+ * and neither do entries that they move. The result is that of adding the batch in order: the same lines,
+ * answers and statistics, whatever the threads' timing. Only memory_peak may differ, since partitions of
+ * several parts may grow at once.
  *
  *     parts = tamis__filter_parts(filter, count, most)
  *     tamis__filter_add_part(..., part, parts, ...)    for each part, from any thread
@@ -24,27 +25,37 @@
 
 enum { TAMIS__PARTS_MOST = 64 };
 
-/* How many parts a batch of `count` hashes may be added in at once: a power of two up to `most` and TAMIS__PARTS_MOST. 1
- * where the kind has no parts, where the filter is concurrent and sees to it itself, and where so many keys might reach a
- * limit that all parts have in common: the capacity, the memory or the rate of a growing table. */
+/*
+ * Number of parts in which a batch of `count` hashes may be added at once: a power of two, at most `most` and
+ * TAMIS__PARTS_MOST. It is 1 in these cases:
+ * - The kind has no parts.
+ * - The filter is remote, in a file, or can be swapped for a newer file.
+ * - The filter is concurrent: it divides batches itself.
+ * - So many keys might reach a limit that all parts share: the capacity, the memory, or the rate of a growing
+ *   table.
+ */
 TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t most);
 
 /*
- * Adds those keys of a batch, hashed by the filter's hasher, that are in part `part` of `parts`, in order, and answers
- * them; the answers of others are left alone. Different parts of one batch may be added from different threads at once;
- * nothing else may use the filter meanwhile, and no part of another batch.
+ * Adds the keys of a batch that belong to part `part` of `parts`, in order, and answers them. The hashes are
+ * of the filter's hasher. The answers of other keys are unchanged.
  *
- * *done is the number in the batch of the first key of the part that is not answered, or count. TAMIS_E_FULL for a reason
- * that is the part's own (crowded, lines), TAMIS_E_NOMEM: other parts then may have keys behind that one. How many keys
- * the sentence of a full filter tells, tamis__filter_added_parts knows.
+ * Threads: different parts of one batch may be added at once. Nothing else may use the filter meanwhile, and
+ * no other batch.
+ *
+ * *done is the index in the batch of the first key of the part without an answer, or count. Errors:
+ * TAMIS_E_FULL for a reason within the part (keys collide, no more lines possible); TAMIS_E_NOMEM. Other
+ * parts may then have added keys behind that one. The message does not know the final number of keys:
+ * tamis__filter_added_parts corrects it.
  */
 TAMIS_PRIVATE_API tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hashes,
                                                       size_t count, uint32_t part, uint32_t parts,
                                                       tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Takes note of all keys that the parts of a batch put in, where there were more than 1; `fresh` of them are in front of the
- * first one that is not answered, to which `status` belongs. Where that is TAMIS_E_FULL, *err becomes what a filter says that
- * has those alone: the sentence of tamis_filter_add_hashes. */
+/* Adds the new keys of all parts to the filter's counts. Call it if there was more than 1 part. `fresh` is
+ * the number of new keys before the first key without an answer, and `status` the error of that key. If
+ * that is TAMIS_E_FULL, *err becomes the message that tamis_filter_add_hashes would have made, for so many
+ * keys. */
 TAMIS_PRIVATE_API void tamis__filter_added_parts(tamis_filter *filter, uint64_t fresh, tamis_status status,
                                                  tamis_error *err);
 

@@ -4,14 +4,14 @@
 #include "base/bytes.h"
 #include "base/system.h"
 
-enum { WORDS_AT_ONCE = 512 }; /* that are emitted: 4 KiB of stack */
+enum { WORDS_AT_ONCE = 512 }; /* words emitted at once: 4 KiB of stack */
 
 tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *plan,
                                       const tamis_open_options *options, const uint8_t *bytes,
                                       tamis__endian endian, uint64_t added, tamis_error *err) {
     tamis_filter_options inside = TAMIS_FILTER_OPTIONS_INIT;
     inside.allocator = options->allocator;
-    inside.overfill = plan->fpr >= 1; /* what promises nothing is never full */
+    inside.overfill = plan->fpr >= 1; /* a plan that promises no rate is never full */
     tamis_status status = tamis_filter_create(filter, plan, &inside, err);
     if (status != TAMIS_OK)
         return status;

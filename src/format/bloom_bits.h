@@ -7,20 +7,19 @@
 #include "filter/filter_int.h"
 #include "format/format.h"
 
-/* What the files of other programs have in common: the words of a Bloom filter one after the other. */
+/* The words of a Bloom filter in files of other programs: one word of 64 bits after the other, in one byte
+ * order. */
 
 typedef enum tamis__endian { TAMIS__LITTLE_ENDIAN, TAMIS__BIG_ENDIAN } tamis__endian;
 
-/*
- * A filter of kind classic of that plan, that takes keys past its capacity as the other program does, with the words
- * that begin at `bytes`: as many as the plan's bits take, which the caller has seen to be there. `added` as in
- * tamis__bloom_filled.
- */
+/* Makes a filter of kind classic by `plan`, with the words at `bytes`. The caller has checked that all
+ * words of plan->bits are there. The filter allows more than its capacity, as the other program does, only
+ * if the plan promises no rate. `added` as in tamis__bloom_filled. */
 tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *plan,
                                       const tamis_open_options *options, const uint8_t *bytes,
                                       tamis__endian endian, uint64_t added, tamis_error *err);
 
-/* TAMIS_E_DAMAGED where the filter stands in a file of ours that is. */
+/* Emits the words of a filter. TAMIS_E_DAMAGED: the filter is in a file of ours, which is damaged. */
 tamis_status tamis__bloom_bits_encode(const tamis_filter *filter, const tamis__emitter *out,
                                       tamis__endian endian, tamis_error *err);
 

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A .bloom file of DCSO's bloom, version 1, as it is when not compressed; numbers are little-endian:
+ * Files of DCSO's bloom (.bloom), version 1, uncompressed. Numbers are little-endian:
  *
- *     0  8  flags: 1, the version. The other bits have no meaning yet, and none of them is set
- *     8  8  n, the keys it was made for
- *    16  8  p, the rate at n keys: a double
- *    24  8  k, the hash functions: ceil(m/n ln 2)
- *    32  8  m, the bits: floor(-n ln p / (ln 2)^2)
- *    40  8  N, the keys that were new when they were added (joining files adds theirs up)
- *    48  8  a word, ceil(m/64) times; bits past the m-th are zero
- *           and what is left is the user's, of any size
+ *     offset  size
+ *     0       8     flags: 1, the version; no other bit is defined
+ *     8       8     n, the number of keys it was made for
+ *     16      8     p, the rate at n keys: a double
+ *     24      8     k, the number of hash functions: ceil(m/n ln 2)
+ *     32      8     m, the number of bits: floor(-n ln p / (ln 2)^2)
+ *     40      8     N, the number of keys that were new when added (a union adds both numbers)
+ *     48      8     each word, ceil(m/64) times; bits past m are zero
+ *     then          user data, of any size
  *
- * There is no checksum, but k and m follow from n and p: that they do is checked, up to the rounding of a logarithm,
- * so that a changed head is noticed before it gives a wrong "absent". Not noticed are a changed N, the last digits of
- * p, the user's data, and bits: one more is a little more rate, one that was cleared can be any filter's.
+ * Source of the format: github.com/DCSO/bloom. tests/interop compares with its own command.
+ *
+ * What can be checked. There is no checksum. But m and k follow from n and p, up to the rounding of a
+ * logarithm, so a damaged header is found before it gives a false negative. Damage to N, to the last digits
+ * of p, to user data and to bits is not found. A bit that was set wrongly raises the rate a little. A bit
+ * that was cleared cannot be told from another filter.
+ *
+ * Invariants:
+ * 1. A filter is written only if n, p, k and m obey DCSO's rules, so its own command reads the file.
+ * 2. User data is kept: read, stored with the metadata, and written again.
+ * 3. Bits past m are zero: a file with such a bit is refused, since its m may be damaged.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,8 +35,8 @@
 
 enum { FLAGS_AT = 0, N_AT = 8, P_AT = 16, K_AT = 24, M_AT = 32, COUNT_AT = 40, HEAD = 48, VERSION = 1 };
 
-#define COUNT_MAX ((uint64_t)INT64_MAX) /* leaves room to count on */
-#define ROUNDING  1e-14                 /* of two logarithms, some units in the last place */
+#define COUNT_MAX ((uint64_t)INT64_MAX) /* leaves a range for further keys */
+#define ROUNDING  1e-14                 /* relative error of two logarithms */
 
 typedef struct head {
     uint64_t n, k, m, count;
@@ -38,7 +47,7 @@ static bool is_gzip(const tamis__source *source) {
     return source->size >= 2 && source->bytes[0] == 0x1f && source->bytes[1] == 0x8b;
 }
 
-/* Compressed ones too, to say so: nothing else that is read here begins in that way. */
+/* True also for gzip files, so that check_start can explain. No other format read here begins in that way. */
 static bool recognise(const tamis__source *source) {
     return is_gzip(source) || (source->size >= 8 && tamis__load64le(source->bytes + FLAGS_AT) == VERSION);
 }
@@ -47,7 +56,7 @@ static uint64_t bytes_of(uint64_t m) {
     return 8 * (m / 64 + (m % 64 != 0));
 }
 
-/* ---- what n and p ask for ---- */
+/* ---- the sizes that follow from n and p ---- */
 
 static bool is_between(double value, double least, double most) {
     return value >= least && value <= most;
@@ -130,7 +139,7 @@ static tamis_status check_head(const head *h, const tamis__source *source, tamis
     return TAMIS_OK;
 }
 
-/* The whole words of the bits are there, and the bits past the last are zero. */
+/* Checks that all words are there, and that the bits past m are zero. */
 static tamis_status check_bits(const head *h, const tamis__source *source, tamis_error *err) {
     uint64_t taken = bytes_of(h->m), left = source->size - HEAD;
     if (taken > left)

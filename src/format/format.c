@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of formats, and decoding and encoding in the caller's memory (tamis_filter_decode,
+ * tamis_filter_encode). Files go the same way (store/file): a mapped file is a source like any buffer.
+ *
+ * Recognition tries the formats in the order of their numbers. The native format has a magic of 8 bytes. DCSO
+ * files begin with a version number, and Guava files with no mark at all. So Guava is tried by what its first
+ * fields allow. A caller who knows the format should name it in the options.
+ */
 #include "format/format.h"
 
 #include <string.h>
@@ -7,7 +15,7 @@
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
 
-/* The row's number is the format's. */
+/* Indexed by the number of the format. */
 static const struct format_row {
     const char *name;
     const tamis__format *format;
@@ -90,7 +98,8 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *so
     return TAMIS_OK;
 }
 
-/* Of bytes at an odd address: a filter is read by words, in place. */
+/* Decodes bytes at an address that is not aligned to words, from an aligned copy: filters are read by
+ * words. */
 static tamis_status decode_odd(tamis_filter **filter, const void *bytes, uint64_t size,
                                const tamis_open_options *options, tamis_error *err) {
     const tamis_allocator memory = tamis__allocator_resolve(options->allocator);
@@ -140,14 +149,14 @@ tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format 
     return status;
 }
 
-/* A caller's buffer as emitter. */
+/* An emitter that writes to the caller's buffer. */
 typedef struct room {
     uint8_t *at, *end;
 } room;
 
 static tamis_status emit_to_room(void *context, const void *bytes, size_t size, tamis_error *err) {
     room *to = context;
-    (void)err; /* the caller's room is of the size that encode fills */
+    (void)err; /* encode() has checked the size of the buffer */
     memcpy(to->at, bytes, size);
     to->at += size;
     return TAMIS_OK;

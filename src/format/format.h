@@ -7,36 +7,50 @@
 #include "base/failure.h"
 
 /*
- * What a format has to do: say whether bytes are of it, make a filter of them, and the other way round. Pure memory:
- * bytes come from a caller's buffer or from a mapped file, and go to an emitter.
+ * File formats: bytes to filters and back. Pure memory: bytes come from the caller's buffer or a mapped file,
+ * and go to an emitter, a callback that takes them in order.
+ *
+ *     bytes --> recognise --> decode --> filter --> encoded_size --> encode --> bytes
+ *               (first 64)    checks everything,    refuses what     in order, through
+ *                             then makes a filter   it cannot say    the emitter
+ *
+ * | format | file | keeps | | --- | --- | --- | | native | native_read.c, native_write.c | every filter, with
+ * checksums | | guava | guava_file.c | classic filters with scheme guava64 or guava32 | | dcso | dcso_file.c
+ * | classic filters with scheme fnv-dcso |
+ *
+ * Invariants of every format:
+ * 1. decode reads only within the given bytes, whatever they are, and checks before it allocates for them.
+ * 2. decode accepts only bytes that it can prove to be a filter, as far as the format has checks. An error
+ *    names the file, the field and the remedy.
+ * 3. On failure *filter is untouched and nothing stays allocated.
+ * 4. encode writes exactly encoded_size bytes, or a filter that the format cannot describe is refused.
  */
 
-/* The bytes to read. */
+/* The bytes to decode. */
 typedef struct tamis__source {
     const uint8_t *bytes;
     uint64_t size;
-    const char *name; /* for sentences: the file's, or "filter" */
-    bool stay;        /* they outlive the filter, and may be used in place by one that is not writable */
+    const char *name; /* name for messages: the file's, or "filter" */
+    bool stay;        /* the bytes outlive the filter: a read-only filter may use them in place */
     size_t *
-        room; /* NULL, or they are a block of the options' allocator, of that size, which a filter may take over to
-                         be changed in place: then it is set to 0 */
+        room;
 } tamis__source;
 
-/* Takes bytes in order. */
+/* A callback that gets the encoded bytes in order. */
 typedef struct tamis__emitter {
     tamis_status (*emit)(void *context, const void *bytes, size_t size, tamis_error *err);
     void *context;
 } tamis__emitter;
 
 typedef struct tamis__format {
-    /* Whether the bytes begin as this format does; all of the checks are decode's. */
+    /* True if the bytes begin as this format does. decode makes all other checks. */
     bool (*recognise)(const tamis__source *source);
-    /* Options are whole; their format is of no matter here. Nothing is kept and *filter untouched on failure. */
+    /* Makes a filter. All options are set; options->format is ignored. On failure *filter is untouched. */
     tamis_status (*decode)(tamis_filter **filter, const tamis__source *source,
                            const tamis_open_options *options, tamis_error *err);
-    /* TAMIS_E_UNSUPPORTED where the format cannot say what the filter is. */
+    /* Number of bytes that encode will emit. TAMIS_E_UNSUPPORTED: the format cannot describe this filter. */
     tamis_status (*encoded_size)(const tamis_filter *filter, uint64_t *size, tamis_error *err);
-    /* As many bytes as encoded_size says; called only where that succeeded. */
+    /* Emits the bytes of a filter. Called only after encoded_size succeeded. */
     tamis_status (*encode)(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err);
 } tamis__format;
 
@@ -44,16 +58,16 @@ extern const tamis__format tamis__format_native;
 extern const tamis__format tamis__format_guava;
 extern const tamis__format tamis__format_dcso;
 
-/* The row of a format; AUTO is the native one. NULL for a number that is no format. */
+/* The operations of a format; those of the native one for TAMIS_FORMAT_AUTO. NULL: no such format. */
 const tamis__format *tamis__format_of(tamis_format format);
 
-/* The format that the options name, or that the bytes begin as: TAMIS_E_FORMAT where there is none. Of the bytes only
- * the first 64 are looked at, and how many there are. */
+/* Determines the format: that of the options, or else the one that the bytes begin as. Looks at the size
+ * and at the first 64 bytes only. TAMIS_E_FORMAT: no format begins so. */
 TAMIS_PRIVATE_API tamis_status tamis__format_recognise(const tamis__source *source,
                                                        const tamis_open_options *options,
                                                        tamis_format *number, tamis_error *err);
 
-/* Recognises where the options leave it open, and decodes. TAMIS_E_FORMAT where no format knows the bytes. */
+/* Decodes bytes, after tamis__format_recognise. TAMIS_E_FORMAT: no format begins so. */
 TAMIS_PRIVATE_API tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
                                                     const tamis_open_options *options, tamis_error *err);
 

@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What BloomFilter.writeTo() of Guava writes and readFrom() reads:
+ * Files of Guava's BloomFilter: what writeTo() writes and readFrom() reads.
  *
- *     0  1  strategy: 0 MURMUR128_MITZ_32, 1 MURMUR128_MITZ_64
- *     1  1  k, the hash functions: 1 to 255
- *     2  4  number of words, big-endian: 1 to 2^31 - 1
- *     6  8  a word, big-endian, so many times; the bits are all of theirs
+ *     offset  size
+ *     0       1     strategy: 0 MURMUR128_MITZ_32, 1 MURMUR128_MITZ_64
+ *     1       1     k, the number of hash functions: 1 to 255
+ *     2       4     number of words, big-endian: 1 to 2^31 - 1
+ *     6       8     each word, big-endian; all bits are used
  *
- * No magic, no checksum, no funnel: who asks makes the keys as the funnel did. A changed strategy or k, or a bit that
- * was cleared, cannot be told from another filter; a changed number of words is, by the size.
+ * Source of the format: com.google.common.hash.BloomFilter.writeTo, in all Guava releases since 11;
+ * tests/interop compares files with those of Guava 31.1 and 33.5.
  *
- * Nor does the file say how many keys it was made for, at which rate. Guava takes k = round(m/n ln 2), so they were
- * m ln 2 / (k - 1/2) at the most: that is the capacity, and the rate then is the promise. A filter that holds what
- * its maker meant it to is so never called overfull; half full, at m ln 2 / k keys, would call it so with every rate
- * that was rounded up (0.01: 6.64 to 7 hash functions).
+ * What can be checked. There is no magic and no checksum. A wrong number of words shows, because the size of
+ * the file must fit. A changed strategy, k or bit cannot be told from another filter. The funnel is not in
+ * the file: whoever looks keys up must make them as the funnel did.
  *
- * One hash function is what Guava takes for m ln 2 / 1.5 keys and for any number above, at rates from 0.35 to 1: then
- * nothing follows, and the plan promises nothing (rate 1, with as many keys as there can be).
+ * Capacity and rate. The file does not say for how many keys n it was made, nor the rate. Guava chooses
+ *
+ *     k = round(m/n ln 2), so n is at most m ln 2 / (k - 1/2)
+ *
+ * That maximum becomes the capacity, and the rate at that number of keys the promise. So a filter with the
+ * keys that it was made for is never reported as over capacity. The usual estimate, m ln 2 / k (half of the
+ * bits set), would be too low whenever k was rounded up: at rate 0.01, k is 6.64 rounded to 7.
+ *
+ * With k = 1 nothing follows: Guava chooses it for m ln 2 / 1.5 keys and any larger number. Such a plan
+ * promises nothing (rate 1, and the largest capacity there is).
+ *
+ * Invariants:
+ * 1. Bits are copied, never interpreted: a file read and written again is the same byte for byte.
+ * 2. Only classic filters with scheme guava64 or guava32 and whole words are written.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +40,7 @@
 
 enum { STRATEGY_AT = 0, PROBES_AT = 1, WORDS_AT = 2, HEAD = 6, WORDS_MAX = INT32_MAX };
 
-static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_GUAVA64}; /* by strategy */
+static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_GUAVA64}; /* indexed by strategy */
 
 static bool recognise(const tamis__source *source) {
     const uint8_t *bytes = source->bytes;

@@ -3,13 +3,29 @@
 #define TAMIS_FORMAT_NATIVE_H
 
 /*
- * The .tamis file, format 1, as docs/FORMAT.md lays it down: that is the norm, and this its tables.
+ * The .tamis file, format 1. docs/FORMAT.md is the norm; this header has its tables, for reader and writer.
  *
  *     0            header_size            body_offset       body_offset + body_size    file_size
  *     +-----------+----------------------+-----------------+--------------------------+
  *     | header,   | zeros                | body            | block sums, 8 bytes each |
  *     | sections  |                      |                 |                          |
  *     +-----------+----------------------+-----------------+--------------------------+
+ *
+ * - Header: 256 bytes of fixed fields, then sections (labels, partitions, ...), each with type and size.
+ * - Body: the bits or lines, as in memory. It begins at a multiple of 4096, so that a mapped file can be used
+ *   in place.
+ * - Block sums: a checksum for each 64 KiB of the body.
+ *
+ * The checksums form a chain, so nothing is used unverified: header_sum covers the header, the header covers
+ * the block sums (sums_sum), and these cover the body. A reader may verify each block when it first uses it
+ * (filter/guard.h).
+ *
+ * Why fields are a table (NATIVE_FIELDS): the reader, the writer and the range checks are made from the same
+ * rows, so they cannot disagree.
+ *
+ * Later versions: unknown sections are skipped, unless they are critical (bit 31 of the type). A bit in
+ * `needs` makes older readers refuse the file. Every format keeps magic, format number, header_size and
+ * header_sum at their places.
  */
 #include <stdint.h>
 #include <xxhash.h>
@@ -25,11 +41,12 @@ enum {
     NATIVE_MAGIC = 8
 };
 
-#define NATIVE_COUNT_MAX 0x1p63 /* of false_fresh */
+#define NATIVE_COUNT_MAX 0x1p63 /* max. value of false_fresh */
 
 static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S', '\r', '\n'};
 
-/* Fields of the header, in order: name, byte, width (d: f64), least and most value. Reals are bounded in code. */
+/* The integer fields of the header: name, offset, width in bytes, minimum and maximum. The reals follow
+ * below; native_read.c checks their ranges. */
 #define NATIVE_FIELDS(X)                                                                                     \
     X(format, 8, 4, NATIVE_FORMAT, NATIVE_FORMAT)                                                            \
     X(header_size, 12, 4, NATIVE_HEADER, NATIVE_HEADER_MAX)                                                  \
@@ -60,7 +77,8 @@ enum { NATIVE_FPR = 96, NATIVE_FALSE_FRESH = 144, NATIVE_FPR_PREDICTED = 176, NA
 
 enum { NATIVE_SATURATED = 1, NATIVE_OVERFILL = 2 };
 
-/* Sections. A reader that does not know one whose highest bit is set refuses the file. */
+/* Types of sections. A reader refuses a file with an unknown type whose highest bit is set, and skips
+ * other unknown types. */
 #define NATIVE_SECTION_LABEL      UINT32_C(1)
 #define NATIVE_SECTION_UNION      UINT32_C(2)
 #define NATIVE_SECTION_DATA       UINT32_C(3)
@@ -70,7 +88,8 @@ enum { NATIVE_SATURATED = 1, NATIVE_OVERFILL = 2 };
 #define NATIVE_SECTION_SPLIT      UINT32_C(0x80000002)
 #define NATIVE_SECTION_CRITICAL   UINT32_C(0x80000000)
 
-/* A bit for each of the partitions that a growing table begins with: it was split in so many. */
+/* Section "split": one bit for each first partition of a growing table. It is set if the partition was
+ * split, into NATIVE_SPLIT_IN partitions. */
 enum { NATIVE_SPLIT_BYTES = 32, NATIVE_SPLIT_IN = 16 };
 _Static_assert(8 * NATIVE_SPLIT_BYTES == 1 << TAMIS__FINGERPRINT_PARTITION_BITS &&
                    NATIVE_SPLIT_IN == 1 << TAMIS__FINGERPRINT_SPLIT_BITS,
@@ -83,12 +102,13 @@ typedef enum native_field {
         NATIVE_FIELD_COUNT
 } native_field;
 
-/* The sum of the header: that of the bytes before the field seeds that of the bytes behind it. */
+/* The checksum of the header: the checksum of the bytes before the field is the seed for that of the bytes
+ * after it. */
 static inline uint64_t native_header_sum(const uint8_t *bytes, uint64_t header_size) {
     return XXH3_64bits_withSeed(bytes + 24, (size_t)header_size - 24, XXH3_64bits(bytes, 16));
 }
 
-/* native_write.c */
+/* Size of the file of a filter, and its bytes (native_write.c). */
 tamis_status tamis__native_size(const tamis_filter *filter, uint64_t *size, tamis_error *err);
 tamis_status tamis__native_encode(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err);
 

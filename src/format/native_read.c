@@ -1,10 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Reads a .tamis file (docs/FORMAT.md). What is checked, in this order: that there is a header and it is what was
- * written; each field alone; the fields against each other and against the bytes there are; the sums of the blocks, which
- * later prove the body; the sections; and, in the kind, what its parameters have to do with the size of the body. Memory is
- * taken for labels and partitions only, of which there are no more than the header holds.
+ * Reads .tamis files (docs/FORMAT.md). The input may be anything: each check relies only on what the checks
+ * before it proved.
+ *
+ *     1. magic, size      there is a header
+ *     2. check_sum        the header is what was written (checksum), and the format is known
+ *     3. check_fields     each field is in its range
+ *     4. check_uses       fields fit the kind and scheme: those without a use are 0
+ *     5. check_places     header, body and checksums fill the file exactly; the block sums are what was written
+ *     6. read_sections    labels, partitions, user data, ...
+ *     7. restore          the kind checks its own parameters against the size of the body
+ *     8. later            each block of the body is verified when it is first used (filter/guard.h)
+ *
+ * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote
+ * is reported as such.
+ *
+ * How the filter uses the bytes:
+ * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
+ * - The bytes are a block that the filter may own (source->room), kind classic or blocked: they become its
+ *   memory. No copy is made.
+ * - Otherwise the filter is copied to memory of its own.
+ *
+ * Invariants:
+ * 1. No byte outside the source is read.
+ * 2. Memory is allocated for labels and partitions only, and its size is bounded by the size of the header.
+ * 3. On failure nothing stays allocated, and *filter is untouched.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,13 +47,13 @@ typedef struct header {
     double fpr, fpr_predicted, false_fresh, covered;
 } header;
 
-/* What the sections say. */
+/* The contents of the sections. */
 typedef struct sections {
     tamis_label *labels;
     size_t label_count, label_room;
     tamis__part *parts;
     size_t part_count;
-    const uint8_t *split; /* a bit a partition; NULL: none is */
+    const uint8_t *split; /* section "split": a bit for each first partition; NULL: none was split */
     const uint8_t *data;
     size_t data_size;
     bool united;
@@ -40,7 +61,7 @@ typedef struct sections {
     double united_false;
     uint32_t key_type;
     bool frozen;
-    char *text; /* of labels, NUL-terminated one after the other */
+    char *text; /* free memory for the texts of labels, NUL-terminated */
 } sections;
 
 static const struct field_row {
@@ -100,8 +121,8 @@ static uint64_t header_sum(const header *h) {
     return native_header_sum(h->source->bytes, h->field[NATIVE_header_size]);
 }
 
-/* Checks the header's sum before any field of the header is used. Every format has its number under the same sum, so a damaged
- * number is not taken for a later format. */
+/* Checks the header's checksum before any field is used. In every format the checksum covers the format
+ * number, so a damaged number is not taken for a later format. */
 static tamis_status check_sum(const header *h, tamis_error *err) {
     uint64_t size = h->field[NATIVE_header_size];
     if (size < NATIVE_HEADER || size > NATIVE_HEADER_MAX)
@@ -154,7 +175,7 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
     return status;
 }
 
-/* What a kind or scheme has no use for is 0, and what it needs is there. */
+/* Checks that fields without a use for this kind or scheme are 0, and that necessary fields are not. */
 static tamis_status check_uses(const header *h, tamis_error *err) {
     tamis_kind kind = (tamis_kind)h->field[NATIVE_kind];
     tamis_scheme scheme = (tamis_scheme)h->field[NATIVE_scheme];
@@ -222,7 +243,7 @@ typedef struct section {
     const uint8_t *bytes;
 } section;
 
-/* The section at *at, which moves to the next. */
+/* Reads the header of the section at *at, and advances *at to the next section. */
 static tamis_status next_section(const header *h, uint64_t *at, section *s, tamis_error *err) {
     uint64_t left = h->field[NATIVE_header_size] - *at;
     const uint8_t *bytes = h->source->bytes + *at;
@@ -240,7 +261,8 @@ static tamis_status fail_section(const header *h, const section *s, const char *
                        h->source->name, s->type, s->size, why);
 }
 
-/* The text goes behind that of the labels before, which together are shorter than the header. */
+/* Stores a label. Its text is appended to those of earlier labels; together they are shorter than the
+ * header. */
 static tamis_status take_label(const header *h, const section *s, sections *to, tamis_error *err) {
     uint32_t name = s->size < 2 ? 0 : (uint32_t)(s->bytes[0] | s->bytes[1] << 8);
     if (s->size < 2 || name > s->size - 2 || memchr(s->bytes + 2, 0, s->size - 2))
@@ -329,7 +351,8 @@ static tamis_status take_section(const header *h, const section *s, sections *to
     }
 }
 
-/* Marks those of a partition that was split; there have to be as many as that makes. */
+/* Marks the rows of split partitions. Each split partition has NATIVE_SPLIT_IN rows, and the total must
+ * match. */
 static tamis_status settle_partitions(const header *h, sections *to, tamis_error *err) {
     const section rows = {NATIVE_SECTION_PARTITIONS, (uint32_t)(24 * to->part_count), NULL};
     size_t count = 0;
@@ -415,14 +438,14 @@ static tamis_status set_about(tamis_filter *filter, const header *h, const secti
     filter->about.told.format = TAMIS_FORMAT_TAMIS;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis_filter_about_set(filter, &about, &why);
-    const char *advice = strrchr(why.text, ';'); /* is for who makes labels */
+    const char *advice = strrchr(why.text, ';'); /* the advice is for callers that set labels */
     if (status == TAMIS_E_INVALID)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %.*s; " REMEDY, h->source->name,
                            advice ? (int)(advice - why.text) : 0, why.text);
     return status == TAMIS_OK ? status : tamis__fail(err, status, why.sys_errno, "%s", why.text);
 }
 
-/* The filter as it stands in the bytes. */
+/* Makes the filter: in place, in the caller's block, or as a copy. */
 static tamis_status restore(tamis_filter **filter, const header *h, const sections *s,
                             const tamis_open_options *options, tamis_error *err) {
     const tamis__source *source = h->source;
@@ -493,7 +516,8 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
     if (status != TAMIS_OK)
         return status;
 
-    /* Each label takes at least 16 bytes of the header, and its text with two NULs less than its section. */
+    /* Upper bounds: a label takes at least 16 bytes of the header, and its text with two NULs is shorter
+     * than its section. */
     size_t extra = (size_t)h.field[NATIVE_header_size] - NATIVE_HEADER;
     size_t labels = extra / 16 + 1, parts = extra / 24 + 1;
     size_t room = labels * sizeof(tamis_label) + parts * sizeof(tamis__part) + extra + 1;

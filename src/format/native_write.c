@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Writes a .tamis file (docs/FORMAT.md), front to back: so the body is hashed once before, for the header names the sums. */
+/*
+ * Writes .tamis files (docs/FORMAT.md), from front to back, so that the output may be a pipe.
+ *
+ * The header comes first but contains a checksum of the block sums, and these need the whole body. So the
+ * body is read twice:
+ *
+ *     1. layout_of      compute the sizes of header, sections and body
+ *     2. sum_blocks     read the body, compute the block sums
+ *     3. put_header     fields, sections, checksum of the sums, checksum of the header
+ *     4. emit           header, zeros, body, block sums
+ *
+ * Between both passes the filter must not change; the caller holds it (tamis__filter_keep).
+ *
+ * Invariants:
+ * 1. A filter that is itself in a file is verified first: damaged bytes must not get valid checksums.
+ * 2. layout_of and put_sections go through the same conditions, so the sections fill exactly the computed
+ *    size.
+ * 3. Equal filters give equal bytes: labels are sorted, and unused bytes are zero.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -32,12 +50,13 @@ static uint64_t label_bytes(const tamis_label *label) {
     return 2 + strlen(label->name) + strlen(label->value);
 }
 
-/* Adds told wrong are an estimate, which a small filter of very many adds takes out of the bounds of a file. */
+/* Limits the estimate of wrong answers to the range of its field. A small filter with very many adds would
+ * exceed it. */
 static double told_wrong(double mistaken) {
     return mistaken > 0 ? fmin(mistaken, NATIVE_COUNT_MAX) : 0;
 }
 
-/* filter->added and the false "seen" at the last union, of those that have one. */
+/* Reads the counts at the last union. False if there was no union. */
 static bool was_united(const tamis_filter *filter, uint64_t *added, double *mistaken) {
     if (is_table(filter))
         return false;
@@ -113,7 +132,7 @@ static void put_real(uint8_t *to, double value) {
     tamis__store64le(to, bits);
 }
 
-/* Returns where the section's bytes go, and moves *at behind them. */
+/* Writes the header of a section. Returns where its bytes go, and moves *at behind them. */
 static uint8_t *put_section(uint8_t **at, uint32_t type, uint64_t size) {
     uint8_t *bytes = *at + 8;
     tamis__store32le(*at, type);
@@ -209,7 +228,7 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
 
 static const uint8_t zeros[NATIVE_BODY_ALIGN];
 
-/* Calls `take` with the body, piece by piece. */
+/* Emits the body, piece by piece, with zeros up to the end of the last line. */
 static tamis_status walk_body(const tamis_filter *filter, const layout *l, const tamis__emitter *take,
                               tamis_error *err) {
     tamis__part part;
@@ -221,10 +240,10 @@ static tamis_status walk_body(const tamis_filter *filter, const layout *l, const
     return status;
 }
 
-/* Sums of blocks, of bytes that come in pieces of any size. */
+/* Computes the checksums of blocks from bytes that come in pieces of any size. */
 typedef struct summer {
     XXH3_state_t *state;
-    size_t in; /* bytes of the open block */
+    size_t in; /* bytes of the present block so far */
     uint8_t *sums;
 } summer;
 
@@ -266,7 +285,7 @@ static tamis_status sum_blocks(const tamis_filter *filter, const layout *l, uint
 tamis_status tamis__native_encode(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err) {
     layout l = layout_of(filter);
     size_t size = (size_t)(l.header_size + 8 * l.blocks);
-    tamis_status status = tamis_filter_verify(filter, err); /* damage must not get sums of its own */
+    tamis_status status = tamis_filter_verify(filter, err); /* damaged bytes must not get valid checksums */
     if (status != TAMIS_OK)
         return status;
     uint8_t *header = tamis__alloc(&filter->allocator, size, 8);

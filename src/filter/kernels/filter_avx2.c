@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A line is two vectors of 8 half words: all 7 positions of a word are looked up in both at once, and those found in the
- * right one are taken. */
+/*
+ * Kind blocked with AVX2. A line of 512 bits is two vectors of eight 32-bit words.
+ *
+ * Lookup: the 7 positions of a word w(j) are tested at once, one in each 32-bit lane:
+ *
+ *     shuffle     bring the two bytes of w(j) that contain position i to lane i
+ *     permute     fetch word (position / 32) modulo 8 from both halves of the line
+ *     blend       take the half that the highest bit of the position says
+ *     shift       move the position's bit to bit 0 of the lane
+ *
+ * Adding: each position becomes a one in a line of zeros, by a shift that moves the one out of every lane but
+ * its own.
+ */
 #include "filter/kernels/filter_blocked.h"
 
 #ifdef TAMIS__HAVE_AVX2
 #include <immintrin.h>
 
-/* Bit 0 of lane i: position i of the word, of 7, is set in the line. Lane 7 tells nothing. Position i lies in the two
- * bytes from number 6 - i on, 7 - i bits up. */
+/* Returns in bit 0 of lane i whether position i of the word is set in the line, for i from 0 to 6. Lane 7
+ * has no meaning. Position i is in the two bytes from byte 6 - i on, 7 - i bits up. */
 static inline __m256i look_up(__m256i low, __m256i high, uint64_t word) {
     const __m256i bytes = _mm256_setr_epi8(6, 7, -1, -1, 5, 6, -1, -1, 4, 5, -1, -1, 3, 4, -1, -1, /* */
                                            2, 3, -1, -1, 1, 2, -1, -1, 0, 1, -1, -1, -1, -1, -1, -1);
-    const __m256i place = _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0);        /* bits 0..4 of a position, */
-    const __m256i half_word = _mm256_setr_epi32(12, 11, 10, 9, 8, 7, 6, 5); /* bits 5..7, */
-    const __m256i half_line = _mm256_setr_epi32(16, 17, 18, 19, 20, 21, 22, 23); /* and bit 8, to the sign */
+    const __m256i place =
+        _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0); /* moves bits 0..4 of a position to the low end */
+    const __m256i half_word =
+        _mm256_setr_epi32(12, 11, 10, 9, 8, 7, 6, 5); /* moves bits 5..7 to the low end */
+    const __m256i half_line = _mm256_setr_epi32(16, 17, 18, 19, 20, 21, 22, 23); /* moves bit 8 to the sign */
     __m256i from = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)word), bytes);
-    __m256i which = _mm256_srlv_epi32(from, half_word); /* permute leaves unread what stands above */
+    __m256i which = _mm256_srlv_epi32(from, half_word); /* permute ignores the higher bits */
     __m256 in_low = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(low, which));
     __m256 in_high = _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(high, which));
     __m256 is_high = _mm256_castsi256_ps(_mm256_sllv_epi32(from, half_line));
@@ -25,7 +38,8 @@ static inline __m256i look_up(__m256i low, __m256i high, uint64_t word) {
     return _mm256_srlv_epi32(found, up);
 }
 
-/* How the probes of a key share out among words: `full` of them, and what of the last is not looked at. */
+/* The probes of a key by words: `full` words with all 7 positions, and `left` positions of one more word.
+ * `beyond` masks the lanes of that word that are not used. */
 typedef struct shares {
     uint32_t full, left;
     __m256i beyond;
@@ -47,7 +61,8 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
     return _mm256_testc_si256(found, ones);
 }
 
-/* The first `count` positions of a word as bits of a line: each in all lanes, and shifted out of all but its own. */
+/* Sets the bits of the first `count` positions of a word in `low` and `high`. A one in every lane is
+ * shifted out of all lanes but its own. */
 static inline void add_bits(uint64_t word, uint32_t count, __m256i *low, __m256i *high) {
     const __m256i first = _mm256_setr_epi64x(0, 64, 128, 192), one = _mm256_set1_epi64x(1);
     for (uint32_t i = 0; i < count; i++, word <<= POSITION_BITS) {

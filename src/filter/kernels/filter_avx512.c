@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A line is one vector of 8 words: all 7 positions of a word are looked up in it at once. */
+/*
+ * Kind blocked with AVX-512. A line of 512 bits is one vector of eight 64-bit words.
+ *
+ * Lookup: the 7 positions of a word w(j) are tested at once, one in each 64-bit lane. A shift moves position
+ * i to the low end of lane i. A permutation fetches word position / 64 of the line, and a rotation moves the
+ * position's bit to bit 0.
+ *
+ * Adding: each position becomes a one in a line of zeros, by a shift that moves the one out of every lane but
+ * its own.
+ */
 #include "filter/kernels/filter_blocked.h"
 
 #ifdef TAMIS__HAVE_AVX512
 #include <immintrin.h>
 
-/* Bit 0 of lane i: position i of the word, of 7, is set in the line. What stands above a position in its lane, permute and
- * rotate leave unread. Lane 7 tells nothing. */
+/* Returns in bit 0 of lane i whether position i of the word is set in the line, for i from 0 to 6. Lane 7
+ * has no meaning. Permute and rotate ignore the bits above a position. */
 static inline __m512i look_up(__m512i line, uint64_t word) {
     const __m512i places = _mm512_set_epi64(64, 1, 10, 19, 28, 37, 46, 55);
     const __m512i words = _mm512_set_epi64(64, 7, 16, 25, 34, 43, 52, 61);
@@ -16,7 +25,8 @@ static inline __m512i look_up(__m512i line, uint64_t word) {
     return _mm512_rorv_epi64(found, _mm512_srlv_epi64(from, places));
 }
 
-/* How the probes of a key share out among words: `full` of them, and the lanes of the last. */
+/* The probes of a key by words: `full` words with all 7 positions, and `left` positions of one more word.
+ * `last` has the lanes of that word. */
 typedef struct shares {
     uint32_t full, left;
     __mmask8 last;
@@ -38,7 +48,8 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
     return _mm512_mask_testn_epi64_mask(lanes, found, ones) == 0;
 }
 
-/* The first `count` positions of a word as bits of a line: each in all lanes, and shifted out of all but its own. */
+/* Returns a line with the bits of the first `count` positions of a word. A one in every lane is shifted
+ * out of all lanes but its own. */
 static inline __m512i bits_of(uint64_t word, uint32_t count) {
     const __m512i first = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0), one = _mm512_set1_epi64(1);
     __m512i bits = _mm512_setzero_si512();
@@ -62,7 +73,7 @@ static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
 static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
     for (uint64_t left = count; left > 0; into += 8, from += 8) {
         uint64_t some = left < 8 ? left : 8;
-        __mmask8 there = (__mmask8)(0xff >> (8 - some)); /* words that are not there count as zeros */
+        __mmask8 there = (__mmask8)(0xff >> (8 - some)); /* missing words count as zeros */
         __m512i line =
             _mm512_or_si512(_mm512_maskz_loadu_epi64(there, into), _mm512_maskz_loadu_epi64(there, from));
         _mm512_mask_storeu_epi64(into, there, line);

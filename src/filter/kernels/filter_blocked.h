@@ -3,25 +3,34 @@
 #define TAMIS_FILTER_KERNELS_FILTER_BLOCKED_H
 
 /*
- * Blocked: the key's block is floor(word[1] * blocks / 2^64), and its positions lie in that one cache line,
- * 9 bits each, cut from the top of words made of word[0]:
+ * Kind blocked: where the bits of a key are.
+ *
+ * The first hash word selects a block, the other one the bits in it:
+ *
+ *     block = floor(word[1] * blocks / 2^64), a line of 64 bytes = 512 bits
  *
  *     probe     0..6         7..13       ...
  *     word      w(0)         w(1)        ...     w(j) = mix(word[0] + j * 2^64/phi)
- *               9 9 9 ... 1
+ *               9 9 9 ... 1                      7 positions of 9 bits each, from the top; 1 bit is left over
  *
- * so that k is not bound to the 64 bits of one word.
+ * Why words w(j): one word of 64 bits has only 7 positions of 9 bits, and k may be larger.
+ *
+ * Why multiplication and not modulo for the block: it is faster, and it keeps blocks in the order of hashes.
+ * So a range of hashes is a range of blocks, which filter/parts.h relies on.
+ *
+ * This layout is part of the file format (docs/FORMAT.md, "Blocked"): it must not change.
  */
 #include <stdbool.h>
 
 #include "filter/kernels/filter_kernels.h"
 #include "hash/positions.h"
 
-/* AHEAD: keys whose lines are on their way. Asking takes a tenth longer with 32, and 128 do as well; of adding all do. */
-enum { POSITION_BITS = 9 /* of 512 */, POSITIONS_A_WORD = 7, AHEAD = 64 };
+/* AHEAD: number of keys whose lines are fetched ahead. Lookups take a tenth longer with 32, and 128 are
+ * equal; adds do not care. */
+enum { POSITION_BITS = 9 /* log2 of 512 */, POSITIONS_A_WORD = 7, AHEAD = 64 };
 
-/* w(j) of the picture above. The shift before it matters: without, words of two j
- * differ by a constant, so keys that share 7 positions share the next 7, and the rate is a fifth higher. */
+/* w(j) of the picture above. The first shift matters: without it, the words of two j differ by a constant.
+ * Keys that share 7 positions then share the next 7 too, and the rate is a fifth higher. */
 static inline uint64_t position_word(uint64_t from, uint32_t j) {
     uint64_t x = from + j * TAMIS__GOLDEN;
     x = (x ^ x >> 32) * TAMIS__MIX;
@@ -41,8 +50,8 @@ static inline void set_bits(uint64_t *line, const tamis_hash *hash, uint32_t lef
     }
 }
 
-/* The loops that follow prefetch the others themselves: a function that does nothing else, and has no loop, gcc 12 takes
- * for one without effect, and leaves its calls out. */
+/* Fetches the lines of the first keys. The loops fetch the others themselves, in place: gcc 12 takes a
+ * function that only prefetches, without a loop, for one without effect, and removes the calls. */
 static inline void prefetch_first(const tamis__blocks *in, const tamis_hash *hashes, size_t count) {
     for (size_t i = 0; i < AHEAD && i < count; i++)
         tamis__prefetch(tamis__block_of(in, &hashes[i]));

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The loops over a batch, for each set: included once by its file, after it has
+ * The loops over a batch of keys of a blocked filter. Each instruction set's file includes this file once,
+ * after it has defined
  *
- *     shares                             what all keys of a filter have in common, by shares_of(in)
- *     has_all(shares, line, hash)        whether all bits of a key are set in its line
+ *     shares                             what is common to all keys of a filter; made by shares_of(in)
+ *     has_all(shares, line, hash)        true if all bits of a key are set in its line
  *     set_all(shares, line, hash)        the same, and sets them
  *
- * and before its table. No header to be included elsewhere, so it has no guard.
+ * and before its table of kernels. This file has no include guard: it defines static functions for one set.
+ *
+ * Both loops are pipelines: while one key is answered, the lines of the next AHEAD keys are being fetched.
  */
 
 static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
@@ -30,7 +33,7 @@ static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, siz
             tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
         uint64_t *line = tamis__block_of(in, &hashes[i]);
         if (*room == 0 && !has_all(by, line, &hashes[i]))
-            return i; /* its answer stays untouched */
+            return i; /* its answer stays unchanged */
         bool seen = set_all(by, line, &hashes[i]);
         answers[i] = seen ? TAMIS_SEEN : TAMIS_FRESH;
         *room -= !seen;

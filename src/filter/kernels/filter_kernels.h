@@ -2,6 +2,20 @@
 #ifndef TAMIS_FILTER_KERNELS_FILTER_KERNELS_H
 #define TAMIS_FILTER_KERNELS_FILTER_KERNELS_H
 
+/*
+ * Kernels of the filters: inner loops that exist once for each instruction set, one file a set. base/isa.h
+ * chooses the set once for a process (TAMIS_KERNEL overrides it).
+ *
+ *     filter_scalar.c        always built; the oracle of the tests
+ *     filter_avx2.c          x86-64 with AVX2, BMI1, BMI2
+ *     filter_avx512.c        x86-64 with AVX-512
+ *     filter_neon.c          AArch64
+ *     filter_blocked.h       positions of a key in its block; filter_blocked_loops.h: the loops over a batch
+ *     fingerprint_*.[ch]     the same for fingerprint tables
+ *
+ * Invariant: all sets give the same bits and the same answers as scalar. A filter can be written by one
+ * machine and read by any other.
+ */
 #include <tamis/hash.h>
 #include <tamis/key.h>
 
@@ -11,39 +25,38 @@
 #include "filter/kernels/fingerprint_kernels.h"
 #include "filter/line_count.h"
 
-/* A blocked filter as the kernels see it: `blocks` lines of 8 words each, `probes` bits a key. */
+/* A blocked filter: `blocks` lines of 8 words each, and `probes` bits a key. */
 typedef struct tamis__blocks {
     uint64_t *words;
     uint64_t blocks;
     uint32_t probes;
 } tamis__blocks;
 
-/* The line of a key. */
+/* The block of a key, which is one cache line. */
 static inline uint64_t *tamis__block_of(const tamis__blocks *in, const tamis_hash *hash) {
     return in->words + tamis__mulhi(hash->word[1], in->blocks) * 8;
 }
 
-/*
- * The inner loops that exist once for each instruction set, one file a set. All sets give the same bits
- * and answers as scalar, which is the oracle of their tests.
- */
+/* The kernels of one instruction set. */
 struct tamis__filter_kernels {
     const char *name;
     void (*blocked_contains)(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers);
-    /* Adds keys in order and lowers *room by one for each fresh one; stops before a fresh key when *room
-     * is 0. Returns how many keys it answered. */
+    /* Adds keys in order and decrements *room for each new key. Stops before a new key if *room is 0.
+     * Returns the number of keys answered. */
     size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
                           tamis_answer *answers);
-    /* Makes `into` hold what either holds, and counts it: `count` words, of which the last line may be short. */
+    /* Merges `count` words of `from` into `into` (bitwise or) and counts the bits of the result. The last
+     * line may be shorter than 8 words. */
     void (*unite)(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts);
     const struct tamis__table_kernels *tables; /* kinds fingerprint and exact */
 };
 
-/* The positions of a key in its line, below 512, in the order in which they are made. For who keeps lines elsewhere. */
+/* The positions of a key in its block, below 512, in the order of its probes. For filters whose blocks are
+ * on a server. */
 TAMIS_PRIVATE_API void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *positions);
 
-/* The set of an isa. */
+/* The kernels of an instruction set. */
 const struct tamis__filter_kernels *tamis__filter_kernels_of(tamis__isa isa);
 
 extern const struct tamis__filter_kernels tamis__filter_kernels_scalar;

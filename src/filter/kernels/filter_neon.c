@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A line is a table of 64 bytes, the most that one instruction looks up in: all 7 positions of a word at once. */
+/* Kind blocked with NEON. A line is a table of 64 bytes, the largest that one instruction (TBL) reads. So
+ * the 7 positions of a word w(j) are tested at once: position / 8 selects a byte of the table, position
+ * modulo 8 a bit of it. */
 #include "filter/kernels/filter_blocked.h"
 
 #ifdef TAMIS__HAVE_NEON
 #include <arm_neon.h>
 
-/* All bits of byte i: position i of the word, of 7, is set in the line. Byte 7 tells nothing. Position i lies in the two
- * bytes from number 6 - i on, 7 - i bits up. */
+/* Returns 0xff in byte i if position i of the word is set in the line, for i from 0 to 6. Byte 7 has no
+ * meaning. Position i is in the two bytes from byte 6 - i on, 7 - i bits up. */
 static inline uint8x8_t look_up(uint8x16x4_t line, uint64_t word) {
     static const uint8_t two_bytes[16] = {6, 7, 5, 6, 4, 5, 3, 4, 2, 3, 1, 2, 0, 1, 255, 255};
     static const int16_t places[8] = {-7, -6, -5, -4, -3, -2, -1, 0};
     uint8x16_t from = vreinterpretq_u8_u64(vdupq_n_u64(word));
     uint16x8_t pairs = vreinterpretq_u16_u8(vqtbl1q_u8(from, vld1q_u8(two_bytes)));
-    uint16x8_t position = vshlq_u16(pairs, vld1q_s16(places)); /* in its lowest 9 bits */
+    uint16x8_t position = vshlq_u16(pairs, vld1q_s16(places)); /* in the lowest 9 bits */
     uint8x8_t byte = vand_u8(vshrn_n_u16(position, 3), vdup_n_u8(63));
     uint8x8_t up = vand_u8(vmovn_u16(position), vdup_n_u8(7));
     uint8x8_t bit = vshl_u8(vdup_n_u8(1), vreinterpret_s8_u8(up));
@@ -26,7 +28,8 @@ static inline uint8x16x4_t load_line(const uint64_t *line) {
         {vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32), vld1q_u8(bytes + 48)}};
 }
 
-/* How the probes of a key share out among words: `full` of them, and what of the last is not looked at. */
+/* The probes of a key by words: `full` words with all 7 positions, and `left` positions of one more word.
+ * `beyond` has ones for the positions of that word that are not used. */
 typedef struct shares {
     uint32_t full, left;
     uint64_t beyond;
@@ -57,7 +60,7 @@ static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
 
 #include "filter/kernels/filter_blocked_loops.h"
 
-/* Two words more in `into`; how many of their bits are set, byte by byte. */
+/* Merges two words into `into`. Returns the number of bits set in each byte of the result. */
 static inline uint8x16_t unite_two(uint64_t *into, const uint64_t *from) {
     uint64x2_t both = vorrq_u64(vld1q_u64(into), vld1q_u64(from));
     vst1q_u64(into, both);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Kind blocked in plain C: the oracle that the other instruction sets are tested against. */
 #include "filter/kernels/filter_blocked.h"
 
-/* Bit 0: one of the next `count` positions is not set in the line. */
+/* Returns 1 in bit 0 if one of the first `count` positions of the word is not set in the line. */
 static inline uint64_t missing_of(const uint64_t *line, uint64_t word, uint32_t count) {
     uint64_t missing = 0;
     for (uint32_t i = 0; i < count; i++, word <<= POSITION_BITS) {
@@ -11,13 +12,14 @@ static inline uint64_t missing_of(const uint64_t *line, uint64_t word, uint32_t 
     return missing;
 }
 
-typedef uint32_t shares; /* probes */
+typedef uint32_t shares; /* number of probes */
 
 static inline shares shares_of(const tamis__blocks *in) {
     return in->probes;
 }
 
-/* Reads bit by bit: a mask to compare would be put together in memory, each bit waiting for the one before. */
+/* Tests bit by bit. To build a mask and compare it would be slower: each bit of the mask waits in memory
+ * for the one before. */
 static inline bool has_all(shares left, const uint64_t *line, const tamis_hash *hash) {
     uint64_t missing = 0;
     uint32_t j = 0;
@@ -45,7 +47,7 @@ void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *p
 #include "filter/kernels/filter_blocked_loops.h"
 
 static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
-    enum { UNITED = 2048 }; /* words, which are counted while they are in cache */
+    enum { UNITED = 2048 }; /* words counted at a time, while they are in the cache */
     for (uint64_t at = 0; at < count; at += UNITED) {
         uint64_t some = count - at < UNITED ? count - at : UNITED;
         for (uint64_t i = at; i < at + some; i++)

@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A line is two vectors: its heads are compared half a line at a time, and a slot is opened by a blend of
- * each half as it is and as it is moved up. */
+/*
+ * Fingerprint tables with AVX2. A line is two vectors of 32 bytes.
+ *
+ * Searching: all heads of a line are compared with the wanted head at once, half a line at a time. The result
+ * is one bit a slot; slots outside the bucket are masked. Only slots with equal heads are compared further
+ * (any_matches).
+ *
+ * Inserting: the arrays of heads and tails each open a gap of one slot. A gap is a blend of the line as it is
+ * and the line moved up by one slot:
+ *
+ *     as it is     h0 h1 h2 h3 h4 ..
+ *     moved up        h0 h1 h2 h3 h4
+ *     blended      h0 h1 __ h2 h3 ..       for slot 2
+ *
+ * Entries in transit (growth) use the scalar code.
+ */
 #include "filter/kernels/fingerprint_values.h"
 
 #ifdef TAMIS__HAVE_AVX2
 #include "filter/kernels/fingerprint_bmi.h"
 
-/* Bytes 0..31 and 32..63 of a line, or what was worked out of them. */
+/* The bytes 0..31 and 32..63 of a line, or a result computed from them. */
 typedef struct halves {
     __m256i low, high;
 } halves;
@@ -34,7 +48,8 @@ static INLINED __m256i larger_heads(const line_geometry *g, __m256i a, __m256i b
     return g->head_bytes == 4 ? _mm256_max_epu32(a, b) : _mm256_max_epu16(a, b);
 }
 
-/* Ones where the wanted head is the head there, but for its lowest one and what is below. */
+/* All ones in each head that equals the wanted head above the head's lowest one. That one and the bits
+ * below it are ignored, as in line_find. */
 static INLINED __m256i same_heads(const line_geometry *g, __m256i heads, __m256i wanted) {
     const __m256i ones = _mm256_set1_epi8(-1);
     __m256i less = g->head_bytes == 4 ? _mm256_add_epi32(heads, ones) : _mm256_add_epi16(heads, ones);
@@ -42,12 +57,12 @@ static INLINED __m256i same_heads(const line_geometry *g, __m256i heads, __m256i
     return equal_heads(g, _mm256_or_si256(heads, low), _mm256_or_si256(wanted, low));
 }
 
-/* One bit a head, of heads of ones and of zeros. */
+/* Converts heads of all ones or all zeros to one bit a slot. */
 static INLINED uint32_t slots_of(const line_geometry *g, halves heads) {
     if (g->head_bytes == 4)
         return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(heads.low)) |
                (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(heads.high)) << 8;
-    /* Packed within each half of 16 bytes: put back in order. */
+    /* The pack works within halves of 16 bytes, so restore the order. */
     __m256i packed = _mm256_packs_epi16(heads.low, heads.high);
     return (uint32_t)_mm256_movemask_epi8(_mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0)));
 }
@@ -70,7 +85,7 @@ static INLINED bool set_finds(const line_geometry *g, const uint8_t *line, slot_
     return any_matches_mixed(g, line, heads_like(g, line, range, wanted), wanted);
 }
 
-/* line_slot_for. */
+/* As line_slot_for: the slot at which a value is inserted. */
 static INLINED uint32_t slot_for(const line_geometry *g, const uint8_t *line, halves heads, slot_range range,
                                  tamis__u128 value) {
     const __m256i head = all_heads(g, (uint32_t)(value >> g->tail_bits));
@@ -82,9 +97,9 @@ static INLINED uint32_t slot_for(const line_geometry *g, const uint8_t *line, ha
     return range.first + (uint32_t)_mm_popcnt_u32(~slots_of(g, above) & slots_in(range));
 }
 
-/* ---- adding ---- */
+/* ---- inserting ---- */
 
-/* Ones in bytes from..to-1 of the 32 whose numbers these are. */
+/* All ones in the bytes whose `numbers` are from..to-1. */
 static INLINED __m256i bytes_between(__m256i numbers, uint32_t from, uint32_t to) {
     return _mm256_andnot_si256(_mm256_cmpgt_epi8(numbers, _mm256_set1_epi8((char)(to - 1))),
                                _mm256_cmpgt_epi8(numbers, _mm256_set1_epi8((char)(from - 1))));
@@ -98,13 +113,14 @@ static INLINED __m256i moved_up(__m256i low, uint32_t by) {
                      : _mm256_alignr_epi8(low, below, 5);
 }
 
-/* Fields of so many bytes, the first at byte `at`: those of slots slot..count-1 each into the next one. */
+/* Moves the fields of slots slot..count-1 up by one slot. Fields have `size` bytes, and the first begins
+ * at byte `at`. */
 static INLINED void move_fields(const uint8_t *line, halves *bytes, halves from, uint32_t at, uint32_t size,
                                 uint32_t slot, uint32_t count) {
     const __m256i numbers = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
                                              19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
     const uint32_t first = at + size * (slot + 1), end = at + size * (count + 1);
-    if (at < 32) /* else all of them are in the second half */
+    if (at < 32) /* else all fields are in the second half */
         bytes->low =
             _mm256_blendv_epi8(bytes->low, moved_up(from.low, size), bytes_between(numbers, first, end));
     bytes->high =
@@ -112,14 +128,15 @@ static INLINED void move_fields(const uint8_t *line, halves *bytes, halves from,
                            bytes_between(_mm256_add_epi8(numbers, _mm256_set1_epi8(32)), first, end));
 }
 
-/* Tails that are packed or of whole bytes that move_fields knows: those of all shapes there are. */
+/* True if the tails are packed, or have a size that move_fields supports. All line shapes of the plan
+ * satisfy this. */
 static INLINED bool has_vectors(const line_geometry *g) {
     const uint32_t bytes = g->tail_bits / 8u;
     return tails_packed(g) || bytes == 0 || bytes == 2 || bytes == 4 || bytes == 11 || g->tails_at >= 32;
 }
 
-/* line_insert_in. The halves are read before anything is written: what is written in parts and read as a
- * whole is waited for. */
+/* As line_insert_in. Both halves are read before anything is written: to read a vector just after parts of
+ * it were written would stall. */
 static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t ends, uint32_t bucket,
                                slot_range range, tamis__u128 value) {
     if (!has_vectors(g)) {

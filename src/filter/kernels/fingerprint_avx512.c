@@ -1,7 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A line is one vector: all heads are compared at once, and one permutation of its bytes opens a slot. On their way to
- * other lines the entries of a line are two vectors of 8 values. */
+/*
+ * Fingerprint tables with AVX-512. A line is one vector of 64 bytes.
+ *
+ * Searching: all heads are compared with the wanted head at once. The result is one bit a slot.
+ *
+ * Inserting and removing: one permutation of the line's bytes moves the heads and the tails of all slots
+ * behind the gap. Packed tails of at most 8 bits are first spread to one byte each (PDEP), and packed again
+ * afterwards (PEXT).
+ *
+ * Growing: the home entries of a line are two vectors of eight 64-bit values (fingerprint_values.h). One
+ * shift and one addition move all of them to another line.
+ *
+ *     line     heads (16 x 32 bits) + packed tails + ends
+ *     decode   -> 2 vectors:  | bucket | head | tail |  for each entry
+ *     take     -> compare with the border, shift, add, compress
+ *     encode   -> heads, packed tails, ends, coverage
+ *
+ * This needs narrow slots with heads of 32 bits (has_vectors). Other shapes use the scalar code.
+ */
 #include "filter/kernels/fingerprint_values.h"
 
 #ifdef TAMIS__HAVE_AVX512
@@ -9,7 +26,8 @@
 
 /* ---- one line ---- */
 
-/* Slots whose heads match. See line_find: heads are compared above the lowest one first. */
+/* A bit for each slot of a range whose head matches. As in line_find, heads are compared above their
+ * lowest one first. */
 static INLINED uint32_t heads_like(const line_geometry *g, const uint8_t *line, slot_range range,
                                    tamis__u128 wanted) {
     const __m512i ones = _mm512_set1_epi8(-1);
@@ -38,7 +56,7 @@ static INLINED bool set_finds(const line_geometry *g, const uint8_t *line, slot_
     return any_matches_mixed(g, line, heads_like(g, line, range, wanted), wanted);
 }
 
-/* line_slot_for. */
+/* As line_slot_for: the slot at which a value is inserted. */
 static INLINED uint32_t slot_for(const line_geometry *g, const uint8_t *line, slot_range range,
                                  tamis__u128 value) {
     __m512i heads = _mm512_load_si512(line);
@@ -55,7 +73,7 @@ static INLINED uint32_t slot_for(const line_geometry *g, const uint8_t *line, sl
     return range.first + (uint32_t)_mm_popcnt_u32(below);
 }
 
-/* `count` ones from bit `from` on, of 64. */
+/* A mask of `count` ones from bit `from` on. */
 static INLINED uint64_t bytes_from(uint32_t from, uint32_t count) {
     return _bzhi_u64(UINT64_MAX, count) << from;
 }
@@ -68,9 +86,9 @@ static INLINED __m512i byte_numbers(void) {
     return _mm512_load_si512(numbers);
 }
 
-/* Moves heads, and tails of whole bytes, into the `count` slots from `slot` on: `up` from the slot below each, or from
- * the one above. Comes after all other writing and reading of the line: what is written in parts and read as a whole is
- * waited for. */
+/* Moves heads, and tails of whole bytes, into the `count` slots from `slot` on: if `up`, from the slot
+ * below each, else from the slot above. Call it last: to read a vector just after parts of it were written
+ * would stall. */
 static INLINED void move_slots(const line_geometry *g, uint8_t *line, __m512i bytes, uint32_t slot,
                                uint32_t count, bool up) {
     __m512i from = byte_numbers();
@@ -86,19 +104,20 @@ static INLINED void move_slots(const line_geometry *g, uint8_t *line, __m512i by
     _mm512_mask_storeu_epi8(line, moved, _mm512_permutexvar_epi8(from, bytes));
 }
 
-/* Shapes whose tails are of at most 8 bits, packed and in the last 16 bytes, or none. */
+/* True for shapes with heads of 32 bits and no tails, or packed tails of at most 8 bits in the last 16
+ * bytes. */
 static INLINED bool has_vectors(const line_geometry *g) {
     return is_narrow(g) && g->head_bytes == 4 &&
            (g->tail_bits == 0 || (tails_packed(g) && g->tail_bits <= 8 && g->tails_from == LINE_BYTES - 16));
 }
 
-/* In each byte, the bits of a tail. */
+/* A mask with the bits of a tail in each byte. */
 static INLINED uint64_t tail_bytes_mask(const line_geometry *g) {
     return UINT64_MAX / 255 * ((1u << g->tail_bits) - 1);
 }
 
-/* Tails of at most 8 bits, a byte each, of a line with room. Its last slot is free, and may hold anything in a file of
- * another writer: it must not be moved on, past the slots. */
+/* The tails of a line that is not full, one byte each. The last slot is free and is set to 0. A file of
+ * another writer may have any bits there, which must not be moved beyond the slots. */
 static INLINED __m128i tails_load(const line_geometry *g, const uint8_t *line) {
     tamis__u128 tails = line_load_tails(g, line) >> g->tails_low;
     uint64_t low = _pdep_u64((uint64_t)tails, tail_bytes_mask(g));
@@ -143,8 +162,9 @@ static INLINED void set_remove(const line_geometry *g, uint8_t *line, uint64_t e
     move_slots(g, line, bytes, slot, g->slots - slot - 1, false);
 }
 
-/* ---- on the way to other lines ---- */
+/* ---- entries in transit to other lines ---- */
 
+/* Joins heads, tails and buckets of eight entries to values. */
 static INLINED __m512i join(const line_geometry *g, __m256i heads, uint64_t tails, __m128i buckets) {
     __m512i value = _mm512_slli_epi64(_mm512_cvtepu32_epi64(heads), 32u - g->home_bits);
     __m512i tail = _mm512_cvtepu8_epi64(_mm_cvtsi64_si128((long long)_pdep_u64(tails, tail_bytes_mask(g))));
@@ -161,7 +181,8 @@ static INLINED uint32_t set_decode(const line_geometry *g, const uint8_t *line, 
     uint64_t ends = line_ends(g, line);
     tamis__u128 tails = g->tail_bits ? line_load_tails(g, line) >> g->tails_low : 0;
     __m512i heads = _mm512_load_si512(line);
-    /* A zero is as many places from where it would stand without buckets as its bucket's number. */
+    /* A zero of `ends` has one place more for each bucket that ended before it. So its position less its
+     * slot is its bucket. */
     __m256i zeros = _mm256_maskz_compress_epi8((__mmask32)~ends, numbers);
     __m128i buckets = _mm256_castsi256_si128(_mm256_sub_epi8(zeros, numbers));
     _mm512_store_si512(to->narrow, join(g, _mm512_castsi512_si256(heads), (uint64_t)tails, buckets));
@@ -197,20 +218,21 @@ static INLINED uint32_t set_take(const line_geometry *g, const line_values *from
     return some;
 }
 
-/* What the entries of half a line give it. */
+/* The parts of half a line, made from eight values. */
 typedef struct half_line {
     __m256i heads;
     uint64_t tails;
     __m512i zeros, marks;
 } half_line;
 
+/* Splits eight values into heads, tails, zeros of `ends` and end marks. `first` is the slot of the first
+ * value. */
 static INLINED half_line split(const line_geometry *g, __m512i values, __mmask8 there, uint32_t first) {
     const __m512i numbers = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), one = _mm512_set1_epi64(1);
     half_line half;
     values = _mm512_maskz_mov_epi64(there, values);
     __m512i slots = _mm512_srli_epi64(_mm512_slli_epi64(values, g->home_bits), 64u - g->slot_bits);
-    slots =
-        _mm512_maskz_max_epu64(there, slots, one); /* without a mark: only in a file that somebody forged */
+    slots = _mm512_maskz_max_epu64(there, slots, one); /* no end mark: only in a forged file */
     half.heads = _mm512_cvtepi64_epi32(_mm512_srli_epi64(slots, g->tail_bits));
     half.tails = _pext_u64((uint64_t)_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(slots)), tail_bytes_mask(g));
     __m512i bit = _mm512_add_epi64(_mm512_srli_epi64(values, 64u - g->home_bits),
@@ -220,6 +242,7 @@ static INLINED half_line split(const line_geometry *g, __m512i values, __mmask8 
     return half;
 }
 
+/* True if the first `count` values ascend, as they do in all but forged files. */
 static INLINED bool in_order(const line_values *values, uint32_t count) {
     if (count < 2)
         return true;

@@ -2,24 +2,27 @@
 #ifndef TAMIS_FILTER_KERNELS_FINGERPRINT_BMI_H
 #define TAMIS_FILTER_KERNELS_FINGERPRINT_BMI_H
 
-/* What AVX2 and AVX-512 have in common: the bit instructions that came with the former. */
+/* Fingerprint lines with BMI1 and BMI2: what the AVX2 and AVX-512 kernels share. PDEP selects the k-th one
+ * of `ends` without a loop. */
 #include <immintrin.h>
 
 #include "filter/fingerprint_line.h"
 
-/* A one in front of the ends makes the end of a bucket and of the one before it neighbours, bucket 0 too. */
+/* The slots of a bucket. With a one below `ends`, every bucket lies between two neighbouring ones, bucket
+ * 0 too. PDEP picks both. */
 static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
     (void)g;
     uint64_t both = _pdep_u64(UINT64_C(3) << bucket, ends << 1 | 1);
     return (slot_range){(uint32_t)_tzcnt_u64(both) - bucket, 62 - (uint32_t)_lzcnt_u64(both) - bucket};
 }
 
-/* One bit a slot. */
+/* A bit for each slot of a range. */
 static INLINED uint32_t slots_in(slot_range range) {
     return (1u << range.last) - (1u << range.first);
 }
 
-/* Of slots whose heads match, does an entry? A branch, which is guessed well where keys are mostly new. */
+/* True if one of the slots whose heads match has a matching entry. Uses a branch, which is predicted well
+ * if keys are mostly new. */
 static INLINED bool any_matches(const line_geometry *g, const uint8_t *line, uint32_t slots,
                                 tamis__u128 wanted) {
     if (g->tail_bits == 0)
@@ -30,9 +33,9 @@ static INLINED bool any_matches(const line_geometry *g, const uint8_t *line, uin
     return false;
 }
 
-/* The same where as many keys may be there as not, and a wrong guess would throw away the lines on their way behind it: the
- * first slot, or the last of the line where there is none, is compared without a branch. Only where that takes less than
- * guessing does. */
+/* As any_matches, for batches in which keys may be present or absent. A misprediction would stall the
+ * fetching of later lines. So the first slot (the last slot of the line if there is none) is compared
+ * without a branch. Only for tails of 8 bits, where that is faster. */
 static INLINED bool any_matches_mixed(const line_geometry *g, const uint8_t *line, uint32_t slots,
                                       tamis__u128 wanted) {
     if (g->tail_bits != 8)

@@ -12,17 +12,18 @@
 struct table;
 struct partition;
 
-/* The loops over the lines of fingerprint tables, once for each instruction set: fingerprint_loops.h. All sets give the
- * same answers and lines as scalar. */
+/* The kernels of fingerprint tables for one instruction set; fingerprint_loops.h has the loops. All sets
+ * give the same answers and the same lines as scalar. */
 struct tamis__table_kernels {
-    /* Adds keys in order and lowers *room by one for each fresh one; stops before a fresh key when *room is 0, or when
-     * its partition has no place for it as it is. Returns how many keys it answered. What it changes is the
-     * partitions of these keys: see filter/parts.h. */
+    /* Adds keys in order and decrements *room for each new key. Stops before a new key if *room is 0, or
+     * if its partition has no free slot for it and must grow. Returns the number of keys answered. Changes
+     * only the partitions of these keys, see filter/parts.h. */
     size_t (*add)(const struct table *t, const tamis_hash *hashes, size_t count, uint64_t *room,
                   tamis_answer *answers);
     void (*contains)(const struct table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers);
-    /* Puts all entries of a partition into `count` empty ones, of one size, of the same hashes in order; its lines are a
-     * multiple of that, and theirs are more. False where one finds no room. */
+    /* Copies all entries of a partition into `count` empty partitions of one size, which divide its hashes
+     * in order. `count` must divide the lines of `from`, and the new partitions must have more lines in
+     * all. False: an entry finds no slot. */
     bool (*rewrite)(const struct table *t, const struct partition *from, struct partition *to,
                     uint32_t count);
 };

@@ -3,14 +3,40 @@
 #define TAMIS_FILTER_KERNELS_FINGERPRINT_LOOPS_H
 
 /*
- * Adding to, asking and rewriting fingerprint tables, written over what an instruction set does with one line. The file
- * of a set has, before it includes this one,
+ * The loops over fingerprint tables: adding a batch, looking up a batch, and rewriting a partition. They are
+ * written over a few operations on one line, which each instruction set's file defines before it includes
+ * this file:
  *
- *     set_bucket, set_has, set_finds       one line, see fingerprint_line.h: ends_bucket, line_find (set_has where keys are
- *     set_insert, set_remove               mostly new, set_finds where they may be either), line_insert_in, line_remove_in
- *     set_decode, set_take, set_encode     entries on their way from line to line, see fingerprint_values.h
+ *     set_bucket                           the slots of a bucket: as ends_bucket
+ *     set_has                              search in a bucket, keys are mostly new: as line_find
+ *     set_finds                            search in a bucket, keys may be present or absent: as line_find
+ *     set_insert, set_remove               as line_insert_in, line_remove_in (fingerprint_line.h)
+ *     set_decode, set_take, set_encode     entries in transit (fingerprint_values.h)
  *
- * and after it the table of kernels.
+ * After it the file defines its table of kernels.
+ *
+ * Adding is a pipeline with three distances, since the first line read decides which others are needed:
+ *
+ *     key i + 40   locate: compute the position, fetch the home line                        (AHEAD)
+ *     key i + 16   the home line has come: if it is full, fetch the spill line              (GUESTS_AHEAD)
+ *     key i + 8    both have come: if both are full, fetch lines that entries may move to   (OTHERS_AHEAD)
+ *     key i        search, insert, answer
+ *
+ * Looking up works on rows of 16 keys, four rows at a time: one row is located, the spill lines of another
+ * are fetched, and the oldest is answered. A key at a time is slower if the table is in pages of 4 KiB
+ * (docs/PERFORMANCE.md).
+ *
+ * Rewriting a partition has two passes:
+ * 1. Home entries. Old and new lines are both sorted by X, so this is a merge: take entries from the old line
+ *    until the next new line begins, then store the new line. Each new line is written once.
+ * 2. Spilled entries. They are few. For each one, compute its home in the old and in the new partition, and
+ *    insert it.
+ *
+ * Invariants:
+ * 1. A line is written only if the entry fits, and its `ends` and slots always agree.
+ * 2. An entry is removed from a line only if the next operation fills that line again (invariant 2 of
+ *    fingerprint_table.h).
+ * 3. `covered` and `used` of a partition change together with its entries.
  */
 #include "filter/fingerprint_put.h"
 #include "filter/kernels/fingerprint_kernels.h"
@@ -19,13 +45,13 @@
 /* ---- adding and asking ---- */
 
 enum {
-    PLACES = 64,       /* a ring of the places of the next keys that are added */
-    AHEAD = 40,        /* keys whose home lines are on their way */
-    GUESTS_AHEAD = 16, /* keys whose home lines are there, and their guest lines on their way */
-    OTHERS_AHEAD = 8,  /* keys of which both lines are there, and on their way what may make room in them */
-    OTHERS = 4,        /* lines for each */
-    ROW = 16,          /* keys that are asked: located together, */
-    ROWS = 4,          /* so many rows at a time, of which the first is answered */
+    PLACES = 64,       /* ring buffer of the positions of the next keys */
+    AHEAD = 40,        /* keys ahead whose home lines are fetched */
+    GUESTS_AHEAD = 16, /* keys ahead whose spill lines are fetched */
+    OTHERS_AHEAD = 8,  /* keys ahead for which lines are fetched that entries may move to */
+    OTHERS = 4,        /* such lines for each key */
+    ROW = 16,          /* keys of a lookup that are located together */
+    ROWS = 4,          /* rows in progress, of which the oldest is answered */
     WHOLE_HASH = 128   /* bits that a new entry knows */
 };
 
@@ -34,19 +60,21 @@ static INLINED void locate(const table *t, const tamis_hash *hash, place *at) {
     tamis__prefetch(line_at(at->in, at->line));
 }
 
-/* Once the home line of a place is in cache it tells whether the guest line will be read. */
+/* Fetches the spill line, if the home line is full. The home line must be in the cache by now. */
 static INLINED void prefetch_guest(const line_geometry *g, const place *at) {
     uint64_t guest = guest_line(g, at->in, at->line, at->rest);
-    uint64_t full = -(uint64_t)is_full(g, at->in, at->line); /* no branch: it would be guessed */
+    uint64_t full = -(uint64_t)is_full(g, at->in, at->line); /* no branch: it would be mispredicted */
     tamis__prefetch(line_at(at->in, (guest & full) | (at->line & ~full)));
 }
 
-/* Once both lines are in cache they tell whether room has to be made: see make_room. */
+/* Fetches lines to which make_room may move entries, if both lines are full. Both must be in the cache by
+ * now. */
 static INLINED void prefetch_others(const line_geometry *g, const place *at) {
     if (!is_full(g, at->in, at->line) || !is_full(g, at->in, guest_line(g, at->in, at->line, at->rest)))
         return;
     const uint8_t *line = line_at(at->in, at->line);
-    for (uint32_t slot = 0; slot < OTHERS; slot++) /* guests are the last ones */
+    for (uint32_t slot = 0; slot < OTHERS;
+         slot++) /* the first slots have home entries; spilled ones are last */
         tamis__prefetch(line_at(at->in, other_line(g, at->in, at->line, line_head(g, line, slot), false)));
 }
 
@@ -56,14 +84,16 @@ static INLINED bool find(const line_geometry *g, const place *at) {
     entry wanted = {at->rest, WHOLE_HASH};
     slot_range range = set_bucket(g, ends, home_bucket(g, at->rest));
     bool at_home = set_finds(g, line, range, slot_value(g, wanted, g->home_bits));
-    if (at_home | !ends_full(g, ends)) /* one branch, which of a line with room is always the same */
+    if (at_home |
+        !ends_full(g,
+                   ends)) /* one branch for both: for a line that is not full it always goes the same way */
         return at_home;
     const uint8_t *guest = line_at(at->in, guest_line(g, at->in, at->line, at->rest));
     range = ends_guests(g, line_ends(g, guest));
     return set_finds(g, guest, range, slot_value(g, wanted, 0));
 }
 
-/* Puts an entry into a line with room, the guest line where `skip` is 0. */
+/* Inserts an entry into a line that is not full. `skip` as in slot_value: 0 for the spill line. */
 static INLINED void put_in(const table *t, const line_geometry *g, partition *in, uint8_t *line,
                            uint64_t ends, uint32_t skip, entry e) {
     uint32_t bucket = skip ? home_bucket(g, e.rest) : g->guest_bucket;
@@ -72,8 +102,8 @@ static INLINED void put_in(const table *t, const line_geometry *g, partition *in
     in->covered += share(t, in, known_after(g, e.known, skip));
 }
 
-/* Of two full lines, the home line gives an entry to that one's other line, if one of these has room. The first move
- * that tamis__fingerprint_make_room tries, and nearly always enough. */
+/* Frees a slot in the home line, if one of its entries has a free slot in its other line. This is the
+ * first chain of moves that tamis__fingerprint_make_room tries, and nearly always enough. */
 static INLINED bool make_room(const table *t, const line_geometry *g, partition *in, uint64_t line) {
     uint8_t *bytes = line_at(in, line);
     uint64_t ends = line_ends(g, bytes);
@@ -95,7 +125,7 @@ static INLINED bool make_room(const table *t, const line_geometry *g, partition 
     return false;
 }
 
-/* put(), with what a set has for it. */
+/* As tamis__fingerprint_put, with the operations of the instruction set. */
 static INLINED bool put_entry(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
     uint8_t *bytes = line_at(in, line);
     uint32_t skip = g->home_bits;
@@ -114,7 +144,7 @@ static INLINED bool put_entry(const table *t, const line_geometry *g, partition 
     return true;
 }
 
-/* Not inlined: a small part of all entries, and much code. */
+/* put_entry for a few entries out of line. It is much code and is rarely needed. */
 static __attribute__((noinline)) bool put_away(const table *t, partition *in, uint64_t line, entry e) {
     bool done;
     WITH_GEOMETRY(t, done = put_entry(t, g, in, line, e));
@@ -123,7 +153,7 @@ static __attribute__((noinline)) bool put_away(const table *t, partition *in, ui
 
 typedef enum outcome { IS_SEEN, IS_FRESH, NO_ROOM } outcome;
 
-/* Finds a key or adds it. */
+/* Searches for a key and adds it if it is new. `room`: new keys are allowed. */
 static INLINED outcome add_one(const table *t, const line_geometry *g, const place *at, bool room) {
     partition *in = at->in;
     uint8_t *line = line_at(in, at->line);
@@ -188,14 +218,14 @@ static size_t add(const table *t, const tamis_hash *hashes, size_t count, uint64
     return done;
 }
 
-/* Keys that are asked next, and how many of them there are. */
+/* The positions of a row of keys. */
 typedef struct row {
     place places[ROW];
     size_t count;
 } row;
 
-/* That which begins with key `from`. All places first: of a table in pages of 4 KiB, whose entries are in no TLB,
- * prefetches that stand close together were measured to take less than those with work between them (docs/PERFORMANCE.md). */
+/* Locates the row that begins with key `from`. Computes all positions first, then fetches all lines:
+ * prefetches close together take less time if pages are 4 KiB and not in the TLB (docs/PERFORMANCE.md). */
 static INLINED void locate_row(const table *t, const tamis_hash *hashes, size_t count, size_t from, row *at) {
     size_t left = from < count ? count - from : 0;
     at->count = left < ROW ? left : ROW;
@@ -230,12 +260,12 @@ static void contains(const table *t, const tamis_hash *hashes, size_t count, tam
 
 /* ---- rewriting ---- */
 
-/* The lines of a partition from left to right, by their least X. */
+/* Iterates over the lines of a partition, with the least X of each. */
 typedef struct edge {
     line_width width;
     uint64_t count;
-    uint64_t least; /* of the line that it stands at */
-    uint64_t over;  /* least is the exact edge and over / count */
+    uint64_t least; /* least X of the present line */
+    uint64_t over;  /* rounding: least is the exact border plus over / count */
 } edge;
 
 static INLINED edge edge_first(const partition *in) {
@@ -244,7 +274,7 @@ static INLINED edge edge_first(const partition *in) {
 
 static INLINED void edge_next(edge *e) {
     e->least += e->width.floor;
-    /* Rounded up: the next whole number is passed where what was rounded is used up. */
+    /* The border is rounded up to a whole number. Add one when the rounding is used up. */
     if (e->over < e->width.over) {
         e->over += e->count;
         e->least++;
@@ -252,8 +282,8 @@ static INLINED void edge_next(edge *e) {
     e->over -= e->width.over;
 }
 
-/* Gives a line of the new partition the entries that are at home there; what it has are guests that came before. What
- * finds no room goes on as guest. */
+/* Stores the home entries of a new line. Entries already in the line are spilled ones that came before;
+ * they stay. Home entries that find no slot are spilled. False: an entry finds no slot. */
 static INLINED bool settle(const table *t, const line_geometry *g, partition *to, uint64_t line,
                            line_values *values, uint32_t count) {
     uint8_t *bytes = line_at(to, line);
@@ -274,10 +304,11 @@ static INLINED bool settle(const table *t, const line_geometry *g, partition *to
     return true;
 }
 
-/* Old lines, and new ones, stand in the order of X, and so do the entries of each. */
+/* Rewrites the home entries. Old lines, new lines and the entries of each are in the order of X, so one
+ * pass suffices. */
 static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const partition *from,
                                   partition *to) {
-    line_values old, held = {{0}}; /* the entries of the old line; those so far of the new */
+    line_values old, held = {{0}}; /* values of the old line; values collected for the new line */
     edge left = edge_first(from), right = edge_first(to), end = right;
     uint64_t new_line = 0;
     uint32_t count = 0;
@@ -305,18 +336,19 @@ static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const 
     return !count || settle(t, g, to, new_line, &held, count);
 }
 
-/* What an entry of partition `from`, whose home line there has the least X `least`, is in the partitions `to` that take its
- * place, in which of them, and its home line there. Distances have at most POSITION_MAX bits: one word. */
+/* Converts an entry of partition `from`, whose home line has the least X `least`. Returns the entry for
+ * the new partitions `to`; *which is its new partition and *line its new home line. A distance has at most
+ * POSITION_MAX bits, so it fits one word. */
 static INLINED entry rehome(const line_geometry *g, const partition *from, const partition *to,
                             uint64_t least, entry e, uint32_t *which, uint64_t *line) {
     uint32_t old_bits = from->position_bits - from->log2, new_bits = to->position_bits - to->log2;
     uint64_t distance, high = (uint64_t)(e.rest >> 64), x = least + (high >> (64 - old_bits));
     uint64_t last = (UINT64_C(1) << from->position_bits) - 1;
-    x = x < last ? x : last; /* past it only in a file that somebody forged */
+    x = x < last ? x : last; /* larger only in a forged file */
     *which = (uint32_t)(x >> to->position_bits);
     x &= (UINT64_C(1) << to->position_bits) - 1;
     place_first_bits(to, x, line, &distance);
-    uint64_t low = (uint64_t)e.rest; /* what follows is word by word: no shift is of 0 bits or of 64 */
+    uint64_t low = (uint64_t)e.rest; /* 64-bit words from here on: no shift is by 0 or 64 */
     high = high << old_bits | low >> (64 - old_bits);
     low <<= old_bits;
     low = high << (64 - new_bits) | low >> new_bits;
@@ -344,7 +376,8 @@ static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const
     return true;
 }
 
-/* Part `i` of a partition that is split in as many as divide its lines: but for its guests, it is a partition. */
+/* Part `i` of a partition that is split into `count` equal ranges of lines. But for its spilled entries it
+ * is a partition itself. */
 static INLINED partition part_of(const table *t, const partition *from, const partition *to, uint32_t count,
                                  uint32_t i) {
     const uint64_t lines = from->count / count;

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The bucket of a key is found without a loop, whose length nobody can guess. The rest is as scalar has it: a
- * bucket has few entries, and comparing a line at once takes more instructions than they do. */
+/*
+ * Fingerprint tables with NEON. Only the search for a bucket in `ends` differs from scalar code.
+ *
+ * Scalar code takes off one after the other of the ones of `ends`, in a loop whose length the CPU cannot
+ * predict. Here a byte-wise population count finds the byte that has the k-th one, and the same method finds
+ * the bit in that byte.
+ *
+ * The rest is the scalar code: a bucket has few entries, and comparing a whole line at once takes more
+ * instructions than comparing these.
+ */
 #include "filter/kernels/fingerprint_values.h"
 
 #ifdef TAMIS__HAVE_NEON
 #include <arm_neon.h>
 
-/* In each byte a one. */
+/* A one in each byte. */
 #define ONES UINT64_C(0x0101010101010101)
 
-/* How many of eight sums, a byte each, rising and at most 127, are not above k. */
+/* How many of eight sums are not above k. The sums are bytes, ascending, and at most 127. */
 static INLINED uint32_t not_above(uint64_t sums, uint64_t k) {
     uint64_t which = ((k * ONES | ONES << 7) - sums) & ONES << 7;
     return (uint32_t)((which >> 7) * ONES >> 56);
 }
 
-/* The place of one number k, counted from 0: its byte, by the sums of ones up to each, then its bit. */
+/* The position of the k-th one, counted from 0. Finds its byte by the sums of ones up to each byte, then
+ * its bit. */
 static INLINED uint32_t select_one(uint64_t bits, uint32_t k) {
     uint64_t sums = vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(bits))), 0) * ONES;
     uint32_t at = 8 * not_above(sums, k);
@@ -25,14 +34,14 @@ static INLINED uint32_t select_one(uint64_t bits, uint32_t k) {
     return at + not_above(each * ONES, k - (uint32_t)(sums << 8 >> at & 0xff));
 }
 
-/* The same for k below 4: as many are taken off. */
+/* As select_one, for k below 4: clears the k lowest ones. */
 static INLINED uint32_t select_near(uint64_t bits, uint32_t k) {
     for (uint32_t i = 0; i < 3; i++)
-        bits &= (bits - 1) | -(uint64_t)(k <= i); /* no branch: it would be guessed */
+        bits &= (bits - 1) | -(uint64_t)(k <= i); /* no branch: it would be mispredicted */
     return (uint32_t)__builtin_ctzll(bits);
 }
 
-/* ends_bucket. A one in front of the ends makes bucket 0 one as the others. */
+/* As ends_bucket. A one below `ends` makes bucket 0 like the others. */
 static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
     const uint64_t both = ends << 1 | 1;
     const uint32_t one = g->guest_bucket <= 4 ? select_near(both, bucket) : select_one(both, bucket);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The oracle: lines as fingerprint_line.h has them, entries one by one. */
+/* Fingerprint tables in plain C: the oracle that the other instruction sets are tested against. Entry by
+ * entry, with the functions of fingerprint_line.h and fingerprint_values.h. */
 #include "filter/kernels/fingerprint_values.h"
 
 #define set_bucket(g, ends, bucket) ends_bucket(ends, bucket)

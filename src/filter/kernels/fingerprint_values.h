@@ -3,38 +3,50 @@
 #define TAMIS_FILTER_KERNELS_FINGERPRINT_VALUES_H
 
 /*
- * The entries at home in a line, on their way into the lines of a larger partition.
+ * The home entries of a line in transit to the lines of a larger partition.
  *
- * The value of an entry is what it knows of its rest, then a one that marks the end, then zeros: bucket and slot, in one
- * word left-aligned, or in two where they need it.
+ * Growth computes a new line and remainder for every home entry of a partition. To do that for each entry by
+ * a division would be slow. But lines and entries are sorted, so one pass over old and new lines suffices, as
+ * in a merge. Per entry it needs one shift and one addition.
+ *
+ * The value of an entry is its known remainder bits, then a one that marks the end, then zeros. So it is
+ * bucket and slot in one word, left-aligned: one of 64 bits if slots are narrow, else one of 128.
  *
  *     value   d d d d d d d r r r r 1 0 0 0          d: distance of X from the least X of the line
+ *                                                    r: further hash bits
  *
- * In another line the distance is larger by the difference of the two least X, and where the lines have doubled it has a
- * bit less: the value shifted left by that bit, plus a constant for the two lines.
+ * In another line the distance is larger by the difference of the two least X. If the number of lines has
+ * passed a power of two, the distance has one bit less. So the new value is the old value shifted left by the
+ * lost bits, plus a constant for the pair of lines.
+ *
+ *     decode   a line's home entries -> values, in order
+ *     take     the values whose distance is below the next new line's -> the same, moved to the new line
+ *     encode   the values of a new line -> its slots, and its coverage
+ *
+ * Invariant: values are in ascending order, in a line and from line to line. Only forged files break it;
+ * values_sort repairs it.
  */
 #include "filter/fingerprint_table.h"
 
 enum {
-    VALUES_A_LINE = 16, /* most slots of a line of a table that grows, and a vector or two */
-    LINES_IN_ONE =
-        4 /* old lines that may reach into a new one: 2, more only in a file that somebody forged */
+    VALUES_A_LINE = 16, /* max. slots of a line of a growing table; one or two vectors */
+    LINES_IN_ONE = 4    /* old lines that may reach into a new one: 2, and more only in a forged file */
 };
 
-/* In rising order. */
+/* Values in ascending order. */
 typedef union line_values {
-    _Alignas(LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (LINES_IN_ONE + 1)]; /* slot_bits <= NARROW_MAX */
+    _Alignas(LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (LINES_IN_ONE + 1)]; /* if slot_bits <= NARROW_MAX */
     tamis__u128 wide[VALUES_A_LINE / 2 * (LINES_IN_ONE + 1)];
 } line_values;
 
 typedef struct value_move {
-    uint32_t old_bits, new_bits; /* of a distance */
-    uint64_t offset;             /* what distances grow by, modulo 2^64 */
-    uint64_t below;              /* for entries of smaller distances */
+    uint32_t old_bits, new_bits; /* bits of a distance, before and after */
+    uint64_t offset;             /* increase of the distance, modulo 2^64 */
+    uint64_t below;              /* only entries with smaller distances are moved */
 } value_move;
 
-/* Entry i, to be put by itself. Without a mark are only those of a file that somebody forged: it is taken to be the lowest
- * bit. */
+/* Entry i, to be stored by itself. Only a forged file has a value without an end mark: the lowest bit then
+ * counts as mark. */
 static INLINED entry values_entry(const line_geometry *g, const line_values *from, uint32_t i) {
     if (is_narrow(g)) {
         uint64_t value = from->narrow[i] ? from->narrow[i] : 1;
@@ -44,7 +56,7 @@ static INLINED entry values_entry(const line_geometry *g, const line_values *fro
     return (entry){value & (value - 1), 127 - low_zeros(value)};
 }
 
-/* ---- one by one ---- */
+/* ---- one value at a time ---- */
 
 static INLINED tamis__u128 value_of(const line_geometry *g, const uint8_t *line, uint32_t slot,
                                     uint32_t bucket) {
@@ -52,9 +64,10 @@ static INLINED tamis__u128 value_of(const line_geometry *g, const uint8_t *line,
     return value | (tamis__u128)bucket << (128 - g->home_bits);
 }
 
-/* Loops go over all slots, used or not: a branch on a line's number of entries is guessed wrong every other time. */
+/* The loops go over all slots, used or not: a branch on the number of entries of a line would often be
+ * mispredicted. */
 
-/* Returns the number of entries. */
+/* Converts the home entries of a line to values. Returns their number. */
 static INLINED uint32_t values_decode(const line_geometry *g, const uint8_t *line, line_values *to) {
     uint64_t ends = line_ends(g, line), zeros = ~ends;
     for (uint32_t i = 0; i < g->slots; i++, zeros &= zeros - 1) {
@@ -67,7 +80,8 @@ static INLINED uint32_t values_decode(const line_geometry *g, const uint8_t *lin
     return ends_guests(g, ends).first;
 }
 
-/* Moves the entries first..count-1 as far as they are below, behind the `at` that are there. Returns their number. */
+/* Moves the values first..count-1, as long as they are below move->below, to position `at` of `to`.
+ * Returns how many it moved. */
 static INLINED uint32_t values_take(const line_geometry *g, const line_values *from, uint32_t first,
                                     uint32_t count, const value_move *move, line_values *to, uint32_t at) {
     uint32_t some = 0, shift = move->old_bits - move->new_bits;
@@ -85,7 +99,7 @@ static INLINED uint32_t values_take(const line_geometry *g, const line_values *f
     return some;
 }
 
-/* Out of order are only those of a file that somebody forged. */
+/* Sorts values. They are in order already, but for those of a forged file. */
 static INLINED void values_sort(const line_geometry *g, line_values *values, uint32_t count) {
     for (uint32_t i = 1; i < count; i++)
         for (uint32_t j = i; j > 0; j--) {
@@ -105,13 +119,14 @@ static INLINED void values_sort(const line_geometry *g, line_values *values, uin
         }
 }
 
-/* The share of a line's rests that an entry covers. */
+/* The share of a line's remainders that an entry covers. `zeros`: trailing zeros of its value. */
 static INLINED double value_share(const table *t, const partition *in, uint32_t zeros) {
     uint32_t known = 127 - zeros;
     return t->weight[known < in->known_most ? known : in->known_most];
 }
 
-/* Makes a line of the first `count` entries, whatever was there. Returns the share of its rests that they cover. */
+/* Overwrites a line with the first `count` values. Returns the share of the line's remainders that they
+ * cover. */
 static INLINED double values_encode(const table *t, const line_geometry *g, const partition *in,
                                     uint8_t *line, line_values *values, uint32_t count) {
     uint64_t ends = 0;
@@ -122,7 +137,7 @@ static INLINED double values_encode(const table *t, const line_geometry *g, cons
         bool there = i < count;
         tamis__u128 value = is_narrow(g) ? (tamis__u128)values->narrow[i] << 64 : values->wide[i];
         tamis__u128 slot = value << g->home_bits >> (128 - g->slot_bits);
-        slot |= slot == 0; /* without a mark: only in a file that somebody forged */
+        slot |= slot == 0; /* no end mark: only in a forged file */
         line_put_slot(g, line, i, there ? slot : 0);
         double share_of_it = value_share(t, in, value ? low_zeros(value) : 0);
         covered += there ? share_of_it : 0;
