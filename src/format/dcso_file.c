@@ -23,7 +23,7 @@
  * Invariants:
  * 1. A filter is written only if n, p, k and m obey DCSO's rules, so its own command reads the file.
  * 2. User data is kept: read, stored with the metadata, and written again.
- * 3. Bits past m are zero: a file with such a bit is refused, since its m may be damaged.
+ * 3. Bits past m are zero: a file with such a bit is refused.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -9,8 +9,8 @@
  *     2       4     number of words, big-endian: 1 to 2^31 - 1
  *     6       8     each word, big-endian; all bits are used
  *
- * Source of the format: com.google.common.hash.BloomFilter.writeTo, in all Guava releases since 11;
- * tests/interop compares files with those of Guava 31.1 and 33.5.
+ * Source of the format: com.google.common.hash.BloomFilter.writeTo; tests/interop compares
+ * files with those of Guava 31.1 and 33.5.
  *
  * What can be checked. There is no magic and no checksum. A wrong number of words shows, because the size of
  * the file must fit. A changed strategy, k or bit cannot be told from another filter. The funnel is not in

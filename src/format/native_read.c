@@ -24,7 +24,7 @@
  *
  * Invariants:
  * 1. No byte outside the source is read.
- * 2. Memory is allocated for labels and partitions only, and its size is bounded by the size of the header.
+ * 2. Parsing allocates memory for labels and partitions only: no more than the size of the header justifies.
  * 3. On failure nothing stays allocated, and *filter is untouched.
  */
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Writes .tamis files (docs/FORMAT.md), from front to back, so that the output may be a pipe.
+ * Writes .tamis files (docs/FORMAT.md), from front to back: an emitter takes the bytes in order.
  *
  * The header comes first but contains a checksum of the block sums, and these need the whole body. So the
  * body is read twice:
