@@ -3,7 +3,7 @@
  * Concurrent filters: adds and lookups from many threads at once.
  *
  * Idea. Keys are divided into up to 64 parts by hash, and each part has a lock. Equal keys are in one part,
- * so of two threads that add the same key exactly one is told that it was absent. Threads that work on
+ * so of two threads that add the same key at most one gets the answer absent. Threads that work on
  * different parts do not wait for each other. Where the kind can divide its body (parts.h: tables, blocked
  * filters), a part is a piece of the body. Otherwise (classic) the kind divides the keys and sets bits
  * atomically.

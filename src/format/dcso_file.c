@@ -18,7 +18,7 @@
  * What can be checked. There is no checksum. But m and k follow from n and p, up to the rounding of a
  * logarithm, so a damaged header is found before it gives a false negative. Damage to N, to the last digits
  * of p, to user data and to bits is not found. A bit that was set wrongly raises the rate a little. A bit
- * that was cleared cannot be told from another filter.
+ * that was cleared cannot be distinguished from another filter.
  *
  * Invariants:
  * 1. A filter is written only if n, p, k and m obey DCSO's rules, so its own command reads the file.

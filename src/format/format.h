@@ -32,7 +32,7 @@ typedef struct tamis__source {
     uint64_t size;
     const char *name; /* name for messages: the file's, or "filter" */
     bool stay;        /* the bytes outlive the filter: a read-only filter may use them in place */
-    /* NULL, or the size of a block of the options' allocator that holds the bytes. A filter may take the block
+    /* NULL, or the size of a block of the options' allocator holding the bytes. A filter may take the block
      * over, to change it in place, and then sets the size to 0. */
     size_t *room;
 } tamis__source;

@@ -13,8 +13,8 @@
  * files with those of Guava 31.1 and 33.5.
  *
  * What can be checked. There is no magic and no checksum. A wrong number of words shows, because the size of
- * the file must fit. A changed strategy, k or bit cannot be told from another filter. The funnel is not in
- * the file: whoever looks keys up must make them as the funnel did.
+ * the file must fit. A changed strategy, k or bit cannot be distinguished from another filter. The funnel is not in
+ * the file: the caller must make keys as the funnel did.
  *
  * Capacity and rate. The file does not say for how many keys n it was made, nor the rate. Guava chooses
  *

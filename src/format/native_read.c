@@ -8,7 +8,7 @@
  *     2. check_sum        the header is what was written (checksum), and the format is known
  *     3. check_fields     each field is in its range
  *     4. check_uses       fields fit the kind and scheme: those without a use are 0
- *     5. check_places     header, body and checksums fill the file exactly; the block sums are what was written
+ *     5. check_places     header, body and checksums fill the file exactly; block sums are intact
  *     6. read_sections    labels, partitions, user data, ...
  *     7. restore          the kind checks its own parameters against the size of the body
  *     8. later            each block of the body is verified when it is first used (filter/guard.h)

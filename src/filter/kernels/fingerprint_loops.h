@@ -42,7 +42,7 @@
 #include "filter/kernels/fingerprint_kernels.h"
 #include "filter/kernels/fingerprint_values.h"
 
-/* ---- adding and asking ---- */
+/* ---- adding and looking up ---- */
 
 enum {
     PLACES = 64,       /* ring buffer of the positions of the next keys */
@@ -51,7 +51,7 @@ enum {
     OTHERS_AHEAD = 8,  /* keys ahead for which lines are fetched that entries may move to */
     OTHERS = 4,        /* such lines for each key */
     ROW = 16,          /* keys of a lookup that are located together */
-    ROWS = 4,          /* rows in progress, of which the oldest is answered */
+    ROWS = 4,          /* rows in progress; the oldest is answered next */
     WHOLE_HASH = 128   /* bits that a new entry knows */
 };
 
